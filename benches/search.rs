@@ -75,7 +75,7 @@ fn a_sweep(bencher: Bencher<'_, '_>, workload: &str) {
         let tell = |sum: &mut f64, row: &Row<'_>| *sum += row.estimate.total.tokens_per_sec;
         let mut all = 0.0;
         sweep
-            .run(0, &Gauge::default(), tell, |block: Block<f64>| {
+            .run(0..u64::MAX, &Gauge::default(), tell, |block: Block<f64>| {
                 all += block.told;
                 Ok(())
             })

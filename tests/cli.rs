@@ -454,9 +454,13 @@ fn run_ends_with_what_bounds_it_where_time_and_memory_go_and_advice() {
     let files = analytical(dir.path());
     let args = ["run", "--workload-dir", &files, "--target", "node", "--workload", "train"];
     let table = stdout(&atlas(dir.path(), &args).assert().code(0));
-    for part in
-        ["bottleneck: compute-bound", "verdict: fits", "time of an optimizer step", "memory of a device", "\nadvice\n"]
-    {
+    for part in [
+        "bottleneck: bound by compute",
+        "verdict: fits",
+        "time of an optimizer step",
+        "memory of a device",
+        "\nadvice\n",
+    ] {
         assert!(table.contains(part), "{part} in {table}");
     }
     assert_eq!(table.matches("100.0 %").count(), 2, "{table}");

@@ -67,14 +67,14 @@ fn tours_ship_with_steps_that_fit_the_caption() {
     let demos = shipped();
     let names: Vec<&str> = demos.iter().map(|demo| &*demo.name).collect();
     let expected = [
-        "gpt5_1t_inference",
-        "gpt5_1t_training",
+        "llama70b_fits",
+        "llama70b_cheapest",
         "h100_or_mi300x",
         "llama405b_bill",
-        "llama70b_cheapest",
-        "llama70b_fits",
-        "slow_node_512",
         "tensor_parallel_node",
+        "slow_node_512",
+        "gpt5_1t_training",
+        "gpt5_1t_inference",
     ];
     assert_eq!(names, expected);
     for demo in &demos {
@@ -259,7 +259,7 @@ steps:
         "d.yaml:9:16: error: bad.steps[1].do[2].set: no knob `cuda_graf`; did you mean `cuda_graphs`?",
         "d.yaml:10:29: error: bad.steps[1].do[3].set: cuda_graphs: found \"maybe\", expected on or off",
         "d.yaml:11:14: error: bad.steps[1].do[4].set: found a list of 1, expected knobs and their values, as in { tp: 4 }",
-        "d.yaml:12:15: error: bad.steps[1].do[5].view: found text \"compere\", expected one of main, compare, breakdown, \
+        "d.yaml:12:15: error: bad.steps[1].do[5].view: found text \"compere\", expected one of main, race, compare, breakdown, \
          sweep, frontier, sensitivity, optimize, timeline, advice, explain, schedule, problems, diff, measurements, help; did you mean `compare`?",
         "d.yaml:13:16: error: bad.steps[1].do[6].focus: found 3, expected one of targets, workloads, knobs, results",
         "d.yaml:14:9: error: bad.steps[1].do[7]: found a mapping of 2, expected one action, such as `view: compare`",
@@ -414,8 +414,8 @@ fn layers_override_by_name_and_a_broken_file_leaves_the_one_below() {
     assert_eq!(
         told,
         [
-            ("gpt5_1t_inference", "Serving a trillion parameters through a day"),
             ("gpt5_1t_training", "A small tour"),
+            ("gpt5_1t_inference", "Serving a trillion parameters through a day"),
             ("small", "Mine"),
         ]
     );
@@ -477,7 +477,7 @@ fn a_headless_run_writes_records_and_a_report_into_a_directory_of_its_own() {
     let markdown = std::fs::read_to_string(report.dir.join("report.md")).unwrap();
     for part in [
         "# Serving a trillion parameters through a day\n",
-        "| p99 | 9.026 ms | **6.423 ms** | 12.58 ms |\n",
+        "| E2E p99 | 9.026 ms | **6.423 ms** | 12.58 ms |\n",
         "- throughput: `GROQ_LPU_NODE`, 2597 tok/s\n- cost: `GROQ_LPU_NODE`, $4.32\n- latency at p99: `GROQ_LPU_NODE`, 6.423 ms\n",
         "off_peak",
         "| NVIDIA_H100_8x_NVLink | fabric: RoCE → IB |",
@@ -559,4 +559,19 @@ fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
     let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
     assert!(told.contains("no tour `smal`") && told.contains("did you mean `small`?"), "{told}");
     assert!(told.contains("no tour `nothing`"), "{told}");
+}
+
+/// What a tour says comes from the screen: a name in braces that no figure has would be said as it is written.
+#[test]
+fn tours_name_figures_that_there_are_and_the_legacy_model_comes_last() {
+    let (demos, problems) = Demos::load(None, None);
+    assert!(problems.is_empty(), "{problems:?}");
+    let live = demos.iter().flat_map(|demo| &demo.steps).filter(|step| step.say.contains('{')).count();
+    assert!(live >= 8, "{live} steps show live figures");
+    for step in demos.iter().flat_map(|demo| &demo.steps) {
+        assert!(atlas_fabric::demo::narration::unknown(&step.say).is_empty(), "{}", step.say);
+    }
+    let sections: Vec<bool> = demos.iter().map(|demo| demo.section.is_some()).collect();
+    assert!(sections.is_sorted() && sections.contains(&true), "{sections:?}");
+    assert_eq!(&*demos[0].name, "llama70b_fits");
 }

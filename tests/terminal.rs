@@ -171,7 +171,7 @@ fn a_session_in_which_nothing_was_done_leaves_no_file() {
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
     session.keys("?");
-    session.wait_for("Keys");
+    session.wait_for("Help: keys");
     std::thread::sleep(Duration::from_millis(2_500));
     session.signal("KILL");
     session.wait_for_end();
@@ -402,8 +402,8 @@ fn it_reopens_where_it_was_left() {
     session.wait_for("2642 ");
     session.keys("Kjj ");
     session.wait_for("1 changed");
-    session.keys("Tc");
-    session.wait_for("2 Compare");
+    session.keys("TC");
+    session.wait_for("C Compare on");
     session.keys("]t");
     session.wait_for("theme:");
     session.keys("q");
@@ -413,7 +413,7 @@ fn it_reopens_where_it_was_left() {
     session.wait_for("1 changed");
     assert!(session.screen().contains("NVIDIA_H100_8x_NVLink"), "{}", session.screen());
     session.keys("]");
-    session.wait_for("2 Compare");
+    session.wait_for("C Compare");
     session.keys("\u{3}");
     session.wait_for_end();
     // A name asked for wins, and what was left stays beside it.
@@ -507,7 +507,7 @@ fn a_view_is_exported_and_nothing_is_written_over_unasked() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("Results");
-    session.keys("cx");
+    session.keys("Cx");
     session.wait_for("Export this view");
     session.keys("\r");
     session.wait_for("wrote ");

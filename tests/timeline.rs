@@ -153,7 +153,7 @@ fn the_closed_form_stands_in_until_the_simulation_has_run() {
 #[test]
 fn columns_that_are_not_simulated_yet_say_so() {
     let mut h = Harness::new(Glyphs::unicode(), 200, 60, "llama3_70b_serve");
-    h.keys("2");
+    h.keys("C");
     assert!(!h.text().contains("~ closed form"), "{}", h.text());
     h.set("engine", "event");
     // The target on the screen has been simulated, the others stand for what they will say.

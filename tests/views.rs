@@ -148,6 +148,7 @@ fn the_views_look_as_they_did() {
         snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jmHgm/recompute<Enter>v"));
         snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("HmjmF<Right>"));
         snapshot!(format!("frontier_train_{size}"), Harness::new(columns, rows).keys("F"));
+        snapshot!(format!("race_{size}"), serving(columns, rows).keys("c"));
         snapshot!(format!("sensitivity_{size}"), Harness::new(columns, rows).keys("ij"));
         snapshot!(format!("goal_{size}"), serving(columns, rows).keys("S<Right>jj<Enter>50"));
         snapshot!(format!("optimise_{size}"), Harness::new(columns, rows).keys("jWjSR"));
@@ -474,15 +475,15 @@ fn what_stands_above_the_figures_is_explained_as_they_are() {
     for (columns, rows) in [(80, 24), (120, 40)] {
         let mut h = Harness::new(columns, rows);
         // Upwards from the first figure: what bounds it, then whether it fits.
-        h.keys("jWjVk<Enter>");
+        h.keys("jWjVgk<Enter>");
         assert_eq!(h.app.view, View::Explain);
         assert!(h.text().contains("Explain step time"), "{}", h.text());
         h.keys("<Esc>k<Enter>");
         assert!(h.text().contains("Explain memory fill"), "{}", h.text());
         h.keys("<Esc>jj");
-        assert_eq!(h.app.figure_here().unwrap().name, "tokens_per_sec");
+        assert_eq!(h.app.figure_here().unwrap().name, "time_to_train_h");
         h.keys("<Enter>");
-        assert!(h.text().contains("Explain tokens/s"));
+        assert!(h.text().contains("Explain time to train"));
     }
 }
 

@@ -25,6 +25,8 @@ impl Demo {
         let name = fields.required_text("name");
         let title = fields.required_text("title");
         let description = fields.text("description").map(|text| fold(&text));
+        let order = fields.number("order", Bounds::POSITIVE);
+        let section = fields.text("section");
         let targets = names(&mut fields, "targets");
         let workload = fields.required_text("workload");
         let sla = fields.number("sla_p99_ms", Bounds::POSITIVE);
@@ -38,6 +40,8 @@ impl Demo {
             name: name?.into(),
             title: title?,
             description,
+            order: order.unwrap_or(f64::MAX),
+            section,
             targets: targets?,
             workload: workload?.into(),
             sla_p99_ms: sla.unwrap_or(SLA_P99_MS),
@@ -101,6 +105,10 @@ impl Reader<'_> {
             fields.node(read_below);
         }
         fields.finish();
+        for name in say.as_deref().map(super::narration::unknown).unwrap_or_default() {
+            let message = format!("say: found `{{{name}}}`, expected a figure in braces, such as {{tpot_ms}}");
+            self.error(node.at, path, message, None);
+        }
         let actions = written(node, "do").map(|list| self.actions(&format!("{path}.do"), list));
         let expects = written(node, "expect").map(|list| self.expects(&format!("{path}.expect"), list));
         Some(Step {

@@ -13,6 +13,7 @@ mod document;
 pub mod expect;
 mod grammar;
 pub mod headless;
+pub mod narration;
 pub mod script;
 pub mod state;
 
@@ -45,6 +46,8 @@ impl Demos {
             let label = format!("{}{}", Origin::BUILT_IN, document.path).into();
             lay_over(&mut demos, &label, &Text::Shipped(document), &mut problems);
         }
+        // The most useful first; those of a section of their own last.
+        demos.sort_by(|a, b| (a.section.is_some()).cmp(&b.section.is_some()).then(a.order.total_cmp(&b.order)));
         for dir in Demos::watched(config_dir, working_dir) {
             for path in scripts_in(&dir) {
                 let label: Arc<str> = path.display().to_string().into();

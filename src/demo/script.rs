@@ -18,6 +18,10 @@ pub struct Demo {
     pub title: String,
     /// What it teaches.
     pub description: Option<String>,
+    /// Its place among the tours that ship: the smaller the earlier.
+    pub order: f64,
+    /// The heading of the tours that stand behind all others, where it is one of those.
+    pub section: Option<String>,
     /// The targets its scenario is run over; the first one is on the stage when it begins.
     pub targets: Vec<Arc<str>>,
     /// The workload of its scenario.
@@ -85,7 +89,9 @@ pub enum View {
     /// The panes.
     #[default]
     Main,
-    /// Targets side by side.
+    /// Every target at its best under the same constraints.
+    Race,
+    /// Targets side by side, with the same knobs.
     Compare,
     /// Where time and memory go.
     Breakdown,
@@ -117,8 +123,9 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 15] = [
+    pub const NAMES: [(&'static str, View); 16] = [
         ("main", View::Main),
+        ("race", View::Race),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
         ("sweep", View::Sweep),

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::demo::Setup;
 use atlas_config::library::Library;
-use atlas_config::{Profile, Target, Workload};
+use atlas_config::{Mode, Profile, Target, Workload};
 use atlas_evidence::support;
 use atlas_plan::engine;
 use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric};
@@ -90,6 +90,12 @@ impl Answer {
         answer.files = Some(files);
         answer.scenario = Some(scenario);
         answer
+    }
+
+    /// Whether the workload trains or serves.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.workload.as_ref().map_or(Mode::Training, |workload| workload.shape.mode)
     }
 
     /// A metric's value, where it says something.

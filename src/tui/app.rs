@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+pub use super::finder::Found;
 use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
@@ -15,6 +16,7 @@ use super::outlook::Outlook;
 pub use super::overlay::{Finder, Overlay, Palette, Place};
 pub use super::palette::Command;
 use super::prompt::Prompt;
+use super::race::Race;
 use super::scenarios::{self, TabId, Tabs};
 use super::simulating::Known;
 use super::stale::Stale;
@@ -237,8 +239,12 @@ pub struct App {
     pub sweeping: Sweeping,
     /// What the frontier trades.
     pub trading: Trading,
-    /// What the optimiser seeks.
+    /// What the optimizer seeks.
     pub seeking: Seeking,
+    /// The race.
+    pub race: Race,
+    /// What the last search found.
+    pub found: Option<Found>,
     /// What the outlook asks.
     pub outlook: Outlook,
     /// What has been simulated.
@@ -322,6 +328,8 @@ impl App {
             sweeping: Sweeping::default(),
             trading: Trading::default(),
             seeking: Seeking::default(),
+            race: Race::default(),
+            found: None,
             outlook: Outlook::default(),
             known: Known::default(),
             timeline: Timeline::default(),
@@ -348,6 +356,8 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            (_, Some(Overlay::Goal(_))) => return Mode::Seeking,
+            _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
             _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             (_, Some(Overlay::Export(_))) => return Mode::Exporting,
             _ => {}
@@ -362,6 +372,7 @@ impl App {
             return Mode::Touring;
         }
         match (self.view, self.pane) {
+            (View::Race, _) => Mode::Race,
             (View::Compare, _) => Mode::Compare,
             (View::Breakdown, _) => Mode::Breakdown,
             (View::Advice, _) => Mode::Advice,

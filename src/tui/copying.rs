@@ -28,6 +28,10 @@ fn here(app: &App) -> Option<(String, String)> {
             let metric = view::compare::metrics(app).nth(view::compare::metric_index(app))?;
             figure(&app.columns.get(app.column)?.1, metric)
         }
+        (View::Race, _) => {
+            let entry = super::race::here(app)?;
+            Some(("the layout".to_owned(), super::race::view::layout(entry.pick()?)))
+        }
         (View::Advice, _) => Some(("the advice".to_owned(), view::advice::text_here(app)?)),
         (View::Explain, _) => Some(("the line".to_owned(), view::explain::text_here(app)?)),
         (View::Main | View::Help, Pane::Targets) => Some(("the target's name".to_owned(), setup.target.to_string())),

@@ -7,6 +7,7 @@ use fuzzy_matcher::skim::SkimMatcherV2;
 
 use super::app::{App, Finder, Overlay, Pane, Place, View};
 use super::line::Line;
+use super::message::Effect;
 use super::{sweeping, update};
 use atlas_plan::knob::KNOBS;
 
@@ -17,6 +18,7 @@ impl Place {
         match self {
             Place::Target(name) | Place::Workload(name) => name,
             Place::Knob(knob) => knob.name(),
+            Place::Figure(metric) => metric.label,
         }
     }
 
@@ -27,6 +29,7 @@ impl Place {
             Place::Target(_) => "target",
             Place::Workload(_) => "workload",
             Place::Knob(_) => "knob",
+            Place::Figure(_) => "figure",
         }
     }
 }
@@ -52,7 +55,32 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 /// Goes to the place under the cursor.
 pub(super) fn accept(app: &mut App) {
     let Some(Overlay::Finder(finder)) = app.overlay.take() else { return };
-    match finder.matches.get(finder.cursor) {
+    let Some(place) = finder.matches.get(finder.cursor).cloned() else { return };
+    go(app, &place);
+    app.found = Some(Found { matches: finder.matches, at: finder.cursor });
+}
+
+/// The matches of the last search, and which of them was gone to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    matches: Vec<Place>,
+    at: usize,
+}
+
+/// To the next or the previous match of the last search; after the last comes the first.
+pub(super) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
+    let Some(found) = &mut app.found else { return update::note(app, "nothing was searched yet: / searches", effects) };
+    let all = i64::try_from(found.matches.len()).unwrap_or(1).max(1);
+    let at = (i64::try_from(found.at).unwrap_or_default() + i64::from(by)).rem_euclid(all);
+    found.at = usize::try_from(at).unwrap_or_default();
+    let text = format!("match {} of {all}", found.at + 1);
+    let Some(place) = found.matches.get(found.at).cloned() else { return };
+    go(app, &place);
+    update::note(app, format!("{text}: {} {}", place.kind(), place.name()), effects);
+}
+
+fn go(app: &mut App, place: &Place) {
+    match Some(place) {
         Some(Place::Target(name)) => {
             app.pane = Pane::Targets;
             update::select_target(app, Arc::clone(name));
@@ -69,6 +97,15 @@ pub(super) fn accept(app: &mut App) {
             app.back.clear();
             app.knob = *knob;
         }
+        Some(Place::Figure(metric)) => {
+            app.figure = metric.name;
+            app.above = None;
+            if app.view != View::Compare {
+                app.pane = Pane::Results;
+                app.view = View::Main;
+                app.back.clear();
+            }
+        }
         None => {}
     }
 }
@@ -83,7 +120,8 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
         .iter()
         .map(|workload| (Place::Workload(Arc::clone(&workload.name)), workload.model.clone().unwrap_or_default()));
     let knobs = KNOBS.iter().map(|spec| (Place::Knob(spec.knob), spec.aliases.join(" ")));
-    let all = targets.chain(workloads).chain(knobs);
+    let figures = app.answer.metrics().map(|metric| (Place::Figure(metric), metric.name.to_owned()));
+    let all = targets.chain(workloads).chain(knobs).chain(figures);
     if typed.is_empty() {
         return all.map(|(place, _)| place).collect();
     }
@@ -91,9 +129,11 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
     let exact = |name: &str| name.eq_ignore_ascii_case(typed.trim());
     let mut scored: Vec<((bool, i64), Place)> = all
         .filter_map(|(place, also)| {
-            let own = matcher.fuzzy_match(place.name(), typed);
-            // A hit in a vendor or an alias counts, after any hit in a name.
-            let other = matcher.fuzzy_match(&also, typed).map(|score| score / 4);
+            // Every word has to be somewhere; a hit in a vendor or an alias counts, after any hit in a name.
+            let score =
+                |text: &str| typed.split_whitespace().map(|word| matcher.fuzzy_match(text, word)).sum::<Option<i64>>();
+            let own = score(place.name());
+            let other = score(&format!("{} {also}", place.name())).map(|score| score / 4);
             // What is named just so comes first: `tp` is the knob, not the start of a target's name.
             let named = exact(place.name()) || also.split(' ').any(exact);
             own.max(other).map(|score| ((named, score), place))

@@ -94,6 +94,14 @@ pub enum Action {
     WriteBack,
     /// All keys.
     Help,
+    /// Type the wanted value of a figure.
+    Goal,
+    /// Unmark all targets.
+    UnmarkAll,
+    /// Type the question of the race.
+    Question,
+    /// To the next or the previous match of the last search.
+    NextMatch(i32),
     /// Take the last change back.
     Undo,
     /// Make it again.
@@ -230,10 +238,9 @@ mod tests {
 
     #[test]
     fn the_ten_views_have_the_ten_numbers() {
-        let views = [View::Main, View::Compare, View::Breakdown, View::Sweep, View::Frontier, View::Schedule];
-        let later = [View::Explain, View::Advice, View::Problems];
-        let all = views.into_iter().chain(later).map(Action::Show).chain([Action::Demos]);
-        let keys: String = all.map(key_of).collect();
+        let views = [View::Main, View::Race, View::Breakdown, View::Sweep, View::Frontier, View::Optimum];
+        let later = [View::Explain, View::Advice, View::Timeline, View::Sensitivity];
+        let keys: String = views.into_iter().chain(later).map(Action::Show).map(key_of).collect();
         assert_eq!(keys, "1234567890");
         for mode in [Mode::Targets, Mode::Knobs, Mode::Compare, Mode::Sweep, Mode::Optimum, Mode::Timeline] {
             let numbers = rows(mode).flat_map(|row| row.keys).filter(|key| is_number(key)).count();
@@ -244,9 +251,9 @@ mod tests {
     #[test]
     fn every_pane_and_every_view_has_a_key_of_one_character() {
         let panes = (1..=4).map(Action::FocusPane);
-        let views = [View::Sensitivity, View::Optimum, View::Timeline, View::Measurements, View::Diff];
+        let views = [View::Compare, View::Schedule, View::Problems, View::Measurements, View::Diff];
         let keys: Vec<&str> = panes.chain(views.map(Action::Show)).map(key_of).collect();
-        assert_eq!(keys, ["H", "W", "K", "V", "i", "S", "E", "M", "D"]);
+        assert_eq!(keys, ["H", "W", "K", "V", "C", "p", "!", "M", "D"]);
     }
 
     #[test]

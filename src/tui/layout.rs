@@ -17,11 +17,13 @@ use super::app::{App, PANES, Pane, View};
 use super::stale::Stale;
 
 /// Fewest columns that hold a useful screen.
-pub const MIN_COLUMNS: u16 = 80;
+pub const MIN_COLUMNS: u16 = 40;
 /// Fewest rows that hold a useful screen.
-pub const MIN_ROWS: u16 = 16;
+pub const MIN_ROWS: u16 = 8;
+/// Fewest columns and rows of a screen with all panes; on smaller ones the focused pane has all the room.
+const PANES_FROM: (u16, u16) = (80, 16);
 /// Fewest rows of a screen that shows the strip of views.
-const TABS_FROM: u16 = 30;
+const TABS_FROM: u16 = 20;
 /// Rows of the caption while a tour plays, its frame included.
 const CAPTION_ROWS: u16 = 9;
 
@@ -117,7 +119,14 @@ pub fn areas(app: &App) -> Areas {
     let (targets, workloads) = (lists(app.library.target_list().len()), lists(app.library.workload_list().len()));
     let at = |x: u16, y: u16, width: u16, height: u16| Rect::new(x, body.y + y, width, height);
     let height = body.height;
-    if columns < 110 {
+    if columns < PANES_FROM.0 || rows < PANES_FROM.1 {
+        match app.pane {
+            Pane::Targets => areas.targets = body,
+            Pane::Workloads => areas.workloads = body,
+            Pane::Knobs => areas.knobs = body,
+            Pane::Results => areas.results = body,
+        }
+    } else if columns < 110 {
         let left = 29 + (columns - 80) / 3;
         // The knobs need the most; the lists scroll.
         let targets = targets.clamp(3, (height / 4).max(3)).min(height);
@@ -265,6 +274,7 @@ fn follow_view(app: &mut App, page: usize) {
         // The comparison's two heading lines do not scroll.
         let page = match app.view {
             View::Compare => page.saturating_sub(2),
+            View::Race => page.saturating_sub(usize::from(super::race::view::HEADING)),
             View::Sensitivity => super::view::tornado::page(app, page),
             _ => page,
         };

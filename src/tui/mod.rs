@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod app;
 mod applying;
+mod asking;
 #[cfg(test)]
 mod budgets;
 pub mod clipboard;
@@ -15,6 +16,7 @@ mod copying;
 pub mod export;
 mod finder;
 pub mod frontier;
+pub mod goal;
 mod history;
 pub mod input;
 pub mod keymap;
@@ -31,6 +33,7 @@ mod overlay;
 pub mod painter;
 pub mod palette;
 pub mod prompt;
+pub mod race;
 mod reload;
 pub mod runtime;
 pub mod scenarios;

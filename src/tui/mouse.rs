@@ -93,7 +93,8 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     }
     if matches!(
         app.view,
-        View::Advice
+        View::Race
+            | View::Advice
             | View::Explain
             | View::Sensitivity
             | View::Problems

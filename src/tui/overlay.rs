@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::export::Export;
+use super::goal::GoalSeek;
 use super::line::Line;
 use super::palette::Command;
 use super::write_back::WritePlan;
+use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
 /// What lies over the screen.
@@ -20,6 +22,8 @@ pub enum Overlay {
     Finder(Finder),
     /// Fuzzy search among commands.
     Palette(Palette),
+    /// A wanted value, and what reaches it.
+    Goal(GoalSeek),
     /// The view on its way to a file.
     Export(Export),
     /// The list of tours.
@@ -37,7 +41,7 @@ pub enum Overlay {
 }
 
 /// Something the finder can go to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Place {
     /// A target.
     Target(Arc<str>),
@@ -45,6 +49,8 @@ pub enum Place {
     Workload(Arc<str>),
     /// A knob.
     Knob(Knob),
+    /// A figure of the results.
+    Figure(&'static Metric),
 }
 
 /// The palette: what is typed, and the commands that match, best first.
@@ -56,6 +62,8 @@ pub struct Palette {
     pub matches: Vec<Command>,
     /// The row under the cursor.
     pub cursor: usize,
+    /// Why what is typed is neither a command nor a question.
+    pub trouble: Option<String>,
 }
 
 /// The finder: what is typed, and what matches it, best first.

@@ -1,19 +1,19 @@
-//! The palette: every command that can be given where one is, with its keys, matched as one types.
+//! The command line: commands with their keys, figures, tours, and questions in words, ranked by what was probably meant.
 
 use std::collections::HashSet;
-
-use fuzzy_matcher::FuzzyMatcher as _;
-use fuzzy_matcher::skim::SkimMatcherV2;
+use std::sync::Arc;
 
 use super::app::{App, Overlay, Palette, View};
 use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
-use super::{sweeping, tour, update};
+use super::{asking, race, showing, sweeping, tour, update};
+use atlas_assistant::{Intent, Question, parse};
+use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
 /// What a command does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Deed {
     /// What a key does.
     Action(Action),
@@ -23,10 +23,14 @@ pub enum Deed {
     Tour(usize),
     /// Sweeps over a knob, alone or against another one.
     Sweep(Knob, Option<Knob>),
+    /// Explains a figure.
+    Explain(&'static Metric),
+    /// Does what a line in words asks for.
+    Ask(Arc<Question>),
 }
 
 /// A row of the palette.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Command {
     /// What it does, in words.
     pub text: String,
@@ -36,9 +40,27 @@ pub struct Command {
     pub deed: Deed,
 }
 
+/// Words that people type for actions that are called otherwise.
+const ALSO: [(Action, &str); 14] = [
+    (Action::Help, "help keys manual"),
+    (Action::Quit, "quit exit"),
+    (Action::Close, "quit close"),
+    (Action::ResetAll, "reset all knobs"),
+    (Action::UnmarkAll, "unmark clear marks"),
+    (Action::Show(View::Race), "race leaderboard best of"),
+    (Action::Show(View::Compare), "compare table side by side"),
+    (Action::Show(View::Breakdown), "breakdown roofline waterfall"),
+    (Action::Show(View::Optimum), "optimize optimise search best"),
+    (Action::Show(View::Sensitivity), "sensitivity tornado"),
+    (Action::Show(View::Frontier), "frontier pareto"),
+    (Action::Show(View::Main), "overview main"),
+    (Action::OpenEditor, "edit"),
+    (Action::Demos, "tours demos"),
+];
+
 /// Opens the palette with everything in it.
 pub(super) fn open(app: &mut App) {
-    let palette = Palette { matches: matches(app, ""), ..Palette::default() };
+    let palette = Palette { matches: matches(app, "").0, ..Palette::default() };
     app.overlay = Some(Overlay::Palette(palette));
 }
 
@@ -48,7 +70,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let before = palette.line.text().to_owned();
     change(&mut palette.line);
     if palette.line.text() != before {
-        palette.matches = matches(app, palette.line.text());
+        (palette.matches, palette.trouble) = matches(app, palette.line.text());
         palette.cursor = 0;
     }
     app.overlay = Some(Overlay::Palette(palette));
@@ -57,8 +79,17 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 /// Does what stands under the cursor.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Palette(palette)) = app.overlay.take() else { return };
-    let Some(command) = palette.matches.get(palette.cursor) else { return };
+    let Some(command) = palette.matches.get(palette.cursor).cloned() else {
+        // Nothing is lost: what was typed stays to be mended.
+        app.overlay = Some(Overlay::Palette(palette));
+        return;
+    };
     match command.deed {
+        Deed::Ask(asked) => asking::ask(app, &asked, effects),
+        Deed::Explain(metric) => {
+            app.figure = metric.name;
+            showing::explain(app);
+        }
         Deed::Action(action) => update::act(app, app.mode_below(), action, effects),
         Deed::Theme(index) => {
             app.theme = index;
@@ -87,6 +118,8 @@ fn commands(app: &App) -> Vec<Command> {
         .map(|row| {
             let name = match row.action {
                 Action::Show(view) => view.name(),
+                Action::Quit => "quit",
+                Action::Help => "help",
                 _ => row.hint.unwrap_or_default(),
             };
             // A name that the words begin with says nothing more.
@@ -104,10 +137,10 @@ fn commands(app: &App) -> Vec<Command> {
         keys: &[],
         deed: Deed::Tour(index),
     });
-    let own = sweeping::across(app);
+    let (own, seconds) = (sweeping::across(app), sweeping::seconds(app));
     let sweeps = sweeping::knobs(app).into_iter().flat_map(|knob| {
         let over = Command { text: format!("sweep over {}", knob.name()), keys: &[], deed: Deed::Sweep(knob, None) };
-        let against = own.filter(|own| *own != knob && app.view == View::Sweep).map(|own| Command {
+        let against = own.filter(|_| app.view == View::Sweep && seconds.contains(&knob)).map(|own| Command {
             text: format!("sweep against {}: {} across, {} up", knob.name(), own.name(), knob.name()),
             keys: &[],
             deed: Deed::Sweep(own, Some(knob)),
@@ -120,15 +153,122 @@ fn commands(app: &App) -> Vec<Command> {
     all
 }
 
-/// The commands that match, best first.
-fn matches(app: &App, typed: &str) -> Vec<Command> {
-    let all = commands(app);
-    if typed.trim().is_empty() {
-        return all;
+/// How well a command answers to what is typed, the smaller the better; `None` where a word is nowhere in it.
+fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
+    let text = command.text.to_lowercase();
+    let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
+    let also = match command.deed {
+        Deed::Action(action) => ALSO.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words),
+        Deed::Explain(metric) => metric.name,
+        _ => "",
+    };
+    let all = || name.split([' ', ',', ';', '-']).chain(also.split([' ', '_']));
+    let typed = words.join(" ");
+    let kind = match command.deed {
+        Deed::Action(_) => 0,
+        Deed::Explain(_) => 1,
+        _ => 2,
+    };
+    let tier = match () {
+        () if name == typed || also == typed || also.split(' ').next() == Some(&typed) => 0,
+        () if name.starts_with(&typed) || also.starts_with(&typed) => 1,
+        () if words.iter().all(|word| all().any(|known| known.starts_with(word.as_str()))) => 2,
+        () if words.iter().all(|word| name.contains(word.as_str()) || also.contains(word.as_str())) => 3,
+        () if words.iter().all(|word| text.contains(word.as_str()) || also.contains(word.as_str())) => 4,
+        () if words.len() == 1 && is_inside(&typed, name.split(' ').next().unwrap_or(name)) => 5,
+        () => return None,
+    };
+    Some((tier, 10 * kind + usize::from(!help.is_empty())))
+}
+
+/// Whether the letters of a word stand in a text in this order, the first at its beginning: `brk` in `breakdown`.
+fn is_inside(word: &str, text: &str) -> bool {
+    let mut rest = text.chars();
+    word.chars().next() == text.chars().next() && word.chars().all(|c| rest.any(|other| other == c))
+}
+
+/// A question in words, as the row that does what it asks for.
+fn asked(question: Question) -> Option<Command> {
+    let lead = match question.intent() {
+        Intent::Nothing => return None,
+        Intent::Race => "race",
+        Intent::Jump => "go to",
+        Intent::Set => "set",
+    };
+    let text = format!("{lead}: {question}");
+    Some(Command { text, keys: &["Enter"], deed: Deed::Ask(Arc::new(question)) })
+}
+
+/// What matches, best first, or why nothing does.
+fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
+    let mut all = commands(app);
+    let words: Vec<String> = typed.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() {
+        return (all, None);
     }
-    let matcher = SkimMatcherV2::default();
-    let mut scored: Vec<(i64, Command)> =
-        all.into_iter().filter_map(|command| Some((matcher.fuzzy_match(&command.text, typed)?, command))).collect();
-    scored.sort_by(|(a, _), (b, _)| b.cmp(a));
-    scored.into_iter().map(|(_, command)| command).collect()
+    all.extend(app.answer.metrics().map(|metric| Command {
+        text: format!("{}: explain {}", metric.label, metric.help),
+        keys: &[],
+        deed: Deed::Explain(metric),
+    }));
+    let mut ranked: Vec<((u8, usize), Command)> =
+        all.into_iter().filter_map(|command| Some((tier(&command, &words)?, command))).collect();
+    ranked.sort_by_key(|(tier, _)| *tier);
+    let parsed = parse(typed, &race::known(app));
+    let trouble = parsed.as_ref().err().map(ToString::to_string);
+    // A command that is called so comes before a question that reads so.
+    let named = ranked.first().is_some_and(|((tier, _), _)| *tier <= 1);
+    let mut matches: Vec<Command> = ranked.into_iter().map(|(_, command)| command).collect();
+    if let Some(command) = parsed.ok().and_then(asked) {
+        matches.insert(usize::from(named).min(matches.len()), command);
+    }
+    let trouble = trouble.filter(|_| matches.is_empty());
+    (matches, trouble)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tui::app::Overlay;
+    use crate::tui::testing::Hands;
+
+    /// The rows of the palette after something was typed.
+    fn rows(typed: &str) -> Vec<String> {
+        let mut hands = Hands::new();
+        hands.keys(":").keys(typed);
+        match &hands.app.overlay {
+            Some(Overlay::Palette(palette)) => palette.matches.iter().map(|command| command.text.clone()).collect(),
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    #[test]
+    fn the_first_row_is_what_the_word_means() {
+        let expected = [
+            ("help", "help: all keys"),
+            ("quit", "quit"),
+            ("reset", "reset"),
+            ("race", "race"),
+            ("roofline", "breakdown"),
+            ("tp=4", "set: tp=4"),
+            ("tp 4", "set: tp=4"),
+            ("unmark", "unmark"),
+            ("undo", "undo"),
+            ("brk", "breakdown"),
+            ("cheapest tpot under 50ms", "race: cheapest tpot<50ms"),
+        ];
+        for (typed, first) in expected {
+            let rows = rows(typed);
+            assert!(rows.first().is_some_and(|row| row.starts_with(first)), "{typed}: {rows:?}");
+        }
+        assert!(rows("mfu").first().is_some_and(|row| row.starts_with("MFU: explain")), "{:?}", rows("mfu"));
+    }
+
+    #[test]
+    fn what_is_neither_command_nor_question_says_what_is_known() {
+        let mut hands = Hands::new();
+        hands.keys(":zzqx");
+        assert!(hands.text().contains("`zzqx` is not known"), "{}", hands.text());
+        hands.keys("<Enter>");
+        assert!(matches!(hands.app.overlay, Some(Overlay::Palette(_))), "what was typed stays");
+    }
 }

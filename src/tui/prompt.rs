@@ -58,7 +58,7 @@ pub(super) fn accept(app: &mut App) {
         Purpose::TabName => scenarios::set_name(app, prompt.line.text()),
         // It holds already; what cannot be meant stays to be mended.
         Purpose::Filter if prompt.error.is_some() => app.prompt = Some(prompt),
-        Purpose::Filter => {}
+        Purpose::Filter => tables::settle(app),
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn reloaded(
         }
         (1.., 0) => {
             app.status = None;
-            note(app, "the files are good again", effects);
+            note(app, "All errors fixed", effects);
         }
         _ if !changed.is_empty() => {
             let names = changed.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");

@@ -74,6 +74,9 @@ pub(super) fn show(app: &mut App, view: View) {
         // What was wrong stands there now.
         app.status = None;
     }
+    if app.view == View::Race {
+        super::race::opened(app);
+    }
     if app.view == View::Schedule {
         app.column = 1;
     }

@@ -30,7 +30,8 @@ impl Stale {
         match mode {
             Mode::Knobs => Stale::Pane(Pane::Knobs),
             Mode::Results => Stale::Pane(Pane::Results),
-            Mode::Compare
+            Mode::Race
+            | Mode::Compare
             | Mode::Advice
             | Mode::Explain
             | Mode::Diff

@@ -243,11 +243,19 @@ pub(super) fn turn_across(app: &mut App, by: i32) {
     choose(app, all.get(to as usize).copied(), app.sweeping.against);
 }
 
+/// Knobs that can be swept against the first one. Engines are not compared on one scale of colors.
+#[must_use]
+pub fn seconds(app: &App) -> Vec<Knob> {
+    let own = across(app);
+    let mut all = knobs(app);
+    all.retain(|knob| Some(*knob) != own && *knob != Knob::Engine && own != Some(Knob::Engine));
+    all
+}
+
 /// The next knob up, or the one before; before the first and behind the last there is none.
 pub(super) fn turn_against(app: &mut App, by: i32) {
     let own = across(app);
-    let all: Vec<Option<Knob>> =
-        std::iter::once(None).chain(knobs(app).into_iter().filter(|knob| Some(*knob) != own).map(Some)).collect();
+    let all: Vec<Option<Knob>> = std::iter::once(None).chain(seconds(app).into_iter().map(Some)).collect();
     let now = against(app);
     let at = all.iter().position(|known| *known == now).unwrap_or_default();
     let to = (at as i64 + i64::from(by)).rem_euclid(all.len() as i64);

@@ -161,6 +161,21 @@ pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
     None
 }
 
+/// Puts the cursor on a row that the filter shows, where it is on one that it hides.
+pub(super) fn settle(app: &mut App) {
+    match here(app) {
+        Some(Table::Targets) if app.target_row().is_none() => {
+            let first = app.targets().next().map(|(_, target)| Arc::clone(&target.name));
+            first.into_iter().for_each(|name| super::update::select_target(app, name));
+        }
+        Some(Table::Workloads) if app.workload_row().is_none() => {
+            let first = app.workloads().next().map(|workload| Arc::clone(&workload.name));
+            first.into_iter().for_each(|name| super::update::select_workload(app, name));
+        }
+        _ => {}
+    }
+}
+
 /// Shows all rows of the table that has the focus again. Returns whether some were hidden.
 pub(super) fn clear_filter(app: &mut App) -> bool {
     let filtered = here(app).is_some_and(|table| app.tables.filters.contains_key(&table));

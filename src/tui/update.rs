@@ -15,8 +15,8 @@ use super::stale::Stale;
 use super::tables::{Sort, Table};
 use super::walking::{Walk, walk, walk_results};
 use super::{
-    copying, export, finder, frontier, layout, measured, mouse, optimum, outlook, palette, prompt, reload, scenarios,
-    sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
+    copying, export, finder, frontier, goal, layout, measured, mouse, optimum, outlook, palette, prompt, race, reload,
+    scenarios, sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use atlas_plan::record::Record;
 
@@ -85,6 +85,8 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
         Mode::Bounding => optimum::typed(app, |line| line.key(key)),
+        Mode::Asking => race::typed(app, |line| line.key(key)),
+        Mode::Seeking => goal::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
         Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
@@ -101,6 +103,8 @@ fn paste(app: &mut App, text: &str) {
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
         Mode::Bounding => optimum::typed(app, insert),
+        Mode::Asking => race::typed(app, insert),
+        Mode::Seeking => goal::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
         Mode::Exporting => export::typed(app, insert),
         _ => {}
@@ -175,8 +179,15 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Reset => turning::reset(app, effects),
         Action::ResetAll => turning::reset_all(app, effects),
         Action::Mark => mark(app, mode),
+        Action::Goal => goal::open(app),
+        Action::UnmarkAll => unmark_all(app, effects),
+        Action::Question => race::edit(app),
+        Action::NextMatch(by) => finder::next(app, by, effects),
         Action::Baseline => baseline(app, mode, effects),
         Action::ClearBaseline => clear_baseline(app, effects),
+        Action::Show(view) if mode == Mode::Race && !matches!(view, View::Race | View::Main | View::Compare) => {
+            race::open(app, view, effects);
+        }
         Action::Show(view) => show(app, view),
         Action::Sort if mode == Mode::Compare => order(app),
         Action::Sort => tables::sort(app, effects),
@@ -215,6 +226,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
         Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
+        Action::Escape if mode == Mode::Asking => race::cancel_typed(app),
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
@@ -239,6 +251,10 @@ fn order(app: &mut App) {
     app.order = if app.order == metric { None } else { metric };
     app.tables.set_sort(Table::Compare, Sort::Natural);
     reorder(app);
+    if app.order.is_some() {
+        // The winner is what one sorts for.
+        (app.column, app.view_scroll) = (0, 0);
+    }
 }
 
 /// Orders the comparison by the names of targets, or as it was before.
@@ -317,6 +333,9 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Sensitivity => tornado::open(app, effects),
         Mode::Optimum => optimum::accept(app, effects),
         Mode::Bounding => optimum::accept_bound(app),
+        Mode::Race => race::apply(app, effects),
+        Mode::Seeking => goal::accept(app, effects),
+        Mode::Asking => race::accept_typed(app, effects),
         Mode::Timeline => timeline::cause(app),
         Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
@@ -348,9 +367,13 @@ fn escape(app: &mut App, mode: Mode) {
                 app.recompute();
             }
         }
-        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing | Mode::Exporting => {
-            app.overlay = None
-        }
+        Mode::Finding
+        | Mode::Seeking
+        | Mode::Commanding
+        | Mode::Confirming
+        | Mode::Helping
+        | Mode::Choosing
+        | Mode::Exporting => app.overlay = None,
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
         Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
@@ -370,12 +393,23 @@ fn mark(app: &mut App, mode: Mode) {
         Mode::Compare => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
         _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
     };
-    let Some(name) = name else { return };
+    let Some(name) = name.filter(|_| mode != Mode::Targets || app.target_row().is_some()) else { return };
     app.remember(Change::Single);
     if !app.now.marks.remove(&name) {
         app.now.marks.insert(name);
     }
     app.recompute_columns();
+}
+
+fn unmark_all(app: &mut App, effects: &mut Vec<Effect>) {
+    let marks = app.now.marks.len();
+    if marks == 0 {
+        return note(app, "no target is marked", effects);
+    }
+    app.remember(Change::Single);
+    app.now.marks.clear();
+    app.recompute_columns();
+    note(app, format!("unmarked {marks}; u undoes it"), effects);
 }
 
 fn save(app: &mut App, effects: &mut Vec<Effect>) {

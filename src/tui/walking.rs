@@ -61,7 +61,8 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
             Walk::To(row) => timeline::to_end(app, row > 0),
         },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice
+        Mode::Race
+        | Mode::Advice
         | Mode::Explain
         | Mode::Diff
         | Mode::Sensitivity
@@ -89,6 +90,11 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *cursor = walk.from(*cursor, matches.len(), 10);
             }
         }
+        Mode::Seeking => {
+            if let Some(Overlay::Goal(seek)) = &mut app.overlay {
+                seek.cursor = walk.from(seek.cursor, seek.ways().len(), 10);
+            }
+        }
         Mode::Commanding => {
             if let Some(Overlay::Palette(Palette { matches, cursor, .. })) = &mut app.overlay {
                 *cursor = walk.from(*cursor, matches.len(), 10);
@@ -104,7 +110,7 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 export::choose(app, by);
             }
         }
-        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
+        Mode::Editing | Mode::Asking | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
     }
 }
 

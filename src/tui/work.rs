@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::app::{App, View};
 use super::message::Effect;
-use super::{frontier, optimum, outlook, simulating, sweeping, tornado};
+use super::{frontier, optimum, outlook, race, simulating, sweeping, tornado};
 use atlas_core::units;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::Gauge;
@@ -50,6 +50,8 @@ pub enum Product {
     Tornado(Arc<Tornado>),
     /// The best knobs.
     Optimum(Arc<optimum::Found>),
+    /// Results of some lanes of a race.
+    Race(Arc<race::Batch>),
     /// A simulated scenario.
     Simulation(Arc<Run>),
     /// A job at growing scale.
@@ -270,6 +272,8 @@ pub struct Desks {
     pub tornado: Desk<tornado::Question, Arc<Tornado>>,
     /// The best knobs.
     pub optimum: Desk<optimum::Question, Arc<optimum::Found>>,
+    /// The lanes of the race.
+    pub race: Desk<race::Round, Arc<race::Batch>>,
     /// The scenario on the screen, simulated.
     pub simulation: Desk<simulating::Question, Arc<Run>>,
     /// The same at growing scale.
@@ -298,6 +302,11 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
                 optimum::settle(app, effects);
             }
         }
+        Ok(Product::Race(batch)) => {
+            if desks.race.arrived(serial, batch) {
+                race::settle(app);
+            }
+        }
         Ok(Product::Simulation(run)) => {
             if desks.simulation.arrived(serial, run) {
                 simulating::settle(app);
@@ -312,6 +321,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
             desks.frontier.failed(serial, &trouble);
             desks.tornado.failed(serial, &trouble);
             desks.optimum.failed(serial, &trouble);
+            desks.race.failed(serial, &trouble);
             desks.simulation.failed(serial, &trouble);
             desks.scaling.failed(serial, &trouble);
         }
@@ -325,6 +335,7 @@ pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
     desks.frontier.progressed(serial, progress);
     desks.tornado.progressed(serial, progress);
     desks.optimum.progressed(serial, progress);
+    desks.race.progressed(serial, progress);
     desks.simulation.progressed(serial, progress);
     desks.scaling.progressed(serial, progress);
 }
@@ -336,6 +347,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     frontier::follow(app, effects);
     tornado::follow(app, effects);
     optimum::follow(app, effects);
+    race::follow(app, effects);
     outlook::follow(app, effects);
 }
 
@@ -347,6 +359,7 @@ pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
         View::Frontier => desks.frontier.stop(effects),
         View::Sensitivity => desks.tornado.stop(effects),
         View::Optimum => desks.optimum.stop(effects),
+        View::Race => desks.race.stop(effects),
         // The scenario's own simulation runs under any view. Both: `||` would leave the other running.
         _ => [desks.simulation.stop(effects), desks.scaling.stop(effects)].contains(&true),
     }

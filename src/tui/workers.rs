@@ -67,7 +67,7 @@ impl Workers {
             let product = catch_unwind(AssertUnwindSafe(|| order.job.run(&watched)));
             let product = product.unwrap_or_else(|_| {
                 let panic = terminal::background_panic().unwrap_or_default();
-                Err(format!("this is a mistake of the program: {panic}"))
+                Err(format!("internal error (please report): {panic}"))
             });
             if sender.send((serial, product)).is_ok() {
                 waker.wake();

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
 use super::{ReportError, csv, serialised};
+use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
 use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
@@ -12,18 +13,8 @@ use atlas_plan::scenario::Scenario;
 
 /// Most targets that are shown beside each other.
 const MOST_COLUMNS: usize = 6;
-/// The metrics that tell most of a target, where there is room for few.
-const TELLING: [&str; 9] = [
-    "tokens_per_sec",
-    "tokens_per_sec_per_accel",
-    "mfu_causal",
-    "ttft_ms",
-    "tpot_ms",
-    "dollar_per_1m_tokens",
-    "usd_per_hour",
-    "tokens_per_joule",
-    "peak_mem_gb",
-];
+/// Most key figures of a target where targets are the rows.
+const MOST_FIGURES: usize = 7;
 
 /// One target's answer, or why there is none.
 #[derive(Debug, Clone)]
@@ -188,9 +179,16 @@ impl Comparison {
         out
     }
 
+    fn mode(&self) -> Mode {
+        let first = self.columns.iter().find_map(|column| column.answer.as_ref().ok());
+        first.map_or(Mode::Training, |(scenario, _)| scenario.mode())
+    }
+
     fn rows(&self, lines: &[Line], places: &[usize]) -> String {
-        let telling: Vec<&Line> =
-            TELLING.iter().filter_map(|name| lines.iter().find(|line| line.metric.name == *name)).collect();
+        let telling: Vec<&Line> = Metric::headlines(self.mode())
+            .filter_map(|metric| lines.iter().find(|line| line.metric == metric))
+            .take(MOST_FIGURES)
+            .collect();
         let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
         head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
         head.push(("runs?".to_owned(), Align::Left));
@@ -222,13 +220,18 @@ impl Comparison {
         }
         let mut table = Table::new(head);
         let mut section = None;
+        let mut lines: Vec<&Line> = lines.iter().collect();
+        let order: Vec<&Metric> = Metric::by_importance(self.mode()).collect();
+        lines.sort_by_key(|line| order.iter().position(|metric| *metric == line.metric));
         for line in lines {
             if places.iter().all(|i| line.values.get(*i).copied().flatten().is_none()) {
                 continue;
             }
-            if section != Some(line.metric.section) {
-                section = Some(line.metric.section);
-                table.section(line.metric.section.name());
+            let key = Metric::headlines(self.mode()).any(|metric| metric == line.metric);
+            let name = if key { "key figures" } else { line.metric.section.name() };
+            if section != Some(name) {
+                section = Some(name);
+                table.section(name);
             }
             let cells = places.iter().map(|i| self.cell(line, *i, reference));
             table.row(std::iter::once(format!("  {}", line.metric.label)).chain(cells));

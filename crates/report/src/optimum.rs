@@ -227,23 +227,22 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
 #[must_use]
 pub fn looked(looked: &Looked) -> String {
     let seconds = units::significant(looked.seconds, 2);
-    let counts = format!(
-        "{} combinations, {} of them layouts that can be, {} estimated in {seconds} s",
-        grouped(looked.space),
-        grouped(looked.admissible),
-        grouped(u128::from(looked.estimated))
-    );
-    let proof = match looked.proof {
-        Proof::Exhaustive => "all were estimated, so the best is the best of the space searched; knobs, values and \
-             software outside it were not tried"
-            .to_owned(),
+    let (space, valid) = (grouped(looked.space), grouped(looked.admissible));
+    let estimated = grouped(u128::from(looked.estimated));
+    match looked.proof {
+        Proof::Exhaustive => {
+            format!("Searched all {space} combinations ({valid} valid) in {seconds} s; this is the best of that space.")
+        }
         Proof::Local { starts } => format!(
-            "too many to look at all: no change of one or two knobs improves on the best of {starts} random starts, but \
-             a better one elsewhere is not ruled out (--most allows more)"
+            "Searched {estimated} of {space} combinations ({valid} valid) in {seconds} s from {starts} random starts; \
+             no change of one or two knobs improves on this, but a better one elsewhere is possible (--most allows more)."
         ),
-        Proof::Cancelled => "stopped early: the best so far".to_owned(),
-    };
-    format!("{counts}: {proof}")
+        Proof::Cancelled => {
+            format!(
+                "Stopped after {estimated} of {space} combinations ({valid} valid) in {seconds} s; the best so far."
+            )
+        }
+    }
 }
 
 /// A count with its thousands apart.

@@ -50,7 +50,9 @@ pub(super) fn demo() -> Value {
             ("description", text("what it tells")),
             ("targets", help(name_or_names(""), "targets of the tour; the first is selected")),
             ("workload", text("its workload")),
-            ("sla_p99_ms", positive("bound on p99 of its optimiser [ms]")),
+            ("sla_p99_ms", positive("bound on p99 of its optimizer [ms]")),
+            ("order", positive("place among the tours that ship: the smaller the earlier")),
+            ("section", text("heading of the tours that stand behind all others")),
             ("steps", list(step)),
         ],
     )

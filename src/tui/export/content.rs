@@ -26,6 +26,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
     let about = format!("{} on {}", setup.workload, setup.target);
     match app.view {
         View::Main | View::Help => report(app, made),
+        View::Race => crate::tui::race::export::document(app),
         View::Compare => comparison(app, made),
         View::Breakdown => {
             let study = Study { entries: vec![entry(&app.answer, setup)?], ..empty(app, made) };
@@ -214,7 +215,7 @@ fn problems(app: &App) -> Document {
     });
     let rows = Grid { head, rows: rows.collect() };
     let blocks = if rows.rows.is_empty() {
-        vec![Block::Text("Every file is good.".to_owned())]
+        vec![Block::Text("No problems.".to_owned())]
     } else {
         vec![Block::Table(rows.clone())]
     };

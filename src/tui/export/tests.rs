@@ -24,7 +24,7 @@ fn asked(h: &mut Hands) -> Box<Export> {
 #[test]
 fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
     let mut h = Hands::new();
-    h.keys("Wjjcx");
+    h.keys("WjjCx");
     assert_eq!(h.app.mode(), Mode::Exporting);
     let name = dialog(&h).line.text().to_owned();
     assert!(name.starts_with("out/8xH100_") && name.ends_with("_compare.md"), "{name}");
@@ -62,11 +62,11 @@ fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
 fn every_view_has_a_document_in_every_format_it_offers() {
     for (keys, part, charted) in [
         ("Wjj", "What would make it better", true),
-        ("Wjjc", "8xMI300X", true),
+        ("WjjC", "8xMI300X", true),
         ("Wjj3", "memory", true),
         ("Wjj8", "gain", false),
         ("Wjj7", "tokens_per_sec", false),
-        ("!", "Every file is good", false),
+        ("!", "No problems", false),
         ("Wjj/tp<Enter>T<Right>D", "tokens/s", false),
         ("Wjj/concurrency<Enter>v", "| 8xH100 | 64 | 2", true),
         ("Wjj/concurrency<Enter>vn", "tokens/s over concurrency and", true),
@@ -74,6 +74,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
         ("WjjHmjmF", "no layout gives more of the one figure", true),
         ("Wjji", "Each lever is moved alone", true),
         ("WjjSR", "| best |", true),
+        ("Wjjc", "| rank |", false),
         ("WjjE", "requests in batches", true),
         ("WjjE<Tab>", "time to first token", true),
         ("E", "on the critical path", true),

@@ -11,6 +11,10 @@ pub enum Mode {
     Knobs,
     /// The results have the focus.
     Results,
+    /// The leaderboard.
+    Race,
+    /// A question is being typed.
+    Asking,
     /// The side-by-side comparison.
     Compare,
     /// Where time and memory go.
@@ -45,6 +49,8 @@ pub enum Mode {
     Exporting,
     /// A value is being typed.
     Editing,
+    /// A wanted value is being typed.
+    Seeking,
     /// The finder is open.
     Finding,
     /// The palette of commands is open.
@@ -61,11 +67,13 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 27] = [
+    pub const ALL: [Mode; 30] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
         Mode::Results,
+        Mode::Race,
+        Mode::Asking,
         Mode::Compare,
         Mode::Breakdown,
         Mode::Sweep,
@@ -83,6 +91,7 @@ impl Mode {
         Mode::Measurements,
         Mode::Exporting,
         Mode::Editing,
+        Mode::Seeking,
         Mode::Finding,
         Mode::Commanding,
         Mode::Confirming,
@@ -99,12 +108,14 @@ impl Mode {
             Mode::Workloads => "Workloads",
             Mode::Knobs => "Knobs",
             Mode::Results => "Results",
+            Mode::Race => "Race",
+            Mode::Asking => "Typing a question",
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
             Mode::Sweep => "Sweep",
             Mode::Frontier => "Frontier",
             Mode::Sensitivity => "Sensitivity",
-            Mode::Optimum => "Optimise",
+            Mode::Optimum => "Optimize",
             Mode::Bounding => "Typing a bound",
             Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
@@ -116,12 +127,13 @@ impl Mode {
             Mode::Measurements => "Measurements",
             Mode::Exporting => "Export",
             Mode::Editing => "Typing a value",
+            Mode::Seeking => "Goal seek",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
             Mode::Confirming => "Write to the file",
             Mode::Helping => "Help",
-            Mode::Choosing => "Demos",
-            Mode::Touring => "Demo",
+            Mode::Choosing => "Tours",
+            Mode::Touring => "Tour",
         }
     }
 
@@ -130,7 +142,14 @@ impl Mode {
     pub fn types(self) -> bool {
         matches!(
             self,
-            Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+            Mode::Editing
+                | Mode::Seeking
+                | Mode::Asking
+                | Mode::Bounding
+                | Mode::Finding
+                | Mode::Commanding
+                | Mode::Prompting
+                | Mode::Exporting
         )
     }
 }

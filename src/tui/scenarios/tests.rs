@@ -157,7 +157,7 @@ proptest! {
 #[test]
 fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
     let mut h = Hands::new();
-    h.keys("c<Right>jj<Enter>");
+    h.keys("C<Right>jj<Enter>");
     assert_eq!((h.app.view, h.app.now.setup.target.as_ref()), (View::Explain, "8xMI300X"));
     assert!(h.text().contains("Explain"));
     h.keys("<Esc>");

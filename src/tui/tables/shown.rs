@@ -62,7 +62,10 @@ impl App {
     /// The figures of the results, in the order of their pane.
     pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
         let grouped = self.figures_are_grouped();
-        let natural = grouped.then(|| self.answer.metrics().filter(|metric| self.asks_for_figure(metric)));
+        let applies =
+            |metric: &&'static Metric| self.answer.scenario.as_ref().is_none_or(|scenario| metric.applies_to(scenario));
+        let ordered = Metric::by_importance(self.answer.mode()).filter(applies);
+        let natural = grouped.then(|| ordered.filter(|metric| self.asks_for_figure(metric)));
         let sorted = (!grouped).then(|| self.sorted_figures());
         natural.into_iter().flatten().chain(sorted.into_iter().flatten())
     }

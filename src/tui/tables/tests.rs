@@ -92,7 +92,7 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
 #[test]
 fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
     let mut h = Hands::new();
-    h.keys("WjHc/fits<Enter>");
+    h.keys("WjHC/fits<Enter>");
     assert_eq!(h.app.columns.len(), 1);
     assert!(h.text().contains("1 of 2 /fits"), "{}", h.text());
     h.keys("<Esc>");
@@ -167,7 +167,7 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
 #[test]
 fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained() {
     let mut h = Hands::of(&Sources::built_in());
-    h.keys("/gpt5_1t_inference<Enter>H/NVIDIA_H100<Enter>6");
+    h.keys("/gpt5_1t_inference<Enter>H/NVIDIA_H100<Enter>p");
     let phases = |h: &Hands| {
         let names: Vec<String> =
             h.app.answer.workload.as_ref().unwrap().phases.iter().map(|p| p.name.to_string()).collect();
@@ -193,7 +193,7 @@ fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained
     assert!(h.text().contains("found by words"), "{}", h.text());
     h.keys("<Esc><Esc>");
     // Every figure of a phase leads to its equations, and back to where one was.
-    h.keys("6j<Right><Enter>");
+    h.keys("pj<Right><Enter>");
     assert_eq!((h.app.view, h.app.figure), (View::Explain, "tokens_per_sec"));
     h.keys("<Esc>");
     assert_eq!((h.app.view, h.app.view_row), (View::Schedule, 1));

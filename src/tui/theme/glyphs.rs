@@ -86,7 +86,7 @@ impl Glyphs {
             changed: "*",
             open: "v",
             closed: ">",
-            check: "y",
+            check: "+",
             cross: "x",
             levels: ["_", ".", ":", "-", "=", "+", "*", "#"],
             shades: [" ", ".", ":", "%", "#"],

@@ -105,7 +105,7 @@ fn esc_leads_back_to_where_one_came_from() {
 #[test]
 fn what_was_opened_from_a_view_leads_back_to_it() {
     for (from, into) in [
-        ("2j", "<Enter>"),
+        ("Cj", "<Enter>"),
         ("3j", "<Enter>"),
         ("i", "<Enter>"),
         ("ij", "<Enter>"),
@@ -135,7 +135,7 @@ fn what_was_opened_from_a_view_leads_back_to_it() {
     // The panes end the way, and each tab has its own.
     for away in ["K", "1", "/tp<Enter>", "T1"] {
         let mut h = Hands::new();
-        h.keys("2j<Enter>").work().keys(away).work();
+        h.keys("Cj<Enter>").work().keys(away).work();
         assert_eq!(h.app.view, View::Main, "{away:?}");
         h.keys("<Esc><Esc>").work();
         assert_eq!(h.app.view, View::Main, "{away:?}");
@@ -158,9 +158,9 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
         ("", "G"),
         ("", "m"),
         ("m", "m"),
-        ("c", "<Right>m"),
-        ("c<Right>", "<Enter>"),
-        ("c<Right>", "b"),
+        ("C", "<Right>m"),
+        ("C<Right>", "<Enter>"),
+        ("C<Right>", "b"),
         ("/microbatch<Enter><Right>", "b"),
         ("/microbatch<Enter><Right>b", "B"),
         ("T", "P"),

@@ -130,14 +130,14 @@ fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
             mark,
         })
     };
-    rows.push(whole("all", total, Role::Text));
+    rows.push(whole("total (expected)", total, Role::Text));
     if memory.upper > total {
-        rows.push(whole("at most", memory.upper, Role::Dim));
+        rows.push(whole("upper bound", memory.upper, Role::Dim));
     }
 }
 
 fn limits(rows: &mut Vec<Row>, detail: &Detail) {
-    rows.push(Row::Heading("what bounds it", String::new()));
+    rows.push(Row::Heading("bottleneck", String::new()));
     for (cause, share) in detail.limits.ranked().into_iter().filter(|(_, share)| *share > 0.0) {
         let (span, role) = ((0.0, share), if share == detail.limits.ranked()[0].1 { Role::Accent } else { Role::Dim });
         rows.push(Row::Bar(Bar {
@@ -153,7 +153,7 @@ fn limits(rows: &mut Vec<Row>, detail: &Detail) {
     }
 }
 
-/// All blocks, in two columns: time and what bounds it, memory and what the first token waits for.
+/// All blocks, in two columns: time and bottleneck, memory and what the first token waits for.
 fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let detail = app.answer.detail()?;
     // Parts of one kind of work say nothing about those of the other.
@@ -164,7 +164,7 @@ fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let title = if detail.training.is_some() {
         (Of::Step, "time of an optimizer step")
     } else {
-        (Of::Token, "time of an output token")
+        (Of::Token, "decode step time")
     };
     time(&mut left, title, &detail.time, before.map(|before| &before.time), seconds);
     left.push(Row::Blank);

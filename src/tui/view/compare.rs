@@ -8,21 +8,22 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
-use super::results::split;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
+use atlas_config::Mode;
+use atlas_core::plan::Engine;
 use atlas_core::units;
-use atlas_plan::estimate::{Better, Format, METRICS, Metric};
+use atlas_plan::estimate::{Better, Metric, Scale};
 
-const LABEL: u16 = 17;
-const MIN_COLUMN: u16 = 20;
+/// Columns of a metric's name, and of its unit behind it.
+const LABEL: u16 = 25;
+const UNIT: u16 = 8;
+const MIN_COLUMN: u16 = 18;
 const MAX_COLUMN: u16 = 30;
 /// Columns of a metric in the list.
 const LISTED: u16 = 14;
-/// Columns of the point and the digits behind it.
-const FRACTION: u16 = 4;
 
 /// A row of the table of columns.
 enum Row {
@@ -37,7 +38,29 @@ pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
         let applies = answer.scenario.as_ref().is_some_and(|scenario| metric.applies_to(scenario));
         applies && answer.value(metric).is_some_and(|value| value != 0.0)
     };
-    METRICS.iter().filter(move |metric| app.columns.iter().any(|column| says(column, metric)))
+    Metric::by_importance(mode(app)).filter(move |metric| app.columns.iter().any(|column| says(column, metric)))
+}
+
+/// Whether the columns train or serve.
+fn mode(app: &App) -> Mode {
+    app.answer.mode()
+}
+
+/// The engine whose figures compare: the reference's.
+fn engine(app: &App) -> Option<Engine> {
+    let (_, answer) = app.columns.get(app.reference_column())?;
+    Some(answer.scenario.as_ref()?.engine)
+}
+
+/// Whether a column's figures come from the same engine as the reference's.
+fn compares(app: &App, answer: &Answer) -> bool {
+    let of = answer.scenario.as_ref().map(|scenario| scenario.engine);
+    of.is_none() || of == engine(app)
+}
+
+/// The unit and the digits of a metric in all columns.
+fn scale(app: &App, metric: &Metric) -> Scale {
+    Scale::of(metric, app.columns.iter().filter_map(|(_, answer)| answer.value(metric)))
 }
 
 /// The place of the metric under the cursor among them.
@@ -56,10 +79,12 @@ pub fn is_list(app: &App) -> bool {
 fn build(app: &App, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut section = None;
+    let headlines: Vec<&Metric> = Metric::headlines(mode(app)).collect();
     for metric in metrics(app) {
-        if section != Some(metric.section) {
-            rows.push(Row::Heading(metric.section.name()));
-            section = Some(metric.section);
+        let name = if headlines.contains(&metric) { "key figures" } else { metric.section.name() };
+        if section != Some(name) {
+            rows.push(Row::Heading(name));
+            section = Some(name);
         }
         rows.push(Row::Figure(metric));
     }
@@ -118,11 +143,14 @@ fn best(app: &App, metric: &Metric) -> Option<usize> {
         .columns
         .iter()
         .enumerate()
-        .filter(|(_, (_, answer))| answer.fits())
+        .filter(|(_, (_, answer))| answer.fits() && compares(app, answer))
         .filter_map(|(i, (_, answer))| answer.value(metric).map(|value| (i, value)));
     let ordered = |a: f64, b: f64| if metric.better == Better::Higher { a > b } else { a < b };
     let mut best: Option<(usize, f64)> = None;
-    let mut tie = false;
+    // One value alone is not the best of anything.
+    let mut values = values.peekable();
+    let several = values.clone().count() > 1;
+    let mut tie = !several && values.peek().is_some();
     for (i, value) in values {
         match best {
             // Figures that differ by rounding alone are equal to whoever reads them.
@@ -130,7 +158,7 @@ fn best(app: &App, metric: &Metric) -> Option<usize> {
             Some((_, leader)) if !ordered(value, leader) => {}
             _ => {
                 best = Some((i, value));
-                tie = false;
+                tie = !several;
             }
         }
     }
@@ -141,8 +169,8 @@ fn best(app: &App, metric: &Metric) -> Option<usize> {
 #[must_use]
 pub fn info(app: &App) -> String {
     let order = match app.order.and_then(Metric::named) {
-        Some(metric) => format!("best {} first (o: as in the files)", metric.label),
-        None => "o orders by this metric".to_owned(),
+        Some(metric) => format!("best {} first (o: file order)", metric.label),
+        None => "o sorts".to_owned(),
     };
     let complaint = app.columns.get(app.column).and_then(|(name, answer)| match (&answer.outcome, answer.detail()) {
         (Err(complaint), _) => Some(format!("{name}: {complaint}")),
@@ -152,7 +180,12 @@ pub fn info(app: &App) -> String {
     // What the events will say once they have been asked, the closed form says meanwhile.
     let closed =
         if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
-    complaint.unwrap_or_else(|| format!("{closed}* best; ratios to the reference (b sets it); {order}"))
+    let others = if app.columns.iter().any(|(_, answer)| !compares(app, answer)) {
+        "; ! another engine: not comparable"
+    } else {
+        ""
+    };
+    complaint.unwrap_or_else(|| format!("{closed}* best; × = ratio to reference (b); {order}{others}"))
 }
 
 /// Draws the view.
@@ -193,6 +226,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         let (role, text) = match answer.detail() {
             _ if answer.outcome.is_err() => (Role::Error, "no estimate"),
             Some(detail) if !detail.verdict.fits() => (Role::Error, super::results::refusal(&detail.verdict)),
+            _ if !compares(app, answer) => (Role::Warn, "other engine"),
             _ if index == reference => (Role::Baseline, if answer.pending { "~ reference" } else { "reference" }),
             _ if answer.pending => (Role::Dim, "~ closed form"),
             _ => (Role::Dim, ""),
@@ -218,12 +252,16 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
             Row::Figure(metric) => {
                 let style = canvas.role(if metric.name == app.figure { Role::TitleFocused } else { Role::Text });
                 canvas.text(inner.x + 2, y, LABEL - 2, metric.label, style);
+                let (scale, dim) = (scale(app, metric), canvas.role(Role::Dim));
+                if usize::from(LABEL) > metric.label.width() + scale.unit().width() + 3 {
+                    canvas.right(inner.x + LABEL - UNIT, y, UNIT, scale.unit(), dim);
+                }
                 let best = best(app, metric);
                 let base = app.columns.get(reference).and_then(|(_, answer)| answer.value(metric));
                 for (slot, (index, (_, answer))) in slots() {
                     let cell = Rect::new(inner.x + LABEL + slot * width, y, width - 1, 1);
-                    let base = base.filter(|_| index != reference);
-                    value(canvas, cell, metric, answer, base, best == Some(index));
+                    let base = base.filter(|_| index != reference && compares(app, answer));
+                    value(canvas, cell, (metric, &scale), answer, base, best == Some(index));
                 }
             }
         }
@@ -239,37 +277,30 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
-/// A number with its point below those of its column, its unit behind it; `units` is the room for that.
-/// A star behind it says that it is the best of its row or column.
-fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: Style, best: bool) {
-    let (whole, fraction, unit) = split(text);
-    let width = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
-    let point = cell.width.saturating_sub(FRACTION + 1 + units);
-    let needed = width(fraction) + if unit.is_empty() { 0 } else { 1 + width(unit) } + u16::from(best);
-    // The gap before the next column is free for what is longer than usual.
-    if point < width(whole) || point + needed > cell.width + 1 {
-        canvas.right(cell.x, cell.y, cell.width, text, style);
-        if best {
-            canvas.text(cell.right(), cell.y, 1, "*", style);
-        }
-        return;
-    }
-    let behind = text.get(whole.len()..).unwrap_or_default();
-    canvas.right(cell.x, cell.y, point, whole, style);
-    let end = canvas.text(cell.x + point, cell.y, cell.width + 1 - point, behind, style);
+/// A number flush with the right edge of its cell; a star behind it says that it is the best of its row or column.
+fn number(canvas: &mut Canvas<'_>, cell: Rect, text: &str, style: Style, best: bool) {
+    let width = cell.width.saturating_sub(1);
+    canvas.right(cell.x, cell.y, width, text, style);
     if best {
-        canvas.text(end, cell.y, 1, "*", style);
+        canvas.text(cell.x + width, cell.y, 1, "*", style);
     }
 }
 
 /// A cell: the value, a star where it is the best, and the ratio to the reference.
-fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, base: Option<f64>, best: bool) {
-    // Narrow columns have a digit less for ratios, and one more for figures.
+fn value(
+    canvas: &mut Canvas<'_>,
+    cell: Rect,
+    (metric, scale): (&Metric, &Scale),
+    answer: &Answer,
+    base: Option<f64>,
+    best: bool,
+) {
+    // Narrow columns have a digit less for ratios.
     let ratio_width = if cell.width < 22 { RATIO - 1 } else { RATIO };
     let room = cell.width.saturating_sub(ratio_width + 1);
     let Some(value) = answer.value(metric) else {
         let dim = canvas.role(Role::Dim);
-        canvas.right(cell.x, cell.y, room, "–", dim);
+        canvas.right(cell.x, cell.y, room.saturating_sub(1), "–", dim);
         return;
     };
     let style = canvas.role(match () {
@@ -277,10 +308,7 @@ fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, 
         () if answer.fits() => Role::Value,
         () => Role::Dim,
     });
-    // The label names the unit; where there is room it stands beside the number, too.
-    let text = if room >= 14 { metric.show(value) } else { metric.format.show(value) };
-    let units = if room >= 14 { 7 } else { u16::from(room > 10) };
-    number(canvas, Rect { width: room, ..cell }, units, &text, style, best);
+    number(canvas, Rect { width: room, ..cell }, &scale.show(value), style, best);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
         let text = ratio_text(ratio, ratio_width);
         let style = ratio_style(canvas, metric.better, ratio);
@@ -310,18 +338,13 @@ fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
     super::results::change_style(canvas, better, ratio - 1.0)
 }
 
-/// The two lines of a heading in the list: the name and its unit, or a long name in two parts.
+/// The name of a metric as a heading of the list, in one line or two.
 fn heads(metric: &Metric) -> (&'static str, &'static str) {
-    let most = if metric.unit.is_empty() { 9 } else { 12 };
+    const MOST: usize = 11;
     match metric.label.rsplit_once(' ') {
-        Some(parts) if metric.label.width() > most => parts,
-        _ => (metric.label, metric.unit),
+        Some(parts) if metric.label.width() > MOST => parts,
+        _ => (metric.label, ""),
     }
-}
-
-/// Columns to the end of a heading: where the figures below it end, of which shares are shorter than others.
-fn head_width(metric: &Metric) -> u16 {
-    if metric.format == Format::Percent { LISTED - 4 } else { LISTED - 2 }
 }
 
 /// Targets as rows.
@@ -339,10 +362,13 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     for (slot, (index, metric)) in shown() {
         let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
         let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
-        let ((first, second), width) = (heads(metric), head_width(metric));
+        let ((first, second), width) = (heads(metric), LISTED - 2);
         canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
-        let below = if second == metric.unit { dim } else { style };
-        canvas.right(metric_x(slot) - 1, inner.y + 1, width, second, below);
+        let unit = scale(app, metric).unit().to_owned();
+        let x = metric_x(slot) - 1;
+        canvas.right(x, inner.y + 1, width, &unit, dim);
+        let taken = u16::try_from(unit.width() + usize::from(!unit.is_empty())).unwrap_or(width);
+        canvas.right(x, inner.y + 1, width.saturating_sub(taken), second, style);
         if index == here {
             canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 2), canvas.role(Role::SelectionDim));
         }
@@ -354,6 +380,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &more, dim);
     canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "to ref.", dim);
     canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
+    let scales: Vec<Scale> = shown().map(|(_, (_, metric))| scale(app, metric)).collect();
     let winners: Vec<Option<usize>> = shown().map(|(_, (_, metric))| best(app, metric)).collect();
     let reference = app.reference_column();
     let base = all.get(here).and_then(|metric| app.columns.get(reference)?.1.value(metric));
@@ -364,25 +391,27 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
             () if !answer.fits() => (canvas.glyphs.cross, Role::Error),
             () if app.now.marks.contains(name) => (canvas.glyphs.mark, Role::Mark),
             () if answer.pending => ("~", Role::Dim),
+            () if !compares(app, answer) => ("!", Role::Warn),
             () => ("", Role::Text),
         };
         let sign_style = canvas.role(role);
         canvas.text(inner.x, y, 1, sign, sign_style);
         let style = canvas.role(if index == reference { Role::Baseline } else { Role::Text });
         canvas.text(inner.x + 2, y, name_width - 2, name, style);
-        for ((slot, (_, metric)), winner) in shown().zip(&winners) {
+        for (((slot, (_, metric)), winner), scale) in shown().zip(&winners).zip(&scales) {
             let best = *winner == Some(index);
             let style = canvas.role(match () {
                 () if best => Role::Best,
                 () if answer.fits() => Role::Value,
                 () => Role::Dim,
             });
-            let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| metric.format.show(value));
-            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), 2, &text, style, best);
+            let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| scale.show(value));
+            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), &text, style, best);
         }
         // The ratio of the metric under the cursor.
         let metric = all.get(here);
-        if let (Some(metric), Some(base)) = (metric, base.filter(|base| *base != 0.0 && index != reference))
+        let base = base.filter(|base| *base != 0.0 && index != reference && compares(app, answer));
+        if let (Some(metric), Some(base)) = (metric, base)
             && let Some(value) = answer.value(metric)
         {
             let ratio = value / base;
@@ -428,7 +457,7 @@ mod tests {
 
     #[test]
     fn every_heading_of_the_list_has_its_columns_for_itself() {
-        for metric in &METRICS {
+        for metric in &atlas_plan::estimate::METRICS {
             let (first, second) = heads(metric);
             // An arrow may stand before the first line.
             let widest = first.width().max(second.width());

@@ -22,7 +22,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
     let inner = canvas.view(area, View::Frontier, &title, &remark(desk), app.tour.is_none());
     let Some(front) = front else {
-        let trouble = desk.trouble().unwrap_or("what is traded for what is known of the analytical engine's answers");
+        let trouble = desk.trouble().unwrap_or("frontiers need the analytical engine");
         return silence(app, Some(trouble).filter(|_| desk.progress().is_none()), canvas, inner);
     };
     let (picture, reading) = split(inner);
@@ -112,7 +112,7 @@ pub fn info(app: &App) -> String {
     let Some(front) = app.desks.frontier.answer() else { return String::new() };
     let pairs = crate::tui::frontier::pairs(app);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
-    format!("{} ({} of {}): a gain in one costs the other", front.pair.name, at + 1, pairs.len())
+    format!("{} ({} of {}): Pareto-optimal points", front.pair.name, at + 1, pairs.len())
 }
 
 /// Moves the cursor to the point that is nearest to a click; whether it stood there.

@@ -1,10 +1,10 @@
-//! All keys, generated from the table of bindings: those of the present mode first.
+//! All keys, generated from the table of bindings: those of the present mode first, then by topic.
 
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use crate::tui::app::{App, Overlay};
-use crate::tui::keymap::{BINDINGS, Binding, Mode, rows};
+use crate::tui::keymap::{Action, BINDINGS, Binding, Mode, rows};
 use crate::tui::theme::Role;
 
 enum Row {
@@ -14,23 +14,59 @@ enum Row {
     Blank,
 }
 
+/// What keys that hold on every screen are about, in the order of the help.
+const TOPICS: [&str; 7] = [
+    "Views",
+    "Search and questions",
+    "Undo, baseline and tabs",
+    "Tables and marks",
+    "Files and export",
+    "Moving",
+    "Program",
+];
+
+/// The topic of a key that holds on every screen.
+fn topic(action: Action) -> &'static str {
+    use Action::*;
+    let [views, search, undo, tables, files, moving, program] = TOPICS;
+    match action {
+        Show(_) | Demos | FocusPane(_) => views,
+        Find | Palette | NextMatch(_) => search,
+        Undo | Redo | Baseline | ClearBaseline | PinTab | DuplicateTab | NewTab | RenameTab | CloseTab | ReopenTab
+        | Tab(_) | TabAt(_) => undo,
+        Filter | Sort | SortByName | Mark | UnmarkAll | Copy | CopyAll | ResetAll => tables,
+        Export | WriteBack | Save | OpenEditor | Reload | Calibrate => files,
+        Move(_) | Page(_) | First | Last | Focus(_) => moving,
+        _ => program,
+    }
+}
+
+/// Modes in which a key has to hold to belong to a topic rather than to a mode.
+const GENERAL: usize = 4;
+
 fn build(app: &App) -> Vec<Row> {
     let below = app.mode_below();
     let mut shown: Vec<*const Binding> = Vec::new();
     let mut all = Vec::new();
-    let order = std::iter::once(below).chain(Mode::ALL.into_iter().filter(|mode| *mode != below));
-    for mode in order {
+    let mut section = |heading: String, rows: Vec<&'static Binding>, all: &mut Vec<Row>| {
         let fresh: Vec<&'static Binding> =
-            rows(mode).filter(|row| !shown.contains(&std::ptr::from_ref(*row))).collect();
+            rows.into_iter().filter(|row| !shown.contains(&std::ptr::from_ref(*row))).collect();
         if fresh.is_empty() {
-            continue;
+            return;
         }
-        all.push(Row::Heading(if mode == below { format!("{} (here)", mode.name()) } else { mode.name().to_owned() }));
-        for row in fresh {
-            shown.push(std::ptr::from_ref(row));
-            all.push(Row::Key(row));
-        }
+        all.push(Row::Heading(heading));
+        shown.extend(fresh.iter().map(|row| std::ptr::from_ref(*row)));
+        all.extend(fresh.into_iter().map(Row::Key));
         all.push(Row::Blank);
+    };
+    let special = |row: &&'static Binding| row.modes.len() < GENERAL;
+    section(format!("{} (here)", below.name()), rows(below).filter(special).collect(), &mut all);
+    for name in TOPICS {
+        let of = |row: &&'static Binding| !special(row) && topic(row.action) == name;
+        section(name.to_owned(), BINDINGS.iter().filter(of).collect(), &mut all);
+    }
+    for mode in Mode::ALL {
+        section(mode.name().to_owned(), rows(mode).filter(special).collect(), &mut all);
     }
     all.push(Row::Heading("Files".to_owned()));
     let config =
@@ -72,7 +108,7 @@ pub fn help(app: &App, canvas: &mut Canvas<'_>) {
     let Some(Overlay::Help { scroll }) = &app.overlay else { return };
     let area = area(app);
     canvas.clear(area);
-    let inner = canvas.frame(area, "Keys", "Esc closes", true);
+    let inner = canvas.frame(area, "Help: keys", "Esc closes", true);
     let all = build(app);
     for (line, row) in (0..inner.height).zip(all.iter().skip(*scroll)) {
         let (x, y, width) = (inner.x + 1, inner.y + line, inner.width.saturating_sub(2));

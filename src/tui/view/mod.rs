@@ -46,6 +46,7 @@ pub use popup::popup_row;
 #[must_use]
 pub fn rows(app: &App) -> usize {
     match app.view {
+        View::Race => super::race::ranked(app).len(),
         View::Compare => compare::rows(app),
         View::Breakdown => breakdown::rows(app),
         View::Advice => advice::rows(app),
@@ -81,7 +82,7 @@ pub fn lines(app: &App) -> usize {
 fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     match app.view {
         View::Advice => Some(advice::lines_of(app, row)),
-        View::Sensitivity => Some((row, row)),
+        View::Sensitivity | View::Race => Some((row, row)),
         View::Explain => Some(explain::lines_of(app, row)),
         View::Problems => Some(problems::lines_of(app, row)),
         View::Breakdown => Some(breakdown::lines_of(app, row)),
@@ -97,7 +98,11 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
 #[must_use]
 pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let body = layout::areas(app).body;
-    let heading = if app.view == View::Sensitivity { tornado::HEADING } else { 0 };
+    let heading = match app.view {
+        View::Sensitivity => tornado::HEADING,
+        View::Race => usize::from(super::race::view::HEADING),
+        _ => 0,
+    };
     let line = usize::from(y.checked_sub(body.y + 1)?).checked_sub(heading)? + app.view_scroll;
     (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
@@ -159,6 +164,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
+        Some(Overlay::Goal(seek)) => super::goal::draw(app, &mut canvas, seek),
         Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
     }
@@ -182,6 +188,7 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
                 schedule::schedule(app, canvas, areas.phases);
             }
         }
+        View::Race => super::race::view::race(app, canvas, areas.body),
         View::Compare => compare::compare(app, canvas, areas.body),
         View::Breakdown => breakdown::breakdown(app, canvas, areas.body),
         View::Sweep => sweep::sweep(app, canvas, areas.body),
@@ -200,6 +207,9 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
 
 fn draw_pane(app: &App, canvas: &mut Canvas<'_>, pane: Pane, areas: &Areas) {
     let area = areas.pane(pane);
+    if area.is_empty() {
+        return;
+    }
     match pane {
         Pane::Targets => lists::targets(app, canvas, area),
         Pane::Workloads => lists::workloads(app, canvas, area),
@@ -282,6 +292,9 @@ fn told(app: &App) -> (Role, Cow<'_, str>) {
     let bound = app.seeking.typing.as_ref().filter(|_| mode == Mode::Bounding);
     match (&app.edit, &app.status) {
         (Some(Edit { error: Some(error), .. }), _) => (Role::Error, error.into()),
+        _ if app.race.typing.as_ref().is_some_and(|(_, error)| error.is_some()) && mode == Mode::Asking => {
+            (Role::Warn, super::race::view::info(app).into())
+        }
         _ if bound.is_some_and(|(_, error)| error.is_some()) => (Role::Error, optimum::info(app).into()),
         (_, Some(status)) => (if status.error { Role::Error } else { Role::Good }, (&status.text).into()),
         _ => (Role::Dim, about(app, mode).into()),
@@ -347,6 +360,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Results => {
             app.figure_here().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
         }
+        Mode::Race | Mode::Asking => super::race::view::info(app),
         Mode::Compare => compare::info(app),
         Mode::Breakdown => breakdown::info(app),
         Mode::Sweep => sweep::info(app),

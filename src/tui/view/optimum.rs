@@ -27,7 +27,7 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if shown(app).is_some() && is_stale(app) => "found before the last edit; R searches again".to_owned(),
         None => desk.trouble().unwrap_or_default().to_owned(),
     };
-    let inner = canvas.view(area, View::Optimum, "Optimise", &remark, app.tour.is_none());
+    let inner = canvas.view(area, View::Optimum, "Optimize", &remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if app.answer.scenario.is_none() {
         return super::sweep::silence(app, None, canvas, inner);

@@ -74,14 +74,18 @@ pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
 pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
     let area = area(app);
     canvas.clear(area);
-    let inner = canvas.frame(area, "Commands", &format!("{}", palette.matches.len()), true);
+    let inner = canvas.frame(area, "Command or question", &format!("{}", palette.matches.len()), true);
     let (style, key) = (canvas.role(Role::Input), canvas.role(Role::Key));
     canvas.text(inner.x + 1, inner.y, 1, ":", key);
     canvas.typed(inner.x + 3, inner.y, inner.width.saturating_sub(4), &palette.line, style);
     let (room, scroll) = window(app, 2, palette.cursor);
     if palette.matches.is_empty() {
         let dim = canvas.role(Role::Dim);
-        canvas.text(inner.x + 3, inner.y + 2, inner.width.saturating_sub(4), "no such command", dim);
+        let text = palette.trouble.as_deref().unwrap_or("no such command");
+        let width = inner.width.saturating_sub(4);
+        for (y, line) in (inner.y + 2..inner.bottom()).zip(wrap(text, usize::from(width))) {
+            canvas.text(inner.x + 3, y, width, &line, dim);
+        }
     }
     for (line, (index, command)) in (0..room).zip(palette.matches.iter().enumerate().skip(scroll)) {
         let y = inner.y + 2 + line;
@@ -121,8 +125,10 @@ pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
     for (line, (index, demo)) in (0..room).zip(app.demos.iter().enumerate().skip(scroll)) {
         let y = inner.y + line;
         let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
-        let steps = format!("{} steps", demo.steps.len());
-        canvas.text(inner.x + 1, y, inner.width.saturating_sub(12), &demo.title, text);
+        let section = demo.section.as_deref().map_or_else(String::new, |section| format!("{section}, "));
+        let steps = format!("{section}{} steps", demo.steps.len());
+        let room = inner.width.saturating_sub(3 + u16::try_from(steps.chars().count()).unwrap_or_default());
+        canvas.text(inner.x + 1, y, room, &demo.title, text);
         canvas.right(inner.x, y, inner.width.saturating_sub(1), &steps, dim);
         if index == cursor {
             canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));

@@ -44,7 +44,7 @@ pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Problems, "Problems", &remark, app.tour.is_none());
     if shown.is_empty() {
         let style = canvas.role(Role::Good);
-        let text = if app.problems.is_empty() { "every file is good" } else { "nothing matches; Esc shows all" };
+        let text = if app.problems.is_empty() { "No problems" } else { "nothing matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width, text, style);
     }
     let all = shown.iter().enumerate().flat_map(|(row, problem)| {

@@ -97,7 +97,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     let mut rows = upper(app, width);
     let width = usize::from(width.saturating_sub(2));
     if app.answer.pending {
-        rows.push(Row::Heading("what to know"));
+        rows.push(Row::Heading("caveats"));
         let text = format!("these are the closed form's figures, {}", pending(app));
         rows.extend(wrap(&text, width).into_iter().map(|line| Row::Text(Role::Warn, line)));
         return rows;
@@ -107,7 +107,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     let evidence = app.answer.evidence().map(str::to_owned);
     for (i, remark) in evidence.iter().chain(&remarks).enumerate() {
         if i == 0 {
-            rows.push(Row::Heading("what to know"));
+            rows.push(Row::Heading("caveats"));
         }
         for (j, line) in wrap(remark, width.saturating_sub(2)).into_iter().enumerate() {
             rows.push(Row::Text(Role::Dim, format!("{} {line}", if j == 0 { app.glyphs.bullet } else { " " })));
@@ -143,9 +143,11 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
     }
     let (mut section, grouped) = (None, app.figures_are_grouped());
     for metric in app.figures() {
-        if grouped && section != Some(metric.section) {
-            rows.push(Row::Heading(metric.section.name()));
-            section = Some(metric.section);
+        let first = Metric::headlines(app.answer.mode()).any(|headline| headline == metric);
+        let name = if first { "key figures" } else { metric.section.name() };
+        if grouped && section != Some(name) {
+            rows.push(Row::Heading(name));
+            section = Some(name);
         }
         rows.push(Row::Figure(metric));
     }
@@ -171,7 +173,11 @@ pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
             let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::MEMORY_GB);
             let free = 100.0 * (1.0 - memory.upper / memory.capacity.max(1.0));
             let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
-            let text = format!("fits: {}{bound} of {} GB, {free:.0} % free", gb(memory.total()), gb(memory.capacity));
+            // Datasheets count in powers of two: 80 GB there are 85.9 GB here.
+            let binary = memory.capacity / f64::from(1 << 30);
+            let exact = if (binary - binary.round()).abs() < 0.05 { 0 } else { 1 };
+            let of = format!("{} GB ({binary:.exact$} GiB)", gb(memory.capacity));
+            let text = format!("fits: {}{bound} of {of}, {free:.0} % free", gb(memory.total()));
             (Role::Best, format!("{} {text}", app.glyphs.check))
         }
         verdict => (Role::Error, format!("{} {}", app.glyphs.cross, verdict.describe())),
@@ -193,10 +199,10 @@ pub fn refusal(verdict: &Verdict) -> &'static str {
 #[must_use]
 pub fn baseline_name(app: &App) -> String {
     if let Some(place) = app.tabs.pinned().filter(|_| app.pinned_setup().is_some()) {
-        return if place == app.tabs.current() { "itself, pinned".to_owned() } else { app.tab_label(place) };
+        return if place == app.tabs.current() { "pinned (this tab)".to_owned() } else { app.tab_label(place) };
     }
     match &app.now.baseline {
-        None => "files".to_owned(),
+        None => "saved values".to_owned(),
         Some(setup) if setup.target != app.now.setup.target => setup.target.to_string(),
         Some(setup) if setup.workload != app.now.setup.workload => setup.workload.to_string(),
         Some(_) => "baseline".to_owned(),

@@ -212,7 +212,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let Some((setup, candidate)) = sweeping::reading(app, curves) else {
         let bad = canvas.role(Role::Error);
-        canvas.text(x, y, area.right().saturating_sub(x), "cannot be asked of this target", bad);
+        canvas.text(x, y, area.right().saturating_sub(x), "not available for this target", bad);
         return;
     };
     if setup == app.now.setup {

@@ -6,63 +6,89 @@ use super::draw::Canvas;
 use crate::tui::app::{App, View};
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 
-/// The views that have a number, in its order, then the others.
-const TABS: [(&str, Action); 15] = [
-    ("Overview", Action::Show(View::Main)),
-    ("Compare", Action::Show(View::Compare)),
-    ("Breakdown", Action::Show(View::Breakdown)),
-    ("Sweep", Action::Show(View::Sweep)),
-    ("Frontier", Action::Show(View::Frontier)),
-    ("Schedule", Action::Show(View::Schedule)),
-    ("Explain", Action::Show(View::Explain)),
-    ("Advice", Action::Show(View::Advice)),
-    ("Problems", Action::Show(View::Problems)),
-    ("Demos", Action::Demos),
-    ("Sensitivity", Action::Show(View::Sensitivity)),
-    ("Optimise", Action::Show(View::Optimum)),
-    ("Timeline", Action::Show(View::Timeline)),
-    ("Measured", Action::Show(View::Measurements)),
-    ("Difference", Action::Show(View::Diff)),
+/// The views that have a number, in its order, then the others: the name, a short one, and what shows it.
+const TABS: [(&str, &str, Action); 16] = [
+    ("Overview", "Over", Action::Show(View::Main)),
+    ("Race", "Race", Action::Show(View::Race)),
+    ("Breakdown", "Break", Action::Show(View::Breakdown)),
+    ("Sweep", "Sweep", Action::Show(View::Sweep)),
+    ("Frontier", "Front", Action::Show(View::Frontier)),
+    ("Optimize", "Opt", Action::Show(View::Optimum)),
+    ("Explain", "Why", Action::Show(View::Explain)),
+    ("Advice", "Adv", Action::Show(View::Advice)),
+    ("Timeline", "Time", Action::Show(View::Timeline)),
+    ("Sensitivity", "Sens", Action::Show(View::Sensitivity)),
+    ("Compare", "Comp", Action::Show(View::Compare)),
+    ("Difference", "Diff", Action::Show(View::Diff)),
+    ("Schedule", "Sched", Action::Show(View::Schedule)),
+    ("Measured", "Meas", Action::Show(View::Measurements)),
+    ("Problems", "Prob", Action::Show(View::Problems)),
+    ("Tours", "Tours", Action::Demos),
 ];
 
 /// A view on the strip.
 struct Tab {
     key: &'static str,
     name: &'static str,
+    short: &'static str,
     action: Action,
 }
 
-/// Where each begins and ends. Where nothing was measured there is nothing to show of it; where not all have room, views without a number make way, but for the one that is shown.
-fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
-    let width = |tab: &Tab| tab.key.chars().count() + tab.name.chars().count() + 1;
-    let mut tabs: Vec<Tab> =
-        TABS.iter().map(|(name, action)| Tab { key: keymap::key_of(*action), name, action: *action }).collect();
-    let shown = Action::Show(app.view);
-    let measured = Action::Show(View::Measurements);
-    if app.measured.is_empty() && shown != measured {
-        tabs.retain(|tab| tab.action != measured);
+impl Tab {
+    fn width(&self) -> u16 {
+        u16::try_from(self.key.width() + self.name.width() + 1).unwrap_or(u16::MAX)
     }
-    let need = |tabs: &[Tab], gap: u16| tabs.iter().map(|tab| width(tab) + usize::from(gap)).sum::<usize>();
-    let room = usize::from(area.width);
-    // The same gap whichever view is shown, so that none moves when another is.
-    let gap = if need(&tabs, 3) <= room { 3 } else { 2 };
-    while need(&tabs, gap) > room {
+}
+
+/// Columns of all tabs with a gap between them.
+fn need(tabs: &[Tab], gap: u16) -> u16 {
+    tabs.iter().map(|tab| tab.width().saturating_add(gap)).fold(1, u16::saturating_add)
+}
+
+/// Where each begins and ends. Views without a number make way where not all have room, then gaps and names are
+/// shortened, that of the view that is shown last.
+fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
+    let shown = Action::Show(app.view);
+    let empty = |action: Action| match action {
+        Action::Show(View::Measurements) => app.measured.is_empty(),
+        Action::Show(View::Problems) => app.problems.is_empty(),
+        Action::Show(View::Schedule) => app.answer.workload.as_ref().is_none_or(|workload| workload.phases.is_empty()),
+        _ => false,
+    };
+    let wanted = TABS.iter().filter(|(.., action)| *action == shown || !empty(*action));
+    let tab = |(name, short, action): &(&'static str, &'static str, Action)| Tab {
+        key: keymap::key_of(*action),
+        name,
+        short,
+        action: *action,
+    };
+    let mut tabs: Vec<Tab> = wanted.map(tab).collect();
+    let fits = |tabs: &[Tab], gap: u16| need(tabs, gap) <= area.width.saturating_add(gap);
+    while !fits(&tabs, 2) {
         let spare = |tab: &Tab| !keymap::is_number(tab.key) && tab.action != shown;
         let Some(last) = tabs.iter().rposition(spare) else { break };
         tabs.remove(last);
     }
-    // Where names have no room, the last lose theirs; a number says enough.
-    while need(&tabs, gap) > room {
+    let gap = [3, 2, 1].into_iter().find(|gap| fits(&tabs, *gap)).unwrap_or(1);
+    if !fits(&tabs, gap) {
+        tabs.iter_mut().filter(|tab| tab.action != shown).for_each(|tab| tab.name = tab.short);
+    }
+    if !fits(&tabs, gap) {
+        tabs.iter_mut().filter(|tab| !keymap::is_number(tab.key)).for_each(|tab| tab.name = tab.short);
+    }
+    // On the narrowest screens a number has to do.
+    while !fits(&tabs, gap) {
         let Some(last) = tabs.iter_mut().rfind(|tab| tab.action != shown && !tab.name.is_empty()) else { break };
         last.name = "";
     }
     let mut x = area.x + 1;
     tabs.into_iter().map(move |tab| {
         let begin = x;
-        let end = begin + u16::try_from(width(&tab)).unwrap_or_default();
-        x = end + gap;
+        let end = begin.saturating_add(tab.width());
+        x = end.saturating_add(gap);
         (begin, end, tab)
     })
 }
@@ -80,13 +106,44 @@ pub fn tab_at(app: &App, area: Rect, column: u16, row: u16) -> Option<Action> {
 /// Draws the strip.
 pub(super) fn tabs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (key_style, dim) = (canvas.role(Role::Key), canvas.role(Role::Hint));
-    for (begin, end, Tab { key, name, action }) in places(app, area) {
+    for (begin, end, Tab { key, name, action, .. }) in places(app, area) {
+        if end > area.right() {
+            break;
+        }
         let here = action == Action::Show(app.view);
         let style = if here { canvas.role(Role::TitleFocused) } else { dim };
         let x = canvas.text(begin, area.y, end - begin, key, key_style);
         canvas.text(x + 1, area.y, end.saturating_sub(x + 1), name, style);
         if here {
             canvas.tint(Rect::new(begin - 1, area.y, end - begin + 2, 1), canvas.role(Role::SelectionDim));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::testing::Hands;
+
+    #[test]
+    fn every_numbered_view_has_a_label_at_every_usual_width_and_the_current_one_too() {
+        let mut hands = Hands::new();
+        for width in [80, 100, 120, 140, 160, 200] {
+            hands.app.size = (width, 40);
+            for (name, short, action) in TABS {
+                let Action::Show(view) = action else { continue };
+                hands.app.view = view;
+                let places: Vec<(u16, u16, Tab)> = places(&hands.app, Rect::new(0, 1, width, 1)).collect();
+                let numbered: Vec<&Tab> =
+                    places.iter().map(|(.., tab)| tab).filter(|tab| keymap::is_number(tab.key)).collect();
+                assert_eq!(numbered.len(), 10, "{width}");
+                assert!(numbered.iter().all(|tab| !tab.name.is_empty()), "{width} {name}: a tab has no label");
+                let here = places.iter().find(|(.., tab)| tab.action == action);
+                assert!(
+                    here.is_some_and(|(_, end, tab)| [name, short].contains(&tab.name) && *end <= width),
+                    "{width} {name}"
+                );
+            }
         }
     }
 }

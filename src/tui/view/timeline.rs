@@ -34,7 +34,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Picture::Tasks => "Timeline of a step",
         Picture::Scaling => "Scaling: nodes added, work of each unchanged",
         Picture::Levels => "Timeline of a run: requests and their memory",
-        Picture::Latencies => "Latencies: share of the requests that is faster",
+        Picture::Latencies => "Latencies: latency CDF",
     };
     let scaling = shown == Picture::Scaling;
     let told = if scaling { remark(&app.desks.scaling) } else { remark(&app.desks.simulation) };
@@ -96,7 +96,7 @@ pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
         TaskKind::Pass(Kind::Weights) => ("weight gradients", "W"),
         TaskKind::Transfer => ("transfer", "T"),
         TaskKind::Reduce => ("reduction of gradients", "R"),
-        TaskKind::Gather => ("gathering of weights", "G"),
+        TaskKind::Gather => ("weight all-gather", "G"),
         TaskKind::Optimizer => ("optimizer", "O"),
         TaskKind::Inside(action) => (
             action.name(),
@@ -380,7 +380,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.text(area.x, area.y + 1, area.width, &waited, text);
     let critical = timeline.critical.get(number as usize).copied().unwrap_or_default();
     let (style, verdict) = if critical {
-        (canvas.role(Role::Mark), "on the critical path: were it shorter, so would be the step")
+        (canvas.role(Role::Mark), "on the critical path: on the critical path: shortening it shortens the step")
     } else {
         (dim, "not on the critical path: the step does not hang on it")
     };
@@ -400,9 +400,9 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 #[must_use]
 pub fn info(app: &App) -> String {
     match picture(app) {
-        Picture::Tasks => "replicas that are alike stand for one another; Enter: what it waited for".to_owned(),
+        Picture::Tasks => "identical replicas are shown once; Enter: what it waited for".to_owned(),
         Picture::Scaling => "replicas and batch grow with the nodes; the diamond is the scenario".to_owned(),
-        Picture::Levels => "means over cells of time; what a run fills and drains is shown too".to_owned(),
+        Picture::Levels => "time-binned averages, including ramp-up and drain".to_owned(),
         Picture::Latencies => "of the counted requests; the line is the limit, where one is set".to_owned(),
     }
 }

@@ -41,13 +41,13 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
     let now = format!("{} is {}", tornado.metric.label, tornado.metric.show(tornado.value));
     canvas.text(inner.x, inner.y, inner.width, &now, canvas.role(Role::Value));
-    let explained = "a knob a step, a hardware number ten per cent, alone";
+    let explained = "one at a time: knobs ±1 step, hardware ±10 %";
     if usize::from(inner.width) > now.len() + explained.len() + 4 {
         canvas.right(inner.x, inner.y, inner.width, explained, dim);
     }
     let y = inner.y + 1;
     let to = to(inner);
-    canvas.right(inner.x + NAME, y, FROM - 1, "is", heading);
+    canvas.right(inner.x + NAME, y, FROM - 1, "current", heading);
     canvas.right(inner.x + NAME + FROM, y, to + CHANGE, "down", heading);
     canvas.right(track(inner).right(), y, CHANGE + to, "up", heading);
     let notes = notes(tornado, inner.width);

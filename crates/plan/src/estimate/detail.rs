@@ -408,18 +408,18 @@ impl Limits {
         if first > 0.0 { 1.0 - second / first } else { 0.0 }
     }
 
-    /// In words: `compute-bound (71 % of the time); the next limit, memory bandwidth, is 62 % away`.
+    /// In words: `bound by compute 71 %, then memory bandwidth 27 %`.
     #[must_use]
     pub fn describe(&self) -> String {
-        let [(first, share), (second, _), ..] = self.ranked();
+        let [(first, share), (second, next), ..] = self.ranked();
         let capacity = if self.memory_capacity { "memory capacity caps the batch; " } else { "" };
         let load = if self.load { "the offered load sets the pace; " } else { "" };
         format!(
-            "{capacity}{load}{}-bound ({:.0} % of the time); the next limit, {}, is {:.0} % away",
+            "{capacity}{load}bound by {} {:.0} %, then {} {:.0} %",
             first.name(),
             100.0 * share,
             second.name(),
-            100.0 * self.margin()
+            100.0 * next
         )
     }
 }

@@ -123,7 +123,7 @@ impl Section {
             Section::Latency => "latency",
             Section::Cost => "cost",
             Section::Power => "power",
-            Section::Utilization => "utilisation",
+            Section::Utilization => "utilization",
         }
     }
 }
@@ -268,20 +268,20 @@ pub const METRICS: [Metric; 53] = [
     entry("requests_per_sec", "requests/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "requests finished per second", |e, _| serving(e, |s| s.requests_per_sec)).unit("req/s").trust(Trust::Throughput),
     entry("max_concurrency", "max sequences", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "sequences that the KV memory of one replica holds", |e, _| serving(e, |s| s.max_concurrency)).unit("seq"),
     entry("step_time_ms", "step time", Throughput, Lower, Format::Duration, Applies::Training, "time of one optimizer step", |e, _| e.total.step_time_ms).trust(Trust::Inverse),
-    entry("mfu_causal", "MFU causal", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation with causal attention counted once, as Megatron-Core counts since 2025", |e, _| training(e, |t| t.mfu_causal)).trust(Trust::Throughput),
-    entry("mfu", "MFU PaLM", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
-    entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilisation: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
+    entry("mfu_causal", "MFU causal", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilization with causal attention counted once, as Megatron-Core counts since 2025", |e, _| training(e, |t| t.mfu_causal)).trust(Trust::Throughput),
+    entry("mfu", "MFU PaLM", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilization, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
+    entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilization: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
     entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("time_to_published_h", "published run", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on as many tokens as the model's makers did", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("time_to_published_h", "published time", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on the model's published token count", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
     entry("goodput", "goodput", Throughput, Higher, Format::Percent, Applies::SimulatedTraining, "share of the wall time that is work that counts: without lost work, restarts and checkpoints", |e, _| trained(e, |t| t.goodput)),
     entry("straggler_share", "stragglers", Throughput, Lower, Format::Percent, Applies::SimulatedTraining, "share of a step that slow nodes and jitter cost: the same step on even hardware is that much shorter", |e, _| trained(e, |t| t.stragglers)),
     entry("failures_per_day", "failures/day", Throughput, Lower, Format::Si, Applies::SimulatedTraining, "failures per day of the whole job", |e, _| trained(e, |t| t.failures_per_day)),
     entry("good_share", "good requests", Throughput, Higher, Format::Percent, Applies::SimulatedServing, "share of the requests that keep all limits of slo_ttft_ms, slo_tpot_ms and slo_e2e_ms", |e, _| served(e, |s| s.good_share)),
     entry("goodput_rps", "goodput", Throughput, Higher, Format::Si, Applies::SimulatedServing, "requests per second that keep all limits", |e, _| served(e, |s| s.goodput)).unit("req/s"),
     entry("waiting_requests", "waiting", Latency, Lower, Format::Si, Applies::SimulatedServing, "requests that wait for a place in a batch, mean over time, all replicas", |e, _| served(e, |s| s.waiting)).unit("req"),
-    entry("p50_ms", "p50", Latency, Lower, Format::Duration, Applies::Inference, "median latency, waiting included", |e, _| e.total.latency.p50),
-    entry("p95_ms", "p95", Latency, Lower, Format::Duration, Applies::Inference, "95th percentile of latency, waiting included", |e, _| e.total.latency.p95),
-    entry("p99_ms", "p99", Latency, Lower, Format::Duration, Applies::Inference, "99th percentile of latency, waiting included", |e, _| e.total.latency.p99),
+    entry("p50_ms", "E2E p50", Latency, Lower, Format::Duration, Applies::Inference, "median latency, waiting included", |e, _| e.total.latency.p50),
+    entry("p95_ms", "E2E p95", Latency, Lower, Format::Duration, Applies::Inference, "95th percentile of latency, waiting included", |e, _| e.total.latency.p95),
+    entry("p99_ms", "E2E p99", Latency, Lower, Format::Duration, Applies::Inference, "99th percentile of latency, waiting included", |e, _| e.total.latency.p99),
     entry("ttft_ms", "TTFT", Latency, Lower, Format::Duration, Applies::Inference, "time to first token, waiting included", |e, _| e.total.latency.ttft).trust(Trust::Ttft),
     entry("ttft_p99_ms", "TTFT p99", Latency, Lower, Format::Duration, Applies::AnalyticalServing, "99th percentile of the time to first token", |e, _| serving(e, |s| s.ttft_ms[3])),
     entry("tpot_ms", "TPOT", Latency, Lower, Format::Duration, Applies::AnalyticalServing, "time per output token after the first: (end to end - TTFT) / (OSL - 1), mean over requests", |e, _| serving(e, |s| s.tpot_ms[0])).trust(Trust::Tpot),
@@ -292,13 +292,13 @@ pub const METRICS: [Metric; 53] = [
     entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
     entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "rental and energy of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
     entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "rental and energy of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("usd_to_published", "$/published", Cost, Lower, Format::Usd, Applies::Published, "rental and energy to train on as many tokens as the model's makers did", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "rental and energy to train on the model's published token count", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
     entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes", |e, _| e.cost.usd_per_hour),
     entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys, rental and energy: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
     entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "purchase of all nodes, written off over the hours they work, and energy", owned_per_hour),
     entry("dollar_per_1m_tokens_owned", "$/1M owned", Cost, Lower, Format::Usd, Applies::Owned, "the same per million tokens", |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6)).trust(Trust::Inverse),
     entry("break_even_months", "break-even", Cost, Lower, Format::Si, Applies::Owned, "months after which buying a node costs less than renting it for the time it works", |_, s| break_even_months(s)).unit("months"),
-    entry("node_power_w", "power/node", Power, Lower, Format::Si, Applies::Always, "power of one node at this utilisation", |e, _| e.total.node_power_w).unit("W"),
+    entry("node_power_w", "power/node", Power, Lower, Format::Si, Applies::Always, "power of one node at this utilization", |e, _| e.total.node_power_w).unit("W"),
     entry("power_w", "power", Power, Lower, Format::Si, Applies::Always, "power of all nodes, without the facility's overhead", |e, s| e.total.node_power_w * s.num_nodes).unit("W"),
     entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", tokens_per_joule).unit("tok/J").trust(Trust::Throughput),
     entry("tokens_per_wh", "tokens/Wh", Power, Higher, Format::Si, Applies::Analytical, "tokens per watt-hour at the nodes' plugs", |e, s| tokens_per_joule(e, s) * 3600.0).unit("tok/Wh").trust(Trust::Throughput),
@@ -312,7 +312,7 @@ pub const METRICS: [Metric; 53] = [
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),
     entry("kv_used", "KV blocks used", Utilization, Neutral, Format::Percent, Applies::SimulatedServing, "share of the KV cache's blocks in use, mean over time", |e, _| served(e, |s| s.kv)),
     entry("preemptions_per_request", "preemptions", Utilization, Lower, Format::Si, Applies::SimulatedServing, "times that a request is thrown out of its batch for want of memory and computed again", |e, _| served(e, |s| s.preemptions)).unit("/req"),
-    entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; this model clips it at what there is", |e, _| e.total.peak_mem_gb).unit("GB"),
+    entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; the semi-empirical engine clips it at the capacity", |e, _| e.total.peak_mem_gb).unit("GB"),
     entry("memory_fill", "memory fill", Utilization, Neutral, Format::Percent, Applies::Analytical, "upper bound of memory over what a device has for it: above 100 % it does not fit", |e, _| memory_fill(e)),
 ];
 
@@ -331,7 +331,48 @@ fn time_unit(high: f64) -> (f64, &'static str) {
     }
 }
 
+/// The metrics that answer what users ask first, in the order in which they are shown.
+const HEADLINES: [(Mode, &[&str]); 2] = [
+    (
+        Mode::Inference,
+        &[
+            "tpot_ms",
+            "ttft_ms",
+            "tokens_per_sec_per_user",
+            "tokens_per_sec_per_accel",
+            "dollar_per_1m_tokens",
+            "tokens_per_sec",
+            "memory_fill",
+        ],
+    ),
+    (
+        Mode::Training,
+        &[
+            "time_to_train_h",
+            "step_time_ms",
+            "mfu",
+            "tokens_per_sec_per_accel",
+            "dollar_per_1m_tokens",
+            "tokens_per_sec",
+            "usd_per_run",
+            "memory_fill",
+        ],
+    ),
+];
+
 impl Metric {
+    /// The metrics that answer what users ask first of training or serving, most important first.
+    pub fn headlines(mode: Mode) -> impl Iterator<Item = &'static Metric> {
+        let names = HEADLINES.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, names)| names);
+        names.iter().filter_map(|name| Metric::named(name))
+    }
+
+    /// Every metric, those that answer what users ask first before the others.
+    pub fn by_importance(mode: Mode) -> impl Iterator<Item = &'static Metric> {
+        let rest = METRICS.iter().filter(move |metric| Metric::headlines(mode).all(|first| first != *metric));
+        Metric::headlines(mode).chain(rest)
+    }
+
     /// The metric of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Metric> {

@@ -8,6 +8,7 @@
 pub mod breakdown;
 pub mod detail;
 pub mod metric;
+pub mod scale;
 pub mod standing;
 
 pub use breakdown::Breakdown;
@@ -16,6 +17,7 @@ pub use detail::{
     Verdict,
 };
 pub use metric::{Applies, Better, Format, METRICS, Metric, Section};
+pub use scale::Scale;
 
 /// The answer to a scenario.
 #[derive(Debug, Clone, PartialEq, Default)]

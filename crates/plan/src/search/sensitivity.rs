@@ -58,7 +58,7 @@ impl Hardware {
     }
 
     /// The scenario with this number times a factor.
-    fn scaled(self, scenario: &Scenario, factor: f64) -> Scenario {
+    pub(super) fn scaled(self, scenario: &Scenario, factor: f64) -> Scenario {
         let mut scenario = scenario.clone();
         let mut machine = |change: &dyn Fn(&mut Machine)| {
             if let Some(machine) = &mut scenario.machine {

@@ -1,0 +1,271 @@
+//! Clause by clause.
+
+use super::super::question::usual_relation;
+use super::super::{Hardware, Known, Objective, Question};
+use super::trouble::Trouble;
+use super::words::Piece;
+use atlas_config::Mode;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::condition::Relation;
+use atlas_plan::search::{Condition, figure};
+
+/// Words that say nothing of their own.
+const FILLERS: [&str; 22] = [
+    "a", "an", "the", "for", "with", "and", "to", "me", "at", "of", "per", "token", "is", "what", "which", "that",
+    "lowest", "best", "using", "in", "i", "can",
+];
+
+/// Reads pieces into a question.
+pub(super) struct Reader<'k> {
+    pieces: std::iter::Peekable<std::vec::IntoIter<Piece>>,
+    known: &'k Known,
+    question: Question,
+    /// Whether a list of hardware has begun.
+    listing: bool,
+}
+
+impl<'k> Reader<'k> {
+    pub(super) fn of(pieces: Vec<Piece>, known: &'k Known) -> Reader<'k> {
+        Reader { pieces: pieces.into_iter().peekable(), known, question: Question::default(), listing: false }
+    }
+
+    pub(super) fn read(mut self) -> Result<Question, Trouble> {
+        while let Some(piece) = self.pieces.next() {
+            match piece {
+                Piece::Comma => {}
+                Piece::Sign(sign) => self.bare(sign)?,
+                Piece::Word(word) => self.word(&word)?,
+            }
+        }
+        Ok(self.question)
+    }
+
+    /// The sign that comes next, taken.
+    fn sign(&mut self) -> Option<&'static str> {
+        match self.pieces.peek() {
+            Some(Piece::Sign(sign)) => {
+                let sign = *sign;
+                self.pieces.next();
+                Some(sign)
+            }
+            _ => None,
+        }
+    }
+
+    /// The word that comes next.
+    fn peek(&mut self) -> Option<&str> {
+        match self.pieces.peek() {
+            Some(Piece::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The word that comes next, taken.
+    fn take(&mut self) -> Option<String> {
+        match self.pieces.next_if(|piece| matches!(piece, Piece::Word(_))) {
+            Some(Piece::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// A bound without a figure: what such a bound usually is.
+    fn bare(&mut self, sign: &'static str) -> Result<(), Trouble> {
+        let Some(bound) = self.take() else { return Err(Trouble::NoBound { sign }) };
+        let letters = bound.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+        let training = self.question.mode == Some(Mode::Training);
+        let name = match letters {
+            _ if bound.starts_with('$') => "dollar_per_1m_tokens",
+            "d" | "h" | "min" => "time_to_train_h",
+            "ms" | "us" if training => "step_time_ms",
+            "s" if training => "step_time_ms",
+            "ms" | "us" => "tpot_ms",
+            "s" => "ttft_ms",
+            "kw" | "kW" | "w" | "W" => "power_w",
+            _ if bound.ends_with('%') => "headroom",
+            _ => return Err(Trouble::Unclear { bound, sign }),
+        };
+        let condition = Condition::parse(&format!("{name}{sign}{bound}"))?;
+        self.constrain(condition);
+        Ok(())
+    }
+
+    /// Adds a constraint; a later bound on the same side of the same figure replaces an earlier one.
+    fn constrain(&mut self, condition: Condition) {
+        let same = |known: &Condition| match (known, &condition) {
+            (Condition::Fits, Condition::Fits) => true,
+            (Condition::Figure(a, left, _), Condition::Figure(b, right, _)) => a == b && side(*left) == side(*right),
+            (Condition::Knob(a, left, _), Condition::Knob(b, right, _)) => a == b && side(*left) == side(*right),
+            _ => false,
+        };
+        self.question.constraints.retain(|known| !same(known));
+        self.question.constraints.push(condition);
+    }
+
+    fn set(&mut self, knob: Knob, setting: Setting) {
+        self.question.settings.retain(|(known, _)| *known != knob);
+        self.question.settings.push((knob, setting));
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), Trouble> {
+        let lower = word.to_lowercase();
+        let bounded = metric_of(&lower).is_some() || Knob::named(&lower).is_ok();
+        if let Some(Piece::Sign(_)) = self.pieces.peek()
+            && bounded
+        {
+            return self.related(word);
+        }
+        if lower == "on" {
+            self.listing = true;
+            return Ok(());
+        }
+        if self.listing && self.hardware(&lower) {
+            return Ok(());
+        }
+        if self.keyword(&lower) {
+            return Ok(());
+        }
+        if self.quantity(&lower) {
+            return Ok(());
+        }
+        if self.valued(&lower)? {
+            return Ok(());
+        }
+        let (target, workload) = (self.known.names_target(&lower), self.known.names_workload(&lower));
+        match (target, workload) {
+            (_, true) if !FILLERS.contains(&lower.as_str()) => self.question.model.push(lower),
+            (true, _) if !FILLERS.contains(&lower.as_str()) => {
+                self.question.hardware.push(Hardware { count: None, name: lower });
+                self.listing = true;
+            }
+            _ if FILLERS.contains(&lower.as_str()) => {}
+            _ => return Err(Trouble::unknown(word)),
+        }
+        Ok(())
+    }
+
+    /// Words with a meaning of their own.
+    fn keyword(&mut self, lower: &str) -> bool {
+        if let Some(objective) = Objective::named(lower) {
+            self.question.objective = Some(objective);
+            return true;
+        }
+        match lower {
+            "serve" | "serving" | "inference" | "infer" => self.question.mode = Some(Mode::Inference),
+            "train" | "training" => self.question.mode = Some(Mode::Training),
+            "fits" | "fit" => self.constrain(Condition::Fits),
+            _ => return false,
+        }
+        self.listing = false;
+        true
+    }
+
+    /// A member of a list of hardware: a name, or a number and a name.
+    fn hardware(&mut self, lower: &str) -> bool {
+        if let Ok(count) = lower.parse::<u32>() {
+            let next = self.peek().map(str::to_lowercase);
+            if let Some(name) = next.filter(|name| self.known.names_target(name)) {
+                self.pieces.next();
+                self.question.hardware.push(Hardware { count: Some(count), name });
+                return true;
+            }
+            return false;
+        }
+        let named = self.known.names_target(lower) && Objective::named(lower).is_none();
+        if named {
+            self.question.hardware.push(Hardware { count: None, name: lower.to_owned() });
+        }
+        named
+    }
+
+    /// `10% free`, `1T tokens`, `128 h100`.
+    fn quantity(&mut self, lower: &str) -> bool {
+        let next = self.peek().map(str::to_lowercase).unwrap_or_default();
+        if lower.ends_with('%') && matches!(next.as_str(), "free" | "headroom") {
+            let Ok(condition) = Condition::parse(&format!("headroom>={lower}")) else { return false };
+            self.pieces.next();
+            self.constrain(condition);
+            return true;
+        }
+        if let Some(tokens) = super::tokens(lower).filter(|_| matches!(next.as_str(), "tokens" | "tok" | "token")) {
+            self.pieces.next();
+            self.question.tokens = Some(tokens);
+            return true;
+        }
+        lower.parse::<u32>().is_ok() && self.hardware(lower)
+    }
+
+    /// A figure or a knob, and the value that stands behind it without a sign.
+    fn valued(&mut self, lower: &str) -> Result<bool, Trouble> {
+        let Some(value) = self.peek().map(str::to_owned) else { return Ok(false) };
+        if let Some(metric) = metric_of(lower) {
+            let sign = match usual_relation(metric) {
+                Relation::AtLeast => ">=",
+                _ => "<=",
+            };
+            if let Ok(condition) = Condition::parse(&format!("{}{sign}{value}", metric.name)) {
+                self.pieces.next();
+                self.constrain(condition);
+                return Ok(true);
+            }
+        }
+        let Ok(knob) = Knob::named(lower) else { return Ok(false) };
+        // A word that also names a model or hardware is a knob only where a value of it follows.
+        match knob.parse(&value, &[]) {
+            Ok(setting) => {
+                self.pieces.next();
+                self.set(knob, setting);
+                Ok(true)
+            }
+            Err(_) if self.known.names_target(lower) || self.known.names_workload(lower) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A figure or a knob, a sign and a bound or a value.
+    fn related(&mut self, word: &str) -> Result<(), Trouble> {
+        let Some(sign) = self.sign() else { return Err(Trouble::unknown(word)) };
+        let Some(value) = self.take() else { return Err(Trouble::NoBound { sign }) };
+        self.listing = false;
+        if let Some(metric) = metric_of(&word.to_lowercase()) {
+            // Nobody means that a figure is exactly something.
+            let sign = match (sign, usual_relation(metric)) {
+                ("=", Relation::AtLeast) => ">=",
+                ("=", _) => "<=",
+                _ => sign,
+            };
+            self.constrain(Condition::parse(&format!("{}{sign}{value}", metric.name))?);
+            return Ok(());
+        }
+        let Ok(knob) = Knob::named(word) else { return Err(Trouble::unknown(word)) };
+        if matches!(sign, "=" | "==") {
+            let setting = knob.parse(&value, &[])?;
+            self.set(knob, setting);
+        } else {
+            self.constrain(Condition::parse(&format!("{}{sign}{value}", knob.name()))?);
+        }
+        Ok(())
+    }
+}
+
+/// Which end a relation bounds.
+fn side(relation: Relation) -> u8 {
+    match relation {
+        Relation::AtMost | Relation::Below => 0,
+        Relation::AtLeast | Relation::Above => 1,
+        Relation::Equal => 2,
+        Relation::Different => 3,
+    }
+}
+
+/// The metric of a name or of a label on the screen.
+fn metric_of(lower: &str) -> Option<&'static Metric> {
+    match lower {
+        "$/1m" | "$/m" | "$/mtok" | "usd/1m" => figure::named("dollar_per_1m_tokens"),
+        "$/h" | "$/hour" | "usd/h" => figure::named("usd_per_hour"),
+        "free" => figure::named("headroom"),
+        "tok/s/user" => figure::named("tokens_per_sec_per_user"),
+        "tok/s" => figure::named("tokens_per_sec"),
+        _ => figure::named(lower),
+    }
+}

@@ -1,0 +1,43 @@
+//! The rules: a line is a sequence of clauses, in any order.
+//!
+//! | clause | means |
+//! | --- | --- |
+//! | `serve`, `train` | the mode |
+//! | `llama 70b` | parts of a workload's name |
+//! | `cheapest`, `fastest`, `lowest-latency`, `greenest`, `soonest`, `smallest` | the objective |
+//! | `tpot<50ms`, `ttft under 2s`, `tpot 50ms`, `$/1M<2`, `tp<=8`, `fits`, `10% free` | a constraint |
+//! | `under 50ms`, `under 60d`, `<$2` | the constraint that such a bound usually is |
+//! | `tp=8`, `tp 8`, `precision fp8` | a knob that is set |
+//! | `1T tokens` | how long a training run is |
+//! | `on h100, h200`, `128 h100`, `h100*` | the hardware |
+
+mod clause;
+mod trouble;
+mod words;
+
+pub use trouble::Trouble;
+
+use super::{Known, Question};
+
+/// Longest line that is read.
+const LONGEST: usize = 2_000;
+
+/// Reads a line.
+///
+/// # Errors
+/// A word that means nothing here, or a bound or setting that is refused; what is known instead.
+pub fn parse(line: &str, known: &Known) -> Result<Question, Trouble> {
+    if line.len() > LONGEST {
+        return Err(Trouble::TooLong { longest: LONGEST });
+    }
+    clause::Reader::of(words::split(line), known).read()
+}
+
+/// Reads a number of tokens: `1T`, `15B`, `300000`.
+pub(super) fn tokens(text: &str) -> Option<f64> {
+    let units = [("t", 1e12), ("b", 1e9), ("g", 1e9), ("m", 1e6), ("k", 1e3), ("", 1.0)];
+    let text = text.to_ascii_lowercase();
+    let (digits, scale) = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
+    let value = words::number(digits)? * scale;
+    (value.is_finite() && value >= 1.0).then_some(value)
+}

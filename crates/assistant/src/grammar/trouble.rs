@@ -1,0 +1,106 @@
+//! Why a line is not understood, and what would be.
+
+use super::super::{Hardware, Known, Objective};
+use atlas_config::Mode;
+use atlas_document::decode::nearest;
+use atlas_plan::knob::{KNOBS, KnobError};
+use atlas_plan::search::{ConditionError, figure};
+
+/// Why a line is not understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// A word means nothing.
+    #[error("`{word}` is not known{}. Known: {}, a figure (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
+        near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")), keywords())]
+    Unknown {
+        /// The word.
+        word: String,
+        /// One that is nearly it.
+        near: Option<String>,
+    },
+    /// A bound without a figure that could be several.
+    #[error("{bound}: which figure? Write tpot{sign}{bound} or ttft{sign}{bound}")]
+    Unclear {
+        /// The bound.
+        bound: String,
+        /// Its sign.
+        sign: &'static str,
+    },
+    /// A sign without a bound behind it.
+    #[error("`{sign}`: expected a bound, as in tpot<50ms")]
+    NoBound {
+        /// The sign.
+        sign: &'static str,
+    },
+    /// A constraint is refused.
+    #[error(transparent)]
+    Condition(#[from] ConditionError),
+    /// A setting is refused.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+    /// No workload has all the words in its name.
+    #[error("no {} is called `{words}`; there are {known}", mode.map_or("workload", |mode| match mode {
+        Mode::Training => "training workload",
+        Mode::Inference => "serving workload",
+    }))]
+    NoWorkload {
+        /// The words.
+        words: String,
+        /// The mode that was asked for.
+        mode: Option<Mode>,
+        /// Workloads that there are.
+        known: String,
+    },
+    /// No target has that name, or none can have so many accelerators.
+    #[error("no target matches `{hardware}`; there are {known}")]
+    NoTarget {
+        /// What was asked for.
+        hardware: String,
+        /// Targets that there are.
+        known: String,
+    },
+    /// More text than any question has.
+    #[error("the line is too long: at most {longest} bytes are read")]
+    TooLong {
+        /// How much is read.
+        longest: usize,
+    },
+}
+
+/// Names that are listed before the rest is counted.
+const LISTED: usize = 12;
+
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let all: Vec<&str> = names.collect();
+    let shown = all.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+fn keywords() -> String {
+    let objectives: Vec<&str> = Objective::ALL.into_iter().map(Objective::word).collect();
+    format!("serve, train, {}", objectives.join(", "))
+}
+
+impl Trouble {
+    pub(super) fn unknown(word: &str) -> Trouble {
+        let knobs = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
+        let objectives = Objective::ALL.into_iter().map(Objective::word);
+        let all = objectives.chain(["serve", "train", "fits"]).chain(figure::names()).chain(knobs);
+        let near = nearest(&word.to_lowercase(), all).map(str::to_owned);
+        Trouble::Unknown { word: word.to_owned(), near }
+    }
+
+    pub(in super::super) fn no_workload(words: &[String], mode: Option<Mode>, known: &Known) -> Trouble {
+        let of_mode = known.workloads.iter().filter(|workload| mode.is_none_or(|mode| workload.mode == mode));
+        let known = listed(of_mode.map(|workload| workload.name.as_str()));
+        Trouble::NoWorkload { words: words.join(" "), mode, known }
+    }
+
+    pub(in super::super) fn no_target(hardware: &Hardware, known: &Known) -> Trouble {
+        let known = listed(known.targets.iter().map(|target| target.name.as_str()));
+        Trouble::NoTarget { hardware: hardware.to_string(), known }
+    }
+}

@@ -1,0 +1,251 @@
+//! A question as typed values, and as text that reads the same again.
+
+use std::fmt;
+
+use super::grammar::Trouble;
+use super::{Known, KnownTarget, KnownWorkload, Objective};
+use atlas_config::Mode;
+use atlas_plan::estimate::metric::Format;
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::condition::Relation;
+use atlas_plan::search::{Condition, figure};
+
+/// Hardware that a question is about: a part of a target's name, with a number of accelerators where one is typed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Hardware {
+    /// How many accelerators.
+    pub count: Option<u32>,
+    /// A part of the name in lower case; every target that has it where it ends in `*`.
+    pub name: String,
+}
+
+/// What a line asks for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Question {
+    /// Whether it is about training or serving.
+    pub mode: Option<Mode>,
+    /// Parts of the workload's name.
+    pub model: Vec<String>,
+    /// What the best is wanted of.
+    pub objective: Option<Objective>,
+    /// What must hold.
+    pub constraints: Vec<Condition>,
+    /// Knobs that are set.
+    pub settings: Vec<(Knob, Setting)>,
+    /// Tokens to train on.
+    pub tokens: Option<f64>,
+    /// The hardware that it is about; whatever is marked where empty.
+    pub hardware: Vec<Hardware>,
+}
+
+/// What is to be done with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// Nothing was asked.
+    Nothing,
+    /// Knobs are set.
+    Set,
+    /// A target or a workload is selected.
+    Jump,
+    /// Targets are compared, each with its best settings.
+    Race,
+}
+
+impl Question {
+    /// What is usually asked: the lowest cost, with latencies that people accept and some memory left.
+    #[must_use]
+    pub fn usual(mode: Mode) -> Question {
+        let bound =
+            |name: &str, relation, value| figure::named(name).map(|metric| Condition::Figure(metric, relation, value));
+        let latency = match mode {
+            Mode::Inference => vec![bound("tpot", Relation::Below, 50.0), bound("ttft", Relation::Below, 2000.0)],
+            Mode::Training => Vec::new(),
+        };
+        let memory = bound("headroom", Relation::AtLeast, 0.1);
+        let constraints = latency.into_iter().chain([memory]).flatten().collect();
+        Question { objective: Some(Objective::Cheapest), constraints, ..Question::default() }
+    }
+
+    /// What is to be done with it.
+    #[must_use]
+    pub fn intent(&self) -> Intent {
+        if self.objective.is_some() || !self.constraints.is_empty() || self.hardware.len() > 1 {
+            Intent::Race
+        } else if self.mode.is_some() || !self.model.is_empty() || !self.hardware.is_empty() {
+            Intent::Jump
+        } else if !self.settings.is_empty() || self.tokens.is_some() {
+            Intent::Set
+        } else {
+            Intent::Nothing
+        }
+    }
+
+    /// The workload that it is about; `None` where it names none.
+    ///
+    /// # Errors
+    /// No workload has all the words in its name.
+    pub fn workload<'k>(&self, known: &'k Known) -> Result<Option<&'k KnownWorkload>, Trouble> {
+        if self.model.is_empty() {
+            return Ok(None);
+        }
+        let found = known.workload_of(&self.model, self.mode);
+        found.map(Some).ok_or_else(|| Trouble::no_workload(&self.model, self.mode, known))
+    }
+
+    /// The targets that it is about, each with the number of nodes where that is to be another; none where it names none.
+    ///
+    /// # Errors
+    /// No target has that name, or none can have so many accelerators.
+    pub fn targets<'k>(&self, known: &'k Known) -> Result<Vec<(&'k KnownTarget, Option<u32>)>, Trouble> {
+        let mut chosen: Vec<(&KnownTarget, Option<u32>)> = Vec::new();
+        for hardware in &self.hardware {
+            let mut found: Vec<(&KnownTarget, Option<u32>)> = Vec::new();
+            let all = || known.targets_of(&hardware.name);
+            match hardware.count {
+                None if hardware.name.ends_with('*') => found.extend(all().map(|target| (target, None))),
+                None => found.extend(all().next().map(|target| (target, None))),
+                Some(count) => {
+                    let exactly = all().find(|target| target.per_node.saturating_mul(target.nodes) == count);
+                    let nodes = |target: &KnownTarget| {
+                        let whole = target.per_node > 0 && count > 0 && count % target.per_node == 0;
+                        whole.then(|| count / target.per_node)
+                    };
+                    let other = || all().find_map(|target| Some((target, Some(nodes(target)?))));
+                    found.extend(exactly.map(|target| (target, None)).or_else(other));
+                }
+            }
+            if found.is_empty() {
+                return Err(Trouble::no_target(hardware, known));
+            }
+            for one in found {
+                if !chosen.contains(&one) {
+                    chosen.push(one);
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// The objective and the constraints alone, as a constraint bar shows them.
+    #[must_use]
+    pub fn asked(&self) -> Question {
+        Question {
+            objective: self.objective,
+            constraints: self.constraints.clone(),
+            hardware: self.hardware.clone(),
+            ..Question::default()
+        }
+    }
+}
+
+impl fmt::Display for Hardware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            Some(count) => write!(f, "{count} {}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = self.mode.map(|mode| match mode {
+            Mode::Training => "train".to_owned(),
+            Mode::Inference => "serve".to_owned(),
+        });
+        let tokens = self.tokens.map(|tokens| format!("{} tokens", count(tokens)));
+        let objective = self.objective.map(|objective| objective.word().to_owned());
+        let constraints = self.constraints.iter().map(constraint);
+        let settings = self.settings.iter().map(|(knob, setting)| format!("{}={setting}", knob.name()));
+        let names: Vec<String> = self.hardware.iter().map(ToString::to_string).collect();
+        let hardware = (!names.is_empty()).then(|| format!("on {}", names.join(", ")));
+        let before = mode.into_iter().chain(self.model.iter().cloned()).chain(tokens).chain(objective);
+        let all: Vec<String> = before.chain(constraints).chain(settings).chain(hardware).collect();
+        f.write_str(&all.join(" "))
+    }
+}
+
+/// A constraint as people type it: `tpot<50ms`, `10% free`.
+fn constraint(condition: &Condition) -> String {
+    match condition {
+        Condition::Fits => "fits".to_owned(),
+        Condition::Figure(metric, Relation::AtLeast, share)
+            if *metric == &figure::HEADROOM && reads_as(condition, &percent(*share)) =>
+        {
+            format!("{} free", percent(*share))
+        }
+        Condition::Figure(metric, relation, bound) => {
+            format!("{}{}{}", short(metric), sign(*relation), quantity(condition, metric, *bound))
+        }
+        Condition::Knob(knob, relation, bound) => format!("{}{}{bound}", knob.name(), sign(*relation)),
+    }
+}
+
+/// The shortest name that stands for a metric.
+fn short(metric: &'static Metric) -> &'static str {
+    if metric.name == "dollar_per_1m_tokens" {
+        return "$/1M";
+    }
+    let without = |end: &str| metric.name.strip_suffix(end).filter(|name| figure::named(name) == Some(metric));
+    ["_ms", "_h", "_w"].into_iter().find_map(without).unwrap_or(metric.name)
+}
+
+fn sign(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AtMost => "<=",
+        Relation::AtLeast => ">=",
+        Relation::Below => "<",
+        Relation::Above => ">",
+        Relation::Equal => "==",
+        Relation::Different => "!=",
+    }
+}
+
+fn percent(share: f64) -> String {
+    // Cut to what a percentage is typed with, and kept only where it reads the same.
+    format!("{}%", (share * 1e6).round() / 1e4)
+}
+
+/// The bound in the largest unit that says it exactly and in few digits.
+fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
+    let units: &[(&str, f64)] = match metric.format {
+        Format::Duration => &[("d", 8.64e7), ("h", 3.6e6), ("min", 6e4), ("s", 1e3), ("ms", 1.0)],
+        Format::Hours => &[("d", 24.0), ("h", 1.0)],
+        Format::Energy => &[("GWh", 1e6), ("MWh", 1e3), ("kWh", 1.0)],
+        Format::Mass => &[("t", 1e3), ("kg", 1.0)],
+        Format::Percent => &[("%", 0.01)],
+        Format::Usd => &[("M", 1e6), ("k", 1e3)],
+        Format::Si | Format::Count => &[("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)],
+    };
+    let in_unit = |(unit, scale): &(&str, f64)| {
+        let value = bound / scale;
+        let text = format!("{value}{unit}");
+        (value.abs() >= 1.0 && text.len() <= 8 && reads_as(condition, &text)).then_some(text)
+    };
+    let currency = if metric.format == Format::Usd { "$" } else { "" };
+    let text = units.iter().find_map(in_unit).unwrap_or_else(|| format!("{bound}"));
+    format!("{currency}{text}")
+}
+
+/// Whether a text is read as the bound of a condition.
+fn reads_as(condition: &Condition, text: &str) -> bool {
+    let Condition::Figure(metric, relation, _) = condition else { return false };
+    Condition::parse(&format!("{}{}{text}", metric.name, sign(*relation))).as_ref() == Ok(condition)
+}
+
+/// Tokens in the largest unit that says them exactly.
+fn count(tokens: f64) -> String {
+    let units = [("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)];
+    let fits = |(unit, scale): &(&str, f64)| {
+        let text = format!("{}{unit}", tokens / scale);
+        (tokens >= *scale && text.len() <= 8 && super::grammar::tokens(&text) == Some(tokens)).then_some(text)
+    };
+    units.iter().find_map(fits).unwrap_or_else(|| tokens.to_string())
+}
+
+/// The relation that a bound without a sign means: what is better when low is bounded from above.
+#[must_use]
+pub(super) fn usual_relation(metric: &Metric) -> Relation {
+    if metric.better == Better::Higher { Relation::AtLeast } else { Relation::AtMost }
+}

@@ -1,0 +1,100 @@
+//! One unit and one number of digits for all values of a table's row or column, so that the eye can rank them.
+
+use super::metric::{Format, Metric};
+
+/// The unit and the decimals in which several values of a metric are written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scale {
+    factor: f64,
+    unit: String,
+    decimals: usize,
+}
+
+/// Times, in milliseconds, from which a unit is used.
+const TIMES: [(f64, &str); 5] = [(8.64e7, "d"), (3.6e6, "h"), (6e4, "min"), (1e3, "s"), (0.0, "ms")];
+const PREFIXES: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")];
+
+impl Scale {
+    /// The unit that suits the middle one of the values, with three digits for it and two for the smallest.
+    #[must_use]
+    pub fn of(metric: &Metric, values: impl Iterator<Item = f64>) -> Scale {
+        let mut sizes: Vec<f64> = values.map(f64::abs).filter(|value| value.is_finite() && *value > 0.0).collect();
+        sizes.sort_by(f64::total_cmp);
+        let middle = sizes.get(sizes.len().saturating_sub(1) / 2).copied().unwrap_or(1.0);
+        let least = sizes.first().copied().unwrap_or(1.0);
+        let (factor, unit) = unit_of(metric, middle);
+        let decimals = match metric.format {
+            Format::Count => 0,
+            Format::Percent => 1,
+            _ => {
+                let order = |value: f64| (value * factor).log10().floor() as i32;
+                let wanted = (2 - order(middle)).max(1 - order(least));
+                usize::try_from(wanted).unwrap_or_default().min(6)
+            }
+        };
+        Scale { factor, unit, decimals }
+    }
+
+    /// The unit of all values: `ms`, `k tok/s`, `$`.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        &self.unit
+    }
+
+    /// A value in that unit, without it.
+    #[must_use]
+    pub fn show(&self, value: f64) -> String {
+        format!("{:.*}", self.decimals, value * self.factor)
+    }
+}
+
+fn unit_of(metric: &Metric, middle: f64) -> (f64, String) {
+    let time = |ms: f64, to_ms: f64| {
+        let (size, unit) = TIMES.iter().find(|(size, _)| ms >= 2.0 * size).unwrap_or(&TIMES[4]);
+        (to_ms / size.max(1.0), (*unit).to_owned())
+    };
+    let prefixed = |scale: f64, unit: &str| {
+        let (size, prefix) = PREFIXES.iter().find(|(size, _)| middle * scale >= *size).unwrap_or(&PREFIXES[4]);
+        (scale / size.max(1.0), format!("{prefix}{unit}"))
+    };
+    match metric.format {
+        Format::Percent => (100.0, "%".to_owned()),
+        Format::Duration => time(middle, 1.0),
+        Format::Hours => time(middle * 3.6e6, 3.6e6),
+        Format::Energy => prefixed(1e3, "Wh"),
+        Format::Mass if middle >= 1e3 => (1e-3, "t".to_owned()),
+        Format::Mass => (1.0, "kg".to_owned()),
+        Format::Usd if middle >= 1e6 => (1e-6, "M$".to_owned()),
+        Format::Usd if middle >= 1e4 => (1e-3, "k$".to_owned()),
+        Format::Usd => (1.0, "$".to_owned()),
+        Format::Count => (1.0, metric.unit.to_owned()),
+        Format::Si => prefixed(1.0, metric.unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn shown(name: &str, values: &[f64]) -> (Vec<String>, String) {
+        let metric = Metric::named(name).unwrap();
+        let scale = Scale::of(metric, values.iter().copied());
+        (values.iter().map(|value| scale.show(*value)).collect(), scale.unit().to_owned())
+    }
+
+    #[test]
+    fn all_values_of_a_row_have_one_unit_and_the_same_decimals() {
+        let (times, unit) = shown("step_time_ms", &[2152.0, 83_220.0, 144_200.0, 1_643_400.0]);
+        assert_eq!((times, unit.as_str()), (vec!["2.2".into(), "83.2".into(), "144.2".into(), "1643.4".into()], "s"));
+        let (rates, unit) = shown("tokens_per_sec", &[4967.0, 5500.0, 8664.0, 4267.0]);
+        assert_eq!(
+            (rates, unit.as_str()),
+            (vec!["4.97".into(), "5.50".into(), "8.66".into(), "4.27".into()], "ktok/s")
+        );
+        let (costs, unit) = shown("dollar_per_1m_tokens", &[3.124, 3.238, 0.0312]);
+        assert_eq!((costs, unit.as_str()), (vec!["3.124".into(), "3.238".into(), "0.031".into()], "$"));
+        assert_eq!(shown("mfu", &[0.479, 0.5]).0, ["47.9", "50.0"]);
+        assert_eq!(shown("tpot_ms", &[]).1, "ms");
+    }
+}

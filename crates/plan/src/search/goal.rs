@@ -1,0 +1,190 @@
+//! Goal seek: which single knob or number of the hardware brings a figure to a wanted value.
+
+use super::around;
+use super::condition::fits;
+use super::sensitivity::{Hardware, Lever};
+use crate::engine::estimate_into;
+use crate::estimate::{Estimate, Metric};
+use crate::knob::{Kind, Knob, Setting};
+use crate::scenario::{Parts, Scenario};
+
+/// One way to the goal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Way {
+    /// What is changed.
+    pub lever: Lever,
+    /// The setting that a knob needs; a factor on a number of the hardware has none.
+    pub setting: Option<Setting>,
+    /// What a number of the hardware is multiplied by.
+    pub factor: Option<f64>,
+    /// The figure there.
+    pub value: f64,
+}
+
+/// The ways to a goal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goal {
+    /// The figure.
+    pub metric: &'static Metric,
+    /// Its value now.
+    pub now: f64,
+    /// Its wanted value.
+    pub wanted: f64,
+    /// What reaches it alone: knobs first, then numbers of the hardware.
+    pub ways: Vec<Way>,
+    /// What comes nearest of all knobs, where none reaches it.
+    pub nearest: Option<Way>,
+}
+
+/// Values of a knob that are tried on its whole range.
+const STEPS: u32 = 33;
+/// A number of the hardware is tried from this fraction of it to this many times it.
+const REACH: f64 = 16.0;
+/// Halvings between a value that reaches the goal and one that does not.
+const HALVINGS: u32 = 40;
+
+/// Knobs that change who answers, how chance falls or what kind of load there is, not how the work is done.
+fn is_method(knob: Knob) -> bool {
+    matches!(
+        knob,
+        Knob::Engine
+            | Knob::Software
+            | Knob::Seed
+            | Knob::Noise
+            | Knob::Replications
+            | Knob::Requests
+            | Knob::Steps
+            | Knob::Load
+    )
+}
+
+/// Looks for what reaches a value, everything else as it is.
+#[must_use]
+pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wanted: f64) -> Goal {
+    let mut seeker = Seeker { scenario, parts, metric, wanted, now: 0.0, estimate: Estimate::default() };
+    seeker.now = seeker.value(scenario).unwrap_or(f64::NAN);
+    let mut ways = Vec::new();
+    let mut nearest: Option<Way> = None;
+    for knob in Knob::all().filter(|knob| !is_method(*knob)) {
+        let (way, best) = seeker.knob(knob);
+        ways.extend(way);
+        let distance = |way: &Way| (way.value - wanted).abs();
+        if let Some(best) = best
+            && nearest.as_ref().is_none_or(|known| distance(&best) < distance(known))
+        {
+            nearest = Some(best);
+        }
+    }
+    // The price is a knob as well: there it can be applied.
+    let hardware = Hardware::ALL.into_iter().filter(|hardware| *hardware != Hardware::Price);
+    let numbers: Vec<Way> = hardware.filter_map(|hardware| seeker.hardware(hardware)).collect();
+    let nearest = nearest.filter(|_| ways.is_empty());
+    ways.extend(numbers);
+    Goal { metric, now: seeker.now, wanted, ways, nearest }
+}
+
+struct Seeker<'s> {
+    scenario: &'s Scenario,
+    parts: &'s Parts,
+    metric: &'static Metric,
+    wanted: f64,
+    now: f64,
+    estimate: Estimate,
+}
+
+impl Seeker<'_> {
+    /// The figure of a scenario that can run.
+    fn value(&mut self, scenario: &Scenario) -> Option<f64> {
+        scenario.check(self.parts).ok()?;
+        estimate_into(scenario, &mut self.estimate);
+        let value = (self.metric.get)(&self.estimate, scenario);
+        // Nothing at all is no figure: an engine that generates no token has no time per token.
+        let says = value != 0.0 || self.wanted == 0.0 || self.now == 0.0;
+        (fits(&self.estimate) && value.is_finite() && says).then_some(value)
+    }
+
+    fn at(&mut self, knob: Knob, setting: &Setting) -> Option<f64> {
+        let mut scenario = self.scenario.clone();
+        scenario.set(knob, setting, self.parts).ok()?;
+        self.value(&scenario)
+    }
+
+    /// Whether a value is at the goal or beyond it.
+    fn reaches(&self, value: f64) -> bool {
+        if self.now < self.wanted { value >= self.wanted } else { value <= self.wanted }
+    }
+
+    /// The setting nearest to the present one that reaches the goal; and what comes nearest to the goal.
+    fn knob(&mut self, knob: Knob) -> (Option<Way>, Option<Way>) {
+        let Some(axis) = around(knob, self.scenario, &[], STEPS) else { return (None, None) };
+        let present = self.scenario.get(knob);
+        let here = axis.values.iter().position(|value| *value == present).unwrap_or_default();
+        let mut order: Vec<usize> = (0..axis.values.len()).filter(|at| *at != here).collect();
+        order.sort_by_key(|at| at.abs_diff(here));
+        let mut best: Option<Way> = None;
+        for at in order {
+            let Some(setting) = axis.values.get(at).cloned() else { continue };
+            let Some(value) = self.at(knob, &setting) else { continue };
+            let lever = Lever::Knob(knob);
+            if self.reaches(value) {
+                let before = if at > here { at.checked_sub(1) } else { Some(at + 1) };
+                let before = before.and_then(|before| axis.values.get(before)).cloned();
+                let (setting, value) = self.refined(knob, before, setting, value);
+                return (Some(Way { lever, setting: Some(setting), factor: None, value }), None);
+            }
+            let distance = (value - self.wanted).abs();
+            let nearer = best.as_ref().is_none_or(|known| distance < (known.value - self.wanted).abs());
+            if nearer && distance < (self.now - self.wanted).abs() {
+                best = Some(Way { lever, setting: Some(setting), factor: None, value });
+            }
+        }
+        (None, best)
+    }
+
+    /// Between a value that does not reach the goal and one that does, the first that does.
+    fn refined(&mut self, knob: Knob, short: Option<Setting>, far: Setting, value: f64) -> (Setting, f64) {
+        let Kind::Number { bounds, .. } = knob.spec().kind else { return (far, value) };
+        let (Some(Setting::Number(mut short)), Setting::Number(mut far)) = (short, far.clone()) else {
+            return (far, value);
+        };
+        // Many knobs mean by 0 that they are not set: there is nothing between that and a value.
+        if short == 0.0 {
+            return (Setting::Number(far), value);
+        }
+        // Ranks and batches go by divisors and powers of two; real numbers and node counts can be anything between.
+        if bounds.whole && knob != Knob::NumNodes {
+            return (Setting::Number(far), value);
+        }
+        let mut found = value;
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(short, far);
+            let middle = if bounds.whole { middle.round() } else { middle };
+            if middle == short || middle == far {
+                break;
+            }
+            match self.at(knob, &Setting::Number(middle)) {
+                Some(value) if self.reaches(value) => (far, found) = (middle, value),
+                _ => short = middle,
+            }
+        }
+        (Setting::Number(far), found)
+    }
+
+    /// The factor on a number of the hardware that reaches the goal.
+    fn hardware(&mut self, hardware: Hardware) -> Option<Way> {
+        let at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
+        let ends = [REACH, 1.0 / REACH];
+        let far = ends.into_iter().find(|factor| at(self, *factor).is_some_and(|value| self.reaches(value)))?;
+        let (mut short, mut far) = (0.0_f64, far.ln());
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(short, far);
+            if at(self, middle.exp()).is_some_and(|value| self.reaches(value)) {
+                far = middle;
+            } else {
+                short = middle;
+            }
+        }
+        let value = at(self, far.exp())?;
+        Some(Way { lever: Lever::Hardware(hardware), setting: None, factor: Some(far.exp()), value })
+    }
+}

@@ -1,0 +1,74 @@
+//! A question that was typed becomes the scenario and the race: model, settings and hardware in one step of undo.
+
+use std::sync::Arc;
+
+use super::app::{App, Change, View};
+use super::message::Effect;
+use super::race;
+use super::showing;
+use super::update::{fail, note};
+use atlas_assistant::{Intent, Question};
+use atlas_plan::knob::{Knob, Setting};
+
+/// Does what a line asks for.
+pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
+    let known = race::known(app);
+    let workload = match asked.workload(&known) {
+        Ok(found) => found.map(|workload| Arc::from(workload.name.as_str())),
+        Err(trouble) => return fail(app, trouble.to_string()),
+    };
+    let targets = match asked.targets(&known) {
+        Ok(targets) => targets,
+        Err(trouble) => return fail(app, trouble.to_string()),
+    };
+    let intent = asked.intent();
+    let mut after = app.now.clone();
+    let mut words = Vec::new();
+    if let Some(workload) = workload.or_else(|| of_mode(app, asked)) {
+        words.push(format!("{workload}"));
+        after.setup.workload = workload;
+    }
+    // Several targets race; one alone is selected.
+    if let [(target, nodes)] = targets.as_slice()
+        && intent != Intent::Set
+    {
+        words.push(target.name.clone());
+        after.setup.target = target.name.as_str().into();
+        if let Some(nodes) = nodes {
+            after.setup.overrides.insert(Knob::NumNodes, Setting::Number(f64::from(*nodes)));
+        }
+    }
+    let tokens = asked.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
+    for (knob, setting) in asked.settings.iter().cloned().chain(tokens) {
+        words.push(format!("{}={setting}", knob.name()));
+        after.setup.overrides.insert(knob, setting);
+    }
+    if after.setup != app.now.setup {
+        app.remember(Change::Single);
+        app.now = after;
+        app.recompute();
+    }
+    if intent == Intent::Race {
+        app.race.question = Some(asked.asked());
+        if app.view != View::Race {
+            showing::show(app, View::Race);
+        }
+        return race::begin(app);
+    }
+    if words.is_empty() {
+        return;
+    }
+    note(app, format!("{}; u undoes it", words.join(", ")), effects);
+}
+
+/// The workload of the model on the screen that trains or serves, where the question asks for the other.
+fn of_mode(app: &App, asked: &Question) -> Option<Arc<str>> {
+    let mode = asked.mode?;
+    let here = app.answer.workload.as_ref()?;
+    if here.shape.mode == mode {
+        return None;
+    }
+    let all = || app.library.workloads().iter().filter(|workload| workload.shape.mode == mode);
+    let same = all().find(|workload| workload.model.is_some() && workload.model == here.model);
+    same.or_else(|| all().next()).map(|workload| Arc::clone(&workload.name))
+}

@@ -1,0 +1,213 @@
+//! Goal seek: the wanted value of a figure, and what reaches it alone.
+
+use ratatui::layout::Rect;
+
+use super::app::{App, Change, Overlay};
+use super::line::Line;
+use super::message::Effect;
+use super::theme::Role;
+use super::update::{fail, note};
+use super::view::draw::{Canvas, wrap};
+use atlas_plan::engine::at_once;
+use atlas_plan::estimate::Metric;
+use atlas_plan::search::goal::{Goal, Way};
+use atlas_plan::search::sensitivity::Lever;
+use atlas_plan::search::{Condition, goal_seek};
+
+/// The dialog.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GoalSeek {
+    /// The figure.
+    pub metric: &'static Metric,
+    /// The wanted value being typed.
+    pub line: Line,
+    /// What reaches it, or why what is typed is no value.
+    pub found: Result<Goal, String>,
+    /// The row under the cursor.
+    pub cursor: usize,
+}
+
+impl GoalSeek {
+    /// The rows of the list.
+    #[must_use]
+    pub fn ways(&self) -> Vec<&Way> {
+        let Ok(goal) = &self.found else { return Vec::new() };
+        goal.ways.iter().chain(&goal.nearest).collect()
+    }
+}
+
+/// Opens the dialog on the figure under the cursor.
+pub(super) fn open(app: &mut App) {
+    let Some(metric) = app.figure_here() else { return };
+    let Some(value) = app.answer.value(metric) else { return fail(app, "there is no estimate to begin from") };
+    let line = Line::selected(metric.show(value));
+    let found = Err("type the value you want".to_owned());
+    app.overlay = Some(Overlay::Goal(GoalSeek { metric, line, found, cursor: 0 }));
+}
+
+/// Changes what is typed; the ways follow every key.
+pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+    let Some(Overlay::Goal(mut seek)) = app.overlay.take() else { return };
+    let before = seek.line.text().to_owned();
+    change(&mut seek.line);
+    if seek.line.text() != before {
+        seek.found = sought(app, seek.metric, seek.line.text());
+        seek.cursor = 0;
+    }
+    app.overlay = Some(Overlay::Goal(seek));
+}
+
+fn sought(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String> {
+    let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else {
+        return Err("there is no scenario".to_owned());
+    };
+    match Condition::parse(&format!("{}<={text}", metric.name)) {
+        Ok(Condition::Figure(_, _, wanted)) => Ok(goal_seek(&at_once(scenario), parts, metric, wanted)),
+        Ok(_) => Err("type a number".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Applies the way under the cursor, where it is a knob.
+pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(Overlay::Goal(seek)) = app.overlay.take() else { return };
+    let Some(way) = seek.ways().get(seek.cursor).map(|way| (*way).clone()) else {
+        app.overlay = Some(Overlay::Goal(seek));
+        return;
+    };
+    match (way.lever, &way.setting) {
+        (Lever::Knob(knob), Some(setting)) => {
+            app.remember(Change::Single);
+            app.turn(knob, setting.clone());
+            let text = format!("{} {setting}: {} {}", knob.name(), seek.metric.label, seek.metric.show(way.value));
+            note(app, format!("{text}; u undoes it"), effects);
+        }
+        _ => {
+            app.overlay = Some(Overlay::Goal(seek));
+            fail(app, "this is a property of the hardware: it cannot be set");
+        }
+    }
+}
+
+/// Rows of the list that are shown at most.
+const ROWS: u16 = 14;
+
+/// Draws the dialog.
+pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
+    let (columns, rows) = app.size;
+    let width = columns.saturating_sub(4).min(86);
+    let ways = seek.ways();
+    let listed = u16::try_from(ways.len().max(2)).unwrap_or(ROWS).min(ROWS);
+    let height = (listed + 5).min(rows.saturating_sub(2));
+    let area = Rect::new((columns - width) / 2, rows.saturating_sub(height) / 2, width, height);
+    canvas.clear(area);
+    let inner = canvas.frame(area, &format!("Goal for {}", seek.metric.label), "Enter applies, Esc closes", true);
+    let (input, key, dim) = (canvas.role(Role::Input), canvas.role(Role::Key), canvas.role(Role::Dim));
+    let x = canvas.text(inner.x + 1, inner.y, width, seek.metric.label, key) + 1;
+    let x = canvas.text(x, inner.y, 2, "=", dim) + 1;
+    canvas.typed(x, inner.y, inner.right().saturating_sub(x + 1).min(24), &seek.line, input);
+    let goal = match &seek.found {
+        Ok(goal) => goal,
+        Err(why) => {
+            let style = canvas.role(Role::Warn);
+            for (y, line) in (inner.y + 2..inner.bottom()).zip(wrap(why, usize::from(inner.width - 2))) {
+                canvas.text(inner.x + 1, y, inner.width - 2, &line, style);
+            }
+            return;
+        }
+    };
+    let lead = match (goal.ways.is_empty(), goal.nearest.is_some()) {
+        (false, _) => format!("now {}; each of these reaches it alone:", seek.metric.show(goal.now)),
+        (true, true) => format!("now {}; nothing reaches it alone, this comes nearest:", seek.metric.show(goal.now)),
+        (true, false) => format!("now {}; nothing brings it nearer", seek.metric.show(goal.now)),
+    };
+    canvas.text(inner.x + 1, inner.y + 1, inner.width.saturating_sub(2), &lead, dim);
+    let room = usize::from(inner.bottom().saturating_sub(inner.y + 2));
+    let skip = (seek.cursor + 1).saturating_sub(room);
+    let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
+    for (y, (at, way)) in (inner.y + 2..inner.bottom()).zip(ways.iter().enumerate().skip(skip)) {
+        let hardware = matches!(way.lever, Lever::Hardware(_));
+        canvas.text(inner.x + 1, y, 24, name(way), if hardware { dim } else { text });
+        canvas.text(inner.x + 26, y, inner.width.saturating_sub(44), &change(app, way), value);
+        canvas.right(inner.x, y, inner.width.saturating_sub(1), &seek.metric.show(way.value), value);
+        if at == seek.cursor {
+            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
+        }
+    }
+    canvas.more(area, skip > 0, skip + room < ways.len());
+}
+
+fn name(way: &Way) -> &'static str {
+    match way.lever {
+        Lever::Knob(knob) => knob.name(),
+        Lever::Hardware(hardware) => hardware.name(),
+    }
+}
+
+/// From what to what.
+fn change(app: &App, way: &Way) -> String {
+    match (way.lever, &way.setting, way.factor) {
+        (Lever::Knob(knob), Some(setting), _) => {
+            let now = app.answer.scenario.as_ref().map(|scenario| scenario.get(knob).to_string());
+            let unit = knob.spec().unit;
+            let number = match setting {
+                atlas_plan::knob::Setting::Number(value) => atlas_core::units::significant(*value, 4),
+                other => other.to_string(),
+            };
+            format!("{} → {number} {unit}", now.unwrap_or_default())
+        }
+        (_, _, Some(factor)) => format!("× {}", atlas_core::units::significant(factor, 3)),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::tui::testing::Hands;
+    use atlas_document::Sources;
+
+    fn serving() -> Hands {
+        let mut hands = Hands::of(&Sources::built_in());
+        hands.keys(":serve 70b<Enter>V/TPOT<Enter>");
+        assert_eq!(hands.app.figure, "tpot_ms", "{}", hands.text());
+        hands
+    }
+
+    #[test]
+    fn every_way_reaches_the_goal_when_it_is_applied() {
+        for wanted in ["15ms", "40ms"] {
+            let mut hands = serving();
+            hands.keys("=").keys(wanted);
+            let Some(Overlay::Goal(seek)) = hands.app.overlay.clone() else { panic!("{}", hands.text()) };
+            let goal = seek.found.clone().unwrap();
+            assert!(goal.ways.len() > 2, "{}", hands.text());
+            for (at, way) in goal.ways.iter().enumerate() {
+                let reached =
+                    |value: f64| if goal.now < goal.wanted { value >= goal.wanted } else { value <= goal.wanted };
+                assert!(reached(way.value), "{wanted}: {way:?}");
+                if way.setting.is_none() {
+                    continue;
+                }
+                let mut hands = serving();
+                hands.keys("=").keys(wanted).keys(&"<Down>".repeat(at)).keys("<Enter>");
+                let value = hands.app.answer.value(goal.metric).unwrap();
+                assert!((value / way.value - 1.0).abs() < 1e-6, "{way:?}: {value}");
+                hands.keys("u");
+                assert_eq!(hands.app.answer.value(goal.metric), Some(goal.now), "one undo takes it back");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_none_is_refused_in_words_and_nothing_changes() {
+        let mut hands = serving();
+        let before = hands.app.now.clone();
+        hands.keys("=soon");
+        assert!(hands.text().contains("expected a time"), "{}", hands.text());
+        hands.keys("<Enter><Esc>");
+        assert_eq!(hands.app.now, before);
+        assert!(hands.app.overlay.is_none());
+    }
+}

@@ -1,0 +1,47 @@
+//! The race as a document.
+
+use super::view::{layout, metrics};
+use super::{Outcome, question, ranked};
+use crate::tui::app::App;
+use atlas_plan::estimate::Metric;
+use atlas_report::document::Document;
+use atlas_report::study::{Block, Cell, Grid};
+use atlas_report::table::Align;
+
+/// The leaderboard with everything that repeats it; `None` before there are results.
+#[must_use]
+pub fn document(app: &App) -> Option<Document> {
+    let rows = ranked(app);
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = metrics(app);
+    let mut headings = vec![("rank".to_owned(), Align::Right), ("target".to_owned(), Align::Left)];
+    headings.extend(columns.iter().map(|metric| (metric.label.to_owned(), Align::Right)));
+    headings.extend(["low", "high"].map(|name| (name.to_owned(), Align::Right)));
+    headings.extend(["layout", "note"].map(|name| (name.to_owned(), Align::Left)));
+    let cells = rows.iter().enumerate().map(|(index, entry)| {
+        let rank = if entry.class() == 0 { (index + 1).to_string() } else { String::new() };
+        let value = |metric: &Metric| match entry.pick() {
+            Some(pick) => Cell::figure(metric.show(pick.value(metric)), pick.value(metric)),
+            None => Cell::default(),
+        };
+        let interval = entry.pick().zip(columns.first()).and_then(|(pick, metric)| {
+            let (low, high) = pick.interval(metric)?;
+            Some([Cell::figure(metric.show(low), low), Cell::figure(metric.show(high), high)])
+        });
+        let note = match &entry.outcome {
+            Outcome::Best(_) => String::new(),
+            Outcome::Miss(_, condition) => format!("misses {condition}"),
+            Outcome::Refused(why) => why.clone(),
+        };
+        let first = [rank, entry.name.to_string()].into_iter().map(Cell::text);
+        let figures = columns.iter().map(|metric| value(metric)).chain(interval.unwrap_or_default());
+        let last = [entry.pick().map_or_else(String::new, layout), note].into_iter().map(Cell::text);
+        first.chain(figures).chain(last).collect()
+    });
+    let table = Grid { head: headings, rows: cells.collect() };
+    let title = format!("Race on {}: {}", app.now.setup.workload, question(app));
+    let blocks = vec![Block::Heading(1, title.clone()), Block::Table(table.clone())];
+    Some(Document { title, blocks, rows: table })
+}

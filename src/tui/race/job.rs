@@ -1,0 +1,129 @@
+//! The searches of a race: a lane after the other, and what is there told ten times a second.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::entry::{Entry, Outcome, Pick, missed_by};
+use super::{Lane, Round, begins_with};
+use crate::demo::Setup;
+use crate::tui::applying;
+use crate::tui::work::{Job, Product};
+use atlas_config::library::Library;
+use atlas_plan::estimate::Metric;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::freed;
+use atlas_plan::search::{Condition, Gauge, Problem, optimise};
+
+/// How long results are collected before they are shown.
+const BATCH: Duration = Duration::from_millis(100);
+
+/// Results of some lanes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// Of which question, from which lane on.
+    pub round: Round,
+    /// The results.
+    pub entries: Vec<Entry>,
+}
+
+/// The lanes that are still to run.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) library: Arc<Library>,
+    pub(super) base: Setup,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) objective: &'static Metric,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) round: Round,
+}
+
+impl Job for Work {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let began = Instant::now();
+        let mut entries = Vec::new();
+        for lane in self.lanes.iter().skip(self.round.from) {
+            let setup = begins_with(&self.base, lane);
+            let name = match lane.nodes {
+                Some(nodes) => format!("{} on {nodes} nodes", lane.target).into(),
+                None => Arc::clone(&lane.target),
+            };
+            let outcome = self.best(&setup, gauge).unwrap_or_else(Outcome::Refused);
+            if gauge.cancelled() {
+                return Err("stopped".to_owned());
+            }
+            entries.push(Entry { name, outcome });
+            if began.elapsed() >= BATCH {
+                break;
+            }
+        }
+        Ok(Product::Race(Arc::new(Batch { round: self.round, entries })))
+    }
+}
+
+impl Work {
+    fn best(&self, setup: &Setup, gauge: &Gauge) -> Result<Outcome, String> {
+        let parts =
+            Parts::find(&self.library, &setup.target, &setup.workload).map_err(|problems| problems.messages())?;
+        let resolved = Scenario::resolve(&parts, &setup.overrides).map_err(|error| error.to_string())?;
+        let from = atlas_plan::engine::at_once(&resolved);
+        // Engines are not comparable with one another: only the closed form of hardware ranks.
+        if !from.engine.reasons() {
+            return Err(format!("{} engine: not comparable with the others", from.engine.name()));
+        }
+        let metrics = self.conditions.iter().filter_map(|condition| match condition {
+            Condition::Figure(metric, ..) => Some(*metric),
+            _ => None,
+        });
+        if let Some(metric) = metrics.chain([self.objective]).find(|metric| !metric.applies_to(&from)) {
+            return Err(format!("{} is not known in {}", metric.label, from.mode().name()));
+        }
+        let start = freed(&from, &|_| false, &parts);
+        let mut problem = Problem::of(&start, &parts, self.objective);
+        problem.conditions.clone_from(&self.conditions);
+        problem.front.clear();
+        problem.runners_up = 0;
+        let found = optimise(&problem, gauge);
+        let pick = |scenario: &Scenario, estimate| {
+            let setup = applying::setup(setup, &from, scenario, &parts);
+            Box::new(Pick { setup, scenario: scenario.clone(), estimate })
+        };
+        if let Some(best) = found.best {
+            return Ok(Outcome::Best(pick(&best.scenario, best.estimate)));
+        }
+        let mut nearest: Option<(Box<Pick>, Condition)> = None;
+        for (index, condition) in self.conditions.iter().enumerate() {
+            let others = self.conditions.iter().enumerate().filter(|(at, _)| *at != index);
+            let others: Vec<Condition> = others.map(|(_, condition)| condition.clone()).collect();
+            let best = nearest_to(&problem, condition, others, gauge);
+            let Some(best) = best.map(|best| pick(&best.scenario, best.estimate)) else { continue };
+            if nearest.as_ref().is_none_or(|(known, missed)| missed_by(&best, condition) < missed_by(known, missed)) {
+                nearest = Some((best, condition.clone()));
+            }
+        }
+        if nearest.is_none() {
+            // Several are missed at once: the least that the first of them can be.
+            let first = self.conditions.iter().find(|condition| matches!(condition, Condition::Figure(..)));
+            let best = first.and_then(|first| Some((nearest_to(&problem, first, Vec::new(), gauge)?, first)));
+            nearest = best.map(|(best, first)| (pick(&best.scenario, best.estimate), first.clone()));
+        }
+        match nearest {
+            Some((pick, condition)) => Ok(Outcome::Miss(pick, condition)),
+            None => {
+                let detail = found.start.estimate.detail.as_ref();
+                Err(detail.map_or_else(|| "no layout can run".to_owned(), |detail| detail.verdict.describe()))
+            }
+        }
+    }
+}
+
+/// What comes nearest to a condition under others, in the same space.
+fn nearest_to(
+    problem: &Problem<'_>,
+    condition: &Condition,
+    others: Vec<Condition>,
+    gauge: &Gauge,
+) -> Option<atlas_plan::search::optimise::Candidate> {
+    let Condition::Figure(metric, ..) = condition else { return None };
+    let nearest = Problem { objective: metric, conditions: others, ..problem.clone() };
+    optimise(&nearest, gauge).best
+}

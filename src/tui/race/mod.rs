@@ -1,0 +1,288 @@
+//! The race: every target at its best under the same constraints, ranked by one objective while the searches run.
+//!
+//! * this file – the state, and what keys do to it
+//! * `job` – the searches, on a thread of their own
+//! * `entry` – what came out for a target, and how two of them rank
+//! * `view` – the picture
+//! * `export` – the same as a document
+
+mod entry;
+pub mod export;
+mod job;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::sync::Arc;
+
+pub use entry::{Entry, Outcome, Pick};
+pub use job::Batch;
+
+use super::app::{App, View};
+use super::applying;
+use super::line::Line;
+use super::message::Effect;
+use super::showing;
+use super::update::fail;
+use crate::demo::Setup;
+use atlas_assistant::{Known, KnownTarget, KnownWorkload, Question, parse};
+use atlas_config::Target;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+
+/// What runs: a target, with another number of nodes where the question says so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lane {
+    /// The target.
+    pub target: Arc<str>,
+    /// Its nodes, where they are not the target's own.
+    pub nodes: Option<u32>,
+}
+
+/// What was asked of the workers: which round, and from which lane on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// Counts questions.
+    pub serial: u64,
+    /// The first lane that has no result yet.
+    pub from: usize,
+}
+
+/// The race.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Race {
+    /// What was typed; what is usually asked where nothing was.
+    pub question: Option<Question>,
+    /// The question being typed, and why it is none.
+    pub typing: Option<(Line, Option<String>)>,
+    /// The question before it was typed over: Esc brings it back.
+    before: Option<Question>,
+    /// The scenario whose workload and knobs all lanes begin with.
+    base: Option<Setup>,
+    /// The lanes, in the order of the files.
+    pub lanes: Vec<Lane>,
+    /// What came out so far, in the order of the lanes.
+    pub entries: Vec<Entry>,
+    /// Counts questions.
+    serial: u64,
+    /// Why there is nothing to run.
+    pub trouble: Option<String>,
+}
+
+/// The targets and workloads that a question can name.
+#[must_use]
+pub fn known(app: &App) -> Known {
+    let whole = |value: f64| value as u32;
+    let target = |target: &Arc<Target>| KnownTarget {
+        name: target.name.to_string(),
+        per_node: whole(target.accelerators_per_node),
+        nodes: whole(target.num_nodes),
+    };
+    Known {
+        targets: app.library.targets().iter().map(target).collect(),
+        workloads: (app.library.workloads().iter())
+            .map(|workload| KnownWorkload { name: workload.name.to_string(), mode: workload.shape.mode })
+            .collect(),
+    }
+}
+
+/// What is asked: what was typed, with the usual objective where it has none.
+#[must_use]
+pub fn question(app: &App) -> Question {
+    let usual = Question::usual(app.answer.mode());
+    match &app.race.question {
+        None => usual,
+        Some(question) => Question { objective: question.objective.or(usual.objective), ..question.clone() },
+    }
+}
+
+/// The metric that ranks.
+#[must_use]
+pub fn objective(app: &App) -> &'static Metric {
+    question(app).objective.unwrap_or(atlas_assistant::Objective::Cheapest).metric(app.answer.mode())
+}
+
+/// The entries, best first.
+#[must_use]
+pub fn ranked(app: &App) -> Vec<&Entry> {
+    let metric = objective(app);
+    let mut all: Vec<&Entry> = app.race.entries.iter().collect();
+    all.sort_by(|a, b| a.rank(metric).total_cmp(&b.rank(metric)).then_with(|| a.name.cmp(&b.name)));
+    all.sort_by_key(|entry| entry.class());
+    all
+}
+
+/// The entry under the cursor.
+#[must_use]
+pub fn here(app: &App) -> Option<&Entry> {
+    ranked(app).get(app.view_row).copied()
+}
+
+/// Whether lanes are still without a result.
+#[must_use]
+pub fn is_running(app: &App) -> bool {
+    app.race.entries.len() < app.race.lanes.len() && app.desks.race.trouble().is_none()
+}
+
+/// Begins where the view is opened, unless what is there already is of this scenario.
+pub(super) fn opened(app: &mut App) {
+    let setup = &app.now.setup;
+    // A row that was applied is where its own race goes on.
+    let own = app.race.entries.iter().any(|entry| entry.setup() == Some(setup));
+    let same = app.race.base.as_ref() == Some(setup) || own;
+    if !same || lanes(app).as_ref() != Ok(&app.race.lanes) {
+        begin(app);
+    }
+}
+
+/// The lanes of the question: what it names, else what is marked, else all.
+fn lanes(app: &App) -> Result<Vec<Lane>, String> {
+    let asked = question(app);
+    if !asked.hardware.is_empty() {
+        let known = known(app);
+        let targets = asked.targets(&known).map_err(|trouble| trouble.to_string())?;
+        return Ok(targets
+            .into_iter()
+            .map(|(target, nodes)| Lane { target: target.name.as_str().into(), nodes })
+            .collect());
+    }
+    let marked = |target: &&Arc<Target>| app.now.marks.len() < 2 || app.now.marks.contains(&target.name);
+    let all = app.library.targets().iter().filter(marked);
+    Ok(all.map(|target| Lane { target: Arc::clone(&target.name), nodes: None }).collect())
+}
+
+/// Begins anew.
+pub(super) fn begin(app: &mut App) {
+    let lanes = lanes(app);
+    let race = &mut app.race;
+    race.serial += 1;
+    race.base = Some(app.now.setup.clone());
+    race.entries.clear();
+    (race.lanes, race.trouble) = match lanes {
+        Ok(lanes) => (lanes, None),
+        Err(trouble) => (Vec::new(), Some(trouble)),
+    };
+    app.view_row = 0;
+}
+
+/// Asks for the results that are missing while the view is shown.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.view != View::Race {
+        if app.desks.race.progress().is_some() {
+            app.desks.race.forget(effects);
+        }
+        return;
+    }
+    if app.race.entries.len() >= app.race.lanes.len() {
+        return;
+    }
+    let Some(base) = app.race.base.clone() else { return };
+    let asked = question(app);
+    let work = job::Work {
+        library: Arc::clone(&app.library),
+        base,
+        lanes: app.race.lanes.clone(),
+        objective: objective(app),
+        conditions: asked.constraints,
+        round: Round { serial: app.race.serial, from: app.race.entries.len() },
+    };
+    let desks = &mut app.desks;
+    desks.race.ask(work.round, &mut desks.serial, effects, |_| Ok(Arc::new(work)));
+}
+
+/// Takes results that arrived; the cursor stays on its target.
+pub(super) fn settle(app: &mut App) {
+    let Some(batch) = app.desks.race.answer().cloned() else { return };
+    let at = here(app).filter(|_| app.view_row > 0).map(|entry| entry.name.clone());
+    if batch.round.serial == app.race.serial && batch.round.from == app.race.entries.len() {
+        app.race.entries.extend(batch.entries.iter().cloned());
+    }
+    if let Some(name) = at {
+        app.view_row = ranked(app).iter().position(|entry| entry.name == name).unwrap_or(app.view_row);
+    }
+}
+
+/// Opens the constraint bar for typing.
+pub(super) fn edit(app: &mut App) {
+    app.race.before.clone_from(&app.race.question);
+    app.race.typing = Some((Line::new(question(app).to_string()), None));
+}
+
+/// Changes what is typed; the race follows every key that leaves a question.
+pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+    let Some((mut line, _)) = app.race.typing.take() else { return };
+    change(&mut line);
+    let error = match parse(line.text(), &known(app)) {
+        Ok(asked) if asked.mode.is_some() || !asked.model.is_empty() || !asked.settings.is_empty() => {
+            Some("Enter also selects the workload and sets the knobs".to_owned())
+        }
+        Ok(asked) => {
+            pose(app, asked);
+            app.race.trouble.clone()
+        }
+        Err(trouble) => Some(trouble.to_string()),
+    };
+    app.race.typing = Some((line, error));
+}
+
+fn pose(app: &mut App, asked: Question) {
+    if app.race.question.as_ref() != Some(&asked) {
+        app.race.question = Some(asked);
+        begin(app);
+    }
+}
+
+/// Takes what is typed; an empty line is the usual question.
+pub(super) fn accept_typed(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some((line, _)) = app.race.typing.take() else { return };
+    if line.text().trim().is_empty() {
+        app.race.question = None;
+        return begin(app);
+    }
+    match parse(line.text(), &known(app)) {
+        Ok(asked) => super::asking::ask(app, &asked, effects),
+        Err(trouble) => app.race.typing = Some((line, Some(trouble.to_string()))),
+    }
+}
+
+/// Leaves the question as it was.
+pub(super) fn cancel_typed(app: &mut App) {
+    app.race.typing = None;
+    if app.race.question != app.race.before {
+        app.race.question = app.race.before.take();
+        begin(app);
+    }
+}
+
+/// Makes the layout under the cursor the scenario.
+pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(entry) = here(app) else { return };
+    match (entry.setup().cloned(), &entry.outcome) {
+        (Some(setup), _) => applying::take(app, setup, effects),
+        (None, Outcome::Refused(why)) => {
+            let text = format!("{}: {why}", entry.name);
+            fail(app, text);
+        }
+        (None, _) => {}
+    }
+}
+
+/// Shows another view of the layout under the cursor; Esc comes back.
+pub(super) fn open(app: &mut App, view: View, effects: &mut Vec<Effect>) {
+    if here(app).and_then(Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
+        apply(app, effects);
+    }
+    if view == View::Explain {
+        app.figure = objective(app).name;
+    }
+    showing::open_from_here(app, view);
+}
+
+/// The setup that a lane begins with.
+fn begins_with(base: &Setup, lane: &Lane) -> Setup {
+    let mut setup = Setup { target: Arc::clone(&lane.target), ..base.clone() };
+    if let Some(nodes) = lane.nodes {
+        setup.overrides.insert(Knob::NumNodes, Setting::Number(f64::from(nodes)));
+    }
+    setup
+}

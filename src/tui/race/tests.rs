@@ -1,0 +1,145 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+use super::entry::{margin, tied};
+use super::{Outcome, objective, question, ranked};
+use crate::demo::Setup;
+use crate::tui::app::View;
+use crate::tui::testing::Hands;
+use atlas_document::Sources;
+
+/// The shipped catalog, serving 70B on some targets.
+fn serving(targets: &str) -> Hands {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys(":serve 70b cheapest tpot under 50ms on ").keys(targets).keys("<Enter>").work();
+    hands
+}
+
+fn two() -> Hands {
+    serving("h100, mi300x")
+}
+
+/// What leads to each row, best first.
+fn layouts(hands: &Hands) -> Vec<Option<Setup>> {
+    ranked(&hands.app).into_iter().map(|row| row.setup().cloned()).collect()
+}
+
+#[test]
+fn every_row_keeps_the_constraints_and_the_cheapest_comes_first() {
+    let hands = serving("h100, h200, b200, mi300x");
+    assert_eq!(hands.app.view, View::Race);
+    assert_eq!(&*hands.app.now.setup.workload, "llama3.1-70b-serve");
+    let rows = ranked(&hands.app);
+    assert_eq!(rows.len(), 4);
+    let asked = question(&hands.app);
+    let metric = objective(&hands.app);
+    assert_eq!(metric.name, "dollar_per_1m_tokens");
+    let mut last = 0.0;
+    for row in rows {
+        let Outcome::Best(pick) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
+        for condition in &asked.constraints {
+            assert!(condition.holds(&pick.estimate, &pick.scenario), "{} {condition}", row.name);
+            assert!(margin(pick, condition).unwrap() >= 0.0);
+        }
+        assert!(pick.value(metric) >= last, "{}", row.name);
+        last = pick.value(metric);
+    }
+}
+
+#[test]
+fn a_row_is_what_its_setup_gives_on_the_overview() {
+    let mut hands = two();
+    let (value, name) = {
+        let row = super::here(&hands.app).unwrap();
+        (row.pick().unwrap().value(objective(&hands.app)), row.name.clone())
+    };
+    hands.keys("<Enter>");
+    assert_eq!(hands.app.now.setup.target, name);
+    let metric = objective(&hands.app);
+    let applied = hands.app.answer.value(metric).unwrap();
+    assert!((applied / value - 1.0).abs() < 1e-9, "{applied} {value}");
+    let before = layouts(&hands);
+    hands.keys("1c").work();
+    assert_eq!(layouts(&hands), before, "an applied row does not begin the race anew");
+    hands.keys("u");
+    assert_ne!(hands.app.answer.value(metric), Some(applied), "one undo takes it back");
+}
+
+#[test]
+fn a_bound_that_nothing_keeps_shows_what_comes_nearest() {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys(":serve 70b cheapest tpot under 1ms on h100, b200<Enter>").work();
+    for row in ranked(&hands.app) {
+        let Outcome::Miss(pick, condition) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
+        assert!(!condition.holds(&pick.estimate, &pick.scenario));
+        assert!(margin(pick, condition).unwrap() < 0.0);
+    }
+    assert!(hands.text().contains('✗'), "{}", hands.text());
+}
+
+#[test]
+fn engines_that_do_not_compare_are_not_ranked() {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys(":serve 70b cheapest on h100, NVIDIA_H100_8x_NVLink, GROQ<Enter>").work();
+    for row in ranked(&hands.app) {
+        let known = row.pick().is_none_or(|pick| pick.scenario.engine.reasons());
+        assert!(known, "{}", row.name);
+    }
+    assert!(
+        ranked(&hands.app)
+            .iter()
+            .any(|row| matches!(&row.outcome, Outcome::Refused(why) if why.contains("not comparable")))
+    );
+}
+
+#[test]
+fn the_race_follows_every_key_of_its_question_and_esc_brings_the_old_one_back() {
+    let mut hands = two();
+    let before = layouts(&hands);
+    hands.keys("/").keys(" tpot under 20ms").work();
+    assert!(hands.text().contains("tpot under 20ms"), "{}", hands.text());
+    assert_ne!(layouts(&hands), before, "a tighter bound changes the layouts");
+    hands.keys("<Esc>").work();
+    assert_eq!(layouts(&hands), before);
+    hands.keys("/ wibble");
+    assert!(hands.text().contains("`wibble` is not known"), "{}", hands.text());
+}
+
+#[test]
+fn rows_whose_intervals_overlap_the_first_are_bracketed() {
+    let hands = two();
+    let rows = ranked(&hands.app);
+    let metric = objective(&hands.app);
+    let picks: Vec<_> = rows.iter().map(|row| row.pick().unwrap()).collect();
+    assert!(tied(picks[0], picks[0], metric), "a row is tied with itself");
+    let bracketed = hands.text().lines().filter(|line| line.contains('├')).count();
+    assert!(bracketed >= 2, "a whisker a row:\n{}", hands.text());
+    let ties = picks.iter().take_while(|pick| tied(picks[0], pick, metric)).count();
+    assert_eq!(ties > 1, hands.text().lines().any(|line| line.contains("1┌")), "{}", hands.text());
+}
+
+#[test]
+fn other_views_open_on_the_row_under_the_cursor_and_esc_comes_back() {
+    for (key, view) in [("3", View::Breakdown), ("7", View::Explain), ("5", View::Frontier)] {
+        let mut hands = two();
+        hands.keys("j");
+        let name = super::here(&hands.app).unwrap().name.clone();
+        hands.keys(key);
+        assert_eq!((hands.app.view, &hands.app.now.setup.target), (view, &name));
+        hands.work().keys("<Esc>");
+        assert_eq!(hands.app.view, View::Race, "{key}");
+    }
+}
+
+/// "Which of these four serves 70B under 50 ms per token most cheaply?"
+#[test]
+fn twelve_keys_from_the_start_ask_for_the_cheapest_machine_under_fifty_milliseconds() {
+    let mut hands = Hands::of(&Sources::built_in());
+    let keys = ":70b serve\nc";
+    assert!(keys.chars().count() <= 12);
+    hands.keys(&keys.replace('\n', "<Enter>"));
+    assert_eq!((hands.app.view, &*hands.app.now.setup.workload), (View::Race, "llama3.1-70b-serve"));
+    assert_eq!(question(&hands.app).to_string(), "cheapest tpot<50ms ttft<2s 10% free");
+    for target in ["h100-sxm-8", "h200-sxm-8", "b200-8", "mi300x-8"] {
+        assert!(hands.app.race.lanes.iter().any(|lane| &*lane.target == target), "{target}");
+    }
+}

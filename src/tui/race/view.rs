@@ -1,0 +1,328 @@
+//! The leaderboard below its constraint bar.
+
+use ratatui::layout::Rect;
+
+use super::entry::{margin, tied};
+use super::{Entry, Outcome, Pick, is_running, objective, question, ranked};
+use crate::tui::app::{App, View};
+use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::view::draw::Canvas;
+use atlas_config::Mode;
+use atlas_plan::estimate::{Metric, Scale};
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::{Condition, figure};
+
+/// Lines above the rows: the constraint bar, the headings and their units.
+pub const HEADING: u16 = 3;
+/// Columns of a rank and the bracket behind it.
+const RANK: u16 = 5;
+/// Columns of a figure.
+const FIGURE: u16 = 9;
+/// Columns of the figure that ranks.
+const OBJECTIVE: u16 = 12;
+/// Fewest and most columns of a whisker.
+const WHISKER: (u16, u16) = (15, 31);
+/// Fewest columns of a layout.
+const LAYOUT: u16 = 28;
+/// A margin below which a constraint is only just kept.
+const NARROW: f64 = 0.05;
+
+/// The metrics in columns: what ranks, what is constrained, and the free memory.
+#[must_use]
+pub fn metrics(app: &App) -> Vec<&'static Metric> {
+    let mut all = vec![objective(app)];
+    let constrained = question(app).constraints.into_iter().filter_map(|condition| match condition {
+        Condition::Figure(metric, ..) => Some(metric),
+        _ => None,
+    });
+    // What users wait for is shown whether it is bounded or not.
+    let waited = figure::named("ttft_ms").filter(|_| app.answer.mode() == Mode::Inference);
+    for metric in constrained.chain(waited).chain([&figure::HEADROOM]) {
+        if !all.contains(&metric) {
+            all.push(metric);
+        }
+    }
+    all
+}
+
+/// Whether something bounds how long users wait, where there are users: throughput and cost are best where they wait long.
+fn waits_bounded(app: &App) -> bool {
+    const BOUNDING: [&str; 5] = ["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"];
+    let bounds =
+        |condition: &Condition| matches!(condition, Condition::Figure(metric, ..) if BOUNDING.contains(&metric.name));
+    app.answer.mode() == Mode::Training
+        || BOUNDING.contains(&objective(app).name)
+        || question(app).constraints.iter().any(bounds)
+}
+
+/// The heading of a column.
+fn heading(metric: &Metric) -> &'static str {
+    if *metric == figure::HEADROOM { "free" } else { metric.label }
+}
+
+/// Where columns stand.
+struct Columns {
+    name: u16,
+    /// First column of the objective, then of the whisker, then of the other figures.
+    value: u16,
+    whisker: (u16, u16),
+    figures: Vec<(u16, &'static Metric)>,
+    layout: u16,
+}
+
+fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
+    let longest = rows.iter().map(|entry| entry.name.width()).max().unwrap_or_default();
+    let name = inner.x + RANK;
+    let name_width = u16::try_from(longest + 1).unwrap_or(u16::MAX).clamp(8, 26).min(inner.width / 4);
+    let value = name + name_width;
+    let mut all = metrics(app);
+    let first = if all.is_empty() { None } else { Some(all.remove(0)) };
+    let taken = RANK + name_width + OBJECTIVE + LAYOUT;
+    let room = inner.width.saturating_sub(taken);
+    let fit = usize::from(room / FIGURE).min(all.len());
+    all.truncate(fit);
+    let spare = room.saturating_sub(FIGURE * u16::try_from(fit).unwrap_or_default());
+    let known = first
+        .is_some_and(|metric| rows.iter().any(|row| row.pick().is_some_and(|pick| pick.interval(metric).is_some())));
+    let whisker = if spare >= WHISKER.0 + 1 && known { spare.min(WHISKER.1 + 1) - 1 } else { 0 };
+    let whisker_at = value + OBJECTIVE + 1;
+    let mut x = if whisker > 0 { whisker_at + whisker } else { value + OBJECTIVE };
+    let figures = all.into_iter().map(|metric| {
+        let at = x;
+        x += FIGURE;
+        (at, metric)
+    });
+    let figures = figures.collect();
+    Columns { name, value, whisker: (whisker_at, whisker), figures, layout: x + 2 }
+}
+
+/// Draws the view.
+pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let race = &app.race;
+    let (done, all) = (race.entries.len(), race.lanes.len());
+    let remark = match app.desks.race.trouble() {
+        Some(trouble) => trouble.to_owned(),
+        None if is_running(app) => format!("{done} of {all} searched"),
+        None if !waits_bounded(app) => "nothing bounds the time to first token: add ttft<2s".to_owned(),
+        None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
+            format!("{all} targets; mark two or more to choose")
+        }
+        None => format!("{all} targets"),
+    };
+    let title = format!("Race on {}: each target at its best", app.now.setup.workload);
+    let inner = canvas.view(area, View::Race, &title, &remark, app.tour.is_none());
+    if inner.height <= HEADING {
+        return;
+    }
+    bar(app, canvas, inner);
+    let rows = ranked(app);
+    if rows.is_empty() {
+        let text = race.trouble.as_deref().unwrap_or(if all == 0 { "no targets" } else { "searching" });
+        let style = canvas.role(if race.trouble.is_some() { Role::Error } else { Role::Dim });
+        canvas.text(inner.x + 1, inner.y + 1, inner.width.saturating_sub(2), text, style);
+        return;
+    }
+    let columns = columns(app, inner, &rows);
+    let metric = objective(app);
+    let picks = || rows.iter().filter_map(|row| row.pick());
+    let scale_of = |metric: &'static Metric| Scale::of(metric, picks().map(|pick| pick.value(metric)));
+    let (heading_style, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
+    let scale = scale_of(metric);
+    let scales: Vec<Scale> = columns.figures.iter().map(|(_, metric)| scale_of(metric)).collect();
+    let top = inner.y + 1;
+    canvas.text(columns.name, top, columns.value - columns.name, "target", heading_style);
+    canvas.right(columns.value, top, OBJECTIVE, heading(metric), heading_style);
+    canvas.right(columns.value, top + 1, OBJECTIVE, scale.unit(), dim);
+    for ((x, metric), scale) in columns.figures.iter().zip(&scales) {
+        canvas.right(*x, top, FIGURE, heading(metric), heading_style);
+        canvas.right(*x, top + 1, FIGURE, scale.unit(), dim);
+    }
+    let (whisker_x, whisker_width) = columns.whisker;
+    let span = span(&rows, metric);
+    if whisker_width > 0 {
+        canvas.text(whisker_x, top, whisker_width, "90 % interval", dim);
+        if let Some((low, high)) = span {
+            let text = format!("{} to {}", scale.show(low), scale.show(high));
+            canvas.text(whisker_x, top + 1, whisker_width, &text, dim);
+        }
+    }
+    let layout_width = inner.right().saturating_sub(columns.layout);
+    canvas.text(columns.layout, top, layout_width, "layout", heading_style);
+    let height = inner.height - HEADING;
+    let ties = ties(&rows, metric);
+    for (line, (index, entry)) in (0..height).zip(rows.iter().enumerate().skip(app.view_scroll)) {
+        let y = inner.y + HEADING + line;
+        rank(app, canvas, (inner.x, y), index, entry, ties);
+        let name_style = canvas.role(if entry.class() == 2 { Role::Dim } else { Role::Text });
+        canvas.text(columns.name, y, columns.value - columns.name, &entry.name, name_style);
+        match &entry.outcome {
+            Outcome::Refused(why) => {
+                let x = columns.value + 1;
+                canvas.text(x, y, inner.right().saturating_sub(x), why, dim);
+            }
+            Outcome::Best(pick) | Outcome::Miss(pick, _) => {
+                let missed = matches!(entry.outcome, Outcome::Miss(..));
+                let style = canvas.role(match () {
+                    () if index == 0 && !missed => Role::Best,
+                    () if missed => Role::Dim,
+                    () => Role::Value,
+                });
+                canvas.right(columns.value, y, OBJECTIVE, &scale.show(pick.value(metric)), style);
+                if whisker_width > 0 && !missed {
+                    let track = Rect::new(whisker_x, y, whisker_width, 1);
+                    whisker(canvas, track, span, pick.value(metric), pick.interval(metric));
+                }
+                for ((x, metric), scale) in columns.figures.iter().zip(&scales) {
+                    let style = canvas.role(kept(app, pick, metric, missed));
+                    canvas.right(*x, y, FIGURE, &scale.show(pick.value(metric)), style);
+                }
+                let text_style = canvas.role(if missed { Role::Dim } else { Role::Text });
+                canvas.text(columns.layout, y, layout_width, &layout(pick), text_style);
+            }
+        }
+        if index == app.view_row {
+            canvas.tint(Rect::new(inner.x, y, columns.value + OBJECTIVE - inner.x, 1), canvas.role(Role::Selection));
+        }
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < rows.len());
+}
+
+/// The constraint bar.
+fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
+    let (key, input, value) = (canvas.role(Role::Key), canvas.role(Role::Input), canvas.role(Role::Value));
+    let hint = if app.race.typing.is_some() { "Enter takes it, Esc leaves it" } else { "/ edits" };
+    let hint_width = u16::try_from(hint.width() + 2).unwrap_or_default();
+    let width = inner.width.saturating_sub(hint_width + 4);
+    canvas.text(inner.x + 1, inner.y, 1, canvas.glyphs.closed, key);
+    match &app.race.typing {
+        Some((line, _)) => canvas.typed(inner.x + 3, inner.y, width, line, input),
+        None => {
+            canvas.text(inner.x + 3, inner.y, width, &question(app).to_string(), value);
+        }
+    }
+    let dim = canvas.role(Role::Hint);
+    canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), hint, dim);
+}
+
+/// How a figure of a row is shown: as kept, only just kept, or missed.
+fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
+    let conditions = question(app).constraints;
+    let mut of_metric = conditions.iter().filter(|known| matches!(known, Condition::Figure(of, ..) if *of == metric));
+    let least = of_metric.find_map(|condition| margin(pick, condition));
+    match least {
+        Some(margin) if margin < 0.0 => Role::Error,
+        Some(margin) if margin < NARROW => Role::Warn,
+        _ if missed => Role::Dim,
+        _ => Role::Value,
+    }
+}
+
+/// How many of the first rows cannot be told from the first.
+fn ties(rows: &[&Entry], metric: &Metric) -> usize {
+    let best = |entry: &&Entry| match &entry.outcome {
+        Outcome::Best(pick) => Some(pick.as_ref().clone()),
+        _ => None,
+    };
+    let Some(first) = rows.first().and_then(best) else { return 0 };
+    rows.iter().take_while(|entry| best(entry).is_some_and(|pick| tied(&first, &pick, metric))).count()
+}
+
+/// The rank, and a bracket along those that are tied with the first.
+fn rank(app: &App, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, entry: &Entry, ties: usize) {
+    let (text, role) = match entry.outcome {
+        Outcome::Best(_) => (format!("{}", index + 1), if index == 0 { Role::Best } else { Role::Text }),
+        Outcome::Miss(..) => (app.glyphs.cross.to_owned(), Role::Error),
+        Outcome::Refused(_) => (app.glyphs.bullet.to_owned(), Role::Dim),
+    };
+    let style = canvas.role(role);
+    canvas.right(x, y, 3, &text, style);
+    if ties > 1 && index < ties {
+        let [_, vertical, top, _, bottom, _] = app.glyphs.border;
+        let glyph = if index == 0 {
+            top
+        } else if index + 1 == ties {
+            bottom
+        } else {
+            vertical
+        };
+        let accent = canvas.role(Role::Accent);
+        canvas.text(x + 3, y, 1, glyph, accent);
+    }
+}
+
+/// The ends of all whiskers.
+fn span(rows: &[&Entry], metric: &Metric) -> Option<(f64, f64)> {
+    let ends = rows.iter().filter(|entry| entry.class() == 0).filter_map(|entry| entry.pick()?.interval(metric));
+    ends.reduce(|(low, high), (l, h)| (low.min(l), high.max(h))).filter(|(low, high)| *low > 0.0 && high > low)
+}
+
+/// An interval as a line with its figure on it.
+fn whisker(canvas: &mut Canvas<'_>, track: Rect, span: Option<(f64, f64)>, value: f64, interval: Option<(f64, f64)>) {
+    let (Some((least, most)), Some((low, high))) = (span, interval) else { return };
+    let last = f64::from(track.width.saturating_sub(1));
+    // Intervals are factors: on a scale of them all are as wide as they are uncertain.
+    let log = |value: f64| value.max(least).ln();
+    let place = |value: f64| {
+        track.x + ((log(value) - log(least)) / (log(most) - log(least)) * last).round().clamp(0.0, last) as u16
+    };
+    let ascii = canvas.glyphs.is_ascii();
+    let (left, line, point, right) = if ascii { ("|", "-", "o", "|") } else { ("├", "─", "●", "┤") };
+    let (dim, style) = (canvas.role(Role::Dim), canvas.role(Role::Accent));
+    let (from, to, at) = (place(low), place(high), place(value));
+    for x in from..=to {
+        let (glyph, style) = match x {
+            _ if x == at => (point, style),
+            _ if x == from => (left, dim),
+            _ if x == to => (right, dim),
+            _ => (line, dim),
+        };
+        canvas.text(x, track.y, 1, glyph, style);
+    }
+}
+
+/// The knobs that make a layout, as they can be typed.
+#[must_use]
+pub fn layout(pick: &Pick) -> String {
+    const ALWAYS: [Knob; 3] = [Knob::Tp, Knob::Pp, Knob::Dp];
+    const BEYOND_ONE: [Knob; 3] = [Knob::Cp, Knob::Ep, Knob::Vpp];
+    const RUN: [Knob; 6] = [
+        Knob::Microbatch,
+        Knob::Recompute,
+        Knob::Sharding,
+        Knob::Concurrency,
+        Knob::MaxNumSeqs,
+        Knob::MaxNumBatchedTokens,
+    ];
+    let scenario = &pick.scenario;
+    let one = |knob: &Knob| scenario.get(*knob) == Setting::Number(1.0);
+    let layout = ALWAYS.into_iter().chain(BEYOND_ONE.into_iter().filter(|knob| !one(knob)));
+    let run = RUN.into_iter().filter(|knob| knob.spec().mode.is_none_or(|mode| mode == scenario.mode()));
+    let heeded = layout.chain(run).filter(|knob| scenario.heeds(*knob));
+    heeded.map(|knob| format!("{}={}", knob.name(), scenario.get(knob))).collect::<Vec<_>>().join(" ")
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    if let Some((_, Some(error))) = &app.race.typing {
+        return error.clone();
+    }
+    let Some(entry) = super::here(app) else { return "each target's best layout under the constraints".to_owned() };
+    let metric = objective(app);
+    let of = |pick: &Pick| match pick.interval(metric) {
+        Some((low, high)) => format!("{} {} to {}", metric.label, metric.show(low), metric.show(high)),
+        None => format!("{} {}", metric.label, metric.show(pick.value(metric))),
+    };
+    match &entry.outcome {
+        Outcome::Best(pick) => format!("{}; {}; Enter applies", layout(pick), of(pick)),
+        Outcome::Miss(pick, condition) => {
+            let nearest = match condition {
+                Condition::Figure(metric, ..) => format!("{} {}", metric.label, metric.show(pick.value(metric))),
+                other => other.to_string(),
+            };
+            format!("{}: no layout keeps {condition}; the nearest has {nearest}", entry.name)
+        }
+        Outcome::Refused(why) => format!("{}: {why}", entry.name),
+    }
+}
