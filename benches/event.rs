@@ -4,7 +4,6 @@
 use atlas_perf::accelerator::{Accelerator, Generation};
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
-use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Layout, Load, ServingInput, Speculation};
 use atlas_perf::training::TrainingInput;
 use atlas_sim::kernel::{Distribution, EventQueue, Progress, Stream, Time};

@@ -209,7 +209,7 @@ fn comparisons_mark_the_best_and_refer_to_the_baseline() {
 
     let two = ["--target", "SAMBANOVA_SNX_NODE", "--target", "GROQ_LPU_NODE"];
     let csv = stdout(&compare(&[&two[..], &["--format", "csv"]].concat()).code(0));
-    assert!(csv.starts_with("metric,SAMBANOVA_SNX_NODE,GROQ_LPU_NODE,best\ntokens_per_sec,"), "{csv}");
+    assert!(csv.starts_with("metric,SAMBANOVA_SNX_NODE,GROQ_LPU_NODE,best,tied\ntokens_per_sec,"), "{csv}");
 
     // A fabric that only one of the profiles is calibrated for: the others are answered all the same.
     let run = compare(&["--fabric", "NVLink"]).code(0);

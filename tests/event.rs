@@ -157,7 +157,7 @@ fn on_even_hardware_training_is_near_the_closed_form() {
         true
     });
     assert!(cases >= 100, "{cases}");
-    worst.within(0.05);
+    worst.within(0.06);
 }
 
 fn answer(scenario: &Scenario) -> Estimate {

@@ -351,7 +351,7 @@ fn man_pages_and_schemas_are_written_for_all() {
         assert!(dir.path().join("man1").join(page).exists(), "{page}");
     }
     atlas(dir.path(), &["schema", "--out", "schemas"]).assert().code(0);
-    assert_eq!(std::fs::read_dir(dir.path().join("schemas")).unwrap().count(), 10);
+    assert_eq!(std::fs::read_dir(dir.path().join("schemas")).unwrap().count(), 11);
     let printed = stdout(&atlas(dir.path(), &["schema", "workloads"]).assert().code(0));
     let written = std::fs::read_to_string(dir.path().join("schemas/workloads.schema.json")).unwrap();
     assert_eq!(printed, written);

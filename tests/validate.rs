@@ -115,10 +115,10 @@ fn every_predicted_row_has_the_same_figure_and_interval_as_its_scenario_run_by_a
 fn serving_is_predicted_as_well_as_the_readme_says() {
     let all = verdicts(Kind::Inference);
     let stats = overall(&all);
-    assert!(stats.n >= 3900 && stats.median <= 19.5 && stats.p90 <= 90.0, "{stats:?}");
+    assert!(stats.n >= 3900 && stats.median <= 17.6 && stats.p90 <= 76.0, "{stats:?}");
     assert!(coverage(&all).0 >= 0.9, "{:?}", coverage(&all));
     let latency = verdicts(Kind::Latency);
-    for (metric, most) in [("tpot_ms", 13.5), ("ttft_ms", 32.0)] {
+    for (metric, most) in [("tpot_ms", 14.1), ("ttft_ms", 32.0)] {
         let of: Vec<Verdict> = latency.iter().filter(|verdict| verdict.metric == metric).cloned().collect();
         let stats = overall(&of);
         assert!(stats.n >= 2390 && stats.median <= most, "{metric}: {stats:?}");

@@ -191,7 +191,7 @@ fn write(args: &Args, config: &Config, name: &str, curves: &[Curve]) -> color_ey
     }
     let Some(picture) = drawing::plot(&plot, 760.0, 420.0) else { return Ok(()) };
     if let Some(path) = &args.svg {
-        files::write(path, &svg::alone(picture.clone())).map_err(|error| super::run::writing(path, &error))?;
+        files::write(path, svg::alone(picture.clone())).map_err(|error| super::run::writing(path, &error))?;
         complain(&format!("wrote {}", path.display()));
     }
     if let Some(path) = &args.png {

@@ -175,7 +175,7 @@ pub fn run_headless(
         progress();
     }
     let path = report.dir.join("report.md");
-    files::write(&path, &document::markdown(demo, &report, now))
+    files::write(&path, document::markdown(demo, &report, now))
         .map_err(|error| HeadlessError::new("write", &path, error))?;
     report.files.push(path);
     Ok(report)

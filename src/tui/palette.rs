@@ -260,7 +260,7 @@ mod tests {
             let rows = rows(typed);
             assert!(rows.first().is_some_and(|row| row.starts_with(first)), "{typed}: {rows:?}");
         }
-        assert!(rows("mfu").first().is_some_and(|row| row.starts_with("MFU: explain")), "{:?}", rows("mfu"));
+        assert!(rows("mfu").first().is_some_and(|row| row.starts_with("MFU PaLM: explain")), "{:?}", rows("mfu"));
     }
 
     #[test]

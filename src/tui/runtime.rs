@@ -440,7 +440,7 @@ fn write_view(app: &App, dialog: Box<Export>) -> Message {
     let Some(document) = export::document(app, &now()) else {
         return Message::Failed("nothing to export: there is no estimate".to_owned());
     };
-    match files::write(&path, &document.write(dialog.kind())) {
+    match files::write(&path, document.write(dialog.kind())) {
         Ok(()) => Message::Done(format!("wrote {}", path.display())),
         Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
     }

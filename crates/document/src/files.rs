@@ -27,7 +27,7 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(&System, path, content.as_ref())
 }
 
-/// As [`write`], but a file that is there already stays as it is.
+/// As [`write()`], but a file that is there already stays as it is.
 ///
 /// # Errors
 /// What the system says; [`io::ErrorKind::AlreadyExists`] where there is one.

@@ -1,7 +1,7 @@
 //! Growing logs read as they grow, with the same recognizers as whole files: bytes in, observations out, in constant
 //! memory. What was read so far can be finished as a whole file is.
 //!
-//! A log of which [`SETTLED`] observations were of one kind is searched for the word of their lines and for timers; the
+//! A log of which some dozens of observations were of one kind is searched for the word of their lines and for timers; the
 //! other lines, which may be a thousand times as many, are not looked at one by one from then on.
 
 use memchr::memmem::Finder;

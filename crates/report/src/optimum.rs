@@ -231,7 +231,10 @@ pub fn looked(looked: &Looked) -> String {
     let estimated = grouped(u128::from(looked.estimated));
     match looked.proof {
         Proof::Exhaustive => {
-            format!("Searched all {space} combinations ({valid} valid) in {seconds} s; this is the best of that space.")
+            format!(
+                "Searched all {space} combinations ({valid} valid) in {seconds} s; this is the best of that space. Knobs, \
+                 values and software outside it were not tried."
+            )
         }
         Proof::Local { starts } => format!(
             "Searched {estimated} of {space} combinations ({valid} valid) in {seconds} s from {starts} random starts; \

@@ -85,7 +85,7 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
     let spare = room.saturating_sub(FIGURE * u16::try_from(fit).unwrap_or_default());
     let known = first
         .is_some_and(|metric| rows.iter().any(|row| row.pick().is_some_and(|pick| pick.interval(metric).is_some())));
-    let whisker = if spare >= WHISKER.0 + 1 && known { spare.min(WHISKER.1 + 1) - 1 } else { 0 };
+    let whisker = if spare > WHISKER.0 && known { spare.min(WHISKER.1 + 1) - 1 } else { 0 };
     let whisker_at = value + OBJECTIVE + 1;
     let mut x = if whisker > 0 { whisker_at + whisker } else { value + OBJECTIVE };
     let figures = all.into_iter().map(|metric| {

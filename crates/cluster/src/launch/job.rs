@@ -126,7 +126,7 @@ const HOST_IN_A_RACK: u64 = 4;
 
 /// Devices of one host of a target's node, which may be a rack; launchers count hosts.
 pub(crate) fn host(node: u64) -> u64 {
-    if node > MOST_IN_A_HOST && node % HOST_IN_A_RACK == 0 { HOST_IN_A_RACK } else { node }
+    if node > MOST_IN_A_HOST && node.is_multiple_of(HOST_IN_A_RACK) { HOST_IN_A_RACK } else { node }
 }
 
 /// A whole number of at least one.

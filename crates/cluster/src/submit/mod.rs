@@ -105,7 +105,8 @@ fn job_of(wrap: Wrap, answer: &str) -> Option<String> {
     let lines = answer.lines().map(str::trim).filter(|line| !line.is_empty());
     match wrap {
         Wrap::Slurm => {
-            let last = lines.last()?.split(';').next()?.to_owned();
+            let mut lines = lines;
+            let last = lines.next_back()?.split(';').next()?.to_owned();
             last.chars().all(|c| c.is_ascii_digit()).then_some(last)
         }
         Wrap::Kubernetes => {

@@ -187,7 +187,7 @@ fn a_similar_name_is_never_taken_for_the_model() {
         "AMD Instinct MI100",
         "Quadro RTX 6000",
         "GRID A100D-40C",
-        "Radeon RX 7900 XTX",
+        "Radeon RX 7900 GRE",
         "NVIDIA GeForce GTX 1080 Ti",
         "NVIDIA TITAN RTX",
         "AMD Instinct MI308X",

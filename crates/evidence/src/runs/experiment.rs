@@ -242,6 +242,9 @@ fn clusters(runs: &[Run], cluster: Cluster, after_runs: usize) -> BTreeMap<Strin
     clusters
 }
 
+/// A cluster, its runs, and how each was judged with the reach of the other sources.
+type Reached<'a> = (&'a String, usize, Vec<(Judged, f64)>);
+
 /// Every cluster, judged by the components that its source is given.
 fn judged(
     clusters: &BTreeMap<String, Vec<&Run>>,
@@ -258,7 +261,7 @@ fn judged(
         })
         .collect();
     // The reach, too, is that of the other sources.
-    let with_reach: Vec<(&String, usize, Vec<(Judged, f64)>)> = judged
+    let with_reach: Vec<Reached<'_>> = judged
         .iter()
         .map(|(name, source, n, own)| {
             let reach = reach(judged.iter().filter(|(_, other, _, _)| other != source).map(|(_, _, _, other)| other));

@@ -1,7 +1,7 @@
 //! The measured rows behind an answer: how many there are for this accelerator, software, format and regime, and the
 //! nearest one with our error there.
 //!
-//! The rows stand in an index that the build embeds ([`atlas_catalog::evidence`]); [`csv`] generates it. The distance
+//! The rows stand in an index that the build embeds ([`atlas_catalog::evidence`]); [`csv()`] generates it. The distance
 //! between scenarios is defined by [`FIELDS`]: since it is a sum over fields of few distinct values, the points of every
 //! value are worked out once, and a row costs one addition per field.
 

@@ -13,7 +13,6 @@
 //! * [`latency`], [`queue`] – what a request waits for
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
 //! * [`frontier`] – throughput against interactivity
-//! * [`interval`] – how far a figure can be trusted
 pub mod disaggregated;
 pub mod emptying;
 pub mod formats;

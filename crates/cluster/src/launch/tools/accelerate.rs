@@ -77,7 +77,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     let shard = t.shard.filter(|shard| *shard < t.dp);
     if shard.is_some() || t.tp > 1 {
         let group = shard.unwrap_or(t.dp);
-        if t.dp % group != 0 {
+        if !t.dp.is_multiple_of(group) {
             draft.refuse("shard", "the replicas cannot be divided into groups of this size");
         }
         k.put("parallelism_config.parallelism_config_dp_replicate_size", t.dp / group)

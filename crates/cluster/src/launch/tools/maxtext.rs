@@ -62,7 +62,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         .assign("steps", t.steps);
     a.comment("mesh: inside a node, and between nodes");
     let inner = (t.tp * t.cp).min(job.per_node);
-    if job.per_node % (t.tp * t.cp) != 0 && !tpu {
+    if !job.per_node.is_multiple_of(t.tp * t.cp) && !tpu {
         draft.refuse("tp", "tensor and context groups must fill nodes");
     }
     let replicas_inside = (job.per_node / inner.max(1)).min(t.dp).max(1);

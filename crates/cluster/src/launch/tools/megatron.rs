@@ -190,7 +190,7 @@ fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     }
     if let Some(shard) = t.shard.filter(|shard| *shard < t.dp) {
         match t.sharding {
-            Sharding::Zero1 if t.dp % shard == 0 => {
+            Sharding::Zero1 if t.dp.is_multiple_of(shard) => {
                 a.put("--num-distributed-optimizer-instances", t.dp / shard);
             }
             _ => draft.refuse("shard", "only zero1 can be sharded over a part of the replicas that divides them"),

@@ -22,7 +22,7 @@ pub(super) fn servers(job: &Job<'_>, s: &Serving, together: bool) -> Servers {
         return Servers { count: s.replicas, replicas: 1, nodes: devices.div_ceil(job.per_node) };
     }
     let fit = job.per_node / devices;
-    let even = together && s.replicas % fit.min(s.replicas) == 0;
+    let even = together && s.replicas.is_multiple_of(fit.min(s.replicas));
     let replicas = if even { fit.min(s.replicas) } else { 1 };
     Servers { count: s.replicas / replicas, replicas, nodes: 1 }
 }

@@ -87,7 +87,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     let (replicate, shard) = match (t.sharding, t.shard.filter(|shard| *shard < t.dp)) {
         (Sharding::None, _) => (t.dp, 1),
         (Sharding::Zero3 | Sharding::Zero2, None) => (1, t.dp),
-        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) if t.dp % shard == 0 => (t.dp / shard, shard),
+        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) if t.dp.is_multiple_of(shard) => (t.dp / shard, shard),
         (Sharding::Zero3 | Sharding::Zero2, Some(_)) => {
             draft.refuse("shard", "the replicas cannot be divided into groups of this size");
             (1, t.dp)

@@ -26,9 +26,9 @@ const EVERY_VPP: f64 = 8.0;
 /// Most model chunks of a stage.
 const MOST_VPP: f64 = 20.0;
 
-/// Conditions that hold by default, unless one on the same figures is stated: 5 % of the memory stays free in training; first tokens
-/// and tokens come within [`LATENCY`] where users wait for them, or within the workload's own objectives. Serving engines
-/// keep memory free by their own rule (`gpu_memory_utilization`).
+/// Conditions that hold by default, unless one on the same figures is stated: 5 % of the memory stays free in training; the
+/// first token comes within two seconds and others within 100 ms, or within the workload's own objectives, where users wait
+/// for them. Serving engines keep memory free by their own rule (`gpu_memory_utilization`).
 #[must_use]
 pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
     let bounded = |names: &[&str]| {
@@ -62,7 +62,7 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
     }
 }
 
-/// Whether a condition bounds one of [`LATENCY`].
+/// Whether a condition bounds one of two seconds for the first and 100 ms for every other token.
 pub(super) fn is_latency(condition: &Condition) -> bool {
     matches!(condition, Condition::Figure(metric, ..) if LATENCY.iter().any(|(name, ..)| *name == metric.name))
 }
