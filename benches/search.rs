@@ -76,7 +76,7 @@ fn a_sweep(bencher: Bencher<'_, '_>, workload: &str) {
         let mut all = 0.0;
         sweep
             .run(0..u64::MAX, &Gauge::default(), tell, |block: Block<f64>| {
-                all += block.told;
+                all += block.described;
                 Ok(())
             })
             .unwrap();

@@ -34,7 +34,7 @@ fn verdict(estimate: &Estimate) -> Verdict {
 #[test]
 fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
     let library = plans::library();
-    let (mut told, mut names) = (0, BTreeSet::new());
+    let (mut described, mut names) = (0, BTreeSet::new());
     for (parts, scenario) in plans::all(&library) {
         let estimate = engine::estimate(&scenario);
         for objective in Objective::ALL {
@@ -58,12 +58,12 @@ fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
                 assert_eq!(advice.fixes, !runs, "{at}");
                 assert!(advice.fixes || advice.gain >= 0.005, "{at}");
                 assert!(!advice.text.is_empty() && !advice.changes.is_empty());
-                told += 1;
+                described += 1;
                 names.insert(advice.rule.name);
             }
         }
     }
-    assert!(names.len() >= 40 && told > 1000, "{told} by {}: {names:?}", names.len());
+    assert!(names.len() >= 40 && described > 1000, "{described} by {}: {names:?}", names.len());
 }
 
 /// Scenarios with a mistake in them, and the rule that finds it.

@@ -70,7 +70,7 @@ fn the_engine_follows_the_target_and_the_knob_overrules_it() {
     assert!(estimate.detail.is_some());
     let mut overruled = Overrides::new();
     overruled.insert(Knob::Engine, Setting::Choice("semi-empirical".into()));
-    // The catalog's vendor profile is there, so the founding model answers too.
+    // The catalog's vendor profile is there, so the predecessor model answers too.
     let scenario = Scenario::resolve(&parts, &overruled).unwrap();
     assert!(atlas_plan::engine::estimate(&scenario).detail.is_none());
     // Where there is none, the complaint says what is lacking.

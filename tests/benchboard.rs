@@ -1,4 +1,4 @@
-//! The founding dashboard's estimator, scenarios and hardware profiles: ours answer alike, in and out.
+//! The predecessor dashboard's estimator, scenarios and hardware profiles: ours answer alike, in and out.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "common/atlas.rs"]
@@ -93,8 +93,8 @@ fn every_founding_case_is_answered_alike_through_import_and_engine() {
         let warned: Vec<&str> = got["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         let about = case["expected"]["warnings"].as_array().unwrap();
         assert_eq!(warned.len(), about.len(), "{id}: {warned:?}");
-        for (told, about) in warned.iter().zip(about) {
-            assert!(told.starts_with(about.as_str().unwrap()), "{id}: {told} for {about}");
+        for (described, about) in warned.iter().zip(about) {
+            assert!(described.starts_with(about.as_str().unwrap()), "{id}: {described} for {about}");
         }
         // The words that all engines share say the same.
         let estimate = engine::estimate(&scenario);
@@ -160,8 +160,8 @@ fn knobs_turn_the_dashboards_inputs_and_only_those_it_has() {
     // A format that it has no width for is an answer it does not give.
     let mut overrides = dashboard();
     overrides.insert(Knob::Precision, Setting::Choice("fp8".into()));
-    let told = Scenario::resolve(&parts, &overrides).unwrap_err().to_string();
-    assert!(told.contains("precision fp32, fp16, bf16 or int8"), "{told}");
+    let described = Scenario::resolve(&parts, &overrides).unwrap_err().to_string();
+    assert!(described.contains("precision fp32, fp16, bf16 or int8"), "{described}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn bad_values_are_named_all_at_once() {
     let root = parse(&file, text, &mut problems).unwrap();
     let foreign = exchange::read(&file, &root, &Catalog::built_in(), &|_| None, &mut problems).unwrap();
     assert!(foreign.targets.is_empty() && foreign.workloads.is_empty());
-    let told = problems.to_string();
+    let described = problems.to_string();
     for wanted in [
         "bad.json:1:37: error: x.model.parameters: found -7",
         "x.model.contextLength: found 0, expected a whole number",
@@ -228,7 +228,7 @@ fn bad_values_are_named_all_at_once() {
         "h.vramSizeGB: found text \"many\"",
         "h.costPerHour: found -1",
     ] {
-        assert!(told.contains(wanted), "{wanted} in:\n{told}");
+        assert!(described.contains(wanted), "{wanted} in:\n{described}");
     }
 }
 
@@ -265,14 +265,14 @@ fn nothing_that_can_be_asked_makes_it_panic_or_lie_about_devices() {
 #[test]
 fn the_command_line_imports_exports_and_compares() {
     let dir = tempfile::tempdir().unwrap();
-    let told = |args: &[&str]| {
+    let described = |args: &[&str]| {
         let out = atlas(dir.path(), args).output().unwrap();
         let (stdout, stderr) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());
         (out.status.code(), stdout, stderr)
     };
     let pair = ["--workload", "llama-7b-training", "--target", "nvidia-a100-80gb"];
     let export = ["scenario", "export", "--results", "--out", "scenario.json"];
-    let (code, _, problems) = told(&[&export[..], &pair].concat());
+    let (code, _, problems) = described(&[&export[..], &pair].concat());
     assert_eq!(code, Some(0), "{problems}");
     let text = std::fs::read_to_string(dir.path().join("scenario.json")).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
@@ -280,18 +280,18 @@ fn the_command_line_imports_exports_and_compares() {
     assert_eq!(value["hardware"]["costPerHour"], 4.1);
 
     let import = ["scenario", "import", "scenario.json", "--out", "mine"];
-    assert_eq!(told(&import).0, Some(0));
-    let (code, _, problems) = told(&import);
+    assert_eq!(described(&import).0, Some(0));
+    let (code, _, problems) = described(&import);
     assert!(code == Some(1) && problems.contains("--force"), "{problems}");
 
     let run = ["run", "--format", "json", "--engine", "benchboard"];
     for from in [&["--workload-dir", "mine"][..], &["--config", "scenario.json"], &[]] {
-        let (code, answer, problems) = told(&[&run[..], &pair, from].concat());
+        let (code, answer, problems) = described(&[&run[..], &pair, from].concat());
         assert!(code == Some(0) && answer.contains("12600.5633146"), "{from:?} {answer} {problems}");
     }
 
-    let (code, answer, _) = told(&["scenario", "compare", "llama-7b-training", "--target", "nvidia-a100-80gb"]);
+    let (code, answer, _) = described(&["scenario", "compare", "llama-7b-training", "--target", "nvidia-a100-80gb"]);
     assert!(code == Some(0) && answer.contains("12601") && answer.contains("FLOPs of a token"), "{answer}");
-    let (code, answer, _) = told(&["scenario", "compare", "--format", "csv"]);
+    let (code, answer, _) = described(&["scenario", "compare", "--format", "csv"]);
     assert!(code == Some(0) && answer.lines().count() == 25, "{answer}");
 }

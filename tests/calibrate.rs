@@ -25,7 +25,7 @@ use atlas_plan::scenario::{Corrected, Parts, Scenario};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The founding target, which has coefficients and no accelerator of the catalog.
+/// The predecessor target, which has coefficients and no accelerator of the catalog.
 const FOUNDING: &str = "NVIDIA_H100_8x_NVLink";
 
 fn library() -> Library {

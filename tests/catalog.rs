@@ -254,7 +254,7 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
     let mine = layer.join("accelerators/mine.yaml");
     let entry = "- id: nvidia-h100-sxm-80gb\n  vendor: NVIDIA\n  memory: { gb: 96 }\n  tpd_w: 600\n";
     std::fs::write(&mine, entry).unwrap();
-    // A profile where the founding system kept it is not an accelerator.
+    // A profile where the predecessor system kept it is not an accelerator.
     std::fs::write(layer.join("accelerators/old.yaml"), "utilization: {}\ncompute: {}\n").unwrap();
     let price = "provider: us\naccelerator: h100-sxm\naccelerators: 8\nhourly_usd: 8\ndate: 2026-11\n";
     std::fs::write(layer.join("prices.yaml"), price).unwrap();
@@ -274,8 +274,8 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
     let second = Catalog::load(&sources, Some(&first));
     assert!(second.problems().to_string().contains("missing fields: vendor, memory.gb, memory.bw_GBps"));
     assert_eq!(second.accelerator("nvidia-h100-sxm-80gb").unwrap().memory.gb, 96.0);
-    let told = Catalog::load(&sources, None).accelerator("h100-sxm").unwrap_err().to_string();
-    assert!(told.contains("mine.yaml:1:3"), "what ships does not stand in for it: {told}");
+    let described = Catalog::load(&sources, None).accelerator("h100-sxm").unwrap_err().to_string();
+    assert!(described.contains("mine.yaml:1:3"), "what ships does not stand in for it: {described}");
 }
 
 #[test]

@@ -47,15 +47,15 @@ fn help_version_and_usage() {
     }
 }
 
-/// The commands of the founding README, profiles being where they are now.
+/// The commands of the predecessor README, profiles being where they are now.
 #[test]
 fn the_founding_commands_work_and_agree() {
     let dir = temp();
     let out = dir.path().join("tmp");
     let out = out.to_str().unwrap();
     let run = |workload: &str| {
-        let founding = ["run", "--targets", "workload/targets.yaml", "--target", "NVIDIA_H100_8x_NVLink"];
-        let mut command = atlas(Path::new(ROOT), &founding);
+        let predecessor = ["run", "--targets", "workload/targets.yaml", "--target", "NVIDIA_H100_8x_NVLink"];
+        let mut command = atlas(Path::new(ROOT), &predecessor);
         command.args(["--workloads", "workload/workloads.yaml", "--workload", workload, "--track", "parity"]);
         command.args(["--hardware", "workload/profiles", "--seed", "1337", "--out", out]);
         command.assert().code(0)
@@ -74,7 +74,7 @@ fn the_founding_commands_work_and_agree() {
                 ["microbatch", "cuda_graphs", "gpudirect", "virt", "fabric"].iter().all(|key| flags[key].is_null());
             plain && case["noise"] == "origin" && case["expected"]["file_name"] == name.as_str()
         });
-        // Some of the founding system's answers are not among our goldens.
+        // Some of the predecessor system's answers are not among our goldens.
         if let Some(expected) = golden.map(|golden| &golden["expected"]) {
             let mut worst = 0.0;
             for key in ["knobs", "record", "label", "dollar_per_1k_tokens"] {
@@ -129,7 +129,7 @@ fn every_bad_assignment_is_named_at_once() {
     let dir = temp();
     let args = ["run", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_train", "--virt=vm", "--set", "tp=0"];
     let run = atlas(dir.path(), &args).args(["--set", "microbach=2", "--set", "pue", "--seed", "x"]).assert().code(2);
-    let told = stderr(&run);
+    let described = stderr(&run);
     for part in [
         "virt: found \"vm\", expected bare or sriov",
         "tp: found \"0\", expected a whole number from 1",
@@ -137,7 +137,7 @@ fn every_bad_assignment_is_named_at_once() {
         "found \"pue\", expected knob=value",
         "seed: found \"x\"",
     ] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(described.contains(part), "{part} in {described}");
     }
     assert!(!dir.path().join("out").exists());
     let run = atlas(dir.path(), &["run", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_train", "--fabric", "X"]);
@@ -148,24 +148,27 @@ fn every_bad_assignment_is_named_at_once() {
 fn unknown_names_are_told_together_with_what_there_is() {
     let dir = temp();
     let run = atlas(dir.path(), &["run", "--target", "GROQ_LPU_NOD", "--workload", "gpt"]).assert().code(1);
-    let told = stderr(&run);
-    assert!(told.contains("no target `GROQ_LPU_NOD`") && told.contains("did you mean `GROQ_LPU_NODE`?"), "{told}");
-    assert!(told.contains("no workload `gpt`; known are llama3.1-8b-train, "), "{told}");
+    let described = stderr(&run);
+    assert!(
+        described.contains("no target `GROQ_LPU_NOD`") && described.contains("did you mean `GROQ_LPU_NODE`?"),
+        "{described}"
+    );
+    assert!(described.contains("no workload `gpt`; known are llama3.1-8b-train, "), "{described}");
     assert!(stdout(&run).is_empty());
 }
 
-/// The founding system's three targets and two workloads in place of all that ships.
-fn founding() -> [String; 4] {
-    let file = |name: &str| Path::new(ROOT).join("tests/data/founding").join(name).display().to_string();
+/// The predecessor system's three targets and two workloads in place of all that ships.
+fn predecessor() -> [String; 4] {
+    let file = |name: &str| Path::new(ROOT).join("tests/data/predecessor").join(name).display().to_string();
     ["--targets".to_owned(), file("targets.yaml"), "--workloads".to_owned(), file("workloads.yaml")]
 }
 
 #[test]
 fn without_a_terminal_the_comparison_is_printed() {
     let dir = temp();
-    let founding = founding();
-    let founding: Vec<&str> = founding.iter().map(String::as_str).collect();
-    let run = atlas(dir.path(), &founding).assert().code(0);
+    let predecessor = predecessor();
+    let predecessor: Vec<&str> = predecessor.iter().map(String::as_str).collect();
+    let run = atlas(dir.path(), &predecessor).assert().code(0);
     let table = stdout(&run);
     assert!(table.starts_with("workload gpt5_1t_train\n"), "{table}");
     for name in ["NVIDIA_H100_8x_NVLink (baseline)", "GROQ_LPU_NODE", "SAMBANOVA_SNX_NODE", "step time"] {
@@ -174,9 +177,9 @@ fn without_a_terminal_the_comparison_is_printed() {
     assert_eq!(stderr(&run).lines().count(), 1, "{}", stderr(&run));
     assert!(stderr(&run).contains("run `atlas` in a terminal"));
     let run =
-        atlas(dir.path(), &founding).args(["--workload", "gpt5_1t_inference"]).env("LC_ALL", "C").assert().code(0);
+        atlas(dir.path(), &predecessor).args(["--workload", "gpt5_1t_inference"]).env("LC_ALL", "C").assert().code(0);
     assert!(stdout(&run).is_ascii() && stdout(&run).contains("TTFT"));
-    let run = atlas(dir.path(), &["compare", "--ascii"]).args(&founding).assert().code(0);
+    let run = atlas(dir.path(), &["compare", "--ascii"]).args(&predecessor).assert().code(0);
     assert!(stdout(&run).is_ascii() && stdout(&run).contains("x0."));
 }
 
@@ -195,7 +198,7 @@ fn many_targets_are_told_a_line_each_and_what_cannot_run_is_best_at_nothing() {
 #[test]
 fn comparisons_mark_the_best_and_refer_to_the_baseline() {
     let dir = temp();
-    let compare = |args: &[&str]| atlas(dir.path(), &["compare"]).args(founding()).args(args).assert();
+    let compare = |args: &[&str]| atlas(dir.path(), &["compare"]).args(predecessor()).args(args).assert();
     let run = compare(&["--baseline", "GROQ_LPU_NODE", "--format", "json", "--set", "noise=off"]).code(0);
     let found: Value = serde_json::from_str(&stdout(&run)).unwrap();
     assert_eq!(found["baseline"], "GROQ_LPU_NODE");
@@ -222,16 +225,16 @@ fn comparisons_mark_the_best_and_refer_to_the_baseline() {
 #[test]
 fn broken_records_are_diagnosed_in_full() {
     let dir = temp();
-    let told = |text: &str| {
+    let described = |text: &str| {
         std::fs::write(dir.path().join("r.json"), text).unwrap();
         stderr(&atlas(dir.path(), &["optimize", "--record", "r.json"]).assert().code(1))
     };
-    assert!(told("{\"target\": ").contains("r.json:1:11: error: not JSON"));
-    let missing = told("{}");
+    assert!(described("{\"target\": ").contains("r.json:1:11: error: not JSON"));
+    let missing = described("{}");
     assert!(missing.contains("3 missing fields: target, workload, knobs"), "{missing}");
     let text = "{\"target\": \"H100\",\n \"workload\": \"gpt5_1t_trian\",\n \"knobs\": {\"microbatch\": 0, \"zz\": 1, \
                 \"virt\": \"vm\"},\n \"seed\": \"x\", \"set\": [\"tp=8\", \"pp\"]}";
-    let told = told(text);
+    let described = described(text);
     for part in [
         "r.json:1:12: error: target: no target `H100`",
         "r.json:2:14: error: workload: no workload `gpt5_1t_trian`",
@@ -242,7 +245,7 @@ fn broken_records_are_diagnosed_in_full() {
         "seed: found \"x\"",
         "found \"pp\", expected knob=value",
     ] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(described.contains(part), "{part} in {described}");
     }
     assert!(!dir.path().join("out").exists());
     let run = atlas(dir.path(), &["optimize", "--record", "gone.json"]).assert().code(1);
@@ -314,8 +317,11 @@ fn checks_exit_by_what_they_find() {
     let write = |name: &str, rest: &str| std::fs::write(dir.path().join(name), format!("{entry}{rest}")).unwrap();
     write("unknown.yaml", "  accelerator: nvidia-h100-sxm\n  cost: { hourly_usd: 1, energy_watts_node: 1, pue: 1 }\n");
     let run = atlas(dir.path(), &["check", "unknown.yaml"]).assert().code(1);
-    let told = stderr(&run);
-    assert!(told.contains("T.accelerator: no accelerator") && told.contains("unknown.yaml:6:16"), "{told}");
+    let described = stderr(&run);
+    assert!(
+        described.contains("T.accelerator: no accelerator") && described.contains("unknown.yaml:6:16"),
+        "{described}"
+    );
     write("warned.yaml", "  cost: { hourly_usd: 1, energy_watts_node: 1, pue: 1 }\n  cots: 1\n");
     let run = atlas(dir.path(), &["check", "warned.yaml"]).assert().code(0);
     assert!(stderr(&run).contains("warning: T.cots: unknown key") && stderr(&run).contains("did you mean `cost`?"));
@@ -323,13 +329,16 @@ fn checks_exit_by_what_they_find() {
     let run = atlas(dir.path(), &["check", "wrong.yaml", "gone.yaml"]).assert().code(1);
     let snippet = "error: T.cost.hourly_usd: found text \"dear\", expected a number from 0 to 10000000\n  --> wrong.yaml:6:23\n  |\n\
                    6 |   cost: { hourly_usd: dear, pue: 1 }\n  |                       ^^^^\n";
-    let told = stderr(&run);
-    assert!(told.contains(snippet), "{told}");
-    assert!(told.contains("1 missing field: cost.energy_watts_node") && told.contains("gone.yaml"), "{told}");
+    let described = stderr(&run);
+    assert!(described.contains(snippet), "{described}");
+    assert!(
+        described.contains("1 missing field: cost.energy_watts_node") && described.contains("gone.yaml"),
+        "{described}"
+    );
     std::fs::write(dir.path().join("what.yaml"), "name: x\n").unwrap();
     let run = atlas(dir.path(), &["check", "what.yaml"]).assert().code(1);
     assert!(stderr(&run).contains("cannot tell what this file is"));
-    // A file in force: its neighbours go on working, its complaints are told by every command.
+    // A file in force: its neighbours go on working, its complaints are described by every command.
     std::fs::create_dir(dir.path().join("workload")).unwrap();
     std::fs::rename(dir.path().join("wrong.yaml"), dir.path().join("workload/targets.yaml")).unwrap();
     let run = atlas(dir.path(), &["compare"]).assert().code(0);
@@ -337,7 +346,7 @@ fn checks_exit_by_what_they_find() {
     atlas(dir.path(), &["check"]).assert().code(1);
 }
 
-/// The founding README's own examples, as they stand there.
+/// The predecessor README's own examples, as they stand there.
 #[test]
 fn the_founding_examples_load() {
     let dir = temp();
@@ -346,8 +355,11 @@ fn the_founding_examples_load() {
     let args = ["run", "--workloads", &workloads, "--workload", "custom_model", "--target", "NVIDIA_H100_8x_NVLink"];
     assert!(stdout(&atlas(dir.path(), &args).assert().code(0)).contains("training"));
     let args = ["run", "--targets", &targets, "--target", "CUSTOM_ACCELERATOR", "--workload", "gpt5_1t_inference"];
-    let told = stderr(&atlas(dir.path(), &args).assert().code(1));
-    assert!(told.contains("no profile: none is named `custom_accelerator.yaml` or `customvendor.yaml`"), "{told}");
+    let described = stderr(&atlas(dir.path(), &args).assert().code(1));
+    assert!(
+        described.contains("no profile: none is named `custom_accelerator.yaml` or `customvendor.yaml`"),
+        "{described}"
+    );
     let profiles = example("profiles");
     assert!(stdout(&atlas(dir.path(), &args).args(["--hardware", &profiles]).assert().code(0)).contains("tok/s"));
     let run = atlas(dir.path(), &["check", &targets]).assert().code(0);
@@ -373,9 +385,9 @@ fn themes_and_demos_are_checked_too() {
     write("theme.yaml", "name: mine\npalette: { a: nonsense }\nroles: { text: b }\n");
     write("demo.yaml", "name: d\ntitle: t\nsteps: 3\n");
     let run = atlas(dir.path(), &["check", "theme.yaml", "demo.yaml"]).assert().code(1);
-    let told = stderr(&run);
+    let described = stderr(&run);
     for part in ["theme.yaml:2:", "demo.yaml:"] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(described.contains(part), "{part} in {described}");
     }
     assert!(stdout(&run).contains("(theme, ") && stdout(&run).contains("(demo, "), "{}", stdout(&run));
 }

@@ -1,4 +1,4 @@
-//! `atlas run --batch`: the founding system's answers through a pipe, and everything a pipe may bring.
+//! `atlas run --batch`: the predecessor system's answers through a pipe, and everything a pipe may bring.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;
@@ -280,9 +280,9 @@ fn a_reader_that_goes_away_is_no_failure() {
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         };
-        let mut told = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        assert!(status.success() && !told.contains("panic"), "{args:?}: {status} {told}");
+        let mut described = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut described).unwrap();
+        assert!(status.success() && !described.contains("panic"), "{args:?}: {status} {described}");
         drop(ask);
     }
 }

@@ -51,7 +51,7 @@ fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
     // It is in force at once: the model gives back what was measured.
     let args = ["run", "--target", FOUNDING, "--workload", "gpt5_1t_train", "--engine", "semi-empirical"];
     atlas(dir.path(), &args).assert().code(0);
-    // Not over what is there, except when told so.
+    // Not over what is there, except when described so.
     let again = atlas(dir.path(), &["calibrate", "roce.csv:fabric=RoCE", "ib.csv:fabric=IB", "--target", FOUNDING]);
     assert!(stderr(&{ again }.assert().code(1)).contains("--force"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
@@ -116,14 +116,14 @@ fn cells_that_cannot_be_meant_are_refused_with_their_place() {
                 training,-8,1,fp99,llama-3.1-8b,2048,-80000\n";
     std::fs::write(dir.path().join("bad.csv"), text).unwrap();
     let made = atlas(dir.path(), &["calibrate", "bad.csv", "--target", "h100-sxm-8"]).assert().code(1);
-    let told = stderr(&made);
+    let described = stderr(&made);
     for expected in [
         "bad.csv:2:1: mode: found \"trainin\"",
         "bad.csv:3:10: num_gpus",
         "bad.csv:3:15: precision",
         "bad.csv:3:38: tokens_per_sec",
     ] {
-        assert!(told.contains(expected), "{expected}\n{told}");
+        assert!(described.contains(expected), "{expected}\n{described}");
     }
     assert!(!dir.path().join("workload").exists());
 }
@@ -148,14 +148,14 @@ fn three_rows_of_a_measurement_table_correct_other_workloads_on_the_accelerator(
 fn bad_arguments_are_told_all_at_once() {
     let dir = measurements();
     let args = ["calibrate", "sweep.csv:tpp=2", "--target", FOUNDING, "--set", "fabrik=IB", "--set", "nothing"];
-    let told = stderr(&atlas(dir.path(), &args).assert().code(2));
+    let described = stderr(&atlas(dir.path(), &args).assert().code(2));
     for expected in ["no setting \"tpp\"", "did you mean fabric?", "expected NAME=VALUE"] {
-        assert!(told.contains(expected), "{expected}\n{told}");
+        assert!(described.contains(expected), "{expected}\n{described}");
     }
-    let told = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", "nowhere"]).assert().code(1));
-    assert!(told.contains("nowhere"), "{told}");
-    let told = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", FOUNDING]).assert().code(1));
-    assert!(told.contains("none.csv: cannot be read"), "{told}");
+    let described = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", "nowhere"]).assert().code(1));
+    assert!(described.contains("nowhere"), "{described}");
+    let described = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", FOUNDING]).assert().code(1));
+    assert!(described.contains("none.csv: cannot be read"), "{described}");
     atlas(dir.path(), &["calibrate", "--target", FOUNDING]).assert().code(2);
 }
 
@@ -233,8 +233,8 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     assert!(text.lines().any(|line| line.starts_with("production percentiles,prod.csv:2,p50_ms")), "{text}");
     // The target follows from the device that the log names.
     let args = ["validate", "--measured", "run.json.gz", "--workload", "llama3.1-8b-compare"];
-    let told = atlas(dir.path(), &args).assert().code(1);
-    assert!(stderr(&told).contains("mi300x-8"), "{}", stderr(&told));
+    let described = atlas(dir.path(), &args).assert().code(1);
+    assert!(stderr(&described).contains("mi300x-8"), "{}", stderr(&described));
     // Nothing to judge is no success.
     let args = ["validate", "--measured", "ib.csv", "--target", FOUNDING];
     assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these figures"));

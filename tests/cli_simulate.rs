@@ -61,7 +61,7 @@ fn presets_write_everything_and_their_configuration_repeats_them() {
         let config = out.join("config.yaml");
         let again = json(dir.path(), &["simulate", "--config", config.to_str().unwrap()]);
         assert_eq!(first, again, "{preset}");
-        // The parts are the whole, and the founding names are there.
+        // The parts are the whole, and the predecessor names are there.
         let parts: f64 = first["breakdown"].as_object().unwrap().values().map(number).sum();
         let summary = &first["summary"];
         assert!((parts / number(&summary["avg_iteration_time"]) - 1.0).abs() < 1e-9);
@@ -75,7 +75,7 @@ fn presets_write_everything_and_their_configuration_repeats_them() {
     }
 }
 
-/// Every configuration of the founding simulator that we have loads unchanged and runs. Held against its answers where
+/// Every configuration of the predecessor simulator that we have loads unchanged and runs. Held against its answers where
 /// those are right, with each deviation by name:
 ///
 /// * samples of a run: equal;
@@ -98,7 +98,7 @@ fn founding_configurations_load_unchanged() {
         let (input, expected) = (&case["inputs"], &case["expected"]);
         let mut config = input.clone();
         config["output_directory"] = Value::Null;
-        let path = dir.path().join("founding.yaml");
+        let path = dir.path().join("predecessor.yaml");
         std::fs::write(&path, serde_json::to_string_pretty(&config).unwrap()).unwrap();
         let found = json(dir.path(), &["simulate", "--config", path.to_str().unwrap()]);
         let id = &case["id"];
@@ -139,9 +139,9 @@ fn every_problem_of_a_configuration_comes_with_its_place() {
     let dir = temp();
     let text = "hardware:\n  compute_tflops: fast\ntraining: {num_nodes: -1}\nsimulate: {jitter: much, sped: 1}\n";
     std::fs::write(dir.path().join("c.yaml"), text).unwrap();
-    let told = stderr(&atlas(dir.path(), &["simulate", "--config", "c.yaml"]).assert().code(1));
+    let described = stderr(&atlas(dir.path(), &["simulate", "--config", "c.yaml"]).assert().code(1));
     for place in ["c.yaml:2:19: error", "c.yaml:3:23: error", "c.yaml:4:20: error", "c.yaml:4:26: error"] {
-        assert!(told.contains(place), "{place}: {told}");
+        assert!(described.contains(place), "{place}: {described}");
     }
 }
 
@@ -172,11 +172,11 @@ fn command_lines_that_cannot_be_meant() {
         (&["scale", "--nodes", "0"], "whole numbers of nodes"),
         (&["scale", "--nodes", "1", "--threshold", "2"], "share"),
     ] {
-        let told = stderr(&atlas(dir.path(), args).assert().code(2));
-        assert!(told.contains("error:") && told.contains(says), "{args:?}: {told}");
+        let described = stderr(&atlas(dir.path(), args).assert().code(2));
+        assert!(described.contains("error:") && described.contains(says), "{args:?}: {described}");
     }
-    let told = stderr(&atlas(dir.path(), &["simulate", "--config", "none.yaml"]).assert().code(1));
-    assert!(told.contains("none.yaml"), "{told}");
+    let described = stderr(&atlas(dir.path(), &["simulate", "--config", "none.yaml"]).assert().code(1));
+    assert!(described.contains("none.yaml"), "{described}");
 }
 
 #[test]
@@ -218,9 +218,9 @@ fn configurations_are_checked_as_they_are_read() {
     std::fs::write(dir.path().join("good.yaml"), "hardware: {gpu_model: H100}\ntraining: {num_nodes: 2}\n").unwrap();
     std::fs::write(dir.path().join("bad.yaml"), "hardware: {gpu_model: H100}\ntraining: {num_nodes: two}\n").unwrap();
     atlas(dir.path(), &["check", "good.yaml"]).assert().code(0);
-    let told = atlas(dir.path(), &["check", "bad.yaml"]).assert().code(1);
-    let told = stdout(&told) + &stderr(&told);
-    assert!(told.contains("bad.yaml:2:23") && told.contains("num_nodes"), "{told}");
+    let described = atlas(dir.path(), &["check", "bad.yaml"]).assert().code(1);
+    let described = stdout(&described) + &stderr(&described);
+    assert!(described.contains("bad.yaml:2:23") && described.contains("num_nodes"), "{described}");
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn scaling_tells_both_curves_where_they_break_and_why() {
         assert_eq!(above.unwrap(), &curve["recommended_scale"]);
     }
     assert!(curves[0]["breakdown_point"].is_number(), "the medium preset does not scale to 256: {}", curves[0]);
-    // The founding command's way of writing the numbers.
+    // The predecessor command's way of writing the numbers.
     let spaced = run(dir.path(), &["scale", "--nodes", "1", "2", "4", "--mode", "weak", "--format", "csv"]);
     assert_eq!(spaced.lines().count(), 4);
     assert!(spaced.lines().skip(1).all(|line| line.starts_with("weak,")));
@@ -375,8 +375,8 @@ fn jobs_wait_for_each_other() {
     // The whole machine's job begins at its first turn, long before the others are through.
     assert!(begin(&gang)[1] < 30.0 && number(&gang["utilization"]) > number(&filled["utilization"]) - 0.2, "{gang}");
     std::fs::write(dir.path().join("bad.yaml"), text.replace("accelerators: 4,", "")).unwrap();
-    let told = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
-    assert!(told.contains("bad.yaml:4:3") && told.contains("nodes or accelerators"), "{told}");
+    let described = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
+    assert!(described.contains("bad.yaml:4:3") && described.contains("nodes or accelerators"), "{described}");
     let workload =
         "cluster: {target: h100-sxm-64}\njobs: [{name: a, workload: llama3.1-8b-train, nodes: 2, steps: 100}]\n";
     std::fs::write(dir.path().join("w.yaml"), workload).unwrap();
@@ -415,8 +415,8 @@ fn jobs_hold_each_other_up_on_a_shared_fabric() {
     assert!(table.contains("contention"), "{table}");
     let bad = text.replace("accelerators_per_node: 8, ", "");
     std::fs::write(dir.path().join("bad.yaml"), bad).unwrap();
-    let told = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
-    assert!(told.contains("accelerators_per_node"), "{told}");
+    let described = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
+    assert!(described.contains("accelerators_per_node"), "{described}");
     // Simulated steps say what they send.
     let trained = "cluster: {target: h100-sxm-64, nodes_per_leaf: 2, oversubscription: 2, placement: spread}\njobs:\n\
                    - {name: a, workload: llama3.1-8b-train, nodes: 4, steps: 100}\n\
@@ -469,10 +469,10 @@ fn perfetto_opens_the_trace() {
                   print('count', list(tp.query(\"select count(*) as n from slice where dur >= 0\"))[0].n)\n";
     let python = std::env::var("ATLAS_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let Ok(output) = Command::new(python).args(["-c", script]).arg(&path).output() else { return };
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    match told.trim().strip_prefix("count ") {
+    let described = String::from_utf8_lossy(&output.stdout).into_owned();
+    match described.trim().strip_prefix("count ") {
         Some(count) => assert_eq!(count.parse::<usize>().unwrap(), slices),
-        None => eprintln!("skipped: Perfetto's trace processor is not here: {told}"),
+        None => eprintln!("skipped: Perfetto's trace processor is not here: {described}"),
     }
 }
 
@@ -490,7 +490,7 @@ fn one_replica_stands_for_all_on_512_accelerators() {
     assert!(number(&all["total_events"]) > 10.0 * number(&one["total_events"]));
 }
 
-/// Ctrl-C ends a long run in good order: what was run until then is told, and the exit code says that it is not all.
+/// Ctrl-C ends a long run in good order: what was run until then is described, and the exit code says that it is not all.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_tells_what_it_has() {

@@ -101,9 +101,9 @@ fn owning_is_the_purchase_over_the_hours_it_works_and_energy() {
     // Nothing is said of owning where no price is known, nor by the engine that knows no accelerators.
     assert!(!Answer::of("tpu-v5p-128", TRAIN.1, &[]).tells("usd_per_hour_owned"));
     assert!(!owned(&[(Knob::CapexUsdNode, 0.0)]).tells("break_even_months"));
-    let founding = Answer::of("NVIDIA_H100_8x_NVLink", "gpt5_1t_train", &[]);
+    let predecessor = Answer::of("NVIDIA_H100_8x_NVLink", "gpt5_1t_train", &[]);
     for name in ["usd_per_hour_owned", "tokens_per_wh", "dollar_per_1t_tokens", "kwh_per_run", "time_to_published_h"] {
-        assert!(!founding.tells(name), "{name}");
+        assert!(!predecessor.tells(name), "{name}");
     }
 }
 

@@ -272,8 +272,8 @@ steps:
         "d.yaml:20:9: error: bad.steps[1].expect[3]: found 7, expected a condition such as tokens_per_sec > 2000",
         "d.yaml:21:5: error: bad.steps[2]: found text \"just text\", expected a mapping",
     ];
-    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(told, expected);
+    let described: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(described, expected);
 }
 
 #[test]
@@ -409,10 +409,10 @@ fn layers_override_by_name_and_a_broken_file_leaves_the_one_below() {
     put(working.path(), "c.yaml", "name: gpt5_1t_inference\ntitle: Broken\n");
     let (demos, problems) = Demos::load(Some(config.path()), Some(working.path()));
     let named = |demo: &&Arc<Demo>| demo.name.starts_with("gpt5") || &*demo.name == "small";
-    let told: Vec<(&str, &str)> = demos.iter().filter(named).map(|demo| (&*demo.name, &*demo.title)).collect();
+    let described: Vec<(&str, &str)> = demos.iter().filter(named).map(|demo| (&*demo.name, &*demo.title)).collect();
     assert_eq!(demos.len(), shipped().len() + 1);
     assert_eq!(
-        told,
+        described,
         [
             ("gpt5_1t_training", "A small tour"),
             ("gpt5_1t_inference", "Serving a trillion parameters through a day"),
@@ -531,16 +531,16 @@ fn atlas(dir: &Path) -> Command {
 fn the_command_checks_all_tours_and_tells_every_step() {
     let dir = tempfile::tempdir().unwrap();
     let run = atlas(dir.path()).args(["demo", "--headless"]).assert().success();
-    let told = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let described = String::from_utf8(run.get_output().stdout.clone()).unwrap();
     let steps: usize = shipped().iter().map(|demo| demo.steps.len()).sum();
-    assert_eq!(told.matches('✓').count(), steps);
-    assert!(told.contains("✓  1  One node, one number  (5 of 5)\n"), "{told}");
+    assert_eq!(described.matches('✓').count(), steps);
+    assert!(described.contains("✓  1  One node, one number  (5 of 5)\n"), "{described}");
     let made: Vec<PathBuf> = files(&dir.path().join("out")).into_iter().map(PathBuf::from).collect();
     assert_eq!(made.len(), shipped().len());
 
     let run = atlas(dir.path()).args(["demo", "--list", "--ascii"]).assert().success();
-    let told = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    assert!(told.contains("gpt5_1t_training") && told.is_ascii());
+    let described = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(described.contains("gpt5_1t_training") && described.is_ascii());
 }
 
 #[test]
@@ -550,15 +550,15 @@ fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
     let text = SCRIPT.replace("tokens_per_sec > 100", "tokens_per_sec > 1e9");
     std::fs::write(dir.path().join("demo/small.yaml"), text).unwrap();
     let run = atlas(dir.path()).args(["demo", "small", "--headless", "--ascii", "--out", "o"]).assert().code(1);
-    let told = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    assert!(told.contains("FAILED  1  One  (0 of 1)\n        tokens_per_sec 2428 tok/s > 1e9\n"), "{told}");
-    assert!(told.contains("ok      2  Two  (0 of 0)\n"), "{told}");
+    let described = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(described.contains("FAILED  1  One  (0 of 1)\n        tokens_per_sec 2428 tok/s > 1e9\n"), "{described}");
+    assert!(described.contains("ok      2  Two  (0 of 0)\n"), "{described}");
     assert!(dir.path().join("o").is_dir());
 
     let run = atlas(dir.path()).args(["demo", "smal", "nothing", "--headless"]).assert().code(2);
-    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
-    assert!(told.contains("no tour `smal`") && told.contains("did you mean `small`?"), "{told}");
-    assert!(told.contains("no tour `nothing`"), "{told}");
+    let described = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(described.contains("no tour `smal`") && described.contains("did you mean `small`?"), "{described}");
+    assert!(described.contains("no tour `nothing`"), "{described}");
 }
 
 /// What a tour says comes from the screen: a name in braces that no figure has would be said as it is written.

@@ -91,10 +91,10 @@ impl Deviations {
     /// Tells the largest, which must be within the tolerance.
     fn within(mut self, tolerance: f64) {
         self.0.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
-        let told: Vec<String> =
+        let described: Vec<String> =
             self.0.iter().take(12).map(|(off, what)| format!("{:+.2} % {what}", 100.0 * off)).collect();
-        println!("{} figures, the largest deviations:\n{}", self.0.len(), told.join("\n"));
-        assert!(self.0.iter().all(|(off, _)| off.abs() <= tolerance), "{}", told.join("\n"));
+        println!("{} figures, the largest deviations:\n{}", self.0.len(), described.join("\n"));
+        assert!(self.0.iter().all(|(off, _)| off.abs() <= tolerance), "{}", described.join("\n"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The founding simulator's closed forms and routes, where they are right, and each deviation by name where they are not.
+//! The predecessor simulator's closed forms and routes, where they are right, and each deviation by name where they are not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use atlas_sim::kernel::{EventQueue, Progress, Time};
@@ -112,7 +112,7 @@ fn order_of_events() {
             .map(|id| times[id.as_u64().unwrap() as usize])
             .collect();
         let found: Vec<f64> = order.iter().map(|&event| times[event]).collect();
-        // Deviation: the founding engine handles the first event beyond its horizon before it stops; here it stays.
+        // Deviation: the predecessor engine handles the first event beyond its horizon before it stops; here it stays.
         let inside = expected.iter().filter(|&&time| Time::from_seconds(time) <= horizon).count();
         assert!(expected.len() - inside <= 1);
         assert_eq!(found, expected[..inside], "{}", case["id"]);

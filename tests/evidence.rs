@@ -80,8 +80,11 @@ fn an_accelerator_without_measured_rows_says_so() {
 #[test]
 fn an_explanation_shows_the_evidence_of_its_figure() {
     let serve = ["--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve"];
-    let told = atlas(&[&["explain", "ttft_ms"], &serve[..]].concat());
-    assert!(told.contains("evidence: measured rows") && told.contains("TTFT") && !told.contains("TPOT:"), "{told}");
+    let described = atlas(&[&["explain", "ttft_ms"], &serve[..]].concat());
+    assert!(
+        described.contains("evidence: measured rows") && described.contains("TTFT") && !described.contains("TPOT:"),
+        "{described}"
+    );
     let json: Value =
         serde_json::from_str(&atlas(&[&["explain", "tpot_ms", "--format", "json"], &serve[..]].concat())).unwrap();
     assert_eq!(json["evidence"][0]["figure"], "tpot");

@@ -1,4 +1,4 @@
-//! The founding comparison tool's experiment: loaded, checked, shown, exported, compared.
+//! The predecessor comparison tool's experiment: loaded, checked, shown, exported, compared.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "common/atlas.rs"]
@@ -21,7 +21,7 @@ fn example() -> String {
 }
 
 /// What the program does with a document in place of the example.
-fn told(text: &str, args: &[&str], set: &[(&str, &str)]) -> (Option<i32>, String, String) {
+fn described(text: &str, args: &[&str], set: &[(&str, &str)]) -> (Option<i32>, String, String) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("config.yaml"), text).unwrap();
     let mut command = atlas(dir.path(), args);
@@ -98,7 +98,7 @@ fn every_problem_is_named_at_its_place_at_once() {
         .replace("seq_length: 2048", "seq_length: long")
         .replace("methodology: maximum_performance", "methodology: best")
         .replace("${PRIMUS_PATH:-/workspace/Primus}", "${PRIMUS_PATH}");
-    let (code, _, problems) = told(&text, &["compare", "--config", "config.yaml"], &[]);
+    let (code, _, problems) = described(&text, &["compare", "--config", "config.yaml"], &[]);
     assert_eq!(code, Some(1));
     for wanted in [
         "config.yaml:11:16: error: experiment.methodology: found \"best\"",
@@ -114,7 +114,7 @@ fn every_problem_is_named_at_its_place_at_once() {
         assert!(problems.contains(wanted), "{wanted} in:\n{problems}");
     }
     // `check` says the same, and shows the lines.
-    let (code, answer, again) = told(&text, &["check", "config.yaml"], &[]);
+    let (code, answer, again) = described(&text, &["check", "config.yaml"], &[]);
     assert!(code == Some(1) && answer.contains("experiment") && again.contains("TP 3 x PP 1 x DP 2 = 6"), "{again}");
 }
 
@@ -127,7 +127,7 @@ fn what_does_not_fit_is_said_by_the_engine() {
         .replace("global_batch_size: 128", "global_batch_size: 512")
         .replace("gradient_accumulation_steps: 2", "gradient_accumulation_steps: 8")
         .replace("seq_length: 2048", "seq_length: 8192");
-    let (code, _, problems) = told(&text, &["config", "show"], &[]);
+    let (code, _, problems) = described(&text, &["config", "show"], &[]);
     assert_eq!(code, Some(0), "{problems}");
     assert!(
         problems.contains("warning: parallelism.maximum_performance.llama.nvidia: does not fit: needs"),
@@ -137,10 +137,10 @@ fn what_does_not_fit_is_said_by_the_engine() {
 
 #[test]
 fn values_are_shown_with_where_they_came_from_in_every_format() {
-    let (_, table, _) = told(&example(), &["config", "show"], &[]);
+    let (_, table, _) = described(&example(), &["config", "show"], &[]);
     assert!(table.contains("default of PRIMUS_PATH, config.yaml:117:19"), "{table}");
     let (_, json, _) =
-        told(&example(), &["config", "show", "config.yaml", "--format", "json"], &[("PRIMUS_PATH", "/opt/p")]);
+        described(&example(), &["config", "show", "config.yaml", "--format", "json"], &[("PRIMUS_PATH", "/opt/p")]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["config"]["paths"]["primus"]["installation"], "/opt/p");
     assert_eq!(json["from"]["paths.primus.installation"], "environment PRIMUS_PATH, config.yaml:117:19");
@@ -148,11 +148,11 @@ fn values_are_shown_with_where_they_came_from_in_every_format() {
     assert_eq!(json["config"]["parallelism"]["maximum_performance"]["llama"]["amd"]["gradient_accumulation_steps"], 16);
     assert_eq!(json["from"]["training.duration.train_iters"], "= max_steps");
     // As YAML it is a document again, which says the same.
-    let (_, yaml, _) = told(&example(), &["config", "show", "--format", "yaml"], &[]);
-    let (code, again, problems) = told(&yaml, &["config", "show", "--format", "json"], &[]);
+    let (_, yaml, _) = described(&example(), &["config", "show", "--format", "yaml"], &[]);
+    let (code, again, problems) = described(&yaml, &["config", "show", "--format", "json"], &[]);
     assert_eq!(code, Some(0), "{problems}");
     let again: Value = serde_json::from_str(&again).unwrap();
-    let (_, first, _) = told(&example(), &["config", "show", "--format", "json"], &[]);
+    let (_, first, _) = described(&example(), &["config", "show", "--format", "json"], &[]);
     let first: Value = serde_json::from_str(&first).unwrap();
     assert_eq!(again["config"], first["config"]);
 }
@@ -162,7 +162,7 @@ fn a_shell_gets_every_value_as_it_was_whatever_it_holds() {
     let evil = "it's $(touch hacked) `id` \"x\" \\ ; # *\n two  spaces";
     let text = example().replace("${PRIMUS_PATH:-/workspace/Primus}", "${EVIL:-none}");
     let dir = tempfile::tempdir().unwrap();
-    let (code, exported, problems) = told(
+    let (code, exported, problems) = described(
         &text,
         &["config", "export", "--shell", "config.yaml", "--model", "llama", "--platform", "amd"],
         &[("EVIL", evil)],
@@ -179,7 +179,7 @@ fn a_shell_gets_every_value_as_it_was_whatever_it_holds() {
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(said, format!("{evil}|10|128|2048|0.0003|0.00003|10|1|8|4|8|1|16|"));
     assert!(!dir.path().join("hacked").exists());
-    let (code, _, problems) = told(&text, &["config", "export", "--shell", "--model", "lama"], &[]);
+    let (code, _, problems) = described(&text, &["config", "export", "--shell", "--model", "lama"], &[]);
     assert!(code == Some(2) && problems.contains("did you mean `llama`?"), "{problems}");
 }
 
@@ -187,7 +187,7 @@ fn a_shell_gets_every_value_as_it_was_whatever_it_holds() {
 fn targets_are_compared_by_the_experiments_own_methodologies() {
     let json = |method: &[&str]| -> Value {
         let args = ["compare", "--config", "config.yaml", "--workload", "llama", "--format", "json"];
-        let (code, answer, problems) = told(&example(), &[&args[..], method].concat(), &[]);
+        let (code, answer, problems) = described(&example(), &[&args[..], method].concat(), &[]);
         assert_eq!(code, Some(0), "{problems}");
         serde_json::from_str(&answer).unwrap()
     };
@@ -198,7 +198,7 @@ fn targets_are_compared_by_the_experiments_own_methodologies() {
     assert_ne!(own, identical);
     // Without a target it is the experiment's two, and a run takes their knobs.
     let args = ["run", "--config", "config.yaml", "--workload", "llama", "--target", "amd", "--format", "json"];
-    let (code, answer, problems) = told(&example(), &args, &[]);
+    let (code, answer, problems) = described(&example(), &args, &[]);
     assert_eq!(code, Some(0), "{problems}");
     let run: Value = serde_json::from_str(&answer).unwrap();
     assert!(run.to_string().contains("tokens_per_sec"));

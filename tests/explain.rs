@@ -23,14 +23,19 @@ fn check(parts: &Parts, scenario: &Scenario, beyond: &mut Vec<String>) -> usize 
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
         let at = format!("{} x {}: {}", parts.target.name, parts.workload.name, metric.name);
         let tree = explain(scenario, parts, &estimate, metric);
-        assert!(same(tree.value, (metric.get)(&estimate, scenario)), "{at}: {} is told", tree.value);
+        assert!(same(tree.value, (metric.get)(&estimate, scenario)), "{at}: {} is described", tree.value);
         assert!(!tree.name.is_empty(), "{at}");
         for term in tree.walk() {
             terms += 1;
             match &term.equation {
                 Some(equation) => {
                     let computed = equation.value(&term.terms);
-                    assert!(same(computed, term.value), "{at}: {} is {computed}, told as {}", term.symbol, term.value);
+                    assert!(
+                        same(computed, term.value),
+                        "{at}: {} is {computed}, described as {}",
+                        term.symbol,
+                        term.value
+                    );
                 }
                 None => assert!(term.origin.is_some(), "{at}: where does {} ({}) come from?", term.symbol, term.name),
             }

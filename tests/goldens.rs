@@ -1,4 +1,4 @@
-//! The founding system's answers, case by case: `semi_empirical` agrees to 1e-9 relative on every field.
+//! The predecessor system's answers, case by case: `semi_empirical` agrees to 1e-9 relative on every field.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;

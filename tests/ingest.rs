@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use atlas_ingest as ingest;
-use atlas_ingest::{Config, Context, Ingested, Origin, Warmup, founding, joint};
+use atlas_ingest::{Config, Context, Ingested, Origin, Warmup, joint, predecessor};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -119,7 +119,7 @@ fn the_benchmark_json_of_a_run_is_read_back_as_the_same_run() {
         ["megatron/gpt_7b_1node_tflops.log", "nemo/nemo_dllogger_gpt3_175b.json", "nanotron/tiny_15_iterations.log"]
     {
         let first = read(name, &unpacked(name));
-        let written = founding::benchmarks(name, &first.readings[0], &context(name));
+        let written = predecessor::benchmarks(name, &first.readings[0], &context(name));
         assert_eq!(written.len(), 1, "{name}");
         let second = read("written.json", serde_json::to_string_pretty(&written[0]).unwrap().as_bytes());
         assert_eq!(second.readings[0].format, "tprimat-result-json");
@@ -162,7 +162,7 @@ fn steps_survive_whatever_stands_between_and_around_them() {
     ];
     for text in dressed {
         let mut got = facts(text.as_bytes());
-        // Copies are told, and their skipped iterations were printed twice.
+        // Copies are described, and their skipped iterations were printed twice.
         got.as_object_mut().unwrap().remove("copies_of_other_ranks");
         assert_eq!(got["step_time_s"], expected["step_time_s"]);
         assert_eq!(got["num_gpus"], expected["num_gpus"]);
@@ -199,7 +199,7 @@ fn a_log_tells_the_same_however_it_was_gathered() {
         "[1,0]<stdout>:",
         "\u{1b}[36m(RayTrainWorker pid=1234, ip=10.0.0.1)\u{1b}[0m ",
     ];
-    let told = |name: &str, bytes: &[u8]| {
+    let described = |name: &str, bytes: &[u8]| {
         let ingested = ingest::ingest(bytes, &context(name)).ok()?;
         let reading = ingested.readings.first()?;
         Some((reading.format, reading.facts.clone()))
@@ -207,7 +207,7 @@ fn a_log_tells_the_same_however_it_was_gathered() {
     for entry in expectations() {
         let name = entry["file"].as_str().unwrap();
         let bytes = unpacked(name);
-        let expected = told(name, &bytes);
+        let expected = described(name, &bytes);
         let text = String::from_utf8_lossy(&bytes);
         let utf_16 = |encode: fn(u16) -> [u8; 2]| -> Vec<u8> {
             std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(encode).collect()
@@ -229,7 +229,7 @@ fn a_log_tells_the_same_however_it_was_gathered() {
             }
         }
         for (how, bytes) in gathered {
-            assert!(told(name, &bytes) == expected, "{name}: {how}");
+            assert!(described(name, &bytes) == expected, "{name}: {how}");
         }
     }
 }
@@ -276,7 +276,7 @@ proptest! {
     fn damaged_logs_never_panic(bytes in damaged()) {
         if let Ok(ingested) = ingest::ingest(bytes.as_slice(), &context("damaged.log")) {
             for reading in &ingested.readings {
-                let _ = founding::benchmarks("damaged.log", reading, &context("damaged.log"));
+                let _ = predecessor::benchmarks("damaged.log", reading, &context("damaged.log"));
             }
             let _ = ingest::measurement::measurements(&ingested, &context("damaged.log"));
             let _ = atlas_report::measurements::file(&ingested, &context("damaged.log"));

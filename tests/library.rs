@@ -13,8 +13,8 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use proptest::prelude::*;
 
-const TARGETS: &str = include_str!("data/founding/targets.yaml");
-const WORKLOADS: &str = include_str!("data/founding/workloads.yaml");
+const TARGETS: &str = include_str!("data/predecessor/targets.yaml");
+const WORKLOADS: &str = include_str!("data/predecessor/workloads.yaml");
 const PROFILE: &str = include_str!("../workload/profiles/nvidia.yaml");
 
 fn write(dir: &Path, name: &str, text: &str) {
@@ -91,9 +91,12 @@ fn an_unknown_request_profile_is_told_once_where_it_stands() {
     let text = WORKLOADS.replacen("  schedule:\n", "  schedule:\n    default_request_profile: paek\n", 1);
     write(dir.path(), "workloads.yaml", &text);
     let library = from(dir.path());
-    let told: Vec<String> = library.problems().iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("gpt5_1t_train.schedule.default_request_profile: found text \"paek\""), "{told:?}");
+    let described: Vec<String> = library.problems().iter().map(ToString::to_string).collect();
+    assert_eq!(described.len(), 1, "{described:?}");
+    assert!(
+        described[0].contains("gpt5_1t_train.schedule.default_request_profile: found text \"paek\""),
+        "{described:?}"
+    );
     // Names that cannot be shown are refused.
     write(dir.path(), "targets.yaml", &TARGETS.replacen("GROQ_LPU_NODE", "\"a\\nb\"", 1));
     assert!(from(dir.path()).problems().to_string().contains("a name that can be shown"));
@@ -141,12 +144,13 @@ fn a_model_may_be_a_config_beside_the_file_that_names_it() {
     assert!(find().is_ok());
     write(dir.path(), "workloads.yaml", &workload(dir.path().join("models/own/config.json").to_str().unwrap()));
     assert!(find().is_ok());
-    // What is not there is told where it was asked for; what is wrong within, there.
+    // What is not there is described where it was asked for; what is wrong within, there.
     write(dir.path(), "workloads.yaml", &workload("models/none.json"));
-    let told = find().unwrap_err().to_string();
+    let described = find().unwrap_err().to_string();
     assert!(
-        told.contains("workloads.yaml:3:10: error: mine.model: ") && told.contains("none.json: cannot be read"),
-        "{told}"
+        described.contains("workloads.yaml:3:10: error: mine.model: ")
+            && described.contains("none.json: cannot be read"),
+        "{described}"
     );
     write(dir.path(), "workloads.yaml", &workload("models/own/config.json"));
     write(
@@ -154,11 +158,14 @@ fn a_model_may_be_a_config_beside_the_file_that_names_it() {
         "models/own/config.json",
         &CONFIG.replace("\"num_attention_heads\": 32", "\"num_attention_heads\": -3"),
     );
-    let told = find().unwrap_err().to_string();
-    assert!(told.contains("config.json:2:"), "{told}");
+    let described = find().unwrap_err().to_string();
+    assert!(described.contains("config.json:2:"), "{described}");
     write(dir.path(), "workloads.yaml", &workload("lama-3.1-8b"));
-    let told = find().unwrap_err().to_string();
-    assert!(told.contains("workloads.yaml:3:10: error: mine.model: ") && told.contains("did you mean"), "{told}");
+    let described = find().unwrap_err().to_string();
+    assert!(
+        described.contains("workloads.yaml:3:10: error: mine.model: ") && described.contains("did you mean"),
+        "{described}"
+    );
 }
 
 fn answer(overrides: &Overrides) -> Estimate {

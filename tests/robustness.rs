@@ -104,9 +104,9 @@ fn small_files_that_ask_for_much_memory_are_refused() {
         "run --target h100-sxm-8 --workload llama3.1-8b-serve --hardware /dev/zero",
         "import /dev/zero",
     ] {
-        let (code, told) = limited(dir.path(), 1_000_000, arguments);
-        assert_eq!(code, Some(1), "{arguments}: {told}");
-        assert!(!told.contains("memory"), "{arguments}: {told}");
+        let (code, described) = limited(dir.path(), 1_000_000, arguments);
+        assert_eq!(code, Some(1), "{arguments}: {described}");
+        assert!(!described.contains("memory"), "{arguments}: {described}");
     }
 }
 
@@ -120,9 +120,9 @@ fn a_packed_document_of_many_values_is_refused_in_bounded_memory() {
     (0..40).for_each(|_| packed.write_all(&b"1,".repeat(1_000_000)).unwrap());
     packed.write_all(b"1]}").unwrap();
     write(dir.path(), "j.json.gz", packed.finish().unwrap());
-    let (code, told) = limited(dir.path(), 1_000_000, "ingest j.json.gz");
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("values"), "{told}");
+    let (code, described) = limited(dir.path(), 1_000_000, "ingest j.json.gz");
+    assert_eq!(code, Some(1), "{described}");
+    assert!(described.contains("values"), "{described}");
 }
 
 #[test]
@@ -231,8 +231,8 @@ fn a_utilization_above_the_peak_is_explained_and_images_have_no_length() {
     let long = ["h100-sxm-64", "llama3.1-8b-train"];
     for prompt in [8192, 1 << 20, 1 << 24] {
         let set = format!("prompt={prompt}");
-        let told = run(long, &set, "table").contains("is no share of the peak");
-        assert_eq!(told, utilization(long, &set) > 1.0, "{set}");
+        let described = run(long, &set, "table").contains("is no share of the peak");
+        assert_eq!(described, utilization(long, &set) > 1.0, "{set}");
     }
 }
 
@@ -286,13 +286,13 @@ fn answers_do_not_depend_on_the_number_of_threads() {
         "run --batch b.jsonl".to_owned(),
     ] {
         let arguments: Vec<&str> = command.split(' ').collect();
-        let told = |processors| {
+        let described = |processors| {
             let text = on_processors(dir.path(), processors, &arguments);
             // How long a search took is no part of the answer.
             text.lines().filter(|line| !line.contains("\"seconds\"")).collect::<Vec<_>>().join("\n")
         };
-        let one = told(1);
+        let one = described(1);
         assert!(one.len() > 1000, "{command}: {one}");
-        assert_eq!(one, told(usize::MAX), "{command}");
+        assert_eq!(one, described(usize::MAX), "{command}");
     }
 }

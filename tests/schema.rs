@@ -1,4 +1,4 @@
-//! Every document that ships, and the founding ones, against the JSON Schema that `atlas schema` prints.
+//! Every document that ships, and the predecessor ones, against the JSON Schema that `atlas schema` prints.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
@@ -225,8 +225,8 @@ fn nothing_is_offered_that_the_reader_does_not_know() {
             ..atlas_document::Sources::built_in()
         };
         let library = atlas_config::library::Library::load(&sources, None);
-        let told: Vec<String> = library.problems().iter().map(ToString::to_string).collect();
-        assert!(!told.iter().any(|told| told.contains("unknown key")), "{told:#?}");
+        let described: Vec<String> = library.problems().iter().map(ToString::to_string).collect();
+        assert!(!described.iter().any(|described| described.contains("unknown key")), "{described:#?}");
     }
 }
 

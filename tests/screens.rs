@@ -39,10 +39,10 @@ fn analytical() -> Sources {
     }
 }
 
-/// The founding system's three targets and two workloads, whatever ships beside them.
-fn founding() -> Sources {
+/// The predecessor system's three targets and two workloads, whatever ships beside them.
+fn predecessor() -> Sources {
     // Relative, as tests run at the root: the screens name files, and must say the same wherever the repository lies.
-    let data = Path::new("tests/data/founding");
+    let data = Path::new("tests/data/predecessor");
     Sources {
         targets: Some(data.join("targets.yaml")),
         workloads: Some(data.join("workloads.yaml")),
@@ -56,7 +56,7 @@ impl Harness {
     }
 
     fn with(glyphs: Glyphs, columns: u16, rows: u16) -> Harness {
-        Harness::of(&founding(), glyphs, columns, rows)
+        Harness::of(&predecessor(), glyphs, columns, rows)
     }
 
     fn analytical(columns: u16, rows: u16) -> Harness {
@@ -161,7 +161,7 @@ impl Harness {
 
 #[test]
 fn ascii_screens_are_ascii() {
-    for sources in [founding(), analytical()] {
+    for sources in [predecessor(), analytical()] {
         for keys in ["", "c", "p", "?", "d", "/", "dG<Enter>", "K<Enter>x", "!", "Kjj<Space>", "3", "7", "8", ":", "Wj"]
         {
             let text = Harness::of(&sources, Glyphs::ascii(), 120, 40).keys(keys).text();
@@ -345,9 +345,9 @@ fn a_tour_can_go_by_itself() {
 fn a_reload_keeps_what_the_user_has_done() {
     let dir = tempfile::tempdir().unwrap();
     let targets = dir.path().join("targets.yaml");
-    let shipped = include_str!("data/founding/targets.yaml");
+    let shipped = include_str!("data/predecessor/targets.yaml");
     std::fs::write(&targets, shipped).unwrap();
-    let sources = Sources { targets: Some(targets.clone()), ..founding() };
+    let sources = Sources { targets: Some(targets.clone()), ..predecessor() };
     let mut h = Harness::new(120, 40);
     h.app.library = Arc::new(Library::load(&sources, None));
     h.app.recompute();

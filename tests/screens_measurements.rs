@@ -24,7 +24,7 @@ const CSV: &str = "mode,num_gpus,tp,pp,batch_size,seq_len,tokens_per_second,util
                    training,8,8,1,32,2048,4500,,\ntraining,4,4,1,32,2048,3000,,\ntraining,2,2,1,32,2048,1740,,\n";
 
 fn app(columns: u16, rows: u16) -> App {
-    let data = Path::new("tests/data/founding");
+    let data = Path::new("tests/data/predecessor");
     let sources = Sources {
         targets: Some(data.join("targets.yaml")),
         workloads: Some(data.join("workloads.yaml")),
@@ -96,7 +96,7 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
     std::fs::create_dir(&profiles).unwrap();
     let yaml = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, "2026-07-20");
     std::fs::write(profiles.join("nvidia_h100_8x_nvlink.yaml"), yaml).unwrap();
-    let data = Path::new("tests/data/founding");
+    let data = Path::new("tests/data/predecessor");
     let sources = Sources {
         targets: Some(data.join("targets.yaml")),
         workloads: Some(data.join("workloads.yaml")),

@@ -188,15 +188,15 @@ fn everything_wrong_with_a_goal_is_said_at_once() {
     let args = ["optimize", "--workload-dir", ".", "--target", "h100x32", "--workload", "train", "--objective", "sped"];
     let more = ["--over", "tpp=1", "--where", "tpot<=50", "--front", "throughput", "--keep", "nothing"];
     let run = atlas(dir.path(), &args).args(more).assert().code(2);
-    let told = stderr(&run);
+    let described = stderr(&run);
     for part in
         ["--objective: no figure `sped`", "no knob `tpp`", "says nothing about training", "two or three", "--keep"]
     {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(described.contains(part), "{part} in {described}");
     }
     let args = ["optimize", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_inference", "--objective", "cost"];
-    let told = stderr(&atlas(dir.path(), &args).assert().code(2));
-    assert!(told.contains("does not heed --objective"), "{told}");
+    let described = stderr(&atlas(dir.path(), &args).assert().code(2));
+    assert!(described.contains("does not heed --objective"), "{described}");
     let none = ["optimize", "--workload-dir", ".", "--target", "mi300x8", "--workload", "serve", "--tpot", "0.01"];
     let run = atlas(dir.path(), &none).assert().code(1);
     assert!(stdout(&run).contains("no candidate meets all constraints"), "{}", stdout(&run));
@@ -218,8 +218,8 @@ fn a_sweep_goes_on_after_a_kill_as_if_it_had_never_stopped() {
     assert_eq!(lines, 2 * 4 * 400 * 5);
     assert!(!dir.path().join("whole.csv.unfinished").exists());
     // A finished file is not written over by accident.
-    let told = stderr(&sweep("whole.csv").assert().code(1));
-    assert!(told.contains("--restart"), "{told}");
+    let described = stderr(&sweep("whole.csv").assert().code(1));
+    assert!(described.contains("--restart"), "{described}");
     // As a kill leaves it: a note of the last flush, and a torn line behind what it speaks of.
     let note = |out: &str| dir.path().join(format!("{out}.unfinished"));
     sweep("torn.csv").assert().code(0);
@@ -230,14 +230,14 @@ fn a_sweep_goes_on_after_a_kill_as_if_it_had_never_stopped() {
     let fingerprint = fingerprint(dir.path());
     let text = format!("{{\"sweep\":{fingerprint},\"points\":16000,\"next\":4096,\"bytes\":{upto}}}");
     std::fs::write(note("torn.csv"), text).unwrap();
-    let told = stderr(&sweep("torn.csv").assert().code(0));
-    assert!(told.contains("going on at point 4096 of 16000"), "{told}");
+    let described = stderr(&sweep("torn.csv").assert().code(0));
+    assert!(described.contains("going on at point 4096 of 16000"), "{described}");
     assert!(std::fs::read(dir.path().join("torn.csv")).unwrap() == whole);
     // Another sweep does not go on in it.
     std::fs::write(note("torn.csv"), format!("{{\"sweep\":1,\"points\":16000,\"next\":4096,\"bytes\":{upto}}}"))
         .unwrap();
-    let told = stderr(&sweep("torn.csv").assert().code(1));
-    assert!(told.contains("of another sweep"), "{told}");
+    let described = stderr(&sweep("torn.csv").assert().code(1));
+    assert!(described.contains("of another sweep"), "{described}");
     sweep("torn.csv").arg("--restart").assert().code(0);
     assert!(std::fs::read(dir.path().join("torn.csv")).unwrap() == whole);
 }
@@ -264,8 +264,8 @@ fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
     let args = ["sweep", "--workload-dir", ".", "--workload", "train", "--target", "h100x32", "--over", "tp=1..16"];
     let more =
         ["--over", "sharding=all", "--where", "fits", "--metrics", "throughput,headroom,tpot", "--out", "s.jsonl"];
-    let told = stderr(&atlas(dir.path(), &args).args(more).assert().code(2));
-    assert!(told.contains("tpot_ms says nothing here"), "{told}");
+    let described = stderr(&atlas(dir.path(), &args).args(more).assert().code(2));
+    assert!(described.contains("tpot_ms says nothing here"), "{described}");
     let more = ["--over", "sharding=all", "--where", "fits", "--metrics", "throughput,headroom", "--out", "s.jsonl"];
     atlas(dir.path(), &args).args(more).assert().code(0);
     let text = std::fs::read_to_string(dir.path().join("s.jsonl")).unwrap();
@@ -280,8 +280,8 @@ fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
     // What is no file of targets names them.
     let plural = args.map(|word| if word == "--target" { "--targets" } else { word });
     assert_eq!(stdout(&atlas(dir.path(), &plural).assert().code(0)), csv);
-    let told = stderr(&atlas(dir.path(), &args).args(["--out", "x.xlsx"]).assert().code(2));
-    assert!(told.contains(".csv, .jsonl or .parquet"), "{told}");
+    let described = stderr(&atlas(dir.path(), &args).args(["--out", "x.xlsx"]).assert().code(2));
+    assert!(described.contains(".csv, .jsonl or .parquet"), "{described}");
     // Columns: the format's sign at both ends, every name, and the words of what is not a number.
     atlas(dir.path(), &args).args(["--out", "s.parquet"]).assert().code(0);
     let bytes = std::fs::read(dir.path().join("s.parquet")).unwrap();
@@ -307,8 +307,8 @@ fn maximum_performance_gives_every_target_its_own_best_knobs() {
     assert!(own.0 > same.0 && own.1 > same.1);
     assert!(differences.get("hourly_usd").is_some() && differences.get("dp").is_some(), "{differences}");
     let args = ["compare", "--workload-dir", ".", "--workload", "serve", "--tpot", "50"];
-    let told = stderr(&atlas(dir.path(), &args).assert().code(2));
-    assert!(told.contains("only --methodology maximum-performance"), "{told}");
+    let described = stderr(&atlas(dir.path(), &args).assert().code(2));
+    assert!(described.contains("only --methodology maximum-performance"), "{described}");
 }
 
 #[test]

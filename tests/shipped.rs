@@ -13,7 +13,7 @@ use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// The founding system's own: answered by its calibrated model, to the digit.
+/// The predecessor system's own: answered by its calibrated model, to the digit.
 const FOUNDING: [&str; 5] =
     ["NVIDIA_H100_8x_NVLink", "GROQ_LPU_NODE", "SAMBANOVA_SNX_NODE", "gpt5_1t_train", "gpt5_1t_inference"];
 
@@ -71,10 +71,10 @@ fn there_is_something_for_everybody() {
     assert!(modelled >= 16, "{modelled}");
     let vendors: BTreeSet<&str> = catalogued.iter().map(|target| target.vendor.as_str()).collect();
     assert_eq!(vendors.into_iter().collect::<Vec<_>>(), ["AMD", "AWS", "Apple", "Google", "Intel", "NVIDIA"]);
-    // The founding entries stand last and name neither, so that they stay with the founding engine.
-    let founding = |name: &&std::sync::Arc<str>| FOUNDING.contains(&&***name);
+    // The predecessor entries stand last and name neither, so that they stay with the predecessor engine.
+    let predecessor = |name: &&std::sync::Arc<str>| FOUNDING.contains(&&***name);
     let targets: Vec<_> = library.targets().iter().map(|target| &target.name).collect();
-    assert!(targets.iter().rev().take(3).all(founding), "{targets:?}");
+    assert!(targets.iter().rev().take(3).all(predecessor), "{targets:?}");
     for name in &FOUNDING[..3] {
         assert_eq!(library.target(name).unwrap().accelerator, None);
     }
@@ -115,15 +115,16 @@ fn prices_are_those_of_the_catalog_that_they_name() {
         let Some(accelerator) = &target.accelerator else { continue };
         let each = target.cost.hourly_usd / target.accelerators_per_node;
         let source = target.document.get("source").and_then(|node| node.text()).unwrap_or_default();
-        let told = source.split("Power: ").next().unwrap_or_default().to_lowercase();
+        let described = source.split("Power: ").next().unwrap_or_default().to_lowercase();
         let offers = library.catalog().prices_of(accelerator);
-        let named =
-            |provider: &str| told.contains(&format!("price: {provider}")) || told.contains(&format!("× {provider}"));
+        let named = |provider: &str| {
+            described.contains(&format!("price: {provider}")) || described.contains(&format!("× {provider}"))
+        };
         let mut theirs = offers.iter().filter(|price| named(&price.provider.to_lowercase()));
         if theirs.clone().next().is_some() {
             assert!(
                 theirs.any(|price| (price.usd_per_accelerator_hour() / each - 1.0).abs() < 1e-3),
-                "{}: {each} an accelerator is no price of the provider's: {told}",
+                "{}: {each} an accelerator is no price of the provider's: {described}",
                 target.name
             );
             seen += 1;

@@ -112,8 +112,8 @@ fn a_report_by_maximum_performance_says_how_each_best_was_found() {
     let search = ["--workload", "llama3.1-70b-serve", "--target", "h100-sxm-8", "--target", "mi300x-8"];
     let over = ["--over", "tp=2,4,8", "--over", "concurrency=32,128"];
     let maximum = [&["report", "--methodology", "maximum-performance"], &search[..], &over, &["--tpot", "50"]].concat();
-    let told = atlas(dir.path(), &maximum);
-    let text = String::from_utf8_lossy(&told.stdout);
+    let described = atlas(dir.path(), &maximum);
+    let text = String::from_utf8_lossy(&described.stdout);
     for part in [
         "## Methodology: maximum-performance",
         "### Where the configurations differ",
@@ -123,7 +123,7 @@ fn a_report_by_maximum_performance_says_how_each_best_was_found() {
         "where TPOT <= 50.00 ms",
         "atlas report --methodology",
     ] {
-        assert!(text.contains(part), "{part} is not in\n{text}\n{}", String::from_utf8_lossy(&told.stderr));
+        assert!(text.contains(part), "{part} is not in\n{text}\n{}", String::from_utf8_lossy(&described.stderr));
     }
     // What only a search heeds is not passed over in silence.
     let refused = atlas(dir.path(), &[&["report"], &search[..], &["--tpot", "50"]].concat());
@@ -137,10 +137,10 @@ fn a_report_on_a_sweep_shows_its_best_points_and_curves() {
     let sweep = ["sweep", "--over", "tp=1,2,4,8", "--over", "microbatch=1,2", "--out", "s.csv"];
     let on = ["--target", "h100-sxm-8", "--target", "mi300x-8", "--workload", "llama2-7b-dp8"];
     assert!(atlas(dir.path(), &[&sweep[..], &on].concat()).status.success());
-    let told = atlas(dir.path(), &["report", "--sweep", "s.csv", "--out", "s.html"]);
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let described = atlas(dir.path(), &["report", "--sweep", "s.csv", "--out", "s.html"]);
+    assert!(described.status.success(), "{}", String::from_utf8_lossy(&described.stderr));
     let page = std::fs::read_to_string(dir.path().join("s.html")).unwrap();
     assert!(page.contains("16 points") && page.contains("<svg") && page.contains("over microbatch"), "{page}");
-    let told = atlas(dir.path(), &["report", "--sweep", "s.csv", "--format", "csv"]);
-    assert!(String::from_utf8_lossy(&told.stdout).starts_with("target,workload,tp,microbatch,"));
+    let described = atlas(dir.path(), &["report", "--sweep", "s.csv", "--format", "csv"]);
+    assert!(String::from_utf8_lossy(&described.stdout).starts_with("target,workload,tp,microbatch,"));
 }

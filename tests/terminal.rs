@@ -112,13 +112,13 @@ impl Session {
     }
 }
 
-/// Selects the founding system's first target and workload, whose figures are known to the digit.
+/// Selects the predecessor system's first target and workload, whose figures are known to the digit.
 const FOUNDING: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
 
 fn founding_files(dir: &Path) {
     std::fs::create_dir_all(dir.join("workload")).unwrap();
     for file in ["targets.yaml", "workloads.yaml"] {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/founding").join(file);
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/predecessor").join(file);
         std::fs::copy(from, dir.join("workload").join(file)).unwrap();
     }
 }

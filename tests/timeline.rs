@@ -247,7 +247,7 @@ fn the_other_pictures_are_a_tab_away_and_the_timeline_changes_no_figure() {
     let before = h.metric("tokens_per_sec");
     h.keys("E<Tab>");
     assert_eq!(picture(&h.app), Picture::Scaling);
-    let scaling = Arc::clone(h.app.desks.scaling.answer().unwrap());
+    let scaling = Arc::clone(h.app.queries.scaling.answer().unwrap());
     assert!(scaling.points.len() >= 2, "{scaling:?}");
     for (nodes, simulated, closed) in &scaling.points {
         assert!((simulated / closed - 1.0).abs() < 0.1, "{nodes} nodes: {simulated} {closed}");

@@ -1,10 +1,10 @@
-//! The founding comparison tool's figures: ours agree where it was right.
+//! The predecessor comparison tool's figures: ours agree where it was right.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::io::Read as _;
 
 use atlas_ingest as ingest;
-use atlas_ingest::{Config, Context, Origin, Warmup, economics, founding};
+use atlas_ingest::{Config, Context, Origin, Warmup, economics, predecessor};
 use serde_json::Value;
 
 fn cases(kind: &str) -> Vec<Value> {
@@ -113,7 +113,7 @@ fn utilisation_cost_energy_memory_scaling_and_time_agree() {
     }
     for case in cases("training_estimates") {
         let rate = number(&case, "tokens_per_second");
-        // The founding tool's full budget of both its Llama models is 15e12 tokens.
+        // The predecessor tool's full budget of both its Llama models is 15e12 tokens.
         let (trillion, full) = (economics::hours(rate, 1e12), economics::hours(rate, 15e12));
         agree(
             &case,
@@ -180,7 +180,7 @@ fn the_figures_of_a_whole_benchmark_file_agree() {
     }
 }
 
-/// The founding tool reads pairs only, drops times beyond a thousand seconds and knows one format; where it read
+/// The predecessor tool reads pairs only, drops times beyond a thousand seconds and knows one format; where it read
 /// something, our benchmark JSON says the same.
 #[test]
 fn the_benchmark_json_of_a_log_agrees_with_what_the_founding_tool_made_of_it() {
@@ -204,7 +204,7 @@ fn the_benchmark_json_of_a_log_agrees_with_what_the_founding_tool_made_of_it() {
         let context = Context { name: "run.log".to_owned(), warmup: Warmup::First, seed: 1, settings };
         let text = inputs["text"].as_str().unwrap();
         let ingested = ingest::ingest(text.as_bytes(), &context).unwrap();
-        let got = &founding::benchmarks("run.log", &ingested.readings[0], &context)[0];
+        let got = &predecessor::benchmarks("run.log", &ingested.readings[0], &context)[0];
         for group in ["performance_metrics", "parallelism_config", "training_config"] {
             for (name, expected) in case["expected"][group].as_object().unwrap() {
                 let Some(expected) = expected.as_f64() else { continue };

@@ -158,7 +158,7 @@ fn the_command_writes_what_the_engine_says() {
 
 #[test]
 fn a_row_is_told_step_by_step() {
-    let told = |id: &str| {
+    let described = |id: &str| {
         let out = std::process::Command::new(env!("CARGO_BIN_EXE_atlas"))
             .args(["validate", "--row", id])
             .env("LC_ALL", "C.UTF-8")
@@ -166,12 +166,12 @@ fn a_row_is_told_step_by_step() {
         let out = out.unwrap();
         (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap(), out.status.success())
     };
-    let (story, _, ok) = told("nemo-0004");
+    let (story, _, ok) = described("nemo-0004");
     assert!(ok);
     for wanted in ["gpt3-175b", "tp 4 · pp 8 · vpp 6 · dp 16", "step measured", "100.0 %", "90 % interval"] {
         assert!(story.contains(wanted), "{wanted} is not in\n{story}");
     }
-    let (_, complaint, ok) = told("no-such-row");
+    let (_, complaint, ok) = described("no-such-row");
     assert!(!ok && complaint.contains("no row has the id \"no-such-row\""), "{complaint}");
 }
 

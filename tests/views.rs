@@ -120,7 +120,7 @@ impl Harness {
     }
 
     fn curves(&self) -> Arc<sweeping::Curves> {
-        Arc::clone(self.app.desks.sweep.answer().unwrap())
+        Arc::clone(self.app.queries.sweep.answer().unwrap())
     }
 }
 
@@ -228,13 +228,13 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     let orders: Vec<u64> = h.orders.iter().map(|order| order.serial).collect();
     assert!(orders.len() == 1 && orders[0] > old.serial, "{orders:?}");
     h.send(Message::Worked(old.serial, old.job.run(&Gauge::default())));
-    assert!(h.app.desks.sweep.answer().is_none());
+    assert!(h.app.queries.sweep.answer().is_none());
     h.work();
-    assert!(h.app.desks.sweep.is_fresh());
+    assert!(h.app.queries.sweep.is_fresh());
     // Esc stops what runs; only then it leaves.
     h.keys("<Tab><Esc>");
     assert!(h.orders.is_empty() && h.app.view == View::Sweep);
-    assert_eq!(h.app.desks.sweep.trouble(), Some("stopped"));
+    assert_eq!(h.app.queries.sweep.trouble(), Some("stopped"));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Main);
     // Leaving forgets: the next look asks anew.
@@ -248,13 +248,13 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
 fn a_compromise_is_taken_with_its_target() {
     let mut h = serving(120, 40);
     h.keys("HmjmF");
-    let front = Arc::clone(h.app.desks.frontier.answer().unwrap());
+    let front = Arc::clone(h.app.queries.frontier.answer().unwrap());
     assert_eq!(front.curves.iter().map(|curve| &*curve.target).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
     assert!(front.curves.iter().all(|curve| curve.points.len() > 3));
     let start = h.app.now.clone();
     for keys in ["<Right><Right>", "j", "jG", "."] {
         h.keys(keys);
-        let front = Arc::clone(h.app.desks.frontier.answer().unwrap());
+        let front = Arc::clone(h.app.queries.frontier.answer().unwrap());
         let (curve, point) = frontier::cursor(&h.app, &front);
         let target = Arc::clone(&front.curves[curve].target);
         let place = front.place(&front.curves[curve].points[point].1);
@@ -272,7 +272,7 @@ fn a_compromise_is_taken_with_its_target() {
 fn a_lever_of_the_tornado_leads_to_its_sweep() {
     let mut h = Harness::new(120, 40);
     h.keys("i");
-    let tornado = Arc::clone(h.app.desks.tornado.answer().unwrap());
+    let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
     assert_eq!(tornado.value, h.metric("tokens_per_sec"));
     let knob = tornado.swings.iter().position(|swing| matches!(swing.lever, Lever::Knob(_))).unwrap();
     h.keys(&"j".repeat(knob)).keys("<Enter>");
@@ -280,7 +280,7 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
     assert_eq!(Lever::Knob(h.curves().across.knob), tornado.swings[knob].lever);
     // Another figure, another tornado.
     h.keys("i.");
-    assert_ne!(h.app.desks.tornado.answer().unwrap().metric.name, tornado.metric.name);
+    assert_ne!(h.app.queries.tornado.answer().unwrap().metric.name, tornado.metric.name);
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn the_optimiser_finds_what_the_library_finds_and_enter_takes_it() {
     assert!(!h.app.answer.fits());
     let before = h.app.now.clone();
     h.keys("R");
-    let found = Arc::clone(h.app.desks.optimum.answer().unwrap());
+    let found = Arc::clone(h.app.queries.optimum.answer().unwrap());
     assert_eq!(found.candidates.len(), 6);
     let best = (found.optimum.best.as_ref().unwrap()).estimate.total.tokens_per_sec;
     assert_eq!(optimum::here(&h.app), optimum::Row::Candidate(0));
@@ -314,14 +314,14 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
     h.keys("<Enter>");
     assert!(h.text().contains("expected a time"), "{}", h.text());
     h.keys("<BS>400ms<Enter>R");
-    let found = Arc::clone(h.app.desks.optimum.answer().unwrap());
+    let found = Arc::clone(h.app.queries.optimum.answer().unwrap());
     assert!(found.candidates.len() > 1 && found.warnings.is_empty(), "{:?}", found.warnings);
     for (_, candidate) in &found.candidates {
         assert!(candidate.estimate.total.latency.ttft <= 400.0);
     }
     // Without the bound the best lets requests wait for long, and says so.
     h.keys("gj<BS>R");
-    let free = Arc::clone(h.app.desks.optimum.answer().unwrap());
+    let free = Arc::clone(h.app.queries.optimum.answer().unwrap());
     let tokens = |found: &optimum::Found| found.candidates[0].1.estimate.total.tokens_per_sec;
     assert!(tokens(&free) > tokens(&found));
     assert!(free.warnings[0].contains("TTFT became"), "{:?}", free.warnings);
@@ -403,35 +403,35 @@ fn a_point_that_is_taken_is_explained() {
 fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     let mut h = Harness::new(200, 60);
     h.keys("mjmkWjj");
-    assert!(h.app.desks.outlook.answer().is_none(), "nothing is asked while keys come");
+    assert!(h.app.queries.outlook.answer().is_none(), "nothing is asked while keys come");
     h.pause();
-    let curves = Arc::clone(h.app.desks.outlook.answer().unwrap());
+    let curves = Arc::clone(h.app.queries.outlook.answer().unwrap());
     assert_eq!((curves.across.knob, curves.metric.name), (Knob::Concurrency, "tokens_per_sec"));
     assert_eq!(curves.curves.len(), 2, "one for each marked target");
     snapshot!("outlook_200x60", h);
     // The sweep's own answer to the same question.
     h.keys("K").keys("/concurrency<Enter>4");
-    assert_eq!(**h.app.desks.sweep.answer().unwrap(), *curves);
+    assert_eq!(**h.app.queries.sweep.answer().unwrap(), *curves);
     h.keys("<Esc>");
     // A cursor asks nothing, another figure and another value do.
     h.keys("Kjjjj").pause();
-    assert!(Arc::ptr_eq(h.app.desks.outlook.answer().unwrap(), &curves));
+    assert!(Arc::ptr_eq(h.app.queries.outlook.answer().unwrap(), &curves));
     h.keys("/tp<Enter><Right><Left><Right>");
     assert_eq!(h.pauses.len(), 3);
-    let serial = h.app.desks.serial;
+    let serial = h.app.queries.serial;
     h.pause();
-    assert_eq!(h.app.desks.serial, serial + 1, "only the last is asked");
-    let curves = Arc::clone(h.app.desks.outlook.answer().unwrap());
+    assert_eq!(h.app.queries.serial, serial + 1, "only the last is asked");
+    let curves = Arc::clone(h.app.queries.outlook.answer().unwrap());
     assert_eq!(curves.across.knob, Knob::Tp);
     let (_, own) = &curves.curves[0];
     let standing = own.cells[own.here.unwrap()];
     assert!((standing.value / h.metric("tokens_per_sec") - 1.0).abs() < 1e-9 || !standing.feasible);
     h.keys("Vjjj").pause();
-    assert_eq!(h.app.desks.outlook.answer().unwrap().metric.name, h.app.figure);
+    assert_eq!(h.app.queries.outlook.answer().unwrap().metric.name, h.app.figure);
     // There is none where there is no room.
     let mut h = Harness::new(120, 40);
     h.keys("Wjj").pause();
-    assert!(h.pauses.is_empty() && h.app.desks.outlook.asked().is_none());
+    assert!(h.pauses.is_empty() && h.app.queries.outlook.asked().is_none());
     // What simulates is charted in closed form, at once.
     let mut h = Harness::new(200, 60);
     h.idle = true;
@@ -450,7 +450,7 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
 fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
     let mut h = Harness::new(120, 40);
     h.keys("jWji");
-    let tornado = Arc::clone(h.app.desks.tornado.answer().unwrap());
+    let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
     let levers = tornado.swings.iter().enumerate();
     let hardware = levers.filter(|(_, swing)| matches!(swing.lever, Lever::Hardware(_)));
     let places: Vec<(usize, Lever)> = hardware.map(|(place, swing)| (place, swing.lever)).collect();

@@ -9,7 +9,7 @@ use atlas_plan::advice;
 use atlas_plan::advice::{Objective, fit};
 use atlas_plan::engine;
 use atlas_plan::scenario::Scenario;
-use atlas_report::{advice as told, serialised};
+use atlas_report::{advice as described, serialised};
 
 /// Say what to turn.
 #[derive(Debug, clap::Args)]
@@ -55,8 +55,8 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    fixes: Vec<told::Row<'a>>,
-    advice: Vec<told::Row<'a>>,
+    fixes: Vec<described::Row<'a>>,
+    advice: Vec<described::Row<'a>>,
 }
 
 /// Prints the advice.
@@ -70,7 +70,9 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let fit = fit::fit(&scenario, &parts, &estimate);
     let all = advice::advise(&scenario, &parts, &estimate, args.objective);
     match args.format {
-        Format::Table => output::print(&globals.charset().write(&told::tell(fit.as_ref(), &all, output::width())))?,
+        Format::Table => {
+            output::print(&globals.charset().write(&described::tell(fit.as_ref(), &all, output::width())))?
+        }
         Format::Json => {
             let answer = Answer {
                 target: &parts.target.name,
@@ -78,8 +80,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 objective: args.objective.name(),
                 verdict: fit.as_ref().map(|fit| fit.verdict.describe()),
                 excess_bytes: fit.as_ref().map(|fit| fit.excess_bytes).filter(|bytes| *bytes > 0.0),
-                fixes: fit.as_ref().map_or_else(Vec::new, |fit| told::rows(&fit.fixes)),
-                advice: told::rows(&all),
+                fixes: fit.as_ref().map_or_else(Vec::new, |fit| described::rows(&fit.fixes)),
+                advice: described::rows(&all),
             };
             output::print(&serialised(&answer, false)?)?;
         }

@@ -69,7 +69,7 @@ pub struct Screen {
     /// Leave the mouse to the terminal
     #[arg(long, alias = "no_mouse", help_heading = "Screen")]
     pub no_mouse: bool,
-    /// Look for changed files every so many seconds instead of being told: for network file systems
+    /// Look for changed files every so many seconds instead of being described: for network file systems
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Screen")]
     pub poll: Option<Duration>,
 }
@@ -105,7 +105,7 @@ pub fn milliseconds(text: &str) -> Result<f64, String> {
 /// Methods of search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Method {
-    /// The founding method: the best single change from the starting knobs
+    /// The predecessor method: the best single change from the starting knobs
     HillClimb,
     /// Every combination of the knobs, with proof; many local searches where there are too many
     Exhaustive,
@@ -178,7 +178,7 @@ fn ingest_settings_help() -> String {
     format!("Say what the log does not; repeatable. The settings are:\n\n{}", list.join("\n"))
 }
 
-/// Knobs on the command line: the founding flags, and `--set` for all of them.
+/// Knobs on the command line: the predecessor flags, and `--set` for all of them.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KnobArgs {
     /// What answers: analytical or semi-empirical [default: analytical where the target names an accelerator]
@@ -264,9 +264,9 @@ impl KnobArgs {
         if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
     }
 
-    /// Every assignment, with what to say in front of complaints: those about the founding flags name the knob.
+    /// Every assignment, with what to say in front of complaints: those about the predecessor flags name the knob.
     fn assignments(&self) -> Vec<(&'static str, Assignment)> {
-        let founding = [
+        let predecessor = [
             (Knob::Engine, &self.engine),
             (Knob::Microbatch, &self.microbatch),
             (Knob::CudaGraphs, &self.cuda_graphs),
@@ -275,9 +275,9 @@ impl KnobArgs {
             (Knob::Fabric, &self.fabric),
             (Knob::Seed, &self.seed),
         ];
-        let founding = founding
+        let predecessor = predecessor
             .into_iter()
             .filter_map(|(knob, value)| value.as_ref().map(|value| ("", Ok((knob, value.clone())))));
-        founding.chain(self.set.iter().map(|text| ("--set: ", knob::assignment(text)))).collect()
+        predecessor.chain(self.set.iter().map(|text| ("--set: ", knob::assignment(text)))).collect()
     }
 }

@@ -25,7 +25,7 @@ use atlas_evidence::validate::columns::COLUMNS as TYPED;
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_report::calibration as told;
+use atlas_report::calibration as described;
 
 /// Fit a target's coefficients to measurements, and correct the analytical engine by them.
 #[derive(Debug, clap::Args)]
@@ -122,7 +122,7 @@ pub struct Reading<'a> {
     pub warmup: Warmup,
 }
 
-/// Reads all measurements. Every bad argument is told at once; files that give nothing are complained about, and then
+/// Reads all measurements. Every bad argument is described at once; files that give nothing are complained about, and then
 /// there is no result.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
         failed |= !found.problems.is_empty();
         rows.extend(found.rows);
     }
-    if failed { Err(Failure::Told.into()) } else { Ok(rows) }
+    if failed { Err(Failure::Reported.into()) } else { Ok(rows) }
 }
 
 /// The target, the workload, and what calibration starts from.
@@ -164,7 +164,7 @@ pub struct Subject<'a> {
     pub start: Start,
 }
 
-/// Finds them; every name that leads nowhere is told at once.
+/// Finds them; every name that leads nowhere is described at once.
 ///
 /// # Errors
 /// Names that lead nowhere.
@@ -204,9 +204,9 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let outcome = calibrate::calibrate(&bench, &rows, &subject.start);
     let date = now().get(..10).unwrap_or_default().to_owned();
     let text = match args.format {
-        Format::Table => globals.charset().write(&told::table(&outcome)).into_owned(),
+        Format::Table => globals.charset().write(&described::table(&outcome)).into_owned(),
         Format::Json => {
-            let mut document = told::document(&outcome, &date);
+            let mut document = described::document(&outcome, &date);
             if let (true, Some(map)) = (writes && !outcome.is_empty(), document.as_object_mut()) {
                 map.insert("profile".to_owned(), path.display().to_string().into());
             }
@@ -216,7 +216,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     output::print(&text)?;
     if outcome.is_empty() {
         complain("error: these measurements tell no parameter; what each needs is listed above");
-        return Err(Failure::Told.into());
+        return Err(Failure::Reported.into());
     }
     remarks(&subject, &outcome);
     if !writes {
@@ -226,7 +226,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let written = if args.force { files::write(&path, &yaml) } else { files::write_new(&path, &yaml) };
     written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
     complain(&format!("wrote {}", path.display()));
-    let body = told::document(&outcome, &date);
+    let body = described::document(&outcome, &date);
     let files = args.measurements.join(" ");
     keep::keep(
         Kind::Calibration,
@@ -285,7 +285,7 @@ fn plan(
         map.insert("files".to_owned(), files.iter().map(|file| Value::from(file.name.as_str())).collect());
     }
     let text = match args.format {
-        Format::Table => globals.charset().write(&told::plan(&subject.target.name, &plan)).into_owned(),
+        Format::Table => globals.charset().write(&described::plan(&subject.target.name, &plan)).into_owned(),
         Format::Json => serde_json::to_string_pretty(&document)? + "\n",
     };
     output::print(&text)?;

@@ -46,7 +46,7 @@ pub struct Args {
     /// Target that ratios refer to [default: the first column]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Same knobs for all, or each target's best; told with the configuration differences [default: identical-config]
+    /// Same knobs for all, or each target's best; described with the configuration differences [default: identical-config]
     #[arg(long, value_enum, value_name = "METHOD")]
     pub methodology: Option<Methodology>,
     /// What each target's best is under maximum-performance.
@@ -90,21 +90,21 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     // Where nobody asks for a methodology the output is the plain comparison that it always was.
     let configurations = asked.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
-        (Format::Table, Some(told)) => {
-            globals.charset().write(&format!("{}{}", comparison.table(), told.table())).into_owned()
+        (Format::Table, Some(described)) => {
+            globals.charset().write(&format!("{}{}", comparison.table(), described.table())).into_owned()
         }
         (Format::Table, None) => globals.charset().write(&comparison.table()).into_owned(),
-        (Format::Json | Format::Yaml, Some(told)) => {
-            serialised(&told.within(comparison.document()), args.format == Format::Yaml)?
+        (Format::Json | Format::Yaml, Some(described)) => {
+            serialised(&described.within(comparison.document()), args.format == Format::Yaml)?
         }
         (Format::Json, None) => comparison.json()?,
-        (Format::Csv, told) => comparison.csv() + &told.map(|told| told.csv()).unwrap_or_default(),
+        (Format::Csv, described) => comparison.csv() + &described.map(|described| described.csv()).unwrap_or_default(),
         (Format::Yaml, None) => comparison.yaml()?,
     };
     output::print(&text)?;
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
     let failed = failed.map(|(column, error)| complain(&format!("error: {}: {error}", column.target))).count();
-    if failed == comparison.columns.len() { Err(Failure::Told.into()) } else { Ok(()) }
+    if failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 /// What `atlas` does where there is no terminal to take over.

@@ -1,4 +1,4 @@
-//! `atlas config`: the founding comparison tool's experiment, resolved, told and exported.
+//! `atlas config`: the predecessor comparison tool's experiment, resolved, described and exported.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -162,7 +162,7 @@ fn tell(problems: &Diagnostics) -> color_eyre::Result<()> {
     for problem in problems {
         complain(&problem.to_string());
     }
-    if problems.has_errors() { Err(Failure::Told.into()) } else { Ok(()) }
+    if problems.has_errors() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 fn show(args: &ShowArgs, globals: &Globals) -> color_eyre::Result<()> {
@@ -188,8 +188,9 @@ fn origin(experiment: &Experiment, resolved: &Resolved) -> String {
     match &resolved.from {
         experiment::From::Derived(how) => how.clone(),
         from => {
-            let told = from.to_string();
-            let (before, place) = told.rsplit_once(", ").map_or(("", told.as_str()), |(before, place)| (before, place));
+            let described = from.to_string();
+            let (before, place) =
+                described.rsplit_once(", ").map_or(("", described.as_str()), |(before, place)| (before, place));
             let join = if before.is_empty() { "" } else { ", " };
             format!("{before}{join}{}:{place}", experiment.file)
         }

@@ -68,7 +68,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     check(&chosen, &args.out, globals)?;
     // A tour that could not be read was not checked.
-    if problems.has_errors() && args.name.is_empty() { Err(Failure::Told.into()) } else { Ok(()) }
+    if problems.has_errors() && args.name.is_empty() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 fn list(demos: &[Arc<Demo>]) -> String {
@@ -114,7 +114,7 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
     crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: Keep::Nothing, ..options })
 }
 
-/// Checks all of them and tells every step. Fails where a step or a target fails, after all were told.
+/// Checks all of them and tells every step. Fails where a step or a target fails, after all were described.
 fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let charset = globals.charset();
@@ -126,7 +126,7 @@ fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Res
         failed |= !report.passed();
         progress.aside(|| output::print(&charset.write(&tell(demo, &report, charset))))?;
     }
-    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 fn mark(passed: bool, charset: Charset) -> &'static str {

@@ -17,7 +17,7 @@ use atlas_report::{evidence, explanation, serialised};
   atlas explain mfu --target T --workload W --set tp=4 --depth 6
   atlas explain dollar_per_1m_tokens --target T --workload W --format json
 
-Every term is told with its value, its equation in symbols and in numbers, and where it was written: file and line, \
+Every term is described with its value, its equation in symbols and in numbers, and where it was written: file and line, \
 catalog entry and its source, knob, or constant and its origin.")]
 pub struct Args {
     /// Metric, by name or by label

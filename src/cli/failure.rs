@@ -17,7 +17,7 @@ pub enum Failure {
     Input(Diagnostics),
     /// All has been said: exit 1.
     #[error("failed")]
-    Told,
+    Reported,
     /// All has been said: this exit code.
     #[error("exit {0}")]
     Code(u8),
@@ -84,7 +84,7 @@ pub fn tell(error: &color_eyre::Report) -> ExitCode {
             }
             ExitCode::FAILURE
         }
-        Some(Failure::Told) => ExitCode::FAILURE,
+        Some(Failure::Reported) => ExitCode::FAILURE,
         Some(Failure::Code(code)) => ExitCode::from(*code),
         // With RUST_BACKTRACE the place of the failure is wanted, too.
         None if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") => {

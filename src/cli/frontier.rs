@@ -76,7 +76,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let curves = all.iter().map(|parts| curve(parts, &args)).collect::<color_eyre::Result<Vec<_>>>()?;
     let plot = plot(&curves, &args.workload);
     match args.format {
-        Format::Table => output::print(&told(&curves, &plot, globals.charset()))?,
+        Format::Table => output::print(&described(&curves, &plot, globals.charset()))?,
         Format::Csv => output::print(&csv_of(&curves))?,
         Format::Json => output::print(&serialised(&document(&curves, &args.workload), false)?)?,
         Format::Yaml => output::print(&serialised(&document(&curves, &args.workload), true)?)?,
@@ -131,7 +131,7 @@ fn plot(curves: &[Curve], workload: &str) -> Plot {
     }
 }
 
-fn told(curves: &[Curve], plot: &Plot, charset: Charset) -> String {
+fn described(curves: &[Curve], plot: &Plot, charset: Charset) -> String {
     let mut out = String::new();
     for curve in curves {
         let [layout, format] = [

@@ -40,7 +40,7 @@ pub fn run(store: &Store, paths: &[PathBuf]) -> color_eyre::Result<()> {
         }
     }
     complain(&format!("{taken} records are in {}", store.directory().display()));
-    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 /// The records of a file: one, or a list.

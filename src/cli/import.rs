@@ -125,7 +125,7 @@ fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result
     let found = documents(read, &library, &given).map_err(|gaps| {
         complain("the files do not make a scenario:");
         gaps.iter().for_each(|gap| complain(&format!("  {gap}")));
-        Failure::Told
+        Failure::Reported
     })?;
     if let Some(folder) = &args.write {
         // What cannot be decoded is not worth writing.

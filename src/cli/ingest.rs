@@ -15,8 +15,8 @@ use super::{keep, pick};
 use atlas_cluster::history::{Draft, Kind};
 use atlas_config::Workload;
 use atlas_ingest as ingest;
-use atlas_ingest::{Config, Context, IngestError, Ingested, Origin, SETTINGS, founding, joint, measurement};
-use atlas_report::measurements as told;
+use atlas_ingest::{Config, Context, IngestError, Ingested, Origin, SETTINGS, joint, measurement, predecessor};
+use atlas_report::measurements as described;
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -26,7 +26,7 @@ pub enum Format {
     Table,
     /// Everything found, one object a file
     Json,
-    /// The benchmark JSON of the founding comparison tool, one object a training run
+    /// The benchmark JSON of the predecessor comparison tool, one object a training run
     Benchmark,
     /// Measurements
     Yaml,
@@ -35,7 +35,7 @@ pub enum Format {
 /// Ingests and prints.
 pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     if args.formats {
-        output::print(&globals.charset().write(&told::formats()))?;
+        output::print(&globals.charset().write(&described::formats()))?;
         return Ok(());
     }
     let mut settings = settings(&args)?;
@@ -47,26 +47,26 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     let (mut files, failed) = read_all(&args, &context)?;
     joint::join(&mut files);
     if files.is_empty() {
-        return Err(Failure::Told.into());
+        return Err(Failure::Reported.into());
     }
     for file in &files {
         keep_measurements(file, &context, args.workload.as_deref());
     }
     let text = match args.format {
         Format::Table => {
-            let text: String = files.iter().map(|file| told::file(file, &context)).collect();
+            let text: String = files.iter().map(|file| described::file(file, &context)).collect();
             globals.charset().write(&text).into_owned()
         }
         Format::Json => pretty(one_or_all(files.iter().map(|file| document(file, &context)).collect()))?,
         Format::Benchmark => {
             let runs = files.iter().flat_map(|file| {
-                let of = |reading| founding::benchmarks(&file.file, reading, &context);
+                let of = |reading| predecessor::benchmarks(&file.file, reading, &context);
                 file.readings.iter().flat_map(of).collect::<Vec<Value>>()
             });
             let runs: Vec<Value> = runs.collect();
             if runs.is_empty() {
                 complain("error: no training run with step times or rates: --format json shows what was found");
-                return Err(Failure::Told.into());
+                return Err(Failure::Reported.into());
             }
             pretty(one_or_all(runs))?
         }
@@ -82,7 +82,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
         }
         None => output::print(&text)?,
     }
-    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 /// Keeps every measurement of a file in the history, with its configuration.
@@ -206,8 +206,8 @@ fn fill(settings: &mut Config, workload: &Workload) {
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
         let origins: serde_json::Map<String, Value> =
-            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.told().into())).collect();
-        let benchmarks = founding::benchmarks(&file.file, reading, context);
+            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.described().into())).collect();
+        let benchmarks = predecessor::benchmarks(&file.file, reading, context);
         json!({
             "tool": reading.tool, "format": reading.format, "kind": reading.kind,
             "facts": Value::from(reading.facts.clone()), "origins": origins, "notes": reading.notes,

@@ -178,7 +178,7 @@ impl PlanArgs {
         let launch = launch::files(&parts, &scenario, &options).map_err(|refused| {
             complain("nothing is written, since the tool cannot run this as asked:");
             refused.iter().for_each(|problem| complain(&format!("  {problem}")));
-            Failure::Told
+            Failure::Reported
         })?;
         Ok(Planned { parts, scenario, overrides, launch })
     }

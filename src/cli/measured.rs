@@ -14,7 +14,7 @@ use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_document::files;
 use atlas_ingest as ingest;
-use atlas_ingest::{Context, founding};
+use atlas_ingest::{Context, predecessor};
 use atlas_report::Format;
 use atlas_report::comparison::Comparison;
 use atlas_report::measured;
@@ -41,7 +41,7 @@ pub fn run(
     }
     let mut runs: Vec<Measured> = found.iter().map(|(name, run)| measured::judge(name, run, &given, catalog)).collect();
     if runs.is_empty() {
-        return Err(Failure::Told.into());
+        return Err(Failure::Reported.into());
     }
     measured::alike(&mut runs);
     match predicted {
@@ -65,7 +65,7 @@ pub fn run(
     if let Some(out) = &args.out {
         save(out, &runs)?;
     }
-    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 /// Writes the runs as what the file's name says.
@@ -97,7 +97,7 @@ fn gather(path: &Path, found: &mut Vec<(String, Value)>) -> Result<(), String> {
     let file = File::open(path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
     let ingested = ingest::ingest(file, &context).map_err(|error| error.to_string())?;
     let runs: Vec<Value> =
-        ingested.readings.iter().flat_map(|reading| founding::benchmarks(&name, reading, &context)).collect();
+        ingested.readings.iter().flat_map(|reading| predecessor::benchmarks(&name, reading, &context)).collect();
     let stem = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let several = runs.len() > 1;
     if runs.is_empty() {

@@ -157,7 +157,7 @@ pub enum Command {
     History(Box<history::Args>),
     /// Show or export the configuration of an experiment, resolved
     Config(config::Args),
-    /// Carry scenarios of the founding dashboard over, and back
+    /// Carry scenarios of the predecessor dashboard over, and back
     Scenario(scenario::Args),
     /// Open the terminal interface
     Tui(tui::Args),
@@ -184,7 +184,7 @@ pub fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are errors to clap, too. Where nobody reads them any more, nothing is lost.
+            // Help and version are errors to clap, too. Once the reader is gone, nothing is lost.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -321,8 +321,8 @@ mod tests {
             let alone = Interface::try_parse_from(line.split(' ')).unwrap();
             let whole = Cli::try_parse_from(line.split(' ')).unwrap();
             assert!(whole.command.is_none());
-            let told = |globals: &Globals, tui: &tui::Args| format!("{globals:?} {tui:?}");
-            assert_eq!(told(&alone.globals, &alone.tui), told(&whole.globals, &whole.tui));
+            let described = |globals: &Globals, tui: &tui::Args| format!("{globals:?} {tui:?}");
+            assert_eq!(described(&alone.globals, &alone.tui), described(&whole.globals, &whole.tui));
         }
         let bare = Interface::try_parse_from(["atlas"]).unwrap();
         let default = (Globals::default(), tui::Args::default());

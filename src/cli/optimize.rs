@@ -35,7 +35,7 @@ use atlas_report::{Format, rows};
   atlas optimize --target T --workload W --over tp=1,2,4,8 --over micro=1..16 --where 'headroom>=10%'
 
 The exhaustive method, the default wherever the analytical engine answers, looks at every combination of the knobs and \
-says what each constraint cost. The hill-climb is the founding system's, the default for its calibrated model: it tries \
+says what each constraint cost. The hill-climb is the predecessor system's, the default for its calibrated model: it tries \
 six single changes of the starting knobs, ignores the schedule, and keeps a change that is over 3 % faster and, in \
 inference, within the SLA.")]
 pub struct Args {
@@ -71,7 +71,7 @@ pub struct Args {
     pub format: Format,
 }
 
-/// The founding system's bound on p99, ms.
+/// The predecessor system's bound on p99, ms.
 const FOUNDING_SLA_MS: f64 = 100.0;
 
 /// Searches, writes the answer's record, prints before and after.

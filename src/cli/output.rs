@@ -1,4 +1,4 @@
-//! Writing to stdout and stderr: characters the terminal has, no panic where nobody reads.
+//! Writing to stdout and stderr: characters the terminal has, no panic where no reader is left.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};

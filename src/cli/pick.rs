@@ -11,7 +11,7 @@ use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// Loads the files the flags name. Errors in them are told on stderr at once, since they explain why a name may be
+/// Loads the files the flags name. Errors in them are described on stderr at once, since they explain why a name may be
 /// missing; warnings are counted.
 #[must_use]
 pub fn library(globals: &Globals) -> Library {
@@ -60,7 +60,7 @@ pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Fa
 }
 
 /// The scenario from which thousands of others are tried: a simulation takes too long for that, so that the closed form of
-/// the same physics tries them, and the user is told.
+/// the same physics tries them, and the user is described.
 pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     if scenario.engine.simulates() {
         let (asked, answers) = (scenario.engine.name(), scenario.engine.at_once());
@@ -75,7 +75,7 @@ pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     scenario
 }
 
-/// The track to file under: the flag's, else the workload's, else the founding default.
+/// The track to file under: the flag's, else the workload's, else the predecessor default.
 #[must_use]
 pub fn track<'a>(workload: &'a Workload, flag: Option<&'a str>) -> &'a str {
     flag.or(workload.track.as_deref()).unwrap_or("parity")

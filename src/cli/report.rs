@@ -48,7 +48,7 @@ pub struct Args {
     /// Workload of a study, by name [without --target: on every target]
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Same knobs for all, or each target's best; told with how it was found [default: identical-config]
+    /// Same knobs for all, or each target's best; described with how it was found [default: identical-config]
     #[arg(long, value_enum, value_name = "METHOD", requires = "workload")]
     pub methodology: Option<Methodology>,
     /// A sweep's file, .csv, in place of records: its best points and curves over its knobs
@@ -74,8 +74,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let unheeded = args.goal.given();
     let searches = methodology == Methodology::MaximumPerformance;
     // A sweep is ranked by the figure sought; nothing else of a search means anything to it.
-    let told = args.sweep.is_some() && unheeded == ["--objective"];
-    if !searches && !unheeded.is_empty() && !told {
+    let described = args.sweep.is_some() && unheeded == ["--objective"];
+    if !searches && !unheeded.is_empty() && !described {
         let flags = unheeded.join(", ");
         return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
     }
@@ -115,7 +115,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         save(out, &document)?;
     }
     // A summary of some of the records must not pass for one of all.
-    if problems.has_errors() { Err(Failure::Told.into()) } else { Ok(()) }
+    if problems.has_errors() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 fn extension(path: &Path) -> &str {
@@ -175,8 +175,8 @@ fn study(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(color_eyre::eyre::eyre!("no target can be answered: {}", why.join("; ")));
     }
     let studies = [study];
-    let told = Told { studies: &studies, methodology: args.methodology, searches };
-    let text = told.write(args.format)?;
+    let described = Reported { studies: &studies, methodology: args.methodology, searches };
+    let text = described.write(args.format)?;
     // What goes to a file need not be said as well.
     match (&args.out, args.format) {
         (Some(_), Format::Table) => {}
@@ -185,11 +185,11 @@ fn study(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(out) = &args.out {
         let document = match extension(out) {
-            "html" | "htm" => told.html(),
-            "csv" => told.write(Format::Csv)?,
-            "json" => told.write(Format::Json)?,
-            "yaml" | "yml" => told.write(Format::Yaml)?,
-            _ => told.markdown(),
+            "html" | "htm" => described.html(),
+            "csv" => described.write(Format::Csv)?,
+            "json" => described.write(Format::Json)?,
+            "yaml" | "yml" => described.write(Format::Yaml)?,
+            _ => described.markdown(),
         };
         save(out, &document)?;
     }
@@ -232,13 +232,13 @@ fn best(
 }
 
 /// Studies with how they came about.
-struct Told<'a> {
+struct Reported<'a> {
     studies: &'a [Study],
     methodology: Option<Methodology>,
     searches: Vec<Block>,
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn blocks(&self) -> Vec<Block> {
         let mut blocks: Vec<Block> = self.studies.iter().flat_map(content::blocks).collect();
         let Some(methodology) = self.methodology else { return blocks };
@@ -282,8 +282,8 @@ fn sweep(path: &Path, args: &Args, globals: &Globals) -> color_eyre::Result<()> 
     let file = std::fs::File::open(path)
         .map_err(|error| color_eyre::eyre::eyre!("{} cannot be read: {error}", path.display()))?;
     let name = path.display().to_string();
-    let told = study::sweep::read(std::io::BufReader::new(file), &name, args.goal.objective.as_deref());
-    let document = told.map_err(|problem| color_eyre::eyre::eyre!(problem))?;
+    let described = study::sweep::read(std::io::BufReader::new(file), &name, args.goal.objective.as_deref());
+    let document = described.map_err(|problem| color_eyre::eyre::eyre!(problem))?;
     let kind = match args.format {
         Format::Table | Format::Yaml => Kind::Markdown,
         Format::Json => Kind::Json,
@@ -328,11 +328,11 @@ fn write(studies: &[Study], format: Format) -> color_eyre::Result<String> {
 /// The studies that records make: one a workload, its records in the order of their files.
 fn of_records(records: &[PathBuf], library: &Library) -> color_eyre::Result<Vec<Study>> {
     let mut studies: Vec<(String, Study)> = Vec::new();
-    let mut told = Diagnostics::new();
+    let mut described = Diagnostics::new();
     for path in records.iter().flat_map(|path| read::files(path, &mut Diagnostics::new())) {
         let mut problems = Diagnostics::new();
         let Some(start) = read::start(&path, library, &mut problems) else {
-            told.extend(problems);
+            described.extend(problems);
             continue;
         };
         let workload = start.parts.workload.name.to_string();
@@ -350,7 +350,7 @@ fn of_records(records: &[PathBuf], library: &Library) -> color_eyre::Result<Vec<
             Err(why) => study.failed.push((name, why)),
         }
     }
-    for problem in told.iter().filter(|problem| problem.severity == Severity::Error) {
+    for problem in described.iter().filter(|problem| problem.severity == Severity::Error) {
         complain(&problem.to_string());
     }
     let studies: Vec<Study> = studies.into_iter().map(|(_, study)| study).filter(|s| !s.entries.is_empty()).collect();

@@ -17,14 +17,14 @@ use atlas_plan::simulation::scale::{Base, Curve, LIMIT, curve};
 use atlas_plan::simulation::{Gauge, Options};
 use atlas_report::chart::{drawing, png, svg, text};
 use atlas_report::simulation::plots::Chart;
-use atlas_report::simulation::scale as told;
+use atlas_report::simulation::scale as described;
 use atlas_report::{Format, serialised};
 use atlas_sim::scaling::Work;
 
 /// Show what more nodes bring.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas scale --nodes 1,2,4,8,16                 the founding study: its medium preset
+  atlas scale --nodes 1,2,4,8,16                 the predecessor study: its medium preset
   atlas scale --target h100-sxm-128 --workload llama3.1-70b-train --nodes 4,8,16,32 --mode strong
   atlas scale --config my_config.yaml --nodes 1 2 4 8 --out results
   atlas scale --target h100-sxm-8 --workload llama3.1-8b-serve --nodes 1,2,4 --format csv
@@ -42,10 +42,10 @@ pub struct Args {
     /// Efficiency below which a size counts as broken down
     #[arg(long, value_name = "SHARE", default_value_t = LIMIT, value_parser = share)]
     pub threshold: f64,
-    /// One of the founding simulator's presets [default: medium]
+    /// One of the predecessor simulator's presets [default: medium]
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
     pub preset: Option<Preset>,
-    /// A configuration: the founding simulator's YAML, or ours
+    /// A configuration: the predecessor simulator's YAML, or ours
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
     /// Target, by name; its number of nodes is replaced
@@ -105,7 +105,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let config = subject(args, &library)?;
     let (name, parts) = match &config.subject {
-        Subject::Founding(founding) => (founding.name.clone(), None),
+        Subject::Founding(predecessor) => (predecessor.name.clone(), None),
         Subject::Scenario(pair) => {
             (format!("{} × {}", pair.target, pair.workload), Some(simulate::parts(&library, pair)?))
         }
@@ -113,7 +113,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     };
     let base = match (&config.subject, &parts) {
         (_, Some((parts, overrides))) => Base::Scenario(parts, overrides),
-        (Subject::Founding(founding), None) => Base::Founding(founding),
+        (Subject::Founding(predecessor), None) => Base::Founding(predecessor),
         _ => return Ok(()),
     };
     let works: &[Work] = match args.mode {
@@ -134,7 +134,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     write(args, &config, &name, &curves)?;
     if gauge.cancelled() {
         complain("ended early; larger sizes are missing");
-        return Err(Failure::Told.into());
+        return Err(Failure::Reported.into());
     }
     Ok(())
 }
@@ -168,23 +168,23 @@ fn tell(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_ey
     match args.format {
         Format::Table => {
             let width = output::width();
-            let picture = text::draw(&told::plot(name, curves), width.min(100), 18, charset == Charset::Unicode);
-            let text = format!("{name}\n\n{}\n{picture}", told::tell(curves, width));
+            let picture = text::draw(&described::plot(name, curves), width.min(100), 18, charset == Charset::Unicode);
+            let text = format!("{name}\n\n{}\n{picture}", described::tell(curves, width));
             output::print(&charset.write(&text))?;
         }
-        Format::Csv => output::print(&told::csv_of(curves))?,
-        Format::Json => output::print(&serialised(&told::document(name, curves), false)?)?,
-        Format::Yaml => output::print(&serialised(&told::document(name, curves), true)?)?,
+        Format::Csv => output::print(&described::csv_of(curves))?,
+        Format::Json => output::print(&serialised(&described::document(name, curves), false)?)?,
+        Format::Yaml => output::print(&serialised(&described::document(name, curves), true)?)?,
     }
     Ok(())
 }
 
 fn write(args: &Args, config: &Config, name: &str, curves: &[Curve]) -> color_eyre::Result<()> {
-    let plot = told::plot(name, curves);
+    let plot = described::plot(name, curves);
     if let Some(place) = &args.out {
         let mut folder = simulate::Folder::open(place)?;
-        folder.json("scaling.json", &told::document(name, curves))?;
-        folder.text("scaling.csv", &told::csv_of(curves))?;
+        folder.json("scaling.json", &described::document(name, curves))?;
+        folder.text("scaling.csv", &described::csv_of(curves))?;
         folder.text("config.yaml", &config.yaml()?)?;
         folder.chart("scaling_efficiency", &Chart::Plot(plot.clone()))?;
         folder.tell();

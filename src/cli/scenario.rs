@@ -1,4 +1,4 @@
-//! `atlas scenario`: scenarios of the founding dashboard, in and out, and beside the analytical engine.
+//! `atlas scenario`: scenarios of the predecessor dashboard, in and out, and beside the analytical engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use atlas_report::dashboard::{Pair, answered, scenario as exported};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialised};
 
-/// Carry scenarios of the founding dashboard over, and back.
+/// Carry scenarios of the predecessor dashboard over, and back.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas scenario list
@@ -331,7 +331,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
             complain(&format!("did you mean `{near}`?"));
         }
     }
-    let mut told = Vec::new();
+    let mut described = Vec::new();
     for (parts, mut scenario) in pairs(&library, &targets, &workloads, &args.knobs)? {
         // The dashboard takes as many devices as it is asked for; the analytical engine needs them to be there.
         let asked = benchboard::input(&scenario, &scenario.base);
@@ -340,9 +340,9 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
             scenario.set(Knob::NumNodes, &Setting::Number(nodes), &parts)?;
         }
         let both = contrast(&scenario, &parts)?;
-        told.push((parts, both));
+        described.push((parts, both));
     }
-    let pairs: Vec<Pair<'_>> = told.iter().map(|(parts, contrast)| Pair { parts, contrast }).collect();
+    let pairs: Vec<Pair<'_>> = described.iter().map(|(parts, contrast)| Pair { parts, contrast }).collect();
     let text = match args.format {
         Format::Table => {
             let text = match pairs.as_slice() {

@@ -1,10 +1,10 @@
 //! `atlas schema`: JSON Schema of every document, so that editors complete and validate what users write.
 
 mod catalog;
+mod described;
 mod foreign;
 mod measurements;
 mod shape;
-mod told;
 mod used;
 
 use std::path::PathBuf;
@@ -49,9 +49,9 @@ pub enum Document {
     Models,
     /// prices.yaml
     Prices,
-    /// config.yaml: an experiment of the founding comparison tool
+    /// config.yaml: an experiment of the predecessor comparison tool
     Config,
-    /// Scenarios of the founding dashboard, JSON
+    /// Scenarios of the predecessor dashboard, JSON
     Scenarios,
     /// demo/*.yaml
     Demos,
@@ -92,8 +92,8 @@ impl Document {
             Document::Prices => (shape::list(catalog::price()), "Prices on demand"),
             Document::Config => (foreign::experiment(), "An experiment: platforms, models, training, parallelism"),
             Document::Scenarios => (foreign::scenarios(), "Scenarios and hardware profiles of the dashboard"),
-            Document::Demos => (told::demo(), "A guided tour"),
-            Document::Themes => (told::theme(), "A colour theme"),
+            Document::Demos => (described::demo(), "A guided tour"),
+            Document::Themes => (described::theme(), "A colour theme"),
             Document::Measurements => {
                 (shape::list(measurements::row()), "Tables of measurements: the columns of a row")
             }

@@ -22,14 +22,14 @@ use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::simulation::config::{Config, Pair, Subject};
-use atlas_plan::simulation::founding::Founding;
 use atlas_plan::simulation::plan::Work;
+use atlas_plan::simulation::predecessor::Founding;
 use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
-use atlas_report::simulation as told;
+use atlas_report::simulation as described;
 use atlas_report::{Format, serialised};
 
-/// The founding simulator's presets.
+/// The predecessor simulator's presets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
     /// 8 A100 of one node train BERT base's size
@@ -65,17 +65,17 @@ impl Preset {
   atlas simulate --target h100-sxm-8,mi300x-8 --workload llama3.1-70b-serve --rate 2 --replications 10
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json --window 0..2s
 
-A configuration holds either the founding simulator's hardware, model, training and network, or target and workload, or \
+A configuration holds either the predecessor simulator's hardware, model, training and network, or target and workload, or \
 jobs and a cluster; and options under simulate:, named as the flags are. Jobs whose gradients cross the same uplinks of \
 an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: results.json, \
 bottlenecks.json, config.yaml, which reproduces the run, and plots as SVG and PNG. Targets beside each other see the same \
 random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
 chrome://tracing.")]
 pub struct Args {
-    /// One of the founding simulator's presets
+    /// One of the predecessor simulator's presets
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
     pub preset: Option<Preset>,
-    /// A configuration: the founding simulator's YAML, or ours
+    /// A configuration: the predecessor simulator's YAML, or ours
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
     /// Target, by name; several stand beside each other
@@ -130,8 +130,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         keep::keep(Kind::Simulation, draft(answer, &library)?);
     }
     if cancelled {
-        complain("ended early; what is told is of the runs until then");
-        return Err(Failure::Told.into());
+        complain("ended early; what is described is of the runs until then");
+        return Err(Failure::Reported.into());
     }
     Ok(())
 }
@@ -220,7 +220,7 @@ fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> col
     let window = args.window;
     let mut options = config.options.clone();
     let plan = match &config.subject {
-        Subject::Founding(founding) => founding.plan(library.catalog(), &options, window, gauge),
+        Subject::Founding(predecessor) => predecessor.plan(library.catalog(), &options, window, gauge),
         Subject::Scenario(pair) => {
             let name = if args.target.len() > 1 {
                 pair.target.clone()
@@ -251,16 +251,16 @@ fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resul
     match args.format {
         Format::Table => {
             let mut text = match answers {
-                [Answer { plan, outcome, .. }] => told::table::tell(plan, outcome, width),
+                [Answer { plan, outcome, .. }] => described::table::tell(plan, outcome, width),
                 several => {
                     let pairs: Vec<(Plan, Outcome)> =
                         several.iter().map(|a| (a.plan.clone(), a.outcome.clone())).collect();
-                    told::table::beside(&pairs, width)
+                    described::table::beside(&pairs, width)
                 }
             };
             for study in answers.iter().filter_map(|answer| answer.study.as_ref()) {
                 text.push('\n');
-                text += &told::goodput::tell(study, width);
+                text += &described::goodput::tell(study, width);
             }
             output::print(&globals.charset().write(&text))?;
         }
@@ -273,7 +273,7 @@ fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resul
             };
             output::print(&text)?;
         }
-        Format::Csv => output::print(&told::figures_csv(answers.iter().map(|a| (&a.plan, &a.outcome))))?,
+        Format::Csv => output::print(&described::figures_csv(answers.iter().map(|a| (&a.plan, &a.outcome))))?,
     }
     Ok(())
 }
@@ -294,9 +294,9 @@ fn draft(answer: &Answer, library: &Library) -> color_eyre::Result<Draft> {
 }
 
 fn document(answer: &Answer) -> serde_json::Value {
-    let mut document = told::document(&answer.plan, &answer.outcome);
+    let mut document = described::document(&answer.plan, &answer.outcome);
     if let (Some(study), Some(map)) = (&answer.study, document.as_object_mut()) {
-        map.insert("goodput_study".to_owned(), told::goodput::document(study));
+        map.insert("goodput_study".to_owned(), described::goodput::document(study));
     }
     document
 }
@@ -305,8 +305,8 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
     for (number, answer) in answers.iter().enumerate() {
         let several = answers.len() > 1;
         let own = match &answer.config.subject {
-            // Where the file says it, as the founding simulator did.
-            Subject::Founding(founding) => founding.output_directory.as_ref().map(PathBuf::from),
+            // Where the file says it, as the predecessor simulator did.
+            Subject::Founding(predecessor) => predecessor.output_directory.as_ref().map(PathBuf::from),
             _ => None,
         };
         let place = args.out.clone().or(own);
@@ -317,22 +317,22 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
             folder.json("results.json", &document(answer))?;
             folder.json("bottlenecks.json", &serde_json::json!(answer.outcome.bottlenecks))?;
             folder.text("config.yaml", &answer.config.yaml()?)?;
-            if let Some(requests) = told::requests_csv(&answer.outcome.first) {
+            if let Some(requests) = described::requests_csv(&answer.outcome.first) {
                 folder.text("requests.csv", &requests)?;
             }
             if plots {
-                for (name, chart) in told::plots::of(&answer.outcome.first) {
+                for (name, chart) in described::plots::of(&answer.outcome.first) {
                     folder.chart(name, &chart)?;
                 }
                 if let Some(study) = &answer.study {
-                    folder.chart("goodput", &told::plots::Chart::Plot(told::goodput::plot(study)))?;
+                    folder.chart("goodput", &described::plots::Chart::Plot(described::goodput::plot(study)))?;
                 }
             }
             folder.tell();
         }
         if let Some(path) = args.trace.as_ref().filter(|_| number == 0) {
             let window = args.window.unwrap_or(Window::ALL);
-            let text = told::trace::write(&answer.outcome.first, &window);
+            let text = described::trace::write(&answer.outcome.first, &window);
             atlas_document::files::write(path, &text).map_err(|error| super::run::writing(path, &error))?;
             complain(&format!("wrote {}", path.display()));
         }

@@ -95,7 +95,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let folder = submit::folder(&state);
     let path = record.write(&folder).map_err(|error| writing(&folder, &error))?;
     complain(&format!("recorded in {}", path.display()));
-    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 /// The files, the commands and the prediction.

@@ -128,14 +128,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let next = watching(&gauge, Duration::from_millis(500), "points", || {
         if let Some(columnar) = &mut columnar {
             let whole = Columnar::new(&sweep, &metrics);
-            let tell = |told: &mut Batch, row: &Row<'_>| whole.tell(told, row);
-            let take = |block: Block<Batch>| columnar.take(&block.told, block.next, &mut output);
+            let tell = |described: &mut Batch, row: &Row<'_>| whole.tell(described, row);
+            let take = |block: Block<Batch>| columnar.take(&block.described, block.next, &mut output);
             let next = sweep.run(from..size, &gauge, tell, take)?;
             columnar.end(&mut output)?;
             return Ok(next);
         }
-        let tell = |told: &mut Vec<u8>, row: &Row<'_>| columns.tell(told, row);
-        sweep.run(from..size, &gauge, tell, |block: Block<Vec<u8>>| output.write(&block.told, block.next))
+        let tell = |described: &mut Vec<u8>, row: &Row<'_>| columns.tell(described, row);
+        sweep.run(from..size, &gauge, tell, |block: Block<Vec<u8>>| output.write(&block.described, block.next))
     })??;
     output.finish(next == size)?;
     match &args.out {
@@ -144,7 +144,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
                 "stopped at point {next} of {size}; {} is whole up to there, and the same command goes on",
                 path.display()
             ));
-            Err(Failure::Told.into())
+            Err(Failure::Reported.into())
         }
         None if next < size => Err(eyre!("stopped at point {next} of {size}")),
         Some(path) => {
@@ -229,7 +229,7 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     Ok((Sweep { contenders, space, conditions }, metrics))
 }
 
-/// Every target with every workload; those that cannot be answered are told of and left out.
+/// Every target with every workload; those that cannot be answered are described of and left out.
 fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, Failure> {
     let all = || library.targets().iter().map(|target| target.name.to_string()).collect();
     let targets: Vec<String> = if args.target.is_empty() { all() } else { args.target.clone() };
@@ -262,5 +262,5 @@ fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, 
             }
         }
     }
-    if contenders.is_empty() && failed > 0 { Err(Failure::Told) } else { Ok(contenders) }
+    if contenders.is_empty() && failed > 0 { Err(Failure::Reported) } else { Ok(contenders) }
 }

@@ -17,7 +17,7 @@ use atlas_evidence::calibrate::{Bench, Observation};
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, calibration as told, serialised};
+use atlas_report::{Format, calibration as described, serialised};
 
 /// Measurements of a target's own.
 #[derive(Debug, clap::Args)]
@@ -104,7 +104,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
     if checked.iter().all(|checked| checked.rows.is_empty()) {
         complain(&format!("error: the {} engine predicts none of these figures for {target}", engine.name()));
         refusals(&bench, &rows, engine);
-        return Err(Failure::Told.into());
+        return Err(Failure::Reported.into());
     }
     let failed: Vec<&Checked> = checked.iter().filter(|checked| checked.passes() == Some(false)).collect();
     for checked in &failed {
@@ -112,10 +112,10 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
         let limit = units::percent(checked.check.threshold());
         complain(&format!("error: {} fails: {n} of {of} figures are off by {limit} or more", checked.check.title()));
     }
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Told.into()) }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Reported.into()) }
 }
 
-/// The smallest target with the accelerator that rows name and with room for their runs. An accelerator is told by the
+/// The smallest target with the accelerator that rows name and with room for their runs. An accelerator is described by the
 /// part of its key that holds a number: `h200` in "NVIDIA H200".
 fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
     let device = rows.iter().find_map(|row| row.word("hardware"))?.to_lowercase();
@@ -166,7 +166,7 @@ fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnin
             match one.passes() {
                 Some(true) => "passes".to_owned(),
                 Some(false) => "FAILS".to_owned(),
-                None => "not told".to_owned(),
+                None => "not described".to_owned(),
             },
         ]);
     }
@@ -205,7 +205,7 @@ fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnin
             age.path.clone(),
             age.date.clone().unwrap_or_else(|| "-".to_owned()),
             age.days.map_or_else(|| "-".to_owned(), |days| days.to_string()),
-            age.due.told().to_owned(),
+            age.due.described().to_owned(),
         ]);
     }
     out += &table.render();
@@ -228,7 +228,7 @@ fn document(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], war
             "failing": one.failures().count(),
             "worst": one.worst(),
             "bias": one.bias(),
-            "rows": one.rows.iter().map(told::row).collect::<Vec<Value>>(),
+            "rows": one.rows.iter().map(described::row).collect::<Vec<Value>>(),
         })
     });
     json!({

@@ -112,8 +112,8 @@ fn best(out: &mut String, comparison: &Comparison) {
         let winners: Vec<String> = winners
             .filter_map(|((column, value), _)| Some(format!("`{}`, {}", column.target, line.metric.show((*value)?))))
             .collect();
-        let told = if winners.is_empty() { "no target stands out".to_owned() } else { winners.join("; ") };
-        let _ = writeln!(out, "- {by}: {told}");
+        let described = if winners.is_empty() { "no target stands out".to_owned() } else { winners.join("; ") };
+        let _ = writeln!(out, "- {by}: {described}");
     }
 }
 
@@ -185,16 +185,16 @@ fn caveats(out: &mut String, report: &HeadlessReport) {
     for caveat in CAVEATS {
         let _ = writeln!(out, "- {caveat}");
     }
-    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut described: Vec<(String, Vec<&str>)> = Vec::new();
     for run in runs(report) {
         for note in notes(&run.scenario, &run.estimate) {
-            match told.iter_mut().find(|(known, _)| *known == note) {
+            match described.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, targets)) => targets.push(&run.target.name),
-                None => told.push((note, vec![&run.target.name])),
+                None => described.push((note, vec![&run.target.name])),
             }
         }
     }
-    for (note, targets) in told {
+    for (note, targets) in described {
         let _ = writeln!(out, "- {}: {}", targets.join(", "), inline(&note));
     }
 }

@@ -11,7 +11,7 @@ pub fn unknown(text: &str) -> Vec<&str> {
 }
 
 /// The text with its figures; `now` and `before` give the values on the screen and of the baseline.
-pub fn told(
+pub fn described(
     text: &str,
     now: impl Fn(&'static Metric) -> Option<f64>,
     before: impl Fn(&'static Metric) -> Option<f64>,
@@ -65,8 +65,8 @@ mod tests {
         let now = |metric: &'static Metric| (metric.name == "tpot_ms").then_some(42.0);
         let before = |metric: &'static Metric| (metric.name == "tpot_ms").then_some(21.0);
         let text = "A token takes {tpot_ms}, {change tpot} than before; {power_w}.";
-        assert_eq!(told(text, now, before), "A token takes 42.00 ms, 100 % more than before; (not known here).");
-        assert_eq!(told("nothing { here } }", now, before), "nothing (not known here) }");
+        assert_eq!(described(text, now, before), "A token takes 42.00 ms, 100 % more than before; (not known here).");
+        assert_eq!(described("nothing { here } }", now, before), "nothing (not known here) }");
         assert_eq!(unknown("{tpot_ms} {wibble} {change mfu}"), ["wibble"]);
         assert_eq!(unknown("plain"), Vec::<&str>::new());
     }

@@ -6,7 +6,7 @@ use super::expect::Expect;
 use atlas_document::{Origin, Position};
 use atlas_plan::knob::Knob;
 
-/// The latency bound of the optimiser where a script states none, ms: the founding system's default.
+/// The latency bound of the optimiser where a script states none, ms: the predecessor system's default.
 pub const SLA_P99_MS: f64 = 100.0;
 
 /// A guided tour.

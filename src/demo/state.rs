@@ -111,7 +111,7 @@ impl Stage {
     }
 
     /// The stage after step `step` (from 0), played from the start: how a player goes anywhere, back included.
-    /// Actions that fail are skipped and told.
+    /// Actions that fail are skipped and described.
     #[must_use]
     pub fn at_step(demo: &Demo, step: usize, library: &Library) -> (Stage, Vec<DemoError>) {
         let mut stage = Stage::of(demo);
@@ -265,11 +265,14 @@ pub fn check(expect: &Expect, stage: &Stage, library: &Library) -> Outcome {
             Comparison::AtMost.holds((left_value - right_value).abs(), allowed)
         }
     };
-    Outcome { passed, text: format!("{} {sign} {}", told(&expect.left, left_value), told(right, right_value)) }
+    Outcome {
+        passed,
+        text: format!("{} {sign} {}", described(&expect.left, left_value), described(right, right_value)),
+    }
 }
 
 /// A term with its value; a number is its own name.
-fn told(term: &Term, value: f64) -> String {
+fn described(term: &Term, value: f64) -> String {
     if term.number().is_some() {
         return term.text.clone();
     }

@@ -24,7 +24,7 @@ use super::sweeping::Sweeping;
 use super::tables::{self, Tables};
 use super::theme::{Glyphs, Theme};
 use super::timeline::Timeline;
-use super::work::Desks;
+use super::work::Queries;
 pub use super::write_back::WritePlan;
 use crate::demo::{Demo, Tours};
 pub use crate::demo::{Pane, Setup, View};
@@ -217,7 +217,7 @@ pub struct App {
     pub column: usize,
     /// The metric that orders the comparison's columns, best first; the files' order where unset.
     pub order: Option<&'static str>,
-    /// Whether what is told at the foot took more than its line.
+    /// Whether what is described at the foot took more than its line.
     pub tall: bool,
     /// The line of status.
     pub status: Option<Status>,
@@ -234,7 +234,7 @@ pub struct App {
     /// Counts what [`App::recompute`] worked out: what was asked before is of another scenario.
     pub generation: u64,
     /// What views have asked the workers, and the answers.
-    pub desks: Desks,
+    pub queries: Queries,
     /// What the sweep turns.
     pub sweeping: Sweeping,
     /// What the frontier trades.
@@ -324,7 +324,7 @@ impl App {
             tour: None,
             out: PathBuf::from("out"),
             generation: 0,
-            desks: Desks::default(),
+            queries: Queries::default(),
             sweeping: Sweeping::default(),
             trading: Trading::default(),
             seeking: Seeking::default(),

@@ -73,12 +73,12 @@ pub(super) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
     }
     let before = &app.now.setup;
     let changed = |knob: &Knob| setup.overrides.get(knob) != before.overrides.get(knob);
-    let told = |knob: Knob| match setup.overrides.get(&knob) {
+    let described = |knob: Knob| match setup.overrides.get(&knob) {
         Some(setting) => format!("{} {setting}", knob.name()),
         None => format!("{} as the files say", knob.name()),
     };
     let target = (setup.target != before.target).then(|| setup.target.to_string());
-    let words: Vec<String> = target.into_iter().chain(Knob::all().filter(changed).map(told)).collect();
+    let words: Vec<String> = target.into_iter().chain(Knob::all().filter(changed).map(described)).collect();
     app.remember(Change::Single);
     app.now.setup = setup;
     app.recompute();

@@ -33,7 +33,7 @@ impl App {
         let Some(metric) = self.order.and_then(Metric::named) else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
-        // Where it does not fit, the figure is one that nobody can have.
+        // Where it does not fit, the figure is one that cannot be had.
         self.columns.sort_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
     }
 

@@ -24,7 +24,7 @@ pub struct Export {
     pub line: Line,
     /// What stands in the way.
     pub error: Option<String>,
-    /// A file of that name is there, and was told of: Enter overwrites it.
+    /// A file of that name is there, and was described of: Enter overwrites it.
     pub overwrite: bool,
 }
 

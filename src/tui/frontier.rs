@@ -87,7 +87,7 @@ impl Job for Work {
             front.sort_by(|a, b| value(a).total_cmp(&value(b)));
             let point = |candidate: Candidate| {
                 let setup = applying::setup(&self.before, from, &candidate.scenario, parts);
-                // Told against the scenario, not against where the search began.
+                // Reported against the scenario, not against where the search began.
                 (setup, Candidate::of(candidate.scenario, from))
             };
             curves
@@ -113,12 +113,12 @@ pub fn pair(app: &App) -> Option<&'static Pair> {
 /// Asks where the view is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(pair) = pair(app).filter(|_| app.view == View::Frontier) else {
-        return app.desks.frontier.forget(effects);
+        return app.queries.frontier.forget(effects);
     };
     let question = Question { generation: app.generation, pair, targets: app.contenders() };
     let (library, before) = (&app.library, &app.now.setup);
-    let desks = &mut app.desks;
-    desks.frontier.ask(question, &mut desks.serial, effects, |question| {
+    let queries = &mut app.queries;
+    queries.frontier.ask(question, &mut queries.serial, effects, |question| {
         let resolved = question.targets.iter().filter_map(|name| applying::resolve(library, name, before));
         Ok(Arc::new(Work { before: before.clone(), contenders: resolved.collect(), pair }))
     });
@@ -142,7 +142,7 @@ pub fn cursor(app: &App, front: &Front) -> (usize, usize) {
 
 /// Moves the cursor along a curve, or to another curve.
 pub(super) fn go(app: &mut App, (along, across): (i32, i32)) {
-    let Some(front) = app.desks.frontier.answer().cloned() else { return };
+    let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     let last = front.curves.len().saturating_sub(1);
     app.trading.curve = curve.saturating_add_signed(across as isize).min(last);
@@ -160,7 +160,7 @@ pub(super) fn turn(app: &mut App, by: i32) {
 
 /// Takes the compromise under the cursor for the scenario.
 pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(front) = app.desks.frontier.answer().cloned() else { return };
+    let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {
         Some((setup, _)) => applying::take(app, setup.clone(), effects),

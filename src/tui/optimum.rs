@@ -76,7 +76,7 @@ pub struct Found {
     pub optimum: Optimum,
     /// The best and its runners-up, each with the setup that leads there.
     pub candidates: Vec<(Setup, Candidate)>,
-    /// What the best bought that nobody asked about.
+    /// What the best bought that was not asked about.
     pub warnings: Vec<String>,
     /// Of which target and workload.
     pub of: Setup,
@@ -164,7 +164,7 @@ pub fn here(app: &App) -> Row {
 /// What was found, where it is of the target and workload on the screen.
 #[must_use]
 pub fn shown(app: &App) -> Option<&Found> {
-    let found = app.desks.optimum.answer().map(AsRef::as_ref)?;
+    let found = app.queries.optimum.answer().map(AsRef::as_ref)?;
     let of = (&found.of.target, &found.of.workload);
     (of == (&app.now.setup.target, &app.now.setup.workload)).then_some(found)
 }
@@ -172,21 +172,21 @@ pub fn shown(app: &App) -> Option<&Found> {
 /// Whether the scenario was edited since.
 #[must_use]
 pub fn is_stale(app: &App) -> bool {
-    app.desks.optimum.question().is_some_and(|question| question.generation != app.generation)
+    app.queries.optimum.question().is_some_and(|question| question.generation != app.generation)
 }
 
 /// An edit stops a search under way; nothing else does but Esc.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
-    let overtaken = app.desks.optimum.asked().is_some_and(|question| question.generation != generation);
-    if overtaken && app.desks.optimum.stop(effects) {
+    let overtaken = app.queries.optimum.asked().is_some_and(|question| question.generation != generation);
+    if overtaken && app.queries.optimum.stop(effects) {
         note(app, "the scenario changed: the search was stopped", effects);
     }
 }
 
 /// Tells of an answer that arrived, and puts the cursor on the best.
 pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(found) = app.desks.optimum.answer().cloned() else { return };
+    let Some(found) = app.queries.optimum.answer().cloned() else { return };
     if app.view == View::Optimum {
         let best = rows(app).iter().position(|row| *row == Row::Candidate(0));
         if let (Row::Search, Some(best)) = (here(app), best) {
@@ -194,7 +194,7 @@ pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
         }
         return;
     }
-    let best = found.candidates.first().zip(app.desks.optimum.question());
+    let best = found.candidates.first().zip(app.queries.optimum.question());
     let text = match best {
         Some(((_, best), question)) => {
             let value = question.objective.show((question.objective.get)(&best.estimate, &best.scenario));
@@ -284,10 +284,10 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let question =
         Question { generation: app.generation, objective, conditions: bounded.collect(), idle: app.seeking.idle };
     let (from, parts, before) = (app.answer.scenario.clone(), app.answer.parts.clone(), app.now.setup.clone());
-    let desks = &mut app.desks;
+    let queries = &mut app.queries;
     // Asked again on purpose: what was stopped begins anew.
-    desks.optimum.forget(effects);
-    desks.optimum.ask(question, &mut desks.serial, effects, |question| {
+    queries.optimum.forget(effects);
+    queries.optimum.ask(question, &mut queries.serial, effects, |question| {
         let (from, parts) = from.zip(parts).ok_or("there is no scenario to begin from")?;
         Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
     });

@@ -45,7 +45,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     let wanted = question(app).map(|(question, _)| question);
-    let asked = app.desks.outlook.asked();
+    let asked = app.queries.outlook.asked();
     if wanted.is_none() || wanted.as_ref() == asked {
         app.outlook.wanted = None;
     } else if wanted != app.outlook.wanted {
@@ -61,7 +61,7 @@ pub(super) fn due(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
         return;
     }
     let Some((question, metric)) = question(app) else { return };
-    let (mut desk, mut last) = (std::mem::take(&mut app.desks.outlook), app.desks.serial);
-    desk.ask(question, &mut last, effects, |question| sweeping::order(app, question, metric, true));
-    (app.desks.outlook, app.desks.serial) = (desk, last);
+    let (mut query, mut last) = (std::mem::take(&mut app.queries.outlook), app.queries.serial);
+    query.ask(question, &mut last, effects, |question| sweeping::order(app, question, metric, true));
+    (app.queries.outlook, app.queries.serial) = (query, last);
 }

@@ -45,7 +45,7 @@ const KEEP_WITHIN: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// Where there is no terminal, or it goes away in a way that can be told.
+/// Where there is no terminal, or it goes away in a way that can be described.
 pub fn run(options: Options) -> Result<()> {
     terminal::install_panic_hook();
     let lookup = |name: &str| std::env::var(name).ok();
@@ -271,9 +271,9 @@ impl Session {
                 messages.extend(message(event));
             }
             if wakes.woken && changes.try_iter().count() > 0 {
-                let (library, told) = reload(&self.options, self.depth, &app.library);
+                let (library, described) = reload(&self.options, self.depth, &app.library);
                 watch_configs(watch, &self.options, &library, &app.library.configs());
-                messages.push(told);
+                messages.push(described);
                 self.measuring.read();
             }
             if !messages.is_empty() {
@@ -359,9 +359,9 @@ impl Session {
                         self.measuring.read();
                     }
                     Effect::WriteProfile(proposal) => {
-                        let told = write_profile(&proposal);
+                        let described = write_profile(&proposal);
                         messages.push(self.reload(app));
-                        messages.push(told);
+                        messages.push(described);
                     }
                     Effect::Save(saving) => messages.push(save(&saving)),
                     Effect::Edit { path, line } => {
@@ -392,9 +392,9 @@ impl Session {
                     }),
                     Effect::Export(dialog) => messages.push(write_view(app, dialog)),
                     Effect::WriteBack(plan) => {
-                        let told = rewrite(&plan);
+                        let described = rewrite(&plan);
                         messages.push(self.reload(app));
-                        messages.push(told);
+                        messages.push(described);
                     }
                     Effect::After { ms, timer } => {
                         self.timers.push((Instant::now() + Duration::from_millis(ms), timer))

@@ -1,5 +1,5 @@
 //! Where one was when one left: tabs with their knobs, view, selection, order and theme, as a document that the next
-//! start reads. What a session names and the files no longer have is told, never a failure.
+//! start reads. What a session names and the files no longer have is described, never a failure.
 
 pub mod store;
 
@@ -154,14 +154,14 @@ fn sort_named(name: &str) -> Option<Sort> {
 /// The knobs that were chosen for a sweep.
 fn chosen(sweeping: &Sweeping) -> Vec<String> {
     let across = sweeping.across.into_iter();
-    // One that runs up without one across, which follows the cursor, is not told.
+    // One that runs up without one across, which follows the cursor, is not described.
     across
         .flat_map(|across| std::iter::once(across).chain(sweeping.against))
         .map(|knob| knob.name().to_owned())
         .collect()
 }
 
-/// What a session keeps of the state. `suited` is the theme that the terminal gets where nobody chose one.
+/// What a session keeps of the state. `suited` is the theme that the terminal gets by default.
 #[must_use]
 pub fn capture(app: &App, suited: &str) -> Document {
     let tabs = app.all_tabs().map(|tab| TabDocument {

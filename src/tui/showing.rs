@@ -11,17 +11,17 @@ use atlas_plan::estimate::Metric;
 pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
     let (setup, metric) = match mode {
         Mode::Sweep => {
-            let curves = app.desks.sweep.answer()?;
+            let curves = app.queries.sweep.answer()?;
             (sweeping::reading(app, curves)?.0, curves.metric)
         }
         Mode::Frontier => {
-            let front = app.desks.frontier.answer()?;
+            let front = app.queries.frontier.answer()?;
             let (curve, point) = frontier::cursor(app, front);
             (front.curves.get(curve)?.points.get(point)?.0.clone(), front.up)
         }
         Mode::Optimum => {
             let optimum::Row::Candidate(at) = optimum::here(app) else { return None };
-            (optimum::shown(app)?.candidates.get(at)?.0.clone(), app.desks.optimum.question()?.objective)
+            (optimum::shown(app)?.candidates.get(at)?.0.clone(), app.queries.optimum.question()?.objective)
         }
         _ => return None,
     };

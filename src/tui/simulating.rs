@@ -179,12 +179,12 @@ impl App {
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let wanted = (app.answer.pending || app.view == View::Timeline).then(|| app.simulated_scenario()).flatten();
     let unknown = wanted.clone().filter(|scenario| app.known.of(scenario).is_none());
-    let desks = &mut app.desks;
+    let queries = &mut app.queries;
     match unknown {
-        Some(scenario) => desks.simulation.ask(Arc::new(scenario), &mut desks.serial, effects, |scenario| {
+        Some(scenario) => queries.simulation.ask(Arc::new(scenario), &mut queries.serial, effects, |scenario| {
             Ok(Arc::new(Work(Arc::clone(scenario))) as Arc<dyn Job>)
         }),
-        None => desks.simulation.forget(effects),
+        None => queries.simulation.forget(effects),
     }
     if app.view == View::Timeline {
         timeline::settle(app);
@@ -194,18 +194,18 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     match (scaled, &app.answer.parts) {
         (Some(scenario), Some(parts)) => {
             let question = Scale { scenario: Arc::new(scenario), parts: Arc::new(parts.clone()) };
-            app.desks.scaling.ask(question, &mut app.desks.serial, effects, |question| {
+            app.queries.scaling.ask(question, &mut app.queries.serial, effects, |question| {
                 Ok(Arc::new(question.clone()) as Arc<dyn Job>)
             });
         }
-        _ => app.desks.scaling.forget(effects),
+        _ => app.queries.scaling.forget(effects),
     }
 }
 
 /// Takes a simulation: whoever waits for it has it.
 pub(super) fn settle(app: &mut App) {
-    let desk = &app.desks.simulation;
-    let (Some(scenario), Some(run)) = (desk.question().cloned(), desk.answer().cloned()) else { return };
+    let query = &app.queries.simulation;
+    let (Some(scenario), Some(run)) = (query.question().cloned(), query.answer().cloned()) else { return };
     app.known.keep(scenario, run);
     let mut answer = std::mem::replace(&mut app.answer, Answer::nothing());
     app.replace(&mut answer);

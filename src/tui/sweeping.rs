@@ -137,14 +137,14 @@ fn start(scenario: &Scenario, turned: &[Knob], parts: &Parts) -> Scenario {
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let across = if app.view == View::Sweep { across(app) } else { None };
     let (Some(across), Some(metric)) = (across, app.figure_here()) else {
-        return app.desks.sweep.forget(effects);
+        return app.queries.sweep.forget(effects);
     };
     let targets = app.contenders();
     let against = against(app);
     let question = Question { generation: app.generation, across, against, metric: metric.name, targets };
-    let (mut desk, mut serial) = (std::mem::take(&mut app.desks.sweep), app.desks.serial);
-    desk.ask(question, &mut serial, effects, |question| order(app, question, metric, false));
-    (app.desks.sweep, app.desks.serial) = (desk, serial);
+    let (mut query, mut serial) = (std::mem::take(&mut app.queries.sweep), app.queries.serial);
+    query.ask(question, &mut serial, effects, |question| order(app, question, metric, false));
+    (app.queries.sweep, app.queries.serial) = (query, serial);
 }
 
 /// The sweep; `at_once`, by closed forms even where the engine simulates.
@@ -178,7 +178,7 @@ pub(super) fn order(
 
 /// Keeps the cursor on what has arrived.
 pub(super) fn settle(app: &mut App) {
-    let Some(curves) = app.desks.sweep.answer() else { return };
+    let Some(curves) = app.queries.sweep.answer() else { return };
     let last = (curves.across.values.len().saturating_sub(1), curves.rows().saturating_sub(1));
     let curve = app.sweeping.curve.min(curves.curves.len().saturating_sub(1));
     app.sweeping.curve = curve;
@@ -194,7 +194,7 @@ pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
 
 /// Moves the cursor by so much across and up.
 pub(super) fn go(app: &mut App, (across, up): (i32, i32)) {
-    let Some(curves) = app.desks.sweep.answer().cloned() else { return };
+    let Some(curves) = app.queries.sweep.answer().cloned() else { return };
     let (column, row) = cursor(app, &curves);
     let to = |from: usize, by: i32, count: usize| from.saturating_add_signed(by as isize).min(count.saturating_sub(1));
     if curves.against.is_none() {
@@ -226,7 +226,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
 
 /// Takes the point's knobs, and its target, for the scenario.
 pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
-    let reading = app.desks.sweep.answer().and_then(|curves| reading(app, curves));
+    let reading = app.queries.sweep.answer().and_then(|curves| reading(app, curves));
     match reading {
         Some((setup, _)) => applying::take(app, setup, effects),
         None => fail(app, "there is no such point: a target's files or its profile do not know these values"),

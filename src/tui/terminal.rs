@@ -91,7 +91,7 @@ pub fn restore() {
     *lock(&DRAWING) = None;
 }
 
-/// Makes panics give the terminal back before they are told. Call it after `color_eyre::install()`, whose hook it
+/// Makes panics give the terminal back before they are described. Call it after `color_eyre::install()`, whose hook it
 /// keeps and calls.
 ///
 /// Where panics unwind, one on another thread while the screen is up must not touch the screen, as the program goes on:
@@ -180,7 +180,7 @@ impl Screen {
 
     /// Draws one frame: one write, or none where nothing changed. `view` finds the picture drawn last, or an empty one
     /// where the terminal has another size by now, and returns the parts that it drew. Returns the number of bytes sent.
-    /// While the terminal is not ours nothing is drawn: a suspended program that is told to end has no screen any more.
+    /// While the terminal is not ours nothing is drawn: a suspended program that is described to end has no screen any more.
     ///
     /// # Errors
     ///

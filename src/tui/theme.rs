@@ -250,7 +250,7 @@ impl Theme {
     }
 }
 
-/// What a role looks like without colours. Nothing is told by dimness alone, which some terminals do not show.
+/// What a role looks like without colours. Nothing is described by dimness alone, which some terminals do not show.
 fn plain(role: Role) -> Modifier {
     match role {
         Role::Selection => Modifier::REVERSED,

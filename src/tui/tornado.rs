@@ -41,11 +41,11 @@ impl Job for Work {
 /// Asks where the view is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let metric = app.figure_here().filter(|_| app.view == View::Sensitivity);
-    let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.desks.tornado.forget(effects) };
+    let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.queries.tornado.forget(effects) };
     let question = Question { generation: app.generation, metric: metric.name };
     let (scenario, parts) = (app.answer.scenario.clone(), app.answer.parts.clone());
-    let desks = &mut app.desks;
-    desks.tornado.ask(question, &mut desks.serial, effects, |_| {
+    let queries = &mut app.queries;
+    queries.tornado.ask(question, &mut queries.serial, effects, |_| {
         let (scenario, parts) = scenario.zip(parts).ok_or("there is no scenario")?;
         Ok(Arc::new(Work { scenario: at_once(&scenario), parts, metric }))
     });
@@ -54,7 +54,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 /// The tornado on the screen.
 #[must_use]
 pub fn shown(app: &App) -> Option<&Tornado> {
-    app.desks.tornado.answer().filter(|_| app.answer.outcome.is_ok()).map(AsRef::as_ref)
+    app.queries.tornado.answer().filter(|_| app.answer.outcome.is_ok()).map(AsRef::as_ref)
 }
 
 /// How derivations call a number of the hardware; the first that there is stands for it.

@@ -53,7 +53,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     if app.mode().types() != typing {
         effects.push(Effect::Paste(app.mode().types()));
     }
-    // What is told over more than its line stands over what else is there.
+    // What is described over more than its line stands over what else is there.
     let tall = view::is_tall(app);
     if std::mem::replace(&mut app.tall, tall) || tall {
         app.stale = Stale::All;

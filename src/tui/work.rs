@@ -1,22 +1,22 @@
 //! Long work: what a view wants to know and cannot work out between two keys.
 //!
-//! The state never works. A view that wants an answer *asks*: it states its [question](Desk::ask) as plain data, and
+//! The state never works. A view that wants an answer *asks*: it states its [question](Query::ask) as plain data, and
 //! [`mod@super::update`] turns a question that is new into an [`Effect::Work`]. The runtime's workers (`workers.rs`) do the
 //! [`Job`] on a thread of its own, tell its [`Progress`] while it runs, and send what came out as
 //! [`Message::Worked`](super::message::Message::Worked).
 //!
 //! * **An answer belongs to its question.** Questions hold [`App::generation`], which every change of the scenario counts
 //!   up, so that asking again after an edit cancels the work under way and orders new work; what comes from a cancelled
-//!   order carries a serial number nobody waits for, and is dropped. Until the new answer is there the old one can be shown
-//!   ([`Desk::is_fresh`] tells).
-//! * **Esc stops.** A question that was stopped is not asked again until it is another, or [`Desk::forget`] was called.
+//!   order carries a serial number that is not awaited, and is dropped. Until the new answer is there the old one can be shown
+//!   ([`Query::is_fresh`] tells).
+//! * **Esc stops.** A question that was stopped is not asked again until it is another, or [`Query::forget`] was called.
 //! * **Small work is there with the key.** The runtime waits some milliseconds for work just ordered before it draws, so
 //!   that a curve of some hundred points follows an edit in one frame.
 //! * **Idle is idle.** The runtime looks at gauges only while something runs.
 //!
 //! To plug in another engine or view: a struct that holds what is to be done and is a [`Job`]; a variant of [`Product`] for
-//! what comes out; a [`Desk`] in [`Desks`] with a type for its question; a line in `arrived`; and a call of
-//! [`Desk::ask`] in `follow`, or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
+//! what comes out; a [`Query`] in [`Queries`] with a type for its question; a line in `arrived`; and a call of
+//! [`Query::ask`] in `follow`, or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
 //! to the engine or looks at [`Gauge::cancelled`] itself.
 
 use std::fmt;
@@ -97,7 +97,7 @@ impl Progress {
         self.done as f64 / self.seconds.max(1e-3)
     }
 
-    /// Time that the rest takes at this rate, s; `None` before anything can be told.
+    /// Time that the rest takes at this rate, s; `None` before anything can be described.
     #[must_use]
     pub fn left(&self) -> Option<f64> {
         let rest = self.total.checked_sub(self.done).filter(|_| self.done > 0 && self.total > 0)?;
@@ -126,18 +126,18 @@ enum Stage {
 
 /// One thing that a view asks: the last question, and the last answer with the question it belongs to.
 #[derive(Debug, Clone)]
-pub struct Desk<Q, A> {
+pub struct Query<Q, A> {
     asked: Option<(Q, Stage)>,
     answer: Option<(Q, A)>,
 }
 
-impl<Q, A> Default for Desk<Q, A> {
-    fn default() -> Desk<Q, A> {
-        Desk { asked: None, answer: None }
+impl<Q, A> Default for Query<Q, A> {
+    fn default() -> Query<Q, A> {
+        Query { asked: None, answer: None }
     }
 }
 
-impl<Q: Clone + PartialEq, A> Desk<Q, A> {
+impl<Q: Clone + PartialEq, A> Query<Q, A> {
     /// Asks, unless this is what was asked last. Work for another question is cancelled.
     pub fn ask(
         &mut self,
@@ -257,87 +257,87 @@ impl<Q: Clone + PartialEq, A> Desk<Q, A> {
     }
 }
 
-/// All desks.
+/// All queries.
 #[derive(Debug, Clone, Default)]
-pub struct Desks {
+pub struct Queries {
     /// The last order's serial number.
     pub serial: u64,
     /// Figures over one or two knobs.
-    pub sweep: Desk<sweeping::Question, Arc<sweeping::Curves>>,
+    pub sweep: Query<sweeping::Question, Arc<sweeping::Curves>>,
     /// The same beside the results.
-    pub outlook: Desk<sweeping::Question, Arc<sweeping::Curves>>,
+    pub outlook: Query<sweeping::Question, Arc<sweeping::Curves>>,
     /// The best compromises between two figures.
-    pub frontier: Desk<frontier::Question, Arc<frontier::Front>>,
+    pub frontier: Query<frontier::Question, Arc<frontier::Front>>,
     /// What matters most.
-    pub tornado: Desk<tornado::Question, Arc<Tornado>>,
+    pub tornado: Query<tornado::Question, Arc<Tornado>>,
     /// The best knobs.
-    pub optimum: Desk<optimum::Question, Arc<optimum::Found>>,
+    pub optimum: Query<optimum::Question, Arc<optimum::Found>>,
     /// The lanes of the race.
-    pub race: Desk<race::Round, Arc<race::Batch>>,
+    pub race: Query<race::Round, Arc<race::Batch>>,
     /// The scenario on the screen, simulated.
-    pub simulation: Desk<simulating::Question, Arc<Run>>,
+    pub simulation: Query<simulating::Question, Arc<Run>>,
     /// The same at growing scale.
-    pub scaling: Desk<simulating::Scale, Arc<simulating::Scaling>>,
+    pub scaling: Query<simulating::Scale, Arc<simulating::Scaling>>,
 }
 
-/// Takes what came of an order. Of orders that nobody waits for nothing is kept.
+/// Takes what came of an order. Of orders that are not waited for nothing is kept.
 pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
-    let desks = &mut app.desks;
+    let queries = &mut app.queries;
     match product {
         Ok(Product::Sweep(curves)) => {
             // Each takes its own.
-            desks.outlook.arrived(serial, Arc::clone(&curves));
-            if desks.sweep.arrived(serial, curves) {
+            queries.outlook.arrived(serial, Arc::clone(&curves));
+            if queries.sweep.arrived(serial, curves) {
                 sweeping::settle(app);
             }
         }
         Ok(Product::Frontier(front)) => {
-            desks.frontier.arrived(serial, front);
+            queries.frontier.arrived(serial, front);
         }
         Ok(Product::Tornado(tornado)) => {
-            desks.tornado.arrived(serial, tornado);
+            queries.tornado.arrived(serial, tornado);
         }
         Ok(Product::Optimum(found)) => {
-            if desks.optimum.arrived(serial, found) {
+            if queries.optimum.arrived(serial, found) {
                 optimum::settle(app, effects);
             }
         }
         Ok(Product::Race(batch)) => {
-            if desks.race.arrived(serial, batch) {
+            if queries.race.arrived(serial, batch) {
                 race::settle(app);
             }
         }
         Ok(Product::Simulation(run)) => {
-            if desks.simulation.arrived(serial, run) {
+            if queries.simulation.arrived(serial, run) {
                 simulating::settle(app);
             }
         }
         Ok(Product::Scaling(scaling)) => {
-            desks.scaling.arrived(serial, scaling);
+            queries.scaling.arrived(serial, scaling);
         }
         Err(trouble) => {
-            desks.sweep.failed(serial, &trouble);
-            desks.outlook.failed(serial, &trouble);
-            desks.frontier.failed(serial, &trouble);
-            desks.tornado.failed(serial, &trouble);
-            desks.optimum.failed(serial, &trouble);
-            desks.race.failed(serial, &trouble);
-            desks.simulation.failed(serial, &trouble);
-            desks.scaling.failed(serial, &trouble);
+            queries.sweep.failed(serial, &trouble);
+            queries.outlook.failed(serial, &trouble);
+            queries.frontier.failed(serial, &trouble);
+            queries.tornado.failed(serial, &trouble);
+            queries.optimum.failed(serial, &trouble);
+            queries.race.failed(serial, &trouble);
+            queries.simulation.failed(serial, &trouble);
+            queries.scaling.failed(serial, &trouble);
         }
     }
 }
 
 /// Takes how far an order is.
 pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
-    let desks = &mut app.desks;
-    desks.sweep.progressed(serial, progress);
-    desks.frontier.progressed(serial, progress);
-    desks.tornado.progressed(serial, progress);
-    desks.optimum.progressed(serial, progress);
-    desks.race.progressed(serial, progress);
-    desks.simulation.progressed(serial, progress);
-    desks.scaling.progressed(serial, progress);
+    let queries = &mut app.queries;
+    queries.sweep.progressed(serial, progress);
+    queries.frontier.progressed(serial, progress);
+    queries.tornado.progressed(serial, progress);
+    queries.optimum.progressed(serial, progress);
+    queries.race.progressed(serial, progress);
+    queries.simulation.progressed(serial, progress);
+    queries.scaling.progressed(serial, progress);
 }
 
 /// Asks what the view that is shown wants to know, and forgets what no view does.
@@ -353,15 +353,15 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Stops the work of the view that is shown, where there is some.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
-    let desks = &mut app.desks;
+    let queries = &mut app.queries;
     match app.view {
-        View::Sweep => desks.sweep.stop(effects),
-        View::Frontier => desks.frontier.stop(effects),
-        View::Sensitivity => desks.tornado.stop(effects),
-        View::Optimum => desks.optimum.stop(effects),
-        View::Race => desks.race.stop(effects),
+        View::Sweep => queries.sweep.stop(effects),
+        View::Frontier => queries.frontier.stop(effects),
+        View::Sensitivity => queries.tornado.stop(effects),
+        View::Optimum => queries.optimum.stop(effects),
+        View::Race => queries.race.stop(effects),
         // The scenario's own simulation runs under any view. Both: `||` would leave the other running.
-        _ => [desks.simulation.stop(effects), desks.scaling.stop(effects)].contains(&true),
+        _ => [queries.simulation.stop(effects), queries.scaling.stop(effects)].contains(&true),
     }
 }
 
@@ -378,9 +378,9 @@ mod tests {
         }
     }
 
-    fn ask(desk: &mut Desk<u32, char>, question: u32, serials: &mut u64) -> Vec<Effect> {
+    fn ask(query: &mut Query<u32, char>, question: u32, serials: &mut u64) -> Vec<Effect> {
         let mut effects = Vec::new();
-        desk.ask(question, serials, &mut effects, |_| Ok(Arc::new(Nothing)));
+        query.ask(question, serials, &mut effects, |_| Ok(Arc::new(Nothing)));
         effects
     }
 
@@ -390,41 +390,41 @@ mod tests {
 
     #[test]
     fn an_answer_belongs_to_its_question() {
-        let (mut desk, mut serials) = (Desk::default(), 0);
-        assert_eq!(ask(&mut desk, 7, &mut serials), [order(1)]);
-        assert_eq!(ask(&mut desk, 7, &mut serials), [], "asked already");
-        assert_eq!(ask(&mut desk, 8, &mut serials), [Effect::Cancel(1), order(2)]);
-        assert!(!desk.arrived(1, 'a'), "of a cancelled order");
-        assert!(desk.arrived(2, 'b') && desk.is_fresh());
-        assert_eq!(ask(&mut desk, 8, &mut serials), [], "answered already");
-        assert_eq!(ask(&mut desk, 9, &mut serials), [order(3)]);
-        assert_eq!((desk.answer(), desk.question(), desk.is_fresh()), (Some(&'b'), Some(&8), false));
+        let (mut query, mut serials) = (Query::default(), 0);
+        assert_eq!(ask(&mut query, 7, &mut serials), [order(1)]);
+        assert_eq!(ask(&mut query, 7, &mut serials), [], "asked already");
+        assert_eq!(ask(&mut query, 8, &mut serials), [Effect::Cancel(1), order(2)]);
+        assert!(!query.arrived(1, 'a'), "of a cancelled order");
+        assert!(query.arrived(2, 'b') && query.is_fresh());
+        assert_eq!(ask(&mut query, 8, &mut serials), [], "answered already");
+        assert_eq!(ask(&mut query, 9, &mut serials), [order(3)]);
+        assert_eq!((query.answer(), query.question(), query.is_fresh()), (Some(&'b'), Some(&8), false));
     }
 
     #[test]
     fn what_was_stopped_stays_stopped_until_something_else_is_asked() {
-        let (mut desk, mut serials) = (Desk::default(), 0);
-        let mut effects = ask(&mut desk, 1, &mut serials);
-        assert!(desk.stop(&mut effects));
-        assert!(!desk.stop(&mut effects), "nothing runs");
+        let (mut query, mut serials) = (Query::default(), 0);
+        let mut effects = ask(&mut query, 1, &mut serials);
+        assert!(query.stop(&mut effects));
+        assert!(!query.stop(&mut effects), "nothing runs");
         assert_eq!(effects, [order(1), Effect::Cancel(1)]);
-        assert_eq!(ask(&mut desk, 1, &mut serials), []);
-        assert_eq!(desk.trouble(), Some("stopped"));
-        desk.forget(&mut effects);
-        assert_eq!(ask(&mut desk, 1, &mut serials), [order(2)]);
-        desk.failed(2, "why");
-        assert_eq!(desk.trouble(), Some("why"));
+        assert_eq!(ask(&mut query, 1, &mut serials), []);
+        assert_eq!(query.trouble(), Some("stopped"));
+        query.forget(&mut effects);
+        assert_eq!(ask(&mut query, 1, &mut serials), [order(2)]);
+        query.failed(2, "why");
+        assert_eq!(query.trouble(), Some("why"));
     }
 
     #[test]
     fn progress_is_told_of_the_order_that_runs() {
-        let (mut desk, mut serials): (Desk<u32, char>, u64) = (Desk::default(), 0);
-        ask(&mut desk, 1, &mut serials);
+        let (mut query, mut serials): (Query<u32, char>, u64) = (Query::default(), 0);
+        ask(&mut query, 1, &mut serials);
         let half = Progress { done: 500, total: 1000, seconds: 2.0 };
-        desk.progressed(7, half);
-        assert_eq!(desk.progress(), Some(Progress::default()));
-        desk.progressed(1, half);
-        assert_eq!(desk.progress(), Some(half));
+        query.progressed(7, half);
+        assert_eq!(query.progress(), Some(Progress::default()));
+        query.progressed(1, half);
+        assert_eq!(query.progress(), Some(half));
         assert_eq!((half.share(), half.rate(), half.left()), (0.5, 250.0, Some(2.0)));
         assert!(half.describe().starts_with(" 50 %, "), "{}", half.describe());
         assert_eq!(Progress::default().left(), None);

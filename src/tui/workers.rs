@@ -1,4 +1,4 @@
-//! The threads that do long work for the state: one an order, told of by messages, stopped by their gauges.
+//! The threads that do long work for the state: one an order, described of by messages, stopped by their gauges.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use atlas_plan::search::Gauge;
 
 /// How long a frame waits for work that was ordered just before it: half of what a key may take.
 const GRACE: Duration = Duration::from_millis(8);
-/// How often progress is told: often enough to be seen moving, seldom enough for a slow line.
+/// How often progress is described: often enough to be seen moving, seldom enough for a slow line.
 const TELL: Duration = Duration::from_millis(125);
 
 /// Keys come first: what works beside them, and the threads that it starts, gets what they leave. Where threads have no
@@ -36,7 +36,7 @@ struct Running {
     serial: u64,
     gauge: Arc<Gauge>,
     began: Instant,
-    /// When its progress is told next.
+    /// When its progress is described next.
     tell: Instant,
 }
 
@@ -95,7 +95,7 @@ impl Workers {
         });
     }
 
-    /// How long nothing is to be told: for ever where nothing runs.
+    /// How long nothing is to be described: for ever where nothing runs.
     pub(super) fn patience(&self) -> Option<Duration> {
         let next = self.running.iter().map(|running| running.tell).min()?;
         Some(next.saturating_duration_since(Instant::now()))

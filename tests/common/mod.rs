@@ -1,4 +1,4 @@
-//! The founding system's answers, and how ours are held against them.
+//! The predecessor system's answers, and how ours are held against them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, dead_code, unreachable_pub)]
 
 use std::io::Read as _;

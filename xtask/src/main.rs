@@ -122,8 +122,8 @@ mod tests {
         let direct = section("workspace.dependencies").chain(section("dev-dependencies"));
         let direct: BTreeSet<&str> = direct.filter(|name| !name.starts_with("atlas-")).collect();
         let rows = TABLE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
-        let told: BTreeSet<&str> = rows.filter(|(_, why)| why.len() > 8).map(|(name, _)| name).collect();
-        assert_eq!(told, direct);
+        let described: BTreeSet<&str> = rows.filter(|(_, why)| why.len() > 8).map(|(name, _)| name).collect();
+        assert_eq!(described, direct);
         assert!(direct.len() > 20);
     }
 }

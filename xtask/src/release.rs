@@ -61,8 +61,8 @@ fn is_installed(target: &str) -> bool {
 }
 
 fn host() -> Result<String, ReleaseError> {
-    let told = output(Command::new("rustc").arg("-vV"))?;
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let described = output(Command::new("rustc").arg("-vV"))?;
+    let host = described.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| ReleaseError::Failed("rustc -vV".to_owned()))
 }
 

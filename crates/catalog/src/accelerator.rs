@@ -55,7 +55,7 @@ pub struct Accelerator {
     pub origin: Origin,
 }
 
-/// Dense peak rates in TFLOP/s (TOPS for `int8`); `None` where the device lacks the format or nobody published it.
+/// Dense peak rates in TFLOP/s (TOPS for `int8`); `None` where the device lacks the format or it is not published.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Peaks {
     /// FP64 on vector units.

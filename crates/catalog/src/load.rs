@@ -53,7 +53,7 @@ impl Catalog {
 
     /// What ships, then each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml` laid over it: an
     /// accelerator or model replaces the one of its id, a price is added. `before`: files that break keep the entries
-    /// they had there. Profiles, which the founding system kept in `accelerators/`, are passed over.
+    /// they had there. Profiles, which the predecessor system kept in `accelerators/`, are passed over.
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Catalog>) -> Catalog {
         let mut catalog = Catalog::built_in();

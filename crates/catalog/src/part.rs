@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// What a document holds, told by keys that stand at the top of these entries and of no other document's.
+    /// What a document holds, described by keys that stand at the top of these entries and of no other document's.
     #[must_use]
     pub fn of(root: &Node) -> Option<Part> {
         let telling: [(Part, &str, &[&str]); 3] = [
@@ -78,7 +78,7 @@ impl Part {
     }
 }
 
-/// Whether a document of a directory `accelerators/` is a profile of the founding system's.
+/// Whether a document of a directory `accelerators/` is a profile of the predecessor system's.
 pub(super) fn is_profile(root: &Node) -> bool {
     let has = |key| root.get(key).is_some();
     root.entries().is_some() && !has("id") && !has("accelerators") && (has("compute") || has("utilization"))

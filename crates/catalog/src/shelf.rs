@@ -160,7 +160,7 @@ impl<T: Item> Shelf<T> {
     }
 }
 
-/// Names are told apart neither by case nor by how their words are joined: `h100_sxm` is `H100-SXM`.
+/// Names are described apart neither by case nor by how their words are joined: `h100_sxm` is `H100-SXM`.
 fn same(a: &str, b: &str) -> bool {
     let fold = |byte: u8| match byte {
         b'_' | b' ' => b'-',

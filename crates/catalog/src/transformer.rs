@@ -180,7 +180,7 @@ pub struct Patches {
     pub image_size: f64,
     /// Side of a patch, pixels.
     pub patch_size: f64,
-    /// Classes told apart.
+    /// Classes described apart.
     pub classes: f64,
 }
 

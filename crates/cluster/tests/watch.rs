@@ -83,7 +83,7 @@ impl Watch {
         self.state.diagnosis.as_ref().and_then(|diagnosis| diagnosis.first()).unwrap().cause
     }
 
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         Event::Left.text(&self.state)
     }
 }
@@ -112,7 +112,7 @@ fn a_slow_and_noisy_network_is_told_from_a_straggler_by_the_scatter() {
     };
     assert!((120..=123).contains(&since), "{since}");
     assert!((0.25..0.6).contains(&share), "{share}");
-    assert_eq!(watch.first(), Cause::Network, "{}", watch.told());
+    assert_eq!(watch.first(), Cause::Network, "{}", watch.described());
     assert!(watch.names().contains(&"left_band"));
 }
 
@@ -121,7 +121,7 @@ fn a_constant_delay_from_one_step_to_the_next_is_a_straggler() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..121, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(121..200, |step| noisy(step, 5.2, 0.02)));
-    assert_eq!(watch.first(), Cause::Straggler, "{}", watch.told());
+    assert_eq!(watch.first(), Cause::Straggler, "{}", watch.described());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn timers_settle_it() {
             let usual = timers([1000.0, 1010.0], [800.0, 900.0]);
             watch.feed(0, if late { &slow } else { &usual });
         }
-        assert_eq!(watch.first(), cause, "{}", watch.told());
+        assert_eq!(watch.first(), cause, "{}", watch.described());
         assert!(watch.state.diagnosis.as_ref().unwrap().is_clear());
     }
 }
@@ -181,7 +181,7 @@ fn a_power_log_shows_throttling_and_the_one_device_that_the_others_wait_for() {
         watch.feed(0, &megatron(1..60, |step| noisy(step, 4.0, 0.02)));
         watch.feed(0, &megatron(60..80, |step| noisy(step, 5.0, 0.02)));
         // The last samples are as old as the last step.
-        assert_eq!(watch.first(), cause, "{}", watch.told());
+        assert_eq!(watch.first(), cause, "{}", watch.described());
     }
 }
 
@@ -191,7 +191,7 @@ fn long_steps_at_regular_distances_are_the_host() {
     watch.feed(0, &megatron(1..100, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(100..200, |step| if step % 5 == 0 { 12.0 } else { noisy(step, 4.0, 0.02) }));
     assert!(matches!(watch.state.standing, Standing::Slower { .. }), "{:?}", watch.state.standing);
-    assert_eq!(watch.first(), Cause::Host, "{}", watch.told());
+    assert_eq!(watch.first(), Cause::Host, "{}", watch.described());
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn ranks_that_log_their_own_times_show_the_slow_one() {
             watch.feed(source, &megatron(from..from + 4, |step| noisy(step, slow, 0.02)));
         }
     }
-    assert_eq!(watch.first(), Cause::Straggler, "{}", watch.told());
-    assert!(watch.told().contains("rank2.log is"), "{}", watch.told());
+    assert_eq!(watch.first(), Cause::Straggler, "{}", watch.described());
+    assert!(watch.described().contains("rank2.log is"), "{}", watch.described());
     assert_eq!(watch.state.last_step(), Some(120));
 }
 
@@ -294,7 +294,7 @@ fn a_full_cache_and_a_higher_load_are_told_apart() {
             "{:?}",
             watch.state.standing
         );
-        assert_eq!(watch.first(), cause, "{}", watch.told());
+        assert_eq!(watch.first(), cause, "{}", watch.described());
     }
 }
 

@@ -73,7 +73,7 @@ pub struct Library {
     /// Entries that are found by name and not listed: those that a `--config` stands in place of.
     spare_targets: Entries<Target>,
     spare_workloads: Entries<Workload>,
-    /// What ships of the founding dashboard: found by name, never listed.
+    /// What ships of the predecessor dashboard: found by name, never listed.
     shelf: OnceLock<Shelf>,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
@@ -224,7 +224,7 @@ impl Library {
         self.tailored.iter().find(of).map(|fitted| &fitted.workload)
     }
 
-    /// What ships of the founding dashboard: its hardware profiles and its scenarios.
+    /// What ships of the predecessor dashboard: its hardware profiles and its scenarios.
     #[must_use]
     pub fn dashboard(&self) -> (&[Arc<Target>], &[Arc<Workload>]) {
         let shelf = self.shelf.get_or_init(Shelf::read);

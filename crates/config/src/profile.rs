@@ -309,7 +309,7 @@ fn required(
 fn bounds(name: &str) -> Bounds {
     match name {
         "cuda_graphs" | "gpudirect_rdma" | "inference_bonus" => Bounds { min: -1.0, max: 1.0, whole: false },
-        // A limit above 1 limits nothing, and was written by the founding system.
+        // A limit above 1 limits nothing, and was written by the predecessor system.
         "max" => Bounds { min: 0.0, max: 2.0, whole: false },
         "idle_fraction" | "util_fraction" => Bounds { min: 0.0, max: 10.0, whole: false },
         "seq_norm" => Bounds { min: 1e-6, max: 1e12, whole: false },

@@ -34,7 +34,7 @@ pub struct Target {
     pub cost: Cost,
     /// Efficiency factors of the analytical engine on this target; they win over the profile's.
     pub efficiency: Option<Efficiency>,
-    /// What the founding dashboard said of one device.
+    /// What the predecessor dashboard said of one device.
     pub benchboard: Option<Benchboard>,
     /// Numeric formats the hardware has.
     pub numeric: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Network {
     pub oversubscription: Option<f64>,
 }
 
-/// A hardware profile of the founding dashboard, as far as its estimator reads it.
+/// A hardware profile of the predecessor dashboard, as far as its estimator reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Benchboard {
     /// gpu, tpu or other: TPUs start from a higher utilisation.

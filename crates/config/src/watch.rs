@@ -24,7 +24,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 pub use file_system::is_silent;
 use scan::{DirectoryId, Snapshot};
 
-/// A change is told once nothing has happened for so long …
+/// A change is described once nothing has happened for so long …
 const QUIET: Duration = Duration::from_millis(20);
 /// … and at the latest so long after its first sign, also if somebody writes all the time.
 const LATEST: Duration = Duration::from_millis(60);
@@ -115,7 +115,7 @@ impl FileWatch {
     }
 
     /// Watches other paths from now on. What both sets have in common is watched without a gap; of what is new, the
-    /// changes after this call are told, so load it afterwards.
+    /// changes after this call are described, so load it afterwards.
     pub fn set_paths(&self, paths: &[PathBuf]) {
         let _ = self.commands.send(Message::Paths(paths.to_vec(), Snapshot::take(paths)));
     }
@@ -218,7 +218,7 @@ impl Worker {
                 self.seen = now.with_stamps_of(&self.seen, &self.paths);
                 self.paths = paths;
             }
-            // No path at all is how an overflow of the kernel's queue is told.
+            // No path at all is how an overflow of the kernel's queue is described.
             Message::Hint(paths) if paths.is_empty() => {}
             Message::Hint(paths) => {
                 let ours: Vec<PathBuf> = paths.into_iter().filter(|path| self.concerns(path)).collect();

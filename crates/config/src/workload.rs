@@ -83,7 +83,7 @@ pub struct Workload {
     pub plan: PlanSpec,
     /// The knobs the file sets.
     pub tuning: Tuning,
-    /// What the founding dashboard said of the model.
+    /// What the predecessor dashboard said of the model.
     pub benchboard: Option<Benchboard>,
     /// The schedule; empty without one.
     pub phases: Arc<[PhaseSpec]>,
@@ -133,7 +133,7 @@ pub struct Tuning {
     pub fabric: Option<Arc<str>>,
 }
 
-/// A model as the founding dashboard describes it, as far as its estimator reads it.
+/// A model as the predecessor dashboard describes it, as far as its estimator reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Benchboard {
     /// Parameters, billions.
@@ -201,7 +201,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The named profiles of the founding model.
+    /// The named profiles of the predecessor model.
     pub const PROFILES: [(&'static str, Traffic); 4] = [
         ("steady_state", Traffic { load_factor: 0.70, cv: 1.0 }),
         ("peak", Traffic { load_factor: 0.85, cv: 1.1 }),

@@ -41,11 +41,11 @@ words! {
     Engine {
         /// First principles: operators, rooflines, collectives, schedulers.
         Analytical = "analytical",
-        /// The founding system's calibrated model.
+        /// The predecessor system's calibrated model.
         SemiEmpirical = "semi-empirical",
         /// First principles as they happen: every request and every pass of a step, simulated.
         Event = "event",
-        /// The founding dashboard's estimator.
+        /// The predecessor dashboard's estimator.
         Benchboard = "benchboard",
     }
 }

@@ -6,7 +6,7 @@ use super::diagnostic::{Diagnostic, Diagnostics, Severity};
 use super::node::{Entry, Node, Position};
 
 /// Reads one mapping. Ask for fields by name, then call [`Fields::finish`]: it reports all missing fields and every
-/// key nobody asked for.
+/// key was not asked for.
 pub struct Fields<'a> {
     file: &'a Arc<str>,
     path: String,

@@ -17,7 +17,7 @@ pub struct Sources {
     pub workloads: Option<PathBuf>,
     /// A directory of profiles, or one profile for every target, in place of the layers' profiles.
     pub hardware: Option<PathBuf>,
-    /// An experiment of the founding comparison tool or scenarios of the founding dashboard, in place of all targets
+    /// An experiment of the predecessor comparison tool or scenarios of the predecessor dashboard, in place of all targets
     /// and workloads.
     pub config: Option<PathBuf>,
     /// The user's configuration directory, where there is one.

@@ -36,7 +36,7 @@ pub mod training;
 
 /// The former name of [`benchmark_json`].
 #[doc(hidden)]
-pub use benchmark_json as founding;
+pub use benchmark_json as predecessor;
 pub use follow::Follow;
 pub use intake::{Ingested, Tally, ingest};
 pub use observation::Observation;

@@ -96,7 +96,7 @@ impl Origin {
     /// The former name of [`Origin::description`].
     #[doc(hidden)]
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn described(self) -> &'static str {
         self.description()
     }
 

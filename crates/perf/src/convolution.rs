@@ -50,7 +50,7 @@ pub struct Residual {
     pub expansion: f64,
     /// Side of the square input, pixels.
     pub image_size: f64,
-    /// Classes told apart.
+    /// Classes described apart.
     pub classes: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Estimates written down with all that made them, in the founding system's format.
+//! Estimates written down with all that made them, in the predecessor system's format.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub struct Record<'a> {
     pub knobs: Knobs<'a>,
     /// The answer.
     pub record: Body<'a>,
-    /// USD per 1000 tokens as the founding system counts: one node's cost over the tokens of all nodes.
+    /// USD per 1000 tokens as the predecessor system counts: one node's cost over the tokens of all nodes.
     pub dollar_per_1k_tokens: f64,
     /// USD per 1000 tokens with the cost of all nodes.
     pub dollar_per_1k_tokens_all_nodes: f64,
@@ -37,7 +37,7 @@ pub struct Record<'a> {
     pub engine: &'a str,
     /// Seed of the noise.
     pub seed: i128,
-    /// Knobs beyond the founding five that differ from the files, as `--set` takes them.
+    /// Knobs beyond the predecessor five that differ from the files, as `--set` takes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
     /// Corrected figures beside the shipped ones, where runs of the cluster correct any.
@@ -45,7 +45,7 @@ pub struct Record<'a> {
     pub calibrated: Vec<Beside>,
 }
 
-/// The founding five knobs.
+/// The predecessor five knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Knobs<'a> {
     /// Sequences per device and step.
@@ -244,7 +244,7 @@ impl<'a> Body<'a> {
         let queue = &estimate.queue;
         let phases = workload.phases.iter().zip(&estimate.phases);
         let schedule = Scheduled {
-            // Phases that are not queued count with zero wait and no latency of their own, as in the founding records.
+            // Phases that are not queued count with zero wait and no latency of their own, as in the predecessor records.
             service_latency_ms: estimate.service.into(),
             queue_latency_ms: queue.latency.into(),
             queue_wait_ms: queue.wait.into(),

@@ -1,4 +1,4 @@
-//! A calibration, told.
+//! A calibration, described.
 
 use serde_json::{Value, json};
 
@@ -134,7 +134,10 @@ pub fn table(outcome: &Outcome) -> String {
     let refused = outcome.refused.iter().map(|(row, reason)| format!("{row}: {reason}"));
     list("Rows that the analytical engine cannot answer", refused.collect());
     let missing = outcome.missing.iter().map(|missing| format!("{}: needs {}", missing.symbol, missing.needs));
-    list("Not told by these measurements (atlas calibrate --plan writes scripts that measure it)", missing.collect());
+    list(
+        "Not described by these measurements (atlas calibrate --plan writes scripts that measure it)",
+        missing.collect(),
+    );
     out
 }
 

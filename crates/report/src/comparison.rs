@@ -32,7 +32,7 @@ impl Column {
     }
 
     /// The same in a few words.
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         match self.verdict() {
             _ if self.answer.is_err() => "error".to_owned(),
             None => String::new(),
@@ -204,7 +204,7 @@ impl Comparison {
                 let value = line.values.get(i).copied().flatten();
                 value.map_or_else(String::new, |value| format!("{}{}", line.metric.show(value), line.mark(i)))
             }));
-            cells.push(column.told());
+            cells.push(column.described());
             table.row(cells);
         }
         table.render()
@@ -236,8 +236,8 @@ impl Comparison {
             let cells = places.iter().map(|i| self.cell(line, *i, reference));
             table.row(std::iter::once(format!("  {}", line.metric.label)).chain(cells));
         }
-        let runs = places.iter().filter_map(|i| self.columns.get(*i)).map(Column::told).collect::<Vec<_>>();
-        if runs.iter().any(|told| !told.is_empty()) {
+        let runs = places.iter().filter_map(|i| self.columns.get(*i)).map(Column::described).collect::<Vec<_>>();
+        if runs.iter().any(|described| !described.is_empty()) {
             table.row(std::iter::once("  runs?".to_owned()).chain(runs));
         }
         table.render()

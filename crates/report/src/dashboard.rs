@@ -1,4 +1,4 @@
-//! A scenario in the founding dashboard's JSON, and its estimate beside the analytical engine's.
+//! A scenario in the predecessor dashboard's JSON, and its estimate beside the analytical engine's.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -168,7 +168,7 @@ fn shown(value: f64) -> String {
     if value >= 1e5 { atlas_core::units::si(value) } else { significant(value, 4) }
 }
 
-/// One pair put to both engines, told.
+/// One pair put to both engines, described.
 #[derive(Debug)]
 pub struct Pair<'a> {
     /// What it is made of.

@@ -1,14 +1,14 @@
-//! A derivation, told as an indented tree: each term with its value, its equation in symbols and numbers, its origin.
+//! A derivation, described as an indented tree: each term with its value, its equation in symbols and numbers, its origin.
 
 use super::table::wrap;
 use atlas_plan::explain::{Origin, Term};
 
-/// The tree down to `depth` levels below its root, wrapped to `width` columns. A term told once is not taken apart
+/// The tree down to `depth` levels below its root, wrapped to `width` columns. A term described once is not taken apart
 /// again.
 #[must_use]
 pub fn tell(tree: &Term, metric: &str, depth: usize, width: usize) -> String {
     let mut out = format!("{metric}: {}\n\n", tree.name);
-    let mut teller = Teller { out: &mut out, width: width.max(40), told: Vec::new(), hidden: false };
+    let mut teller = Teller { out: &mut out, width: width.max(40), described: Vec::new(), hidden: false };
     teller.term(tree, "", "", depth);
     if teller.hidden {
         out.push_str("\n… stands for terms below; --depth N shows them, --format json shows all\n");
@@ -19,7 +19,7 @@ pub fn tell(tree: &Term, metric: &str, depth: usize, width: usize) -> String {
 struct Teller<'a> {
     out: &'a mut String,
     width: usize,
-    told: Vec<(String, f64)>,
+    described: Vec<(String, f64)>,
     hidden: bool,
 }
 
@@ -30,7 +30,7 @@ impl Teller<'_> {
         let name = if term.name.is_empty() || first.is_empty() { String::new() } else { format!(" – {}", term.name) };
         self.line(&format!("{} = {}{name}", term.symbol, term.shown()), first, &format!("{rest}{below}   "));
         let known = (term.symbol.to_string(), term.value);
-        let again = term.equation.is_some() && self.told.contains(&known);
+        let again = term.equation.is_some() && self.described.contains(&known);
         if again {
             self.line("as above", &format!("{rest}    "), rest);
             return;
@@ -39,7 +39,7 @@ impl Teller<'_> {
         let below = if open && !(term.terms.is_empty() && term.bearing.is_empty()) { "│" } else { " " };
         let (inner, cont) = (format!("{rest}{below}   "), format!("{rest}{below}     "));
         if let (Some(symbols), Some(numbers)) = (term.in_symbols(), term.in_numbers()) {
-            self.told.push(known);
+            self.described.push(known);
             let more = if open { "" } else { " …" };
             self.hidden |= !open;
             self.line(&format!("{symbols} = {numbers}{more}"), &inner, &cont);
@@ -50,7 +50,7 @@ impl Teller<'_> {
         if !open {
             return;
         }
-        // What bears on a figure that is not taken apart is told where it stands, one level down.
+        // What bears on a figure that is not taken apart is described where it stands, one level down.
         let children = term.terms.iter().map(|term| (term, false)).chain(term.bearing.iter().map(|term| (term, true)));
         let count = term.terms.len() + term.bearing.len();
         for (i, (child, bearing)) in children.enumerate() {

@@ -1,4 +1,4 @@
-//! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
+//! Estimates and records, described: for people as tables and Markdown, for programs as JSON, CSV and YAML.
 
 #![forbid(unsafe_code)]
 

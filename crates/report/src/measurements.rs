@@ -1,4 +1,4 @@
-//! What was read out of logs, told for people: what it is, its figures, its configuration and where that comes from,
+//! What was read out of logs, described for people: what it is, its figures, its configuration and where that comes from,
 //! and what became of the lines.
 
 use serde_json::Value;
@@ -68,7 +68,7 @@ fn one(reading: &Reading, context: &Context) -> String {
     let mut known = false;
     for (name, value, origin) in reading.config.iter() {
         known = true;
-        configuration.row([format!("  {name}"), shown(value), origin.told().to_owned()]);
+        configuration.row([format!("  {name}"), shown(value), origin.described().to_owned()]);
     }
     if known {
         out += &format!("\n{}", configuration.render());
@@ -226,7 +226,7 @@ pub fn formats() -> String {
             "nvidia-smi (query CSV, table, dmon), rocm-smi (concise, lines, CSV, JSON), amd-smi (monitor, CSV, metric), \
              DCGM (exporter, dmon), MLPerf power, Zeus, CodeCarbon",
         ),
-        ("benchmarks", "the benchmark JSON of --format benchmark, which is also the founding comparison tool's"),
+        ("benchmarks", "the benchmark JSON of --format benchmark, which is also the predecessor comparison tool's"),
     ] {
         for (index, line) in wrap(names, WIDTH - 20, "").lines().enumerate() {
             table.row([if index == 0 { group.to_owned() } else { String::new() }, line.to_owned()]);

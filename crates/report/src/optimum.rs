@@ -1,4 +1,4 @@
-//! The answer of a search, told.
+//! The answer of a search, described.
 
 use std::fmt::Write as _;
 
@@ -327,7 +327,7 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
 }
 
 /// A count as a JSON number; rounded where it is beyond 64 bits.
-#[expect(clippy::cast_precision_loss, reason = "a count beyond 64 bits is told roughly")]
+#[expect(clippy::cast_precision_loss, reason = "a count beyond 64 bits is described roughly")]
 fn count(count: u128) -> Value {
     u64::try_from(count).map_or_else(|_| json!(count as f64), |count| json!(count))
 }

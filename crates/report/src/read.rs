@@ -187,7 +187,7 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     });
     let mut overrides = Overrides::new();
     match seed {
-        // The founding records keep the seed in their file name only.
+        // The predecessor records keep the seed in their file name only.
         None => {
             let message = format!("no seed in the record, so {SEED} is used");
             fields.warn("seed", message, Some("--seed sets another".to_owned()));

@@ -1,4 +1,4 @@
-//! Records summarised: a row a (target, workload, track), as the founding system aggregates.
+//! Records summarised: a row a (target, workload, track), as the predecessor system aggregates.
 
 use atlas_core::escape::markdown;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::read::Entry;
 use super::table::{Align, Table};
 use super::{Format, ReportError, csv, serialised};
 
-/// Means over the runs of one (target, workload, track), rounded as the founding system rounds.
+/// Means over the runs of one (target, workload, track), rounded as the predecessor system rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The target.
@@ -114,7 +114,7 @@ impl Summary {
         }
         out.push_str(
             "\nMeans over all records of a target, workload and track, optimised ones included. Power is that of one \
-             node, and $/1k tokens is one node's cost over the tokens of all nodes, as the founding system counts.\n",
+             node, and $/1k tokens is one node's cost over the tokens of all nodes, as the predecessor system counts.\n",
         );
         out
     }

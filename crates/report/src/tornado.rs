@@ -1,4 +1,4 @@
-//! A sensitivity analysis, told.
+//! A sensitivity analysis, described.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
     const WIDTH: f64 = 760.0;
     let metric = tornado.metric;
     let change = |outcome: &Outcome| Some(outcome.value / tornado.value - 1.0).filter(|change| change.is_finite());
-    let told = |outcome: &Option<Outcome>| match outcome {
+    let described = |outcome: &Option<Outcome>| match outcome {
         None => (None, String::new()),
         Some(outcome) if outcome.trouble.is_some() => (None, format!("{}: cannot run", outcome.to)),
         Some(outcome) => {
@@ -81,7 +81,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
     };
     let swings = tornado.swings.iter().take(MOST).map(|swing| pictures::Swing {
         name: swing.lever.name().to_owned(),
-        moves: [told(&swing.down), told(&swing.up)],
+        moves: [described(&swing.down), described(&swing.up)],
     });
     let picture = pictures::tornado(&format!("What moves {}", metric.label), &swings.collect::<Vec<_>>(), WIDTH);
     let (mut rows, mut troubles) = (Vec::new(), Vec::new());

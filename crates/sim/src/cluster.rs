@@ -36,7 +36,7 @@ pub struct Job {
     pub accelerators: u32,
     /// How long it runs alone, seconds.
     pub seconds: f64,
-    /// How long its owner says it runs: it is ended then at the latest. Infinite where nobody says, which a scheduler
+    /// How long its owner says it runs: it is ended then at the latest. Infinite by default, which a scheduler
     /// takes for as long as it runs alone.
     pub limit: f64,
     /// What it sends.

@@ -1,4 +1,4 @@
-//! Numbers in an input that make no sense, collected rather than told one at a time.
+//! Numbers in an input that make no sense, collected rather than described one at a time.
 
 use thiserror::Error;
 
@@ -55,9 +55,9 @@ mod tests {
         ranges.check("share", 2.0, 0.0, 1.0);
         ranges.check("steps", 0.0, 1.0, f64::INFINITY);
         ranges.check("good", 1.0, 0.0, 1.0);
-        let told: Vec<String> = ranges.0.iter().map(ToString::to_string).collect();
+        let described: Vec<String> = ranges.0.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            described,
             [
                 "rate is NaN, expected a positive number",
                 "share is 2, expected 0 to 1",

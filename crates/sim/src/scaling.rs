@@ -18,7 +18,7 @@ pub enum Work {
     PerAccelerator,
 }
 
-/// Below this efficiency a scale counts as broken down, where nothing else is asked: the founding simulator's.
+/// Below this efficiency a scale counts as broken down, where nothing else is asked: the predecessor simulator's.
 pub const BROKEN: f64 = 0.7;
 
 /// The series against its smallest run.

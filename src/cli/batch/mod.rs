@@ -181,7 +181,7 @@ impl Cutter {
         self.send(Chunk::Lines { first, bytes })
     }
 
-    /// Deals a chunk to the worker whose turn it is; `false` where nobody listens any more.
+    /// Deals a chunk to the worker whose turn it is; `false` once the receiver is gone.
     fn send(&mut self, chunk: Chunk) -> bool {
         let sent = self.senders.get(self.turn).is_some_and(|sender| sender.send(chunk).is_ok());
         self.turn = (self.turn + 1) % self.senders.len().max(1);

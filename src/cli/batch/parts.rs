@@ -22,7 +22,7 @@ pub(super) struct Context {
     warned: Mutex<BTreeSet<String>>,
 }
 
-/// Warnings told before they are only counted as "more".
+/// Warnings described before they are only counted as "more".
 const MOST_WARNINGS: usize = 20;
 
 impl Context {

@@ -30,7 +30,7 @@ use atlas_report::read;
   atlas check                          everything that is in force
   atlas check my_target.yaml themes/   these files; a directory stands for its YAML files
 
-What a file is, is told by its content, then by its name. Exit 0 where there are only warnings, 1 with errors.")]
+What a file is, is described by its content, then by its name. Exit 0 where there are only warnings, 1 with errors.")]
 pub struct Args {
     /// Files and directories to check [default: everything in force]
     pub files: Vec<PathBuf>,
@@ -58,7 +58,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         checked.found.join(", "),
         problems.summary()
     )))?;
-    if problems.has_errors() { Err(Failure::Told.into()) } else { Ok(()) }
+    if problems.has_errors() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 fn count(n: usize, one: &str, many: &str) -> String {
@@ -175,7 +175,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What the file is; complains where it cannot be read or told.
+/// What the file is; complains where it cannot be read or described.
 fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     let file: Arc<str> = path.display().to_string().into();
     let complain = |message: String, help: Option<String>| Diagnostic {

@@ -15,7 +15,7 @@ use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimise::freed;
 use atlas_plan::search::{Gauge, optimise};
-use atlas_report::{Format, optimum as told};
+use atlas_report::{Format, optimum as described};
 
 /// Searches, writes the record of the best, tells all of the answer.
 pub(super) fn run(
@@ -42,15 +42,15 @@ pub(super) fn run(
         overrides.extend(searched.chain(best.changes.iter().cloned()).chain(pinned));
     }
     let text = match args.format {
-        Format::Table => globals.charset().write(&told::table(&problem, &found)).into_owned(),
-        Format::Json => told::json(&problem, &found)?,
-        Format::Yaml => told::yaml(&problem, &found)?,
-        Format::Csv => told::csv(&problem, &found),
+        Format::Table => globals.charset().write(&described::table(&problem, &found)).into_owned(),
+        Format::Json => described::json(&problem, &found)?,
+        Format::Yaml => described::yaml(&problem, &found)?,
+        Format::Csv => described::csv(&problem, &found),
     };
     output::print(&text)?;
     let Some(best) = &found.best else {
         complain("no candidate meets all constraints; nothing is written");
-        return Err(Failure::Told.into());
+        return Err(Failure::Reported.into());
     };
     let (target, workload) = (&parts.target.name, &parts.workload);
     let record = Record::new(target, workload, track, "post-opt", &best.scenario, &overrides, &best.estimate);

@@ -64,8 +64,8 @@ pub(super) fn accelerator() -> Value {
 
 /// An entry of models.yaml.
 pub(super) fn model() -> Value {
-    let width = |told: &str| count(told);
-    let whole = |told: &str| number(Bounds::NATURAL, told);
+    let width = |described: &str| count(described);
+    let whole = |described: &str| number(Bounds::NATURAL, described);
     let heads = map(
         &["query"],
         [("query", width("query heads")), ("kv", width("key-value heads")), ("dim", width("width of a head"))],

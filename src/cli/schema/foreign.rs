@@ -1,4 +1,4 @@
-//! Documents of the founding tools.
+//! Documents of the predecessor tools.
 
 use serde_json::{Value, json};
 
@@ -13,20 +13,20 @@ fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
 }
 
 /// A number, or a variable of the environment that holds one.
-fn number(told: &str) -> Value {
-    help(json!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "\\$\\{"}]}), told)
+fn number(described: &str) -> Value {
+    help(json!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "\\$\\{"}]}), described)
 }
 
 /// On or off, or a variable that says so.
-fn toggle(told: &str) -> Value {
-    help(json!({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": "\\$\\{"}]}), told)
+fn toggle(described: &str) -> Value {
+    help(json!({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": "\\$\\{"}]}), described)
 }
 
 /// `config.yaml`.
 pub(super) fn experiment() -> Value {
     let methods: Vec<String> = Methodology::ALL.iter().map(|method| method.name().replace('-', "_")).collect();
     let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
-    let format = |told| help(json!({"anyOf": [{"enum": Format::NAMES}, {"type": "string"}]}), told);
+    let format = |described| help(json!({"anyOf": [{"enum": Format::NAMES}, {"type": "string"}]}), described);
     let platform = open(
         &["gpu_model", "num_gpus"],
         &[
@@ -107,8 +107,10 @@ pub(super) fn experiment() -> Value {
         ("virtual_pipeline_model_parallel_size", "VPP", "model chunks of a stage"),
         ("gradient_accumulation_steps", "GA", "micro-batches of a replica in a step"),
     ];
-    let ranks: Vec<(&str, Value)> =
-        ranks.iter().flat_map(|(long, short, told)| [(*long, number(told)), (*short, number(told))]).collect();
+    let ranks: Vec<(&str, Value)> = ranks
+        .iter()
+        .flat_map(|(long, short, described)| [(*long, number(described)), (*short, number(described))])
+        .collect();
     let layouts = map_of(map_of(open(&[], &ranks)));
     let optimisations = open(
         &[],
@@ -155,8 +157,8 @@ pub(super) fn experiment() -> Value {
 
 /// Scenarios of the dashboard.
 pub(super) fn scenarios() -> Value {
-    let plain = |told: &str| help(json!({"type": "number", "minimum": 0}), told);
-    let on = |told: &str| help(json!({"type": "boolean"}), told);
+    let plain = |described: &str| help(json!({"type": "number", "minimum": 0}), described);
+    let on = |described: &str| help(json!({"type": "boolean"}), described);
     let hardware = open(
         &["vendor", "fp16Tflops", "vramSizeGB", "interconnectBandwidthGBps", "costPerHour"],
         &[

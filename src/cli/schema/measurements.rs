@@ -12,30 +12,30 @@ pub(super) fn row() -> Value {
 }
 
 fn cell(column: &Column) -> Value {
-    let mut told = column.help_text().to_owned();
+    let mut described = column.help_text().to_owned();
     if !column.unit_text().is_empty() {
-        told += &format!(" [{}]", column.unit_text());
+        described += &format!(" [{}]", column.unit_text());
     }
     if !column.aliases.is_empty() {
-        told += &format!("; also {}", column.aliases.join(", "));
+        described += &format!("; also {}", column.aliases.join(", "));
     }
     match column.takes {
         Takes::Text => match column.knob().map(|spec| spec.kind) {
             // Words of a knob are offered, and synonyms are not refused.
             Some(atlas_plan::knob::Kind::Choice(words)) => {
-                help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &told)
+                help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described)
             }
-            _ => text(&told),
+            _ => text(&described),
         },
-        Takes::Count => count(&told),
-        Takes::Positive => above_zero(number(Bounds::POSITIVE, &told)),
-        Takes::Share => above_zero(number(Bounds::SHARE, &told)),
-        Takes::Flag => toggle(&told),
+        Takes::Count => count(&described),
+        Takes::Positive => above_zero(number(Bounds::POSITIVE, &described)),
+        Takes::Share => above_zero(number(Bounds::SHARE, &described)),
+        Takes::Flag => toggle(&described),
         Takes::Words(words) => {
             // Readers of tables may take `true` for more than a word.
             let words: Vec<Value> =
                 words.iter().map(|word| word.parse::<bool>().map_or(json!(word), Value::Bool)).collect();
-            help(json!({"enum": words}), &told)
+            help(json!({"enum": words}), &described)
         }
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn anything(help_: &str) -> Value {
 pub(super) fn number(bounds: Bounds, help_: &str) -> Value {
     let mut schema = json!({"type": if bounds.whole { "integer" } else { "number" }});
     if let Some(schema) = schema.as_object_mut() {
-        // Bounds this wide are there against overflow, not to be told.
+        // Bounds this wide are there against overflow, not to be described.
         if bounds.min > -1e29 {
             schema.insert("minimum".to_owned(), json!(bounds.min));
         }
@@ -112,12 +112,12 @@ pub(super) fn positive(help_: &str) -> Value {
 pub(super) fn knob(knob: Knob) -> Value {
     let spec = knob.spec();
     let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
-    let told = format!("{}{unit}", spec.help);
+    let described = format!("{}{unit}", spec.help);
     match spec.kind {
-        Kind::Toggle => toggle(&told),
-        Kind::Choice(_) | Kind::Fabric | Kind::Software | Kind::Seed => text(&told),
+        Kind::Toggle => toggle(&described),
+        Kind::Choice(_) | Kind::Fabric | Kind::Software | Kind::Seed => text(&described),
         // Files may go a little further than a pane's steps; the program says where they may not.
-        Kind::Number { bounds, .. } => number(Bounds { max: 1e30, ..bounds }, &told),
+        Kind::Number { bounds, .. } => number(Bounds { max: 1e30, ..bounds }, &described),
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn target() -> Value {
             ("collectives", texts("collective operations that the stack has")),
             ("max_batch_tokens", number(Bounds::NATURAL, "most tokens that the stack takes in one batch")),
             ("host_cpu_arch", text("architecture of the hosts")),
-            ("benchboard", anything("the founding dashboard's profile of one device: fp16Tflops, type, …")),
+            ("benchboard", anything("the predecessor dashboard's profile of one device: fp16Tflops, type, …")),
             ("container_base", text("container image")),
             ("source", text("where the figures are from")),
             ("region", text("where it can be rented")),
@@ -73,10 +73,10 @@ pub(super) fn target() -> Value {
 
 /// Efficiency factors of targets and profiles.
 fn efficiency() -> Value {
-    let factors = |told: &str| {
+    let factors = |described: &str| {
         let names = Factors::NAMES
             .map(|name| (name, number(atlas_config::efficiency::BOUNDS, "factor on the constants; 1: as shipped")));
-        help(map(&[], names), told)
+        help(map(&[], names), described)
     };
     let both = [("training", factors("in training")), ("serving", factors("in serving"))];
     help(map(&[], both), "efficiency factors of the analytical engine, as `atlas calibrate` finds them")
@@ -130,7 +130,7 @@ fn shared() -> Vec<Field> {
         ],
     );
     let pool = || {
-        let ranks = |told: &str| number(Bounds::COUNT, told);
+        let ranks = |described: &str| number(Bounds::COUNT, described);
         map(
             &[],
             [
@@ -290,7 +290,7 @@ pub(super) fn workload() -> Value {
     );
     let own: [Field; 11] = [
         ("name", text("unique name")),
-        ("benchboard", anything("the founding dashboard's words of the model: parameters in billions, …")),
+        ("benchboard", anything("the predecessor dashboard's words of the model: parameters in billions, …")),
         ("model_family", text("gpt, llama …")),
         ("framework", text("pytorch, jax …")),
         ("track", text("the track that runs are filed under")),

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
         folder.tell();
     }
-    if gauge.cancelled() { Err(Failure::Told.into()) } else { Ok(()) }
+    if gauge.cancelled() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 /// The cluster's input, and the accelerators of every job; all that is wrong at once.
@@ -80,7 +80,7 @@ fn input(
             problems.push(format!("{}: wants {size} accelerators of {accelerators}", job.name));
         }
         let time = match (&job.seconds, &job.workload, &job.steps) {
-            (Some(seconds), ..) => Ok((seconds.0, told(job))),
+            (Some(seconds), ..) => Ok((seconds.0, described(job))),
             (None, Some(workload), Some(steps)) => match &jobs.cluster.target {
                 Some(target) => {
                     let pair = Pair { target: target.clone(), workload: workload.clone(), set: job.set.clone() };
@@ -89,7 +89,7 @@ fn input(
                 None => Err("a workload needs a target under cluster:".to_owned()),
             }
             .map(|traffic| (traffic.step * steps, traffic)),
-            _ => Err("lasts for nobody knows how long".to_owned()),
+            _ => Err("lasts for an unknown time".to_owned()),
         };
         match time {
             Ok((seconds, traffic)) => {
@@ -111,7 +111,7 @@ fn input(
 const STEP: f64 = 1.0;
 
 /// What a job sends that says so itself.
-fn told(job: &Job) -> Traffic {
+fn described(job: &Job) -> Traffic {
     Traffic { step: STEP, collectives: job.communication.unwrap_or(0.0) * STEP, hidden: 0.0 }
 }
 

@@ -79,11 +79,11 @@ impl<'s> Columnar<'s> {
     /// Tells a point.
     pub(super) fn tell(&self, out: &mut Batch, row: &Row<'_>) {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        // Target and workload are told by their contender.
+        // Target and workload are described by their contender.
         out.places.extend([place(row.contender), place(row.contender)]);
         out.places.extend(row.digits.iter().map(|digit| place(*digit)));
-        let told = verdict(row.estimate);
-        out.places.push(place(VERDICTS.iter().position(|known| *known == told).unwrap_or_default()));
+        let described = verdict(row.estimate);
+        out.places.push(place(VERDICTS.iter().position(|known| *known == described).unwrap_or_default()));
         let applies = self.applies.get(row.contender).map_or(&[][..], |applies| applies);
         out.figures.extend(
             self.metrics
@@ -125,12 +125,12 @@ impl<'s> Columnar<'s> {
             return Ok(());
         }
         let mut bytes = Vec::new();
-        let told: Vec<Group> = if self.rows > 0 {
+        let described: Vec<Group> = if self.rows > 0 {
             vec![group(&self.columns, &self.pending, output.bytes(), &mut bytes)]
         } else {
             Vec::new()
         };
-        output.write_group(&bytes, self.next, told)?;
+        output.write_group(&bytes, self.next, described)?;
         self.empty();
         Ok(())
     }

@@ -69,7 +69,7 @@ pub(super) fn run(
     let points = range(part.index, part.of, size);
     let end = points.end;
     let tell = |out: &mut Vec<u8>, row: &Row<'_>| columns.tell(out, row);
-    let next = sweep.run(points, &Gauge::default(), tell, |block: Block<Vec<u8>>| draft.write_all(&block.told))?;
+    let next = sweep.run(points, &Gauge::default(), tell, |block: Block<Vec<u8>>| draft.write_all(&block.described))?;
     if next != end {
         return Err(eyre!("stopped at point {next} of {end}"));
     }

@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, header: &[u8], sweep: u64, size: u64) -> color_ey
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let (mut tries, mut asked, mut told) = (0, None::<Instant>, Instant::now());
+    let (mut tries, mut asked, mut described) = (0, None::<Instant>, Instant::now());
     if next == 0 && output.next() == 0 {
         output.write(header, 0)?;
     }
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, header: &[u8], sweep: u64, size: u64) -> color_ey
         if stop.load(Relaxed) {
             output.finish(false)?;
             complain("the array goes on; the same command goes on merging, and with --cancel cancels it");
-            return Err(Failure::Told.into());
+            return Err(Failure::Reported.into());
         }
         if asked.is_none_or(|at| at.elapsed() > ASK_EVERY) {
             // Asked before looking: what ended in between has left its part.
@@ -92,8 +92,8 @@ pub(super) fn run(args: &Args, header: &[u8], sweep: u64, size: u64) -> color_ey
                 let job = array.submit(&System, &lacking)?;
                 complain(&format!("submitted job {job}: {} of {tasks} parts", lacking.len()));
                 tries += 1;
-            } else if told.elapsed() > TELL_EVERY {
-                told = Instant::now();
+            } else if described.elapsed() > TELL_EVERY {
+                described = Instant::now();
                 let done = tasks - lacking.len() as u64;
                 complain(&format!("{done} of {tasks} parts are done, {active} tasks wait or run"));
             }

@@ -38,7 +38,7 @@ inference rows on the throughput they state, latency rows on TTFT and on TPOT.
 
 With --measured a target's numbers are held against measurements of its own by the calibration guide's checks: rates \
 within 15 %, latency percentiles within 10 %, scaling within 20 %; exit 1 when one fails. The age of each calibrated \
-parameter is told beside the guide's calendar.")]
+parameter is described beside the guide's calendar.")]
 pub struct Args {
     /// A file of measurements with the columns of workload/measurements/*.csv [default: those that ship]
     #[arg(long, value_name = "FILE.csv")]

@@ -10,7 +10,7 @@ use atlas_ingest::{Context, Follow, Ingested, Observation};
 pub(super) struct Feed {
     tail: Tail,
     follow: Follow,
-    /// Whether reading failed the last time; it is told once.
+    /// Whether reading failed the last time; it is described once.
     failing: bool,
 }
 

@@ -173,7 +173,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let outside = matches!(state.standing, Standing::Slower { .. }) || state.stalled();
     if state.times.records() == 0 {
         complain("error: no step or report was read; `atlas ingest --formats` lists what is recognized");
-        return Err(Failure::Told.into());
+        return Err(Failure::Reported.into());
     }
     if args.exit_code && outside { Err(Failure::Code(OUTSIDE).into()) } else { Ok(()) }
 }
@@ -227,7 +227,7 @@ fn tell(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> co
     Ok(output::print(&(text + "\n"))?)
 }
 
-/// Runs the command of an alarm. What fails is told; the watch goes on.
+/// Runs the command of an alarm. What fails is described; the watch goes on.
 fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
     let Some(command) = args.on_alarm.as_deref().filter(|_| event.is_alarm(state)) else { return };
     let cause =

@@ -15,7 +15,7 @@ use atlas_report::study::{Block, Cell, Entry, Grid, Study};
 use atlas_report::table::Align;
 use atlas_report::{explanation, tornado};
 
-/// Depth to which a derivation is told, and the width of its lines.
+/// Depth to which a derivation is described, and the width of its lines.
 const DERIVATION: (usize, usize) = (12, 110);
 
 /// The view on the screen as a document; `None` where there is nothing in it. `made` is the time, which a pure function
@@ -181,8 +181,8 @@ fn derivation(app: &App, about: &str) -> Option<Document> {
     let mut grid =
         Grid { head: names.into_iter().map(|name| (name.to_owned(), Align::Left)).collect(), rows: Vec::new() };
     terms(&tree, 0, &mut grid);
-    let told = explanation::tell(&tree, metric.name, DERIVATION.0, DERIVATION.1);
-    Some(titled(format!("Where {} comes from: {about}", metric.label), vec![Block::Code(told)], grid))
+    let described = explanation::tell(&tree, metric.name, DERIVATION.0, DERIVATION.1);
+    Some(titled(format!("Where {} comes from: {about}", metric.label), vec![Block::Code(described)], grid))
 }
 
 fn terms(term: &Term, depth: usize, grid: &mut Grid) {

@@ -121,7 +121,7 @@ pub fn here(app: &App) -> Option<&Entry> {
 /// Whether lanes are still without a result.
 #[must_use]
 pub fn is_running(app: &App) -> bool {
-    app.race.entries.len() < app.race.lanes.len() && app.desks.race.trouble().is_none()
+    app.race.entries.len() < app.race.lanes.len() && app.queries.race.trouble().is_none()
 }
 
 /// Begins where the view is opened, unless what is there already is of this scenario.
@@ -168,8 +168,8 @@ pub(super) fn begin(app: &mut App) {
 /// Asks for the results that are missing while the view is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     if app.view != View::Race {
-        if app.desks.race.progress().is_some() {
-            app.desks.race.forget(effects);
+        if app.queries.race.progress().is_some() {
+            app.queries.race.forget(effects);
         }
         return;
     }
@@ -186,13 +186,13 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         conditions: asked.constraints,
         round: Round { serial: app.race.serial, from: app.race.entries.len() },
     };
-    let desks = &mut app.desks;
-    desks.race.ask(work.round, &mut desks.serial, effects, |_| Ok(Arc::new(work)));
+    let queries = &mut app.queries;
+    queries.race.ask(work.round, &mut queries.serial, effects, |_| Ok(Arc::new(work)));
 }
 
 /// Takes results that arrived; the cursor stays on its target.
 pub(super) fn settle(app: &mut App) {
-    let Some(batch) = app.desks.race.answer().cloned() else { return };
+    let Some(batch) = app.queries.race.answer().cloned() else { return };
     let at = here(app).filter(|_| app.view_row > 0).map(|entry| entry.name.clone());
     if batch.round.serial == app.race.serial && batch.round.from == app.race.entries.len() {
         app.race.entries.extend(batch.entries.iter().cloned());

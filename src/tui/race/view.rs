@@ -101,7 +101,7 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
 pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let race = &app.race;
     let (done, all) = (race.entries.len(), race.lanes.len());
-    let remark = match app.desks.race.trouble() {
+    let remark = match app.queries.race.trouble() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
         None if !waits_bounded(app) => "nothing bounds the time to first token: add ttft<2s".to_owned(),
@@ -218,7 +218,7 @@ fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
     }
 }
 
-/// How many of the first rows cannot be told from the first.
+/// How many of the first rows cannot be described from the first.
 fn ties(rows: &[&Entry], metric: &Metric) -> usize {
     let best = |entry: &&Entry| match &entry.outcome {
         Outcome::Best(pick) => Some(pick.as_ref().clone()),

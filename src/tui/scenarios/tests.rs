@@ -106,7 +106,7 @@ fn the_difference_is_all_that_differs_and_nothing_else() {
     let change = row("tokens/s");
     assert!((change.contains('▲') && change.contains('+')) || (change.contains('▼') && change.contains('-')), "{text}");
     assert_eq!(tp(&h.app), Setting::Number(16.0));
-    // Against a third, by the arrow keys; targets that differ are told.
+    // Against a third, by the arrow keys; targets that differ are described.
     h.keys("<Esc>[THj]D");
     assert!(h.text().contains("8xMI300X"), "{}", h.text());
     let before = h.text();

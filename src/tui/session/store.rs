@@ -89,12 +89,13 @@ impl Store {
     pub fn load(&mut self) -> Result<Option<Document>, String> {
         let Some(path) = self.path.clone().filter(|path| path.exists()) else { return Ok(None) };
         let stays = "; it stays as it is, and what is done now is not kept";
-        let told = |why: &str, then: &str| format!("the session in {} cannot be read: {why}{then}", path.display());
+        let described =
+            |why: &str, then: &str| format!("the session in {} cannot be read: {why}{then}", path.display());
         let text = match read_text(&path) {
             Ok(text) => text,
             Err(why) => {
                 self.path = None;
-                return Err(told(&why, stays));
+                return Err(described(&why, stays));
             }
         };
         match Document::parse(&text) {
@@ -108,13 +109,13 @@ impl Store {
             }
             Err(newer @ Unreadable::Newer(_)) => {
                 self.path = None;
-                Err(told(&newer.to_string(), stays))
+                Err(described(&newer.to_string(), stays))
             }
             Err(Unreadable::Broken(why)) => {
                 let aside = unused(|n| path.with_extension(numbered("json.broken", n)));
                 let put = std::fs::rename(&path, &aside);
                 let then = put.map_or_else(|_| String::new(), |()| format!("; it is {} now", aside.display()));
-                Err(told(&why, &then))
+                Err(described(&why, &then))
             }
         }
     }
@@ -221,12 +222,12 @@ fn numbered(name: &str, n: u32) -> String {
 /// the whole path, and the files named on the command line, since another set of files has other names in it.
 fn directory_name(dir: &Path, sources: &Sources) -> String {
     let given = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware];
-    let mut told = dir.to_string_lossy().into_owned();
+    let mut described = dir.to_string_lossy().into_owned();
     for path in given {
-        told.push('\0');
-        told += &path.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
+        described.push('\0');
+        described += &path.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
     }
-    let hash = fingerprint(told.as_bytes());
+    let hash = fingerprint(described.as_bytes());
     let last = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String = last.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).take(32).collect();
     format!("{plain}-{hash:016x}.json")

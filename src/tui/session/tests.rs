@@ -60,15 +60,15 @@ fn what_is_no_session_is_refused_in_words_and_put_aside() {
         ("{\"version\": 99, \"tabs\": []}", "version 99"),
         ("{\"version\": 1, \"tabs\": 5}", "expected"),
     ] {
-        let told = Document::parse(text).unwrap_err().to_string();
-        assert!(told.contains(part), "{text}: {told}");
+        let described = Document::parse(text).unwrap_err().to_string();
+        assert!(described.contains(part), "{text}: {described}");
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep/session.json");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, "{ broken").unwrap();
-    let told = Store::at(path.clone()).load().unwrap_err();
-    assert!(told.contains("session.json.broken"), "{told}");
+    let described = Store::at(path.clone()).load().unwrap_err();
+    assert!(described.contains("session.json.broken"), "{described}");
     assert!(!path.exists());
     assert_eq!(Store::at(path).load(), Ok(None));
 }
@@ -81,8 +81,8 @@ fn a_session_of_a_newer_version_or_that_cannot_be_read_stays_as_it_is() {
     for text in ["{\"version\": 99, \"tabs\": [{\"future\": true}]}".to_owned().into_bytes(), vec![0xff, 0xfe]] {
         std::fs::write(&path, &text).unwrap();
         let mut store = Store::at(path.clone());
-        let told = store.load().unwrap_err();
-        assert!(told.contains("stays as it is"), "{told}");
+        let described = store.load().unwrap_err();
+        assert!(described.contains("stays as it is"), "{described}");
         store.save(capture(&h.app, "dark")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), text);
     }
@@ -124,8 +124,8 @@ fn two_instances_on_one_session_both_keep_what_was_done() {
         first.save(capture(&a.app, "dark")).unwrap();
         second.save(capture(&b.app, "dark")).unwrap();
         assert_eq!(first.notice(), None);
-        let told = second.notice().unwrap();
-        assert!(told.contains(&format!("--session n{existing}-2")), "{told}");
+        let described = second.notice().unwrap();
+        assert!(described.contains(&format!("--session n{existing}-2")), "{described}");
         assert_eq!(Store::at(path.clone()).load().unwrap().unwrap(), capture(&a.app, "dark"));
         let beside = path.with_file_name(format!("n{existing}-2.json"));
         assert_eq!(Store::at(beside).load().unwrap().unwrap(), capture(&b.app, "dark"));

@@ -56,7 +56,7 @@ fn conditions_are_of_the_scenario_on_the_screen() {
     // The scenario changes, and with it what fits.
     h.keys("Wk");
     assert_eq!(names(&h).len(), 2);
-    // A condition that cannot be meant is told, and the table stays.
+    // A condition that cannot be meant is described, and the table stays.
     h.keys("Hftpott<5");
     assert!(h.app.prompt.as_ref().unwrap().error.as_ref().unwrap().contains("did you mean"));
     h.keys("<Enter>");

@@ -1,4 +1,4 @@
-//! A program in a pseudo-terminal: this very test binary, told by a variable to be [`the_program`]. What counts is the
+//! A program in a pseudo-terminal: this very test binary, described by a variable to be [`the_program`]. What counts is the
 //! state in which an emulator, and the line discipline, are left.
 
 #![allow(clippy::unwrap_used, clippy::panic)]

@@ -59,7 +59,7 @@ fn good_and_bad_differ_by_more_than_hue_for_the_colour_blind() {
         Some(Color::Rgb(r, g, b)) => 0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b),
         other => unreachable!("{other:?}"),
     };
-    // Blue against vermillion: told apart with every kind of colour vision, and unlike in brightness too.
+    // Blue against vermillion: described apart with every kind of colour vision, and unlike in brightness too.
     assert!((luminance(Role::Good) - luminance(Role::Bad)).abs() > 15.0);
 }
 

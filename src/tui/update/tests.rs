@@ -210,10 +210,10 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
     assert_eq!(here(&h.app), first);
 }
 
-/// What is told at the foot is told in full at every size, and what it covered is there again afterwards.
+/// What is described at the foot is described in full at every size, and what it covered is there again afterwards.
 #[test]
 fn what_went_wrong_is_never_cut() {
-    let told = |h: &Hands| {
+    let described = |h: &Hands| {
         let text = h.text();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
@@ -228,7 +228,7 @@ fn what_went_wrong_is_never_cut() {
             let before = h.text();
             update(&mut h.app, Message::Failed(long.clone()));
             if !matches!(h.app.mode(), Mode::Helping) {
-                assert!(told(&h).contains("mends it: zebra"), "{size:?}, {place:?}:\n{}", h.text());
+                assert!(described(&h).contains("mends it: zebra"), "{size:?}, {place:?}:\n{}", h.text());
             }
             let over = h.app.mode() != h.app.mode_below();
             h.keys(if over { "<Esc><Esc>" } else { "<Esc>" }).work();
@@ -253,7 +253,7 @@ fn what_went_wrong_is_never_cut() {
                 _ => None,
             };
             let Some(error) = error else { continue };
-            let shown = told(&h);
+            let shown = described(&h);
             for word in error.split_whitespace() {
                 assert!(shown.contains(word), "{size:?}, {keys:?}: {error}\n{}", h.text());
             }

@@ -17,13 +17,13 @@ use atlas_report::optimum::changes;
 
 /// Draws the view.
 pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let desk = &app.desks.frontier;
-    let front = desk.answer().filter(|front| crate::tui::frontier::pairs(app).contains(&front.pair));
+    let query = &app.queries.frontier;
+    let front = query.answer().filter(|front| crate::tui::frontier::pairs(app).contains(&front.pair));
     let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
-    let inner = canvas.view(area, View::Frontier, &title, &remark(desk), app.tour.is_none());
+    let inner = canvas.view(area, View::Frontier, &title, &remark(query), app.tour.is_none());
     let Some(front) = front else {
-        let trouble = desk.trouble().unwrap_or("frontiers need the analytical engine");
-        return silence(app, Some(trouble).filter(|_| desk.progress().is_none()), canvas, inner);
+        let trouble = query.trouble().unwrap_or("frontiers need the analytical engine");
+        return silence(app, Some(trouble).filter(|_| query.progress().is_none()), canvas, inner);
     };
     let (picture, reading) = split(inner);
     match plot(app, front) {
@@ -109,7 +109,7 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
 /// What the line of information says.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let Some(front) = app.desks.frontier.answer() else { return String::new() };
+    let Some(front) = app.queries.frontier.answer() else { return String::new() };
     let pairs = crate::tui::frontier::pairs(app);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
     format!("{} ({} of {}): Pareto-optimal points", front.pair.name, at + 1, pairs.len())
@@ -117,7 +117,7 @@ pub fn info(app: &App) -> String {
 
 /// Moves the cursor to the point that is nearest to a click; whether it stood there.
 pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
-    let Some(front) = app.desks.frontier.answer().cloned() else { return false };
+    let Some(front) = app.queries.frontier.answer().cloned() else { return false };
     let body = layout::areas(app).body;
     let inner = Rect::new(body.x + 1, body.y + 1, body.width.saturating_sub(2), body.height.saturating_sub(2));
     let (picture, _) = split(inner);

@@ -1,4 +1,4 @@
-//! A heat map: a figure over two knobs, told by density and by number, the best marked, what cannot run crossed out.
+//! A heat map: a figure over two knobs, described by density and by number, the best marked, what cannot run crossed out.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -27,7 +27,7 @@ pub(super) struct Heat<'c> {
     pub(super) cursor: (usize, usize),
 }
 
-/// A figure as short as it can be told apart by; its unit stands below the map.
+/// A figure as short as it can be described apart by; its unit stands below the map.
 fn short(metric: &Metric, value: f64) -> String {
     match metric.format {
         Format::Si | Format::Count => {

@@ -284,7 +284,7 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// What just happened or is wrong, else a line about what is under the cursor.
-fn told(app: &App) -> (Role, Cow<'_, str>) {
+fn described(app: &App) -> (Role, Cow<'_, str>) {
     if let Some(prompt) = &app.prompt {
         return (Role::Error, prompt.error.as_deref().unwrap_or_default().into());
     }
@@ -301,10 +301,10 @@ fn told(app: &App) -> (Role, Cow<'_, str>) {
     }
 }
 
-/// Whether what is told takes more than the one line at the foot.
+/// Whether what is described takes more than the one line at the foot.
 #[must_use]
 pub fn is_tall(app: &App) -> bool {
-    needs_more(app, &told(app).1)
+    needs_more(app, &described(app).1)
 }
 
 fn needs_more(app: &App, text: &str) -> bool {
@@ -316,11 +316,11 @@ fn needs_more(app: &App, text: &str) -> bool {
 /// Lines of what is under the cursor; of what went wrong there is no end.
 const ABOUT_LINES: usize = 2;
 
-/// What is told. What is longer than the line grows upwards, over what stands there: the remedy, which comes last, is never
+/// What is described. What is longer than the line grows upwards, over what stands there: the remedy, which comes last, is never
 /// cut.
 fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let width = area.width.saturating_sub(2);
-    let (role, text) = told(app);
+    let (role, text) = described(app);
     let style = canvas.role(role);
     if !needs_more(app, &text) {
         canvas.text(area.x + 1, area.y, width, &text, style);

@@ -21,11 +21,11 @@ const LABEL: u16 = 18;
 
 /// Draws the view.
 pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let desk = &app.desks.optimum;
-    let remark = match desk.progress() {
+    let query = &app.queries.optimum;
+    let remark = match query.progress() {
         Some(_) => "Esc stops the search".to_owned(),
         None if shown(app).is_some() && is_stale(app) => "found before the last edit; R searches again".to_owned(),
-        None => desk.trouble().unwrap_or_default().to_owned(),
+        None => query.trouble().unwrap_or_default().to_owned(),
     };
     let inner = canvas.view(area, View::Optimum, "Optimize", &remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
@@ -38,7 +38,7 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.more(area, above > 0, above == 0 && shown(app).is_some() && answer.height < ANSWER);
     }
     match shown(app) {
-        Some(found) => told(app, found, canvas, answer),
+        Some(found) => described(app, found, canvas, answer),
         None => advice(app, canvas, answer),
     }
 }
@@ -86,7 +86,7 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
         canvas.text(area.x, y, LABEL, label, if row == Row::Search { canvas.role(Role::Key) } else { text });
         let style = if shown == "–" { dim } else { value };
         canvas.text(area.x + LABEL, y, area.width.saturating_sub(LABEL), &shown, style);
-        if let (Some(progress), Row::Search) = (app.desks.optimum.progress(), row) {
+        if let (Some(progress), Row::Search) = (app.queries.optimum.progress(), row) {
             let track = Rect { x: area.x + LABEL, y: y + 1, width: area.width.saturating_sub(LABEL), height: 1 };
             if track.y < area.bottom() {
                 canvas.segment(track, (0.0, progress.share()), canvas.role(Role::Accent));
@@ -104,10 +104,10 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
 }
 
 fn searching(app: &App) -> String {
-    match app.desks.optimum.progress() {
+    match app.queries.optimum.progress() {
         Some(progress) => progress.describe(),
         None => size(app).map_or_else(String::new, |size| {
-            #[expect(clippy::cast_precision_loss, reason = "told in four digits")]
+            #[expect(clippy::cast_precision_loss, reason = "described in four digits")]
             let size = units::si(size as f64);
             format!("{size} combinations")
         }),
@@ -131,8 +131,8 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// The best and its runners-up, warnings, what bound, how far was looked, and the figures of the one under the cursor.
-fn told(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
-    let Some(question) = app.desks.optimum.question() else { return };
+fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(question) = app.queries.optimum.question() else { return };
     let metric = question.objective;
     let (text, dim, value) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     let (heading, warn) = (canvas.role(Role::Heading), canvas.role(Role::Warn));

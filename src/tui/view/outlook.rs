@@ -12,14 +12,14 @@ use atlas_plan::estimate::Better;
 
 /// Draws the pane.
 pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let desk = &app.desks.outlook;
-    let Some(curves) = desk.answer() else {
+    let query = &app.queries.outlook;
+    let Some(curves) = query.answer() else {
         // The first frame has nothing to show yet, and does not say so: it would be gone in a tenth of a second.
-        if desk.trouble().is_none() {
+        if query.trouble().is_none() {
             return;
         }
         let inner = canvas.frame(area, "Outlook", "", false);
-        return silence(app, desk.trouble(), canvas, inner);
+        return silence(app, query.trouble(), canvas, inner);
     };
     let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| at_once(scenario).engine != scenario.engine);
     // A curve of simulations is the sweep's, which tells how far it is.

@@ -1,5 +1,5 @@
 //! Curves over two axes, in braille: lines, labelled ticks, what cannot run shaded, where the scenario stands, a cursor.
-//! Series are told apart by colour and by a letter.
+//! Series are described apart by colour and by a letter.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -67,7 +67,7 @@ impl Plot {
         u16::try_from(up.iter().map(|(_, label)| label.width()).max().unwrap_or_default() + 1).unwrap_or(1)
     }
 
-    /// The picture without its axes: what a click means is told by its shares.
+    /// The picture without its axes: what a click means is described by its shares.
     pub(super) fn picture(&self, area: Rect) -> Rect {
         let margin = self.margin() + 1;
         Rect {

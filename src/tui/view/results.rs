@@ -85,8 +85,8 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
 /// What the line of information says of the line above the figures that is under the cursor.
 #[must_use]
 pub fn about_headline(app: &App) -> String {
-    let told = app.headline().and_then(|line| headline(app, line));
-    told.map_or_else(String::new, |(text, metric)| match metric {
+    let described = app.headline().and_then(|line| headline(app, line));
+    described.map_or_else(String::new, |(text, metric)| match metric {
         Some(metric) => format!("Enter explains {}", metric.label),
         None => text,
     })
@@ -156,8 +156,8 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
 
 /// How the simulation stands whose place the closed form takes.
 fn pending(app: &App) -> String {
-    let desk = &app.desks.simulation;
-    match (desk.progress(), desk.trouble()) {
+    let query = &app.queries.simulation;
+    match (query.progress(), query.trouble()) {
         (Some(progress), _) => format!("simulating, {:.0} %, Esc stops", 100.0 * progress.share()),
         (None, Some(trouble)) => format!("for the simulation is {trouble}"),
         (None, None) => "until the simulation has run".to_owned(),
@@ -173,11 +173,7 @@ pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
             let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::MEMORY_GB);
             let free = 100.0 * (1.0 - memory.upper / memory.capacity.max(1.0));
             let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
-            // Datasheets count in powers of two: 80 GB there are 85.9 GB here.
-            let binary = memory.capacity / f64::from(1 << 30);
-            let exact = if (binary - binary.round()).abs() < 0.05 { 0 } else { 1 };
-            let of = format!("{} GB ({binary:.exact$} GiB)", gb(memory.capacity));
-            let text = format!("fits: {}{bound} of {of}, {free:.0} % free", gb(memory.total()));
+            let text = format!("fits: {}{bound} of {} GB, {free:.0} % free", gb(memory.total()), gb(memory.capacity));
             (Role::Best, format!("{} {text}", app.glyphs.check))
         }
         verdict => (Role::Error, format!("{} {}", app.glyphs.cross, verdict.describe())),
@@ -314,7 +310,7 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, met
     let role = match () {
         () if app.flash.metrics.contains(metric.name) => Role::Flash,
         () if app.answer.fits() => Role::Value,
-        // What nobody can have is not shouted.
+        // What cannot be had is not shouted.
         () => Role::Dim,
     };
     let (style, dim) = (canvas.role(role), canvas.role(Role::Dim));
@@ -374,7 +370,7 @@ fn interval(app: &App, metric: &Metric, now: f64, shown: &str, room: usize) -> O
         if end.abs() >= 100.0 { format!("{end:.0}") } else { units::significant(end, 3) }
     };
     let ends = format!("{}–{}", show(low), show(high));
-    // Ends that need more room than there is are told as shares of the value.
+    // Ends that need more room than there is are described as shares of the value.
     let shares = || format!("{:+.0}/{:+.0}%", 100.0 * (low / now - 1.0), 100.0 * (high / now - 1.0));
     Some(if number < 1.0 || room < 9 || ends.chars().count() > room { shares() } else { ends })
 }
@@ -414,7 +410,7 @@ fn within(text: String, room: usize) -> String {
     }
 }
 
-/// Least change that is told in digits; what is smaller is of no account, whichever way it goes.
+/// Least change that is described in digits; what is smaller is of no account, whichever way it goes.
 pub(super) const LEAST: f64 = 0.000_5;
 
 /// A change by its arrow, its sign and its colour.

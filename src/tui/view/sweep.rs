@@ -12,7 +12,7 @@ use crate::tui::layout;
 use crate::tui::sweeping;
 use crate::tui::sweeping::Curves;
 use crate::tui::theme::Role;
-use crate::tui::work::Desk;
+use crate::tui::work::Query;
 use atlas_core::units;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::Setting;
@@ -32,14 +32,14 @@ const DECADES: f64 = 50.0;
 
 /// Draws the view.
 pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let desk = &app.desks.sweep;
-    let title = match desk.answer() {
+    let query = &app.queries.sweep;
+    let title = match query.answer() {
         Some(curves) => heading(curves),
         None => "Sweep".to_owned(),
     };
-    let inner = canvas.view(area, View::Sweep, &title, &remark(desk), app.tour.is_none());
-    let Some(curves) = desk.answer().filter(|_| sweeping::across(app).is_some()) else {
-        return silence(app, desk.trouble(), canvas, inner);
+    let inner = canvas.view(area, View::Sweep, &title, &remark(query), app.tour.is_none());
+    let Some(curves) = query.answer().filter(|_| sweeping::across(app).is_some()) else {
+        return silence(app, query.trouble(), canvas, inner);
     };
     let (picture, reading) = split(inner);
     match &curves.against {
@@ -50,10 +50,10 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// What the work under way, or its end, has to say on the upper edge.
-pub(super) fn remark<Q: Clone + PartialEq, A>(desk: &Desk<Q, A>) -> String {
-    match (desk.progress(), desk.trouble()) {
+pub(super) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
+    match (query.progress(), query.trouble()) {
         (Some(progress), _) => format!("{}, Esc stops", progress.describe()),
-        (None, Some(trouble)) if desk.answer().is_some() => trouble.to_owned(),
+        (None, Some(trouble)) if query.answer().is_some() => trouble.to_owned(),
         _ => String::new(),
     }
 }
@@ -295,14 +295,14 @@ pub(super) fn figures(
 /// What the line of information says.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let Some(curves) = app.desks.sweep.answer() else { return String::new() };
+    let Some(curves) = app.queries.sweep.answer() else { return String::new() };
     let knob = curves.across.knob.spec();
     format!("{}: {}", knob.name, knob.help)
 }
 
 /// Moves the cursor to where a click goes.
 pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
-    let Some(curves) = app.desks.sweep.answer().cloned() else { return false };
+    let Some(curves) = app.queries.sweep.answer().cloned() else { return false };
     let body = layout::areas(app).body;
     let (picture, _) =
         split(Rect::new(body.x + 1, body.y + 1, body.width.saturating_sub(2), body.height.saturating_sub(2)));

@@ -37,8 +37,8 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Picture::Latencies => "Latencies: latency CDF",
     };
     let scaling = shown == Picture::Scaling;
-    let told = if scaling { remark(&app.desks.scaling) } else { remark(&app.desks.simulation) };
-    let inner = canvas.view(area, View::Timeline, title, &told, app.tour.is_none());
+    let described = if scaling { remark(&app.queries.scaling) } else { remark(&app.queries.simulation) };
+    let inner = canvas.view(area, View::Timeline, title, &described, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let run = app.run_here();
     let drawn = match shown {
@@ -49,14 +49,14 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             }
             None => false,
         },
-        Picture::Scaling => app.desks.scaling.answer().is_some_and(|scaling| scale(scaling, canvas, inner)),
+        Picture::Scaling => app.queries.scaling.answer().is_some_and(|scaling| scale(scaling, canvas, inner)),
         Picture::Levels => run.and_then(|run| run.serving.as_ref()).is_some_and(|served| levels(served, canvas, inner)),
         Picture::Latencies => {
             run.and_then(|run| run.serving.as_ref()).is_some_and(|served| latencies(app, served, canvas, inner))
         }
     };
     if !drawn {
-        let trouble = app.desks.simulation.trouble().or_else(|| app.desks.scaling.trouble());
+        let trouble = app.queries.simulation.trouble().or_else(|| app.queries.scaling.trouble());
         let without = "this scenario cannot be simulated: its target names no accelerator, or its workload no model";
         let none = app.simulated_scenario().is_none().then_some(without);
         silence(app, none.or(trouble).or(Some("it is being simulated")), canvas, inner);
@@ -152,7 +152,7 @@ fn busy(timeline: &Timeline, lane: &Lane, (from, to): (f64, f64)) -> f64 {
 }
 
 /// A task in a few words: `F12 of stage 3, replica 0`.
-pub(in crate::tui) fn told(task: &Task) -> String {
+pub(in crate::tui) fn described(task: &Task) -> String {
     let (name, _) = named(task.kind);
     let micro = match task.kind {
         TaskKind::Pass(_) | TaskKind::Transfer | TaskKind::Inside(_) => format!(" of micro-batch {}", task.micro),
@@ -357,7 +357,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, _) = timeline.span;
     let when = format!("{} to {}", duration_ms(1e3 * (task.begin - first)), duration_ms(1e3 * (task.end - first)));
-    let x = canvas.text(area.x, area.y, area.width, &told(task), value) + 2;
+    let x = canvas.text(area.x, area.y, area.width, &described(task), value) + 2;
     let room = area.right().saturating_sub(x);
     let lasts = duration_ms(1e3 * (task.end - task.begin));
     let took = format!("takes {lasts}, {when}");
@@ -374,7 +374,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
             let idle = idle.filter(|idle| *idle > 1e-9);
             let stood =
                 idle.map_or_else(String::new, |idle| format!(", its stream idle for {}", duration_ms(1e3 * idle)));
-            format!("waited for {}, until {}{stood}", told(after), duration_ms(1e3 * (after.end - first)))
+            format!("waited for {}, until {}{stood}", described(after), duration_ms(1e3 * (after.end - first)))
         }
     };
     canvas.text(area.x, area.y + 1, area.width, &waited, text);

@@ -30,14 +30,14 @@ pub fn rows(app: &App) -> usize {
 
 /// Draws the view.
 pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let desk = &app.desks.tornado;
+    let query = &app.queries.tornado;
     let title = match shown(app) {
         Some(tornado) => format!("Sensitivity: what moves {}", tornado.metric.label),
         None => "Sensitivity".to_owned(),
     };
-    let inner = canvas.view(area, View::Sensitivity, &title, &remark(desk), app.tour.is_none());
+    let inner = canvas.view(area, View::Sensitivity, &title, &remark(query), app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let Some(tornado) = shown(app) else { return silence(app, desk.trouble(), canvas, inner) };
+    let Some(tornado) = shown(app) else { return silence(app, query.trouble(), canvas, inner) };
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
     let now = format!("{} is {}", tornado.metric.label, tornado.metric.show(tornado.value));
     canvas.text(inner.x, inner.y, inner.width, &now, canvas.role(Role::Value));

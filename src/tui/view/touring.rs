@@ -16,7 +16,7 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let width = inner.width.saturating_sub(2);
     let mut y = inner.y;
     let text = canvas.role(Role::Text);
-    let say = narration::told(&step.say, |metric| app.answer.value(metric), |metric| app.baseline.value(metric));
+    let say = narration::described(&step.say, |metric| app.answer.value(metric), |metric| app.baseline.value(metric));
     let lines = wrap(&say, usize::from(width));
     let room = inner.height.saturating_sub(1);
     for (i, line) in lines.iter().take(usize::from(room)).enumerate() {

@@ -41,7 +41,7 @@ pub(super) enum ExpertKeys {
     DeepSeek,
 }
 
-/// Llama's own: every other family is told by how it differs.
+/// Llama's own: every other family is described by how it differs.
 const LLAMA: Family = Family {
     name: "Llama",
     kind: Kind::Decoder,

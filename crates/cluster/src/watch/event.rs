@@ -64,7 +64,7 @@ impl Event {
         if matches!(self, Event::Left | Event::Slower)
             && let Some(diagnosis) = &state.diagnosis
         {
-            out += &told(diagnosis);
+            out += &described(diagnosis);
         }
         if !matches!(self, Event::File(_))
             && let Some(line) = outlook(state)
@@ -121,7 +121,7 @@ fn measured(state: &WatchState) -> String {
 }
 
 /// The diagnosis, a line each for the two likeliest causes and what would tell more.
-fn told(diagnosis: &Diagnosis) -> String {
+fn described(diagnosis: &Diagnosis) -> String {
     let mut out = String::new();
     for suspect in diagnosis.suspects.iter().take(2).filter(|suspect| suspect.weight >= 0.1) {
         let evidence =

@@ -140,12 +140,12 @@ pub struct WatchState {
     warmup: usize,
     /// Records that the last evaluation saw.
     evaluated: u64,
-    told: Told,
+    described: Reported,
 }
 
 /// What was said last.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Told {
+struct Reported {
     compared: bool,
     standing: Standing,
     cause: Option<super::cause::Cause>,
@@ -289,8 +289,8 @@ impl WatchState {
     /// Looks at everything taken since the last call; returns what changed. `at` is the present in seconds.
     pub fn tick(&mut self, at: f64) -> Vec<Event> {
         let mut events = Vec::new();
-        if self.restarts != self.told.restarts {
-            self.told = Told { restarts: self.restarts, compared: true, ..Told::default() };
+        if self.restarts != self.described.restarts {
+            self.described = Reported { restarts: self.restarts, compared: true, ..Reported::default() };
             events.push(Event::Restarted);
         }
         self.evaluate();
@@ -298,7 +298,7 @@ impl WatchState {
         if self.now.is_none() {
             return events;
         }
-        if !std::mem::replace(&mut self.told.compared, true) {
+        if !std::mem::replace(&mut self.described.compared, true) {
             events.push(Event::Compared);
         }
         self.compare(&mut events);
@@ -307,23 +307,23 @@ impl WatchState {
 
     fn compare(&mut self, events: &mut Vec<Event>) {
         let outside = |standing| matches!(standing, Standing::Slower { .. } | Standing::Faster { .. });
-        let moved = self.standing.name() != self.told.standing.name();
+        let moved = self.standing.name() != self.described.standing.name();
         let first = self.diagnosis.as_ref().and_then(Diagnosis::first);
         let cause = first.map(|suspect| suspect.cause);
         let clear = self.diagnosis.as_ref().is_some_and(Diagnosis::is_clear);
-        if outside(self.standing) && (moved || clear && cause != self.told.cause && cause.is_some()) {
-            self.told.cause = cause;
+        if outside(self.standing) && (moved || clear && cause != self.described.cause && cause.is_some()) {
+            self.described.cause = cause;
             events.push(Event::Left);
-        } else if moved && outside(self.told.standing) && self.standing == Standing::Within {
-            self.told.cause = None;
+        } else if moved && outside(self.described.standing) && self.standing == Standing::Within {
+            self.described.cause = None;
             events.push(Event::Back);
         }
         let notable = self.shift.filter(|shift| shift.rise() >= NOTICE).map(|shift| shift.since);
-        if !outside(self.standing) && notable.is_some() && notable != self.told.shift {
+        if !outside(self.standing) && notable.is_some() && notable != self.described.shift {
             events.push(Event::Slower);
         }
-        self.told.shift = notable.or(self.told.shift);
-        self.told.standing = self.standing;
+        self.described.shift = notable.or(self.described.shift);
+        self.described.standing = self.standing;
     }
 
     fn silence(&mut self, at: f64, events: &mut Vec<Event>) {
@@ -336,7 +336,7 @@ impl WatchState {
         let usual = if self.quantity() == Quantity::Step { self.now.unwrap_or(0.0) * interval } else { 10.0 };
         let finished = self.progress().is_some_and(|progress| progress.step >= progress.of);
         let stalled = self.silent_s > (10.0 * usual).max(60.0) && !finished;
-        if stalled != std::mem::replace(&mut self.told.stalled, stalled) {
+        if stalled != std::mem::replace(&mut self.described.stalled, stalled) {
             events.push(if stalled { Event::Stalled } else { Event::Resumed });
         }
     }
@@ -344,7 +344,7 @@ impl WatchState {
     /// Whether no step has come for long.
     #[must_use]
     pub fn stalled(&self) -> bool {
-        self.told.stalled
+        self.described.stalled
     }
 
     fn evaluate(&mut self) {

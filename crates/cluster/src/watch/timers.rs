@@ -61,7 +61,7 @@ pub(super) struct Said {
     pub(super) gap: f64,
     /// The host grew.
     pub(super) host: f64,
-    /// Whether fastest and slowest ranks are told apart.
+    /// Whether fastest and slowest ranks are described apart.
     pub(super) ranks: bool,
     /// Whether there were any timers on both sides.
     pub(super) any: bool,

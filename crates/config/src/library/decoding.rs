@@ -1,4 +1,4 @@
-//! Files as entries: lists of targets and workloads, profiles, documents of the founding tools.
+//! Files as entries: lists of targets and workloads, profiles, documents of the predecessor tools.
 
 use std::collections::HashSet;
 use std::sync::Arc;

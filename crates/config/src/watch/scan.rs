@@ -59,7 +59,7 @@ impl Snapshot {
     }
 
     /// This snapshot with the older stamps for everything that `old` has seen under one of `old_paths`: what happened
-    /// since then is yet to be told. What was not watched before keeps its stamp of now.
+    /// since then is yet to be described. What was not watched before keeps its stamp of now.
     pub(super) fn with_stamps_of(mut self, old: &Snapshot, old_paths: &[PathBuf]) -> Snapshot {
         let was_watched = |path: &Path| old_paths.iter().any(|old| path == old || path.parent() == Some(old));
         self.files.retain(|path, stamp| match old.files.get(path) {
@@ -105,7 +105,7 @@ impl Look {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 self.watch(&absolute, &metadata);
-                // Also for the directory itself to be told, when it is swapped for an empty one.
+                // Also for the directory itself to be described, when it is swapped for an empty one.
                 self.taken.files.insert(path.to_owned(), Stamp::of(&metadata));
                 for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES) {
                     let name = entry.file_name();

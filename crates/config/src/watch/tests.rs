@@ -45,30 +45,30 @@ impl Scene {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Waits until `name` is told to have changed, and until all else that was done before has been told; everything
-    /// that was told.
+    /// Waits until `name` is described to have changed, and until all else that was done before has been described; everything
+    /// that was described.
     fn expect(&self, name: &str) -> Vec<PathBuf> {
-        let mut told = self.next(name);
-        told.extend(self.settle());
-        told
+        let mut described = self.next(name);
+        described.extend(self.settle());
+        described
     }
 
-    /// Waits until `name` is told to have changed; everything that was told until then.
+    /// Waits until `name` is described to have changed; everything that was described until then.
     fn next(&self, name: &str) -> Vec<PathBuf> {
         let wanted = self.path(name);
         let until = Instant::now() + PATIENCE;
-        let mut told = Vec::new();
+        let mut described = Vec::new();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let changed = self.changes.recv_timeout(left).unwrap_or_else(|_| unreachable!("{name} was not told"));
-            told.extend(changed);
-            if told.contains(&wanted) {
-                return told;
+            let changed = self.changes.recv_timeout(left).unwrap_or_else(|_| unreachable!("{name} was not described"));
+            described.extend(changed);
+            if described.contains(&wanted) {
+                return described;
             }
         }
     }
 
-    /// What is still told of what was done before: a busy machine tells one write in two pieces.
+    /// What is still described of what was done before: a busy machine tells one write in two pieces.
     fn settle(&self) -> Vec<PathBuf> {
         std::iter::from_fn(|| self.changes.recv_timeout(Duration::from_millis(150)).ok()).flatten().collect()
     }
@@ -152,8 +152,8 @@ fn a_burst_is_one_change_and_reading_is_none() {
         file.flush().unwrap();
     }
     scene.write("data/b.yaml", "b: 3\n");
-    let told = scene.expect("data/b.yaml");
-    assert!(told.len() <= 20, "50 writes are not 50 changes: {told:?}");
+    let described = scene.expect("data/b.yaml");
+    assert!(described.len() <= 20, "50 writes are not 50 changes: {described:?}");
     let _ = fs::read(scene.path("data/a.yaml")).unwrap();
     let _ = fs::read_dir(scene.path("data")).unwrap().count();
     scene.write("data/.hidden.swp", "x");
@@ -221,8 +221,8 @@ fn other_paths_take_over_without_a_gap() {
     scene.watch.set_paths(&[scene.path("data"), scene.path("more")]);
     scene.expect("data/a.yaml");
     scene.write("more/c.yaml", "c: 2\n");
-    let told = scene.expect("more/c.yaml");
-    assert!(!told.contains(&scene.path("data/a.yaml")));
+    let described = scene.expect("more/c.yaml");
+    assert!(!described.contains(&scene.path("data/a.yaml")));
     scene.watch.set_paths(&[scene.path("more/c.yaml")]);
     scene.write("more/c.yaml", "c: 3\n");
     scene.expect("more/c.yaml");

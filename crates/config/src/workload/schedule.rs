@@ -138,7 +138,7 @@ impl Schedule<'_> {
 }
 
 fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
-    // The founding model takes a positive whole number here and ignores anything else; so do we, and say so.
+    // The predecessor model takes a positive whole number here and ignores anything else; so do we, and say so.
     let dp_override = match fields.node("dp_override").map(|node| &node.value) {
         #[expect(clippy::cast_precision_loss, reason = "replicas are few")]
         Some(atlas_document::Value::Int(dp)) if *dp > 0 => Some(*dp as f64),

@@ -158,7 +158,7 @@ pub enum Due {
 impl Due {
     /// In words.
     #[must_use]
-    pub fn told(self) -> &'static str {
+    pub fn described(self) -> &'static str {
         match self {
             Due::Nothing => "fresh",
             Due::SpotCheck => "spot check due (monthly)",

@@ -79,7 +79,7 @@ pub struct Observation {
     pub collective: Vec<(f64, f64)>,
     /// What kind of log it is.
     pub kind: String,
-    /// Whether steps of warm-up were left out, where that can be told.
+    /// Whether steps of warm-up were left out, where that can be described.
     pub warmup: Option<bool>,
 }
 
@@ -266,7 +266,7 @@ impl Observation {
         self.figures.keys().all(|name| beside.contains(name)) && self.collective.is_empty()
     }
 
-    /// Ranks, 1 where nobody says.
+    /// Ranks, 1 by default.
     #[must_use]
     pub fn ranks(&self, name: &str) -> f64 {
         self.number(name).filter(|ranks| *ranks >= 1.0).unwrap_or(1.0)

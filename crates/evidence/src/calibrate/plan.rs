@@ -250,7 +250,7 @@ impl State {
         let mut covariance: Vec<Vec<f64>> = (0..n)
             .map(|i| (0..n).map(|j| if i == j { variances.get(i).copied().unwrap_or(0.0) } else { 0.0 }).collect())
             .collect();
-        // What runs have told already of the effects that they share with the rest of the machine.
+        // What runs have described already of the effects that they share with the rest of the machine.
         let found = outcome.and_then(|outcome| outcome.corrections.as_ref()).or(start.corrections.as_ref());
         for (at, (quantity, _)) in effects().into_iter().enumerate() {
             let Some(found) = found.and_then(|found| found.of(quantity)) else { continue };
@@ -349,10 +349,10 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
     let count = figures.len().max(1) as f64;
     let mean = |state: &State| figures.iter().map(|(_, slope)| state.variance(slope)).sum::<f64>() / count;
     let now = mean(&state);
-    let told: Vec<(String, f64)> =
+    let described: Vec<(String, f64)> =
         figures.iter().map(|(name, slope)| (name.clone(), state.variance(slope).max(0.0).sqrt())).collect();
     let candidates = Measurement::ALL.into_iter().map(|one| (one, told_by(bench, one, &state)));
-    let mut candidates: Vec<(Measurement, Vec<Told>)> = candidates.collect();
+    let mut candidates: Vec<(Measurement, Vec<Reported>)> = candidates.collect();
     let mut steps = Vec::new();
     while !candidates.is_empty() {
         let before = mean(&state);
@@ -369,17 +369,17 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
         steps.push(Step { measurement, reduction, left: mean(&state).max(0.0).sqrt() });
     }
     let due = ages(start.profile.as_deref(), today).into_iter().filter(|age| age.due >= Due::SpotCheck);
-    let due = due.map(|age| format!("{}: {}", age.path, age.due.told())).collect();
-    Plan { figures: told, now: now.max(0.0).sqrt(), steps, due }
+    let due = due.map(|age| format!("{}: {}", age.path, age.due.described())).collect();
+    Plan { figures: described, now: now.max(0.0).sqrt(), steps, due }
 }
 
-/// A combination of parameters, and the variance of the error up to which it is told.
-type Told = (Vec<f64>, f64);
+/// A combination of parameters, and the variance of the error up to which it is described.
+type Reported = (Vec<f64>, f64);
 
 /// What a measurement would tell.
-fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Told> {
+fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
     let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
-    let mut all: Vec<Told> = direct.collect();
+    let mut all: Vec<Reported> = direct.collect();
     let (mode, runs) = measurement.runs(bench.target.accelerators_per_node);
     // The script's own model, whatever workload the user looks at.
     let bench = Bench::new(bench.library, bench.target, None);

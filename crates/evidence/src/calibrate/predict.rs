@@ -31,7 +31,7 @@ pub struct Bench<'a> {
     pub own_first: bool,
     /// The scenario of the calibrated model before a row is laid over it.
     template: OnceCell<Option<Scenario>>,
-    /// Names by which devices are told apart.
+    /// Names by which devices are described apart.
     devices: OnceCell<HashSet<String>>,
 }
 

@@ -185,7 +185,7 @@ fn readme(site: &Site<'_>, names: &[(String, Measurement)]) -> String {
     }
     out += &format!(
         "\nThen, from here:\n\n    atlas calibrate results/*.csv --target {target} --dry-run\n\nLogs that do not say over \
-         which fabric, or on how many accelerators, they ran are told so behind their name:\n`results/nccl_IB.log:fabric=IB \
+         which fabric, or on how many accelerators, they ran are described so behind their name:\n`results/nccl_IB.log:fabric=IB \
          results/nccl_Ethernet.log:fabric=Ethernet`.\n"
     );
     out

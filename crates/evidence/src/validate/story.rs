@@ -1,4 +1,4 @@
-//! One row told step by step: what it states, how it was read, where the predicted time goes, and what was measured.
+//! One row described step by step: what it states, how it was read, where the predicted time goes, and what was measured.
 
 use super::case::{Case, Input};
 use super::table::{self, Row};
@@ -41,11 +41,11 @@ pub fn story(kind: Kind, text: &str, id: &str, engine: Engine) -> Result<Option<
     let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
     let verdicts = judge.row(row);
     let case = Case::of(row, kind, &catalog).ok().and_then(|cases| cases.into_iter().next());
-    let told = case.map(|case| match case.input {
+    let described = case.map(|case| match case.input {
         Input::Training(ref input) => trained(&case, input, engine),
         Input::Serving(ref input) => served(input, engine),
     });
-    let (steps, time) = told.map_or((Vec::new(), None), |(steps, time)| (steps, Some(time)));
+    let (steps, time) = described.map_or((Vec::new(), None), |(steps, time)| (steps, Some(time)));
     Ok(Some(Story { states: states(row), steps, time, verdicts }))
 }
 
@@ -53,9 +53,9 @@ fn states(row: &Row) -> Vec<(String, String)> {
     row.cells().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
 }
 
-type Told = (Vec<(&'static str, String)>, Breakdown);
+type Reported = (Vec<(&'static str, String)>, Breakdown);
 
-fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Told {
+fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
     let c = Constants::default();
     let mut out = training::estimate(i, &c);
     if let Some(parts) = engine.simulates().then(|| simulated::training::times(i, &out.time)).flatten() {
@@ -125,7 +125,7 @@ fn immature(i: &ServingInput) -> String {
     said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
 }
 
-fn served(i: &ServingInput, engine: Engine) -> Told {
+fn served(i: &ServingInput, engine: Engine) -> Reported {
     let events = engine.simulates().then(|| simulated::serving::figures(i)).flatten();
     let out = events.unwrap_or_else(|| serving::estimate(i, &Constants::default()));
     let l = &i.layout;

@@ -1,4 +1,4 @@
-//! Scenarios and hardware profiles of the founding dashboard, as JSON: one scenario, one profile, lists of either, or
+//! Scenarios and hardware profiles of the predecessor dashboard, as JSON: one scenario, one profile, lists of either, or
 //! `{"scenarios": […], "hardware": […]}`; a scenario may carry its hardware with it.
 
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub fn is(root: &Node) -> bool {
 }
 
 fn is_scenario(node: &Node) -> bool {
-    let told = |key| node.get(key).is_some_and(|part: &Node| part.entries().is_some());
-    told("model") && told("parallelism") && told("workload")
+    let described = |key| node.get(key).is_some_and(|part: &Node| part.entries().is_some());
+    described("model") && described("parallelism") && described("workload")
 }
 
 fn is_profile(node: &Node) -> bool {
@@ -284,11 +284,11 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     };
     let recompute = if checkpointing { "full" } else { "none" };
     let tree = tree.text("recompute", recompute, place(&["parallelism", "activationCheckpointing"]));
-    Some((tree.put("benchboard", told(node)).done(at), dp * tp * pp))
+    Some((tree.put("benchboard", described(node)).done(at), dp * tp * pp))
 }
 
 /// What the dashboard said that has no place elsewhere: the model, and what the scenario aims at.
-fn told(node: &Node) -> Option<Node> {
+fn described(node: &Node) -> Option<Node> {
     let model = node.get("model")?;
     let more = Tree::default()
         .put("targetMetric", node.at_path(&["workload", "targetMetric"]).cloned())

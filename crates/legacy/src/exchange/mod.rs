@@ -1,7 +1,7 @@
-//! Documents of the founding tools, turned into targets, workloads and knobs.
+//! Documents of the predecessor tools, turned into targets, workloads and knobs.
 //!
-//! * [`dashboard`] – scenarios and hardware profiles of the founding dashboard, JSON
-//! * [`experiment`] – the single experiment YAML of the founding comparison tool
+//! * [`dashboard`] – scenarios and hardware profiles of the predecessor dashboard, JSON
+//! * [`experiment`] – the single experiment YAML of the predecessor comparison tool
 //!
 //! Both come out as the entries that users write in `targets.yaml` and `workloads.yaml`, with the places where their
 //! values stand in the foreign file, so that everything downstream treats them alike.

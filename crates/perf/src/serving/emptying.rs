@@ -1,6 +1,6 @@
 //! How a batch runs empty: answers end one by one, the longest last, and what still runs decodes in ever smaller steps.
 //!
-//! Lengths are told by their mean and their longest, as the simulation draws them (`Distribution::Upto`): with a longest
+//! Lengths are described by their mean and their longest, as the simulation draws them (`Distribution::Upto`): with a longest
 //! of s means, evenly about the mean up to s = 2, and beyond that with the survivor function (1 - t / s)^(s - 1), whose
 //! mean is 1. Time t counts in mean answers.
 

@@ -161,7 +161,7 @@ impl<'a> Case<'a> {
         changes
     }
 
-    /// Pins what follows from the number of replicas where nobody says otherwise: advice compares the same work.
+    /// Pins what follows from the number of replicas by default: advice compares the same work.
     pub(super) fn keep_load(&self, changes: &mut Changes, dp: f64, micro: f64) {
         let plan = &self.scenario.base.plan;
         match self.scenario.mode() {

@@ -7,8 +7,8 @@
 //! cancelled.
 //!
 //! * [`atlas_perf`] – closed forms: plain inputs to plain answers, without files or scenarios
-//! * [`semi_empirical`] – the founding system's calibrated model
-//! * [`benchboard`] – the founding dashboard's estimator
+//! * [`semi_empirical`] – the predecessor system's calibrated model
+//! * [`benchboard`] – the predecessor dashboard's estimator
 //! * [`atlas_sim`] – the same as it happens: contention, queues, failures
 //! * [`answer`] – a scenario put to the physics
 //! * [`datasheet`] – what the catalog says of devices and models, in the numbers of the physics

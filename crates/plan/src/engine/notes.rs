@@ -125,7 +125,7 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
 /// What runs of the cluster changed, with the shipped figures beside.
 fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let Some(own) = &scenario.corrections else { return Vec::new() };
-    let told = corrected::beside(scenario, estimate).into_iter().map(|one| {
+    let described = corrected::beside(scenario, estimate).into_iter().map(|one| {
         let figure = |value: f64| match one.quantity {
             Quantity::Training | Quantity::Serving => with_unit(&si(value), "tok/s"),
             Quantity::Tpot | Quantity::Ttft => duration_ms(value),
@@ -143,7 +143,7 @@ fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             figure(high)
         )
     });
-    told.collect()
+    described.collect()
 }
 
 /// The first names of a list.
@@ -255,10 +255,10 @@ fn dashboard(scenario: &Scenario) -> Vec<String> {
     let input = benchboard::input(scenario, &scenario.base);
     let answer = benchboard::estimator::estimate(&input);
     let mut notes = vec![format!(
-        "the founding dashboard's estimate, kept for comparison; it calls this bottleneck {}",
+        "the predecessor dashboard's estimate, kept for comparison; it calls this bottleneck {}",
         answer.bottleneck.name()
     )];
-    notes.extend(answer.warnings(&input).into_iter().map(|told| format!("it warns: {told}")));
+    notes.extend(answer.warnings(&input).into_iter().map(|described| format!("it warns: {described}")));
     let inflated = input.batch / input.worked();
     if inflated != 1.0 {
         notes.push(format!(
@@ -314,7 +314,7 @@ fn calibrated(scenario: &Scenario) -> Vec<String> {
     }
     if scenario.num_nodes > 1.0 {
         notes.push(
-            "cost and power count all nodes; records keep the founding figure of one node's cost as `parity`"
+            "cost and power count all nodes; records keep the predecessor figure of one node's cost as `parity`"
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-//! The founding dashboard's estimator, formula by formula.
+//! The predecessor dashboard's estimator, formula by formula.
 
 use super::expression::Written;
 use super::{Origin, Term, Whole};
@@ -10,17 +10,17 @@ use crate::knob::Knob;
 /// The derivation of a figure; `None` for figures that every engine derives alike.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let input = input(whole.scenario, &whole.scenario.base);
-    let told = Told { whole, i: input, answer: estimator::estimate(&input) };
+    let described = Reported { whole, i: input, answer: estimator::estimate(&input) };
     Some(match name {
         "tokens_per_sec" => {
-            let tokens = told.batch() * told.context();
-            Term::stated("X", "", "tok/s", value, tokens * 1000.0 / told.step())
+            let tokens = described.batch() * described.context();
+            Term::stated("X", "", "tok/s", value, tokens * 1000.0 / described.step())
         }
-        "step_time_ms" => Term { value, ..told.step() },
-        "flop_utilization" => Term { value, ..told.mfu() },
-        "peak_mem_gb" => told.memory(value),
-        "comm_compute_ratio" => Term::stated("share", "", "", value, told.all_reduce() / told.step()),
-        "usd_per_hour" => Term::stated("C_h", "", "USD", value, told.price() * told.devices()),
+        "step_time_ms" => Term { value, ..described.step() },
+        "flop_utilization" => Term { value, ..described.mfu() },
+        "peak_mem_gb" => described.memory(value),
+        "comm_compute_ratio" => Term::stated("share", "", "", value, described.all_reduce() / described.step()),
+        "usd_per_hour" => Term::stated("C_h", "", "USD", value, described.price() * described.devices()),
         "dollar_per_1k_tokens" => {
             let rate = super::money::of(whole, "X", "tokens_per_sec")?;
             let hour = super::money::of(whole, "C_h", "usd_per_hour")?;
@@ -39,13 +39,13 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
     })
 }
 
-struct Told<'a> {
+struct Reported<'a> {
     whole: &'a Whole<'a>,
     i: Input,
     answer: Answer,
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
         self.whole.inputs.knob(symbol, knob)
     }
@@ -164,8 +164,8 @@ impl Told<'_> {
     fn memory(&self, value: f64) -> Term {
         let states = Written::from(2.0) * self.parameters() * self.width() / self.knob("tp", Knob::Tp) / GIB;
         let states = Term::derived("M_opt", "two optimizer states, GiB", "GiB", states);
-        let layers = self.of_model("L", "layers, 32 where nobody says", "numLayers", self.i.depth());
-        let hidden = self.of_model("h", "hidden size, guessed where nobody says", "hiddenSize", self.i.breadth());
+        let layers = self.of_model("L", "layers, 32 by default", "numLayers", self.i.depth());
+        let hidden = self.of_model("h", "hidden size, guessed by default", "hiddenSize", self.i.breadth());
         let kept = if self.i.checkpointing { 12.0 / self.i.depth().sqrt() } else { 12.0 };
         let kept = Term::input("k", "numbers kept of each: 12, over √L with checkpointing", "", kept)
             .from(Origin::Engine("the dashboard's rule"));

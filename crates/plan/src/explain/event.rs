@@ -16,21 +16,21 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
     let Some((detail, simulated)) = whole.estimate.detail.and_then(|d| Some((d, d.simulated?))) else {
         return closed();
     };
-    let told = Told { whole, simulated };
+    let described = Reported { whole, simulated };
     match (detail.training, detail.serving) {
-        (Some(training), _) => told.training(&training, name, value),
-        (_, Some(serving)) => told.serving(&serving, name, value),
+        (Some(training), _) => described.training(&training, name, value),
+        (_, Some(serving)) => described.serving(&serving, name, value),
         _ => None,
     }
     .or_else(closed)
 }
 
-struct Told<'a> {
+struct Reported<'a> {
     whole: &'a Whole<'a>,
     simulated: Simulated,
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
         self.whole.inputs.knob(symbol, knob)
     }

@@ -245,7 +245,7 @@ fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
         Engine::Benchboard => benchboard::explain(whole, metric.name, value),
         _ => None,
     };
-    let told = own.or_else(|| money::explain(whole, metric.name, value)).or_else(|| match scenario.engine {
+    let described = own.or_else(|| money::explain(whole, metric.name, value)).or_else(|| match scenario.engine {
         Engine::Benchboard => None,
         Engine::SemiEmpirical => semi_empirical::explain(whole, metric.name, value),
         Engine::Analytical | Engine::Event if !scenario.phases.is_empty() => scheduled(whole, metric.name, value),
@@ -256,13 +256,13 @@ fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
         },
     });
     let unit = unit(metric);
-    let mut told = told.unwrap_or_else(|| {
+    let mut described = described.unwrap_or_else(|| {
         Term::input(metric.name, metric.help, unit, value).from(Origin::Engine("the engine's figure"))
     });
-    if told.name.is_empty() {
-        told.name = metric.help.into();
+    if described.name.is_empty() {
+        described.name = metric.help.into();
     }
-    told
+    described
 }
 
 /// The unit in which a metric's figure is kept.

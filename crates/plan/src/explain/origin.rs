@@ -64,7 +64,7 @@ impl fmt::Display for Origin {
             Origin::Knob { knob, over: None } => write!(f, "knob {}", knob.name()),
             Origin::Catalog { id, place, source: Some(source) } => write!(f, "catalog {id} ({place}): {source}"),
             Origin::Catalog { id, place, source: None } => write!(f, "catalog {id} ({place})"),
-            Origin::Constant(listed) => write!(f, "constant {}: {}", listed.name, told(listed).1),
+            Origin::Constant(listed) => write!(f, "constant {}: {}", listed.name, described(listed).1),
             Origin::Default(what) => write!(f, "default: {what}"),
             Origin::Engine(how) => f.write_str(how),
         }
@@ -72,7 +72,7 @@ impl fmt::Display for Origin {
 }
 
 /// What a constant is, and where its value comes from.
-fn told(listed: &Listed) -> (&'static str, &'static str) {
+fn described(listed: &Listed) -> (&'static str, &'static str) {
     match listed.origin.split_once("Origin:") {
         Some((what, origin)) => (what.trim().trim_end_matches('.'), origin.trim().trim_end_matches('.')),
         None => (listed.origin, "documented"),
@@ -260,12 +260,12 @@ impl<'a> Inputs<'a> {
                 let place = Place { at: profile.origin.clone(), path: path.join(".") };
                 // The day and the number of measurements, where the profile tells them.
                 let known = profile.calibration.as_ref().and_then(|all| all.of(&path.join(".")));
-                let told = known.map(|known| {
+                let described = known.map(|known| {
                     let n = known.n.map_or(String::new(), |n| format!(", n = {n}"));
                     format!("{}{n}", known.date.as_deref().unwrap_or("calibrated"))
                 });
-                Some(match told {
-                    Some(told) => Place { path: format!("{} ({told})", place.path), ..place },
+                Some(match described {
+                    Some(described) => Place { path: format!("{} ({described})", place.path), ..place },
                     None => place,
                 })
             };
@@ -306,7 +306,7 @@ pub(crate) fn constants(listed: impl Iterator<Item = Listed> + Clone, names: &[&
     let of = |name: &&'static str| {
         let found = listed.clone().find(|one| one.name == *name)?;
         let unit = if found.unit == "1" { "" } else { found.unit };
-        let (what, _) = told(&found);
+        let (what, _) = described(&found);
         Some(Term::input(found.name, what, unit, found.value).from(Origin::Constant(found)))
     };
     names.iter().filter_map(of).collect()

@@ -11,8 +11,8 @@ use atlas_config::Mode;
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let scenario = whole.scenario;
     if scenario.phases.is_empty() {
-        let told = Told { whole, phase: &scenario.base, figures: whole.total };
-        return told.figure(name, value);
+        let described = Reported { whole, phase: &scenario.base, figures: whole.total };
+        return described.figure(name, value);
     }
     let units = |name: &str| if name.ends_with("_ms") { "ms" } else { unit(name) };
     if name == "peak_mem_gb" {
@@ -20,15 +20,15 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
             .phases
             .iter()
             .zip(&whole.estimate.phases)
-            .map(|(phase, figures)| Told { whole, phase, figures }.figure(name, figures.peak_mem_gb))
+            .map(|(phase, figures)| Reported { whole, phase, figures }.figure(name, figures.peak_mem_gb))
             .collect();
         let largest = each?.into_iter().map(Written::from).reduce(max)?;
         return Some(Term::stated("M", "", "GB", value, largest));
     }
     mean_over_phases(whole, value, units(name), |i, figures| {
         let phase = scenario.phases.get(i)?;
-        let told = Told { whole, phase, figures };
-        told.figure(name, read(name, figures)?)
+        let described = Reported { whole, phase, figures };
+        described.figure(name, read(name, figures)?)
     })
 }
 
@@ -62,13 +62,13 @@ fn read(name: &str, figures: &Figures) -> Option<f64> {
 }
 
 /// One phase, or the whole where there is no schedule.
-struct Told<'a> {
+struct Reported<'a> {
     whole: &'a Whole<'a>,
     phase: &'a Phase,
     figures: &'a Figures,
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn infer(&self) -> bool {
         self.phase.shape.mode == Mode::Inference
     }
@@ -303,7 +303,7 @@ impl Told<'_> {
             None => Term { name: "".into(), ..service },
             Some(queue) => {
                 let waited = Term::input("wait", "waiting in line", "ms", wait)
-                    .from(Origin::Engine("Allen–Cunneen in the founding system's form, bounded by the service"))
+                    .from(Origin::Engine("Allen–Cunneen in the predecessor system's form, bounded by the service"))
                     .borne(queueing(&queue));
                 Term::stated("latency", "", "ms", value, service + waited)
             }
@@ -311,7 +311,7 @@ impl Told<'_> {
     }
 
     fn queue(&self, name: &str, value: f64) -> Term {
-        let how = Origin::Engine("Allen–Cunneen in the founding system's form, bounded by the service");
+        let how = Origin::Engine("Allen–Cunneen in the predecessor system's form, bounded by the service");
         let queue = self.figures.queue.unwrap_or_default();
         let unit = if name.ends_with("_ms") { "ms" } else { "" };
         Term::input(if unit.is_empty() { "rho_queue" } else { "w99" }, "", unit, value)

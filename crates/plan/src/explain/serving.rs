@@ -12,56 +12,57 @@ use atlas_perf::serving::{Admission, Stack};
 /// The derivation of a figure; `None` for figures that serving does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let detail = whole.estimate.detail.as_ref()?;
-    let told = Told { whole, detail, serving: detail.serving? };
-    let serving = &told.serving;
+    let described = Reported { whole, detail, serving: detail.serving? };
+    let serving = &described.serving;
     Some(match name {
-        "tokens_per_sec" => told.throughput(value),
+        "tokens_per_sec" => described.throughput(value),
         "requests_per_sec" => {
-            Term::stated("R", "", "req/s", value, told.throughput(whole.total.tokens_per_sec) / told.output())
+            Term::stated("R", "", "req/s", value, described.throughput(whole.total.tokens_per_sec) / described.output())
         }
         "total_tokens_per_sec" => {
-            let all = told.throughput(whole.total.tokens_per_sec) / told.output() * (told.output() + told.prompt());
+            let all = described.throughput(whole.total.tokens_per_sec) / described.output()
+                * (described.output() + described.prompt());
             Term::stated("X_all", "", "tok/s", value, all)
         }
         "tokens_per_sec_per_user" => {
-            Term::stated("X_user", "", "tok/s", value, Written::from(1000.0) / told.tpot(serving.tpot_ms[0]))
+            Term::stated("X_user", "", "tok/s", value, Written::from(1000.0) / described.tpot(serving.tpot_ms[0]))
         }
-        "max_concurrency" => told.sequences(value),
-        "ttft_ms" => told.ttft(value),
+        "max_concurrency" => described.sequences(value),
+        "ttft_ms" => described.ttft(value),
         "ttft_p99_ms" => {
-            told.quantile("TTFT", value, told.ttft(serving.ttft_ms[0]), "queues and bursts beyond their mean")
+            described.quantile("TTFT", value, described.ttft(serving.ttft_ms[0]), "queues and bursts beyond their mean")
         }
-        "tpot_ms" => told.tpot(value),
+        "tpot_ms" => described.tpot(value),
         "itl_p99_ms" => {
             let how = "steps that carry another request's prompt chunk";
-            told.quantile("ITL", value, told.tpot(serving.tpot_ms[0]), how)
+            described.quantile("ITL", value, described.tpot(serving.tpot_ms[0]), how)
         }
-        "p50_ms" => told.whole_request(1, "median", value),
-        "p95_ms" => told.whole_request(2, "p95", value),
-        "p99_ms" => told.whole_request(3, "p99", value),
+        "p50_ms" => described.whole_request(1, "median", value),
+        "p95_ms" => described.whole_request(2, "p95", value),
+        "p99_ms" => described.whole_request(3, "p99", value),
         "comm_compute_ratio" => {
-            let waited = sum(told.parts().into_iter().filter(|part| part.name == "communication"));
+            let waited = sum(described.parts().into_iter().filter(|part| part.name == "communication"));
             let waited = if waited.terms.is_empty() { Written::from(0.0) } else { waited };
-            Term::stated("r_comm", "", "", value, waited / told.token_time())
+            Term::stated("r_comm", "", "", value, waited / described.token_time())
         }
-        "flop_utilization" => told.arithmetic(value),
+        "flop_utilization" => described.arithmetic(value),
         "hbm_bw_util" => {
             let names = ["weights", "KV cache", "activations", "compute"];
-            let bearing = told.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
+            let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
             let how = "time in which weights, keys and activations stream, over the time of a token";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
-        _ => return money::hardware(whole, name, value, |part, term| told.held(part, term)),
+        _ => return money::hardware(whole, name, value, |part, term| described.held(part, term)),
     })
 }
 
-struct Told<'a> {
+struct Reported<'a> {
     whole: &'a Whole<'a>,
     detail: &'a Detail,
     serving: Serving,
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
         self.whole.inputs.knob(symbol, knob)
     }

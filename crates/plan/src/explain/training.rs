@@ -14,41 +14,47 @@ use atlas_perf::ops::{Op, Work};
 
 /// The derivation of a figure; `None` for figures that training does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
-    let told = Told { whole, training: whole.estimate.detail?.training? };
+    let described = Reported { whole, training: whole.estimate.detail?.training? };
     Some(match name {
-        "tokens_per_sec" => Term::stated("X", "", "tok/s", value, told.tokens() / told.step()),
-        "step_time_ms" => Term::stated("T_ms", "", "ms", value, told.step() * 1000.0),
-        "mfu" => told.mfu("MFU", value, false),
-        "mfu_causal" | "flop_utilization" => told.mfu("MFU_causal", value, true),
+        "tokens_per_sec" => Term::stated("X", "", "tok/s", value, described.tokens() / described.step()),
+        "step_time_ms" => Term::stated("T_ms", "", "ms", value, described.step() * 1000.0),
+        "mfu" => described.mfu("MFU", value, false),
+        "mfu_causal" | "flop_utilization" => described.mfu("MFU_causal", value, true),
         "hfu" => {
-            let again = value / told.training.mfu_causal - 1.0;
+            let again = value / described.training.mfu_causal - 1.0;
             let again = Term::input("r", "recomputed FLOPs over the model's", "", again)
                 .from(Origin::Engine("operators that run forward again in the backward pass"))
-                .borne(vec![whole.inputs.knob("recompute", Knob::Recompute), told.recomputed()]);
-            Term::stated("HFU", "", "", value, told.mfu("MFU_causal", told.training.mfu_causal, true) * (again + 1.0))
+                .borne(vec![whole.inputs.knob("recompute", Knob::Recompute), described.recomputed()]);
+            Term::stated(
+                "HFU",
+                "",
+                "",
+                value,
+                described.mfu("MFU_causal", described.training.mfu_causal, true) * (again + 1.0),
+            )
         }
         "comm_compute_ratio" => {
             let names =
                 ["tensor parallel", "context parallel", "expert parallel", "pipeline transfer", "data parallel"];
-            let waited = sum(told.parts().into_iter().filter(|part| names.contains(&&*part.name)));
-            Term::stated("r_comm", "", "", value, waited / told.step())
+            let waited = sum(described.parts().into_iter().filter(|part| names.contains(&&*part.name)));
+            Term::stated("r_comm", "", "", value, waited / described.step())
         }
         "hbm_bw_util" => {
             let names = ["elementwise", "optimizer", "gemm", "attention", "recompute"];
-            let bearing = told.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
+            let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
             let how = "memory-bound time at the bandwidth, and what multiplications stream, over the step";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
-        _ => return money::hardware(whole, name, value, |part, term| told.held(part, term)),
+        _ => return money::hardware(whole, name, value, |part, term| described.held(part, term)),
     })
 }
 
-struct Told<'a> {
+struct Reported<'a> {
     whole: &'a Whole<'a>,
     training: Training,
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
         self.whole.inputs.knob(symbol, knob)
     }

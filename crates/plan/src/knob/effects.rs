@@ -182,7 +182,7 @@ fn target(text: &str) -> (Arc<Target>, String) {
 fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
     let library = library();
     let answer = |text: &str| {
-        let (target, told) = target(text);
+        let (target, described) = target(text);
         let said: Vec<String> = ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve"]
             .map(|workload| {
                 let workload = library.workload(workload).unwrap();
@@ -190,7 +190,7 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
                 said(&parts, &Overrides::new())
             })
             .to_vec();
-        format!("{told} {said:?}")
+        format!("{described} {said:?}")
     };
     let before = answer(TARGET);
     let ignored: Vec<&str> =

@@ -84,7 +84,7 @@ impl Spec {
     }
 }
 
-/// The knobs that the founding dashboard's estimator heeds.
+/// The knobs that the predecessor dashboard's estimator heeds.
 pub(super) const DASHBOARD: [Knob; 13] = [
     Knob::Engine,
     Knob::Microbatch,

@@ -1,11 +1,11 @@
-//! What the founding dashboard's estimator would be told of a target and a workload.
+//! What the predecessor dashboard's estimator would be described of a target and a workload.
 
 use super::Parts;
 use super::machine::architecture;
 use crate::engine::datasheet;
 use atlas_perf::accelerator::Precision;
 
-/// Hardware and model as that estimator knows them; 0 where nobody says.
+/// Hardware and model as that estimator knows them; 0 by default.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Dashboard {
     /// Rate of one device in 16 bit, TFLOP/s.

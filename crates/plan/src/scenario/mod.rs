@@ -28,12 +28,12 @@ use atlas_config::{Efficiency, Mode};
 use atlas_core::plan::Engine;
 use atlas_perf::arch::Architecture;
 
-/// Price of energy where a target states none, USD/kWh. The founding system's fixed figure, near the price US industry
+/// Price of energy where a target states none, USD/kWh. The predecessor system's fixed figure, near the price US industry
 /// pays; `cost.usd_per_kwh` of a target and the knob `usd_per_kwh` replace it.
 pub const USD_PER_KWH: f64 = 0.12;
-/// The seed where none is given: the founding system's default.
+/// The seed where none is given: the predecessor system's default.
 pub const SEED: i128 = 1337;
-/// The fabric where a workload names none: the founding system's default.
+/// The fabric where a workload names none: the predecessor system's default.
 pub const FABRIC: &str = "IB";
 
 /// Years of writing off where a target states none: the useful life that the large clouds report for servers was six
@@ -58,7 +58,7 @@ pub struct Scenario {
     pub software: Option<Arc<str>>,
     /// What that software does.
     pub in_force: SoftwareInForce,
-    /// What the founding dashboard's estimator would be told.
+    /// What the predecessor dashboard's estimator would be described.
     pub dashboard: Dashboard,
     /// Whether a profile gives the coefficients below.
     pub calibrated: bool,
@@ -299,7 +299,7 @@ impl Scenario {
         }
     }
 
-    /// Lets replicas fill the target where nobody says how many there are.
+    /// Lets replicas fill the target by default how many there are.
     fn fill(&mut self) {
         let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {

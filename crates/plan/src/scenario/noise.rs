@@ -1,4 +1,4 @@
-//! Run-to-run noise, drawn as the founding system draws it.
+//! Run-to-run noise, drawn as the predecessor system draws it.
 
 /// The first `random()` of Python's `random.Random(seed)`: MT19937 seeded by `init_by_array` with the seed's 32-bit
 /// words, little end first, sign dropped; two outputs make a 53-bit fraction.

@@ -129,7 +129,7 @@ impl Parts {
         }
     }
 
-    /// The engine that answers where nobody chose one: first principles wherever the target names an accelerator.
+    /// The engine that answers by default: first principles wherever the target names an accelerator.
     #[must_use]
     pub fn engine(&self) -> Engine {
         match (&self.accelerator, &self.target.benchboard) {

@@ -83,7 +83,7 @@ impl Phase {
 
     /// One phase of the schedule.
     pub(super) fn of(spec: &PhaseSpec) -> Phase {
-        // The founding model reads a scale of 0 as "none given".
+        // The predecessor model reads a scale of 0 as "none given".
         let scale = |written: Option<f64>| written.filter(|scale| *scale != 0.0).unwrap_or(1.0);
         Phase {
             shape: spec.shape,

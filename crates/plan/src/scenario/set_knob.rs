@@ -316,7 +316,7 @@ impl Scenario {
         word.is_some()
     }
 
-    /// Sequences of an optimizer step; where nobody says, one micro-batch on each replica.
+    /// Sequences of an optimizer step; by default, one micro-batch on each replica.
     #[must_use]
     pub fn global(&self, phase: &Phase) -> f64 {
         phase.plan.global.unwrap_or(phase.shape.dp * self.microbatch)
@@ -344,7 +344,7 @@ impl Scenario {
         }
     }
 
-    /// Requests in flight; where nobody says, [`CONCURRENCY`] on each replica.
+    /// Requests in flight; by default, [`CONCURRENCY`] on each replica.
     #[must_use]
     pub fn concurrency(&self, phase: &Phase) -> f64 {
         phase.plan.serving.concurrency.unwrap_or(CONCURRENCY * phase.shape.dp)
@@ -360,9 +360,9 @@ impl Scenario {
     }
 }
 
-/// Requests in flight on a replica where nobody says: enough to keep it busy, few enough to be answered soon.
+/// Requests in flight on a replica by default: enough to keep it busy, few enough to be answered soon.
 pub const CONCURRENCY: f64 = 16.0;
-/// Probability that a drafted token is accepted where nobody says: about what EAGLE and MTP heads reach on chat
+/// Probability that a drafted token is accepted by default: about what EAGLE and MTP heads reach on chat
 /// (EAGLE-2, arXiv 2406.16858, table 1; DeepSeek-V3, arXiv 2412.19437, section 5.4.3: 0.85 to 0.90 for one token).
 pub const DRAFT_ACCEPTANCE: f64 = 0.7;
 

@@ -4,17 +4,17 @@ use super::{Phase, Scenario};
 use atlas_core::plan::Arrivals;
 use atlas_perf::serving::{Load, ServingInput};
 
-/// Independent runs where nobody says: the least whose spread can be told from chance with some confidence.
+/// Independent runs by default: the least whose spread can be described from chance with some confidence.
 const REPLICATIONS: f64 = 3.0;
-/// Optimizer steps of a run where nobody says: the first one fills buffers, the others are alike but for chance.
+/// Optimizer steps of a run by default: the first one fills buffers, the others are alike but for chance.
 const STEPS: f64 = 4.0;
-/// How much slower a slow node is where nobody says: about what a thermally throttled accelerator loses, and what
+/// How much slower a slow node is by default: about what a thermally throttled accelerator loses, and what
 /// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
 pub const SLOW_FACTOR: f64 = 1.1;
-/// Seconds from a failure until work goes on where nobody says: MegaScale detects and diagnoses in less than ten minutes
+/// Seconds from a failure until work goes on by default: MegaScale detects and diagnoses in less than ten minutes
 /// (arXiv 2402.15627, section 4).
 const RESTART_S: f64 = 600.0;
-/// Bytes per second at which a node's states reach storage where nobody says: Llama 3's file system sustained 2 TB/s for
+/// Bytes per second at which a node's states reach storage by default: Llama 3's file system sustained 2 TB/s for
 /// 2,048 nodes (arXiv 2407.21783, section 3.3.1).
 const CHECKPOINT_BYTES_PER_NODE: f64 = 1e9;
 /// Bytes that a checkpoint keeps of a weight under Adam: master weights and two moments in fp32, and the weight in 16 bit.

@@ -255,8 +255,8 @@ mod tests {
             ("tp<=0", "whole number"),
             ("power<=nan", "a number"),
         ] {
-            let told = Condition::parse(text).unwrap_err().to_string();
-            assert!(told.contains(part), "{text}: {told}");
+            let described = Condition::parse(text).unwrap_err().to_string();
+            assert!(described.contains(part), "{text}: {described}");
         }
     }
 

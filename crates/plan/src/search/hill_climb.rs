@@ -1,4 +1,4 @@
-//! The founding system's optimiser: the best single change from a starting point.
+//! The predecessor system's optimiser: the best single change from a starting point.
 //!
 //! It is called hill-climb and is none: every candidate changes the STARTING knobs, changes are never combined, the
 //! schedule is ignored, and candidates draw their noise from `seed + 1`, so that noise can decide. Kept for
@@ -78,7 +78,7 @@ pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
             best = candidate;
         }
     }
-    // The answer is told with the seed it was asked with.
+    // The answer is described with the seed it was asked with.
     best.reseed(start.seed, first_draw);
     Found { scenario: best, estimate, start: baseline, tried }
 }

@@ -11,7 +11,7 @@
 //! * [`mod@sensitivity`] – which knob and which hardware number matter most
 //! * [`methodology`] – two fair ways to compare targets
 //! * [`frontier`] – throughput against interactivity, as more requests are served side by side
-//! * [`hill_climb`] – the founding system's single change
+//! * [`hill_climb`] – the predecessor system's single change
 
 pub mod around;
 pub mod compromise;

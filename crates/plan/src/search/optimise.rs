@@ -135,7 +135,7 @@ fn search(problem: &Problem<'_>, gauge: &Gauge, began: Instant) -> Optimum {
         (false, true) => Proof::Exhaustive,
         (false, false) => Proof::Local { starts: tally.starts },
     };
-    answer::told(
+    answer::described(
         problem,
         tally,
         Looked { space: problem.space.size(), admissible, estimated: 0, proof, seconds: 0.0 },

@@ -1,4 +1,4 @@
-//! What a layout must divide: rules that can be told from the knobs alone, so that whole branches of a space are left
+//! What a layout must divide: rules that can be described from the knobs alone, so that whole branches of a space are left
 //! out before anything is estimated.
 
 use crate::knob::Knob;

@@ -177,7 +177,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         Outcome { to, value: (metric.get)(&estimate, scenario), trouble: verdict.map(|verdict| verdict.describe()) }
     };
     let mut swings = Vec::new();
-    // Price and network are told among the hardware.
+    // Price and network are described among the hardware.
     let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
     for knob in Knob::all().filter(|knob| scenario.heeds(*knob) && !skipped.contains(knob)) {
         let from = scenario.get(knob);

@@ -339,8 +339,8 @@ mod tests {
             ("tpp=1", "did you mean"),
             ("hourly_usd=0..1e9:0.001", "more than"),
         ] {
-            let told = numbers(text).unwrap_err().to_string();
-            assert!(told.contains(part), "{text}: {told}");
+            let described = numbers(text).unwrap_err().to_string();
+            assert!(described.contains(part), "{text}: {described}");
         }
     }
 

@@ -25,7 +25,7 @@ pub struct Sweep {
     pub contenders: Vec<(Parts, Scenario)>,
     /// The axes.
     pub space: Space,
-    /// What must hold for a point to be told.
+    /// What must hold for a point to be described.
     pub conditions: Vec<Condition>,
 }
 
@@ -47,8 +47,8 @@ pub struct Row<'r> {
 pub struct Block<T> {
     /// The number of the point behind its last one: where to go on.
     pub next: u64,
-    /// What was told of its points.
-    pub told: T,
+    /// What was described of its points.
+    pub described: T,
 }
 
 impl Sweep {
@@ -87,10 +87,10 @@ impl Sweep {
                     let mut first = from.saturating_add(worker * BLOCK);
                     while first < size && !gauge.cancelled() {
                         let next = size.min(first.saturating_add(BLOCK));
-                        let mut told = T::default();
-                        walker.block(first, next, |row| tell(&mut told, row));
+                        let mut described = T::default();
+                        walker.block(first, next, |row| tell(&mut described, row));
                         // Nobody listens where the sweep ended early.
-                        if sender.send(Block { next, told }).is_err() {
+                        if sender.send(Block { next, described }).is_err() {
                             return;
                         }
                         first = first.saturating_add(step);
@@ -98,7 +98,7 @@ impl Sweep {
                 });
             }
             let mut taken = from;
-            // The first worker that has no block in its turn had none left, or was told to stop.
+            // The first worker that has no block in its turn had none left, or was described to stop.
             for receiver in blocks.iter().cycle() {
                 let Ok(block) = receiver.recv() else { break };
                 gauge.advance(block.next - taken);
@@ -239,7 +239,7 @@ pub struct Cell {
 
 impl Sweep {
     /// A figure at every point, a grid for each contender: at once for some thousand points. Points that miss a condition
-    /// are told as such. Where `gauge` was cancelled the rest of the cells are empty.
+    /// are described as such. Where `gauge` was cancelled the rest of the cells are empty.
     ///
     /// # Errors
     /// More points than can be numbered; a worker that died.
@@ -249,15 +249,15 @@ impl Sweep {
         let grid = |(_, scenario): &(Parts, Scenario)| Grid { cells: vec![empty; size], here: self.place(scenario) };
         let mut grids: Vec<Grid> = self.contenders.iter().map(grid).collect();
         let every = Sweep { conditions: Vec::new(), ..self.clone() };
-        let tell = |told: &mut Vec<(usize, usize, Cell)>, row: &Row<'_>| {
+        let tell = |described: &mut Vec<(usize, usize, Cell)>, row: &Row<'_>| {
             let met = |condition: &Condition| condition.holds(row.estimate, row.scenario);
             let feasible = super::condition::fits(row.estimate) && self.conditions.iter().all(met);
             let axes = self.space.axes().iter().zip(row.digits);
             let point = axes.fold(0, |point, (axis, digit)| point * axis.values.len() + digit);
-            told.push((row.contender, point, Cell { value: (metric.get)(row.estimate, row.scenario), feasible }));
+            described.push((row.contender, point, Cell { value: (metric.get)(row.estimate, row.scenario), feasible }));
         };
         every.run(0..u64::MAX, gauge, tell, |block: Block<Vec<_>>| {
-            for (contender, point, cell) in block.told {
+            for (contender, point, cell) in block.described {
                 if let Some(slot) = grids.get_mut(contender).and_then(|grid| grid.cells.get_mut(point)) {
                     *slot = cell;
                 }
@@ -301,11 +301,11 @@ mod tests {
 
     fn rows(sweep: &Sweep, from: u64) -> Vec<(usize, Vec<usize>, f64)> {
         let mut all = Vec::new();
-        let tell = |told: &mut Vec<_>, row: &Row<'_>| {
-            told.push((row.contender, row.digits.to_vec(), row.estimate.total.tokens_per_sec));
+        let tell = |described: &mut Vec<_>, row: &Row<'_>| {
+            described.push((row.contender, row.digits.to_vec(), row.estimate.total.tokens_per_sec));
         };
         let next = sweep.run(from..u64::MAX, &Gauge::default(), tell, |block: Block<Vec<_>>| {
-            all.extend(block.told);
+            all.extend(block.described);
             Ok(())
         });
         assert_eq!(next.unwrap(), sweep.size().unwrap());
@@ -348,20 +348,20 @@ mod tests {
             axes.rotate_left(first);
             let space = Space::of(axes).unwrap();
             let sweep = Sweep { contenders: vec![(parts.clone(), scenario.clone())], space, conditions: Vec::new() };
-            let tell = |told: &mut Vec<String>, row: &Row<'_>| told.push(format!("{:?}", row.estimate));
+            let tell = |described: &mut Vec<String>, row: &Row<'_>| described.push(format!("{:?}", row.estimate));
             let mut all = Vec::new();
             let take = |block: Block<Vec<String>>| {
-                all.extend(block.told);
+                all.extend(block.described);
                 Ok(())
             };
             sweep.run(0..u64::MAX, &Gauge::default(), tell, take).unwrap();
             assert_eq!(all.len(), 1440);
-            for (number, told) in all.iter().enumerate().step_by(7) {
+            for (number, described) in all.iter().enumerate().step_by(7) {
                 let mut alone = scenario.clone();
                 for (knob, value) in sweep.space.settings(number as u128) {
                     alone.set(knob, value, &parts).unwrap();
                 }
-                assert_eq!(&format!("{:?}", estimate(&alone)), told);
+                assert_eq!(&format!("{:?}", estimate(&alone)), described);
             }
         }
     }
@@ -385,7 +385,7 @@ mod tests {
             &gauge,
             |count: &mut u64, _| *count += 1,
             |block| {
-                rows += block.told;
+                rows += block.described;
                 gauge.cancel();
                 Ok(())
             },

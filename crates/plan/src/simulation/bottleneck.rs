@@ -1,5 +1,5 @@
-//! What holds a run back, judged by the founding simulator's thresholds over what the events measured: computing above
-//! 80 % of the time, memory above 70 %, the network above 30 %. The founding simulator judged formulas that its events
+//! What holds a run back, judged by the predecessor simulator's thresholds over what the events measured: computing above
+//! 80 % of the time, memory above 70 %, the network above 30 %. The predecessor simulator judged formulas that its events
 //! could not change; here every share is an integral over simulated time, and kinds that it had not are added.
 
 use serde::Serialize;
@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 use super::Measured;
 use super::{serving, training};
 
-/// Share of time in which devices compute from which on they are the bottleneck (founding document).
+/// Share of time in which devices compute from which on they are the bottleneck (predecessor document).
 pub const COMPUTE: f64 = 0.8;
-/// Share of memory in use (founding document).
+/// Share of memory in use (predecessor document).
 pub const MEMORY: f64 = 0.7;
-/// Share of time spent waiting for the network (founding document).
+/// Share of time spent waiting for the network (predecessor document).
 pub const NETWORK: f64 = 0.3;
-/// Share of that time from which on nothing else matters as much (founding document).
+/// Share of that time from which on nothing else matters as much (predecessor document).
 pub const NETWORK_GRAVE: f64 = 0.5;
-/// Share of time lost to anything the founding simulator had no name for. A tenth of a cluster is what its operators begin
+/// Share of time lost to anything the predecessor simulator had no name for. A tenth of a cluster is what its operators begin
 /// to look for (goodput targets of 90 %: arXiv 2407.21783, section 3.3.4).
 pub const OTHER: f64 = 0.1;
 

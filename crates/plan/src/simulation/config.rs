@@ -1,7 +1,7 @@
-//! Configuration files: the founding simulator's unchanged, ours beside it, each with options under `simulate:`.
+//! Configuration files: the predecessor simulator's unchanged, ours beside it, each with options under `simulate:`.
 //!
 //! ```yaml
-//! target: h100-sxm-64            # or the founding simulator's hardware, model, training and network
+//! target: h100-sxm-64            # or the predecessor simulator's hardware, model, training and network
 //! workload: llama3.1-70b-train
 //! set: { pp: 2 }
 //! simulate: { steps: 20, slow_hosts: 1, replications: 5 }
@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::founding::Founding;
 use super::jobs;
 use super::options::Options;
+use super::predecessor::Founding;
 use atlas_config::library::Library;
 use atlas_document::decode::Fields;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, parse};
@@ -21,7 +21,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity, parse};
 /// What is simulated.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
-    /// The founding simulator's description.
+    /// The predecessor simulator's description.
     Founding(Box<Founding>),
     /// A target and a workload of the files in force.
     Scenario(Pair),
@@ -76,7 +76,7 @@ impl Config {
             let sections = ["hardware", "model", "training", "network"];
             if !sections.iter().any(|key| has(key)) {
                 let help =
-                    "write target and workload, or the founding simulator's hardware, model, training and network";
+                    "write target and workload, or the predecessor simulator's hardware, model, training and network";
                 fields.error("", "found nothing to simulate", Some(help.to_owned()));
             }
             Some(Subject::Founding(Box::new(Founding::decode(&mut fields, library.catalog()))))
@@ -92,7 +92,7 @@ impl Config {
     /// None that a configuration can cause.
     pub fn yaml(&self) -> Result<String, serde_yaml::Error> {
         let mut text = match &self.subject {
-            Subject::Founding(founding) => serde_yaml::to_string(founding)?,
+            Subject::Founding(predecessor) => serde_yaml::to_string(predecessor)?,
             Subject::Scenario(pair) => serde_yaml::to_string(pair)?,
             Subject::Jobs(jobs) => serde_yaml::to_string(jobs)?,
         };
@@ -229,8 +229,8 @@ mod tests {
                     2048\n\ntraining:\n  batch_size_per_gpu: 4\n  num_iterations: 100\n  num_nodes: 16\n  communication_pattern: \
                     \"ring_allreduce\"\n  mixed_precision: true\n\nnetwork:\n  topology_type: \"torus_2d\"\n  base_latency_us: 5.0\n";
         let (config, complaints) = read(text);
-        let Some(Config { subject: Subject::Founding(founding), .. }) = config else { panic!("{complaints:?}") };
+        let Some(Config { subject: Subject::Founding(predecessor), .. }) = config else { panic!("{complaints:?}") };
         assert!(complaints.is_empty(), "{complaints:?}");
-        assert_eq!((founding.accelerators(), founding.name.as_str()), (128.0, "my_experiment"));
+        assert_eq!((predecessor.accelerators(), predecessor.name.as_str()), (128.0, "my_experiment"));
     }
 }

@@ -10,21 +10,21 @@ use atlas_sim::kernel::{Distribution, Interval};
 use atlas_sim::training::faults;
 use atlas_sim::training::faults::{Choice, Input};
 
-/// Mean time between failures of one accelerator where nobody says, hours: 419 unexpected interruptions of 16,384 H100
+/// Mean time between failures of one accelerator by default, hours: 419 unexpected interruptions of 16,384 H100
 /// in 54 days (Llama 3, arXiv 2407.21783, section 3.3.4), hosts and network counted in.
 pub const MTBF_HOURS: f64 = 16_384.0 * 54.0 * 24.0 / 419.0;
-/// Seconds from a failure until it is noticed, and from there until work goes on, where nobody says: together the ten
+/// Seconds from a failure until it is noticed, and from there until work goes on, by default: together the ten
 /// minutes within which MegaScale finds and replaces what failed (arXiv 2402.15627, section 6.3).
 const DETECTION: f64 = 120.0;
 const RESTART: f64 = 480.0;
-/// Storage bandwidth of one node where nobody says, bytes/s: the 2 TB/s that Llama 3's 2,048 nodes sustain (arXiv
+/// Storage bandwidth of one node by default, bytes/s: the 2 TB/s that Llama 3's 2,048 nodes sustain (arXiv
 /// 2407.21783, section 3.3.1).
 const STORAGE: f64 = 1e9;
-/// Hours until a failed node stands by again where nobody says: an assumption, a working day and a night.
+/// Hours until a failed node stands by again by default: an assumption, a working day and a night.
 const REPAIR_HOURS: f64 = 24.0;
-/// Days of the run where nobody says.
+/// Days of the run by default.
 const DAYS: f64 = 30.0;
-/// Replications where nobody says.
+/// Replications by default.
 const REPLICATIONS: u32 = 20;
 
 /// The answer.

@@ -61,7 +61,7 @@ pub struct Cluster {
     pub placement: Option<Placement>,
 }
 
-/// Nodes under one leaf where nobody says: those of a scalable unit of NVIDIA's DGX SuperPOD reference architecture for
+/// Nodes under one leaf by default: those of a scalable unit of NVIDIA's DGX SuperPOD reference architecture for
 /// H100 systems.
 pub const NODES_PER_LEAF: f64 = 32.0;
 

@@ -5,11 +5,11 @@
 //! events measured it, and what holds the run back.
 //!
 //! * [`words`], [`options`] – what a user may say, on the command line and in files alike
-//! * [`founding`] – the founding simulator's configuration and presets
-//! * [`config`] – configuration files: the founding ones, and ours
+//! * [`predecessor`] – the predecessor simulator's configuration and presets
+//! * [`config`] – configuration files: the predecessor ones, and ours
 //! * [`plan`] – from a scenario to a plan
 //! * [`training`], [`serving`] – one run and what is measured in it
-//! * [`bottleneck`] – what holds a run back, by the founding thresholds
+//! * [`bottleneck`] – what holds a run back, by the predecessor thresholds
 //! * [`goodput`] – failures and checkpoints over weeks
 //! * [`scale`] – strong and weak scaling
 //! * [`jobs`] – several jobs and a scheduler
@@ -17,12 +17,12 @@
 
 pub mod bottleneck;
 pub mod config;
-pub mod founding;
 pub mod gauge;
 pub mod goodput;
 pub mod jobs;
 pub mod options;
 pub mod plan;
+pub mod predecessor;
 pub mod scale;
 pub mod serving;
 pub mod trace;

@@ -44,13 +44,13 @@ pub enum Work {
     Serving(Box<serving::Work>),
 }
 
-/// Share of what the deployment can serve that is offered where nobody says: busy, and not yet in a queue without end.
+/// Share of what the deployment can serve that is offered by default: busy, and not yet in a queue without end.
 pub const USUAL_LOAD: f64 = 0.8;
-/// Requests that are counted where nobody says.
+/// Requests that are counted by default.
 const REQUESTS: u32 = 2000;
-/// Most requests of a trace where nobody says.
+/// Most requests of a trace by default.
 const MOST_REQUESTS: u32 = 200_000;
-/// Requests of a schedule where nobody says: enough for every phase to be seen, few enough for seconds of computing.
+/// Requests of a schedule by default: enough for every phase to be seen, few enough for seconds of computing.
 const SCHEDULED_REQUESTS: u32 = 20_000;
 
 impl Plan {

@@ -1,8 +1,8 @@
 //! What more nodes bring: the same work on more of them, or work that grows with them, by events and by the closed form.
 
-use super::founding::Founding;
 use super::options::Options;
 use super::plan::Plan;
+use super::predecessor::Founding;
 use super::training::Parts;
 use super::words::ArrivalsWord;
 use super::{Gauge, Measured, Problems, run};
@@ -18,7 +18,7 @@ use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
 /// What is scaled.
 #[derive(Debug, Clone)]
 pub enum Base<'a> {
-    /// The founding simulator's description.
+    /// The predecessor simulator's description.
     Founding(&'a Founding),
     /// A target and a workload.
     Scenario(&'a Documents, &'a Overrides),
@@ -71,7 +71,7 @@ pub struct Curve {
     pub limit: f64,
 }
 
-/// The limit where nobody says one.
+/// The limit by default one.
 pub const LIMIT: f64 = BROKEN;
 
 /// Draws one curve.
@@ -96,7 +96,7 @@ pub fn curve(
             break;
         }
         let (accelerators, plan) = match base {
-            Base::Founding(config) => founding(config, catalog, count, work, options, gauge),
+            Base::Founding(config) => predecessor(config, catalog, count, work, options, gauge),
             Base::Scenario(parts, overrides) => scenario(parts, overrides, count, work, options),
         };
         let answer = match plan {
@@ -145,8 +145,8 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
     })
 }
 
-/// The founding description on so many nodes: the same sequences in all, or on each accelerator.
-fn founding(
+/// The predecessor description on so many nodes: the same sequences in all, or on each accelerator.
+fn predecessor(
     config: &Founding,
     catalog: &Catalog,
     nodes: f64,
@@ -305,7 +305,7 @@ fn why(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (name, more, now_s) = worst;
     let step = broken.step.max(1e-12);
-    let told = match name {
+    let described = match name {
         "compute" => "smaller pieces compute less well",
         "communication" => "the network is no longer hidden",
         "stragglers" => "more hosts wait for the slowest",
@@ -314,7 +314,7 @@ fn why(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
         _ => "data come too late",
     };
     Some(format!(
-        "{told}: {name} takes {:.0} % of the step, {:.1} ms more than if all scaled",
+        "{described}: {name} takes {:.0} % of the step, {:.1} ms more than if all scaled",
         100.0 * now_s / step,
         1e3 * more
     ))

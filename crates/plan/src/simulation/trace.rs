@@ -21,11 +21,11 @@ pub enum TraceError {
     File(String),
 }
 
-/// Lines that are told of: those after them are most likely wrong in the same way.
+/// Lines that are described of: those after them are most likely wrong in the same way.
 const TOLD: usize = 3;
 
-fn more(count: usize, told: usize) -> String {
-    if count > told { format!("; and {} lines more", count - told) } else { String::new() }
+fn more(count: usize, described: usize) -> String {
+    if count > described { format!("; and {} lines more", count - described) } else { String::new() }
 }
 
 fn bad(line: usize, what: impl std::fmt::Display) -> String {

@@ -10,7 +10,7 @@ use atlas_sim::kernel::Distribution;
 use atlas_sim::serving::Router;
 
 /// Writes a word as it is read.
-macro_rules! told {
+macro_rules! described {
     ($($name:ident),+) => {$(
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -20,7 +20,7 @@ macro_rules! told {
     )+};
 }
 
-told!(Span, Millis, ArrivalsWord, Lengths, CompressionWord, HostsWord, Window, RouterWord, ScaleWord);
+described!(Span, Millis, ArrivalsWord, Lengths, CompressionWord, HostsWord, Window, RouterWord, ScaleWord);
 
 /// Seconds: `90`, `90s`, `500ms`, `2m`, `1.5h`, `30d`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -337,7 +337,7 @@ pub struct ScaleWord {
 }
 
 impl ScaleWord {
-    /// Requests aimed at where nobody says: as many as a replica is given where nobody says how many are in flight.
+    /// Requests aimed at by default: as many as a replica is given by default how many are in flight.
     const TARGET: f64 = crate::scenario::CONCURRENCY;
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Bars, Plot};
 
-/// Series and parts are told apart by eight colours (Okabe and Ito's, legible to the colour-blind), then again.
+/// Series and parts are described apart by eight colours (Okabe and Ito's, legible to the colour-blind), then again.
 pub const COLOURS: usize = 8;
 /// Most points of a line that are marked one by one.
 const MARKED: usize = 40;
@@ -170,8 +170,8 @@ pub fn bars(bars: &Bars, width: f64) -> Option<Drawing> {
         for (name, value) in bar.parts.iter().filter(|(_, value)| *value > 0.0 && value.is_finite()) {
             let colour = names.iter().position(|known| known == name).unwrap_or_default();
             let place = [x(from), top, (x(from + value) - x(from)).max(0.0), ROW - 8.0];
-            let told = format!("{name} {}", atlas_core::units::si(*value));
-            out.items.push(Item::Rectangle(Ink::Colour(colour), place, told));
+            let described = format!("{name} {}", atlas_core::units::si(*value));
+            out.items.push(Item::Rectangle(Ink::Colour(colour), place, described));
             from += value;
         }
         if let Some((low, high)) = bar.interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {

@@ -43,7 +43,7 @@ pub struct Task {
     /// When it begins and ends.
     pub span: (f64, f64),
     /// What it says when it is pointed at.
-    pub told: String,
+    pub described: String,
 }
 
 fn empty(title: &str, width: f64, height: f64) -> Drawing {
@@ -83,10 +83,10 @@ pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
         for (column, (share, shown)) in cells.iter().take(columns).enumerate() {
             let x = left + wide * column as f64;
             let across = heat.across.1.get(column).map_or("", String::as_str);
-            let told = format!("{} {across}, {} {name}: {shown}", heat.across.0, heat.up.0);
+            let described = format!("{} {across}, {} {name}: {shown}", heat.across.0, heat.up.0);
             let place = [x + 1.0, y + 1.0, wide - 2.0, HIGH - 2.0];
             let ink = share.map_or(Ink::None, |share| Ink::Shade(percent(share)));
-            out.items.push(Item::Rectangle(ink, place, told));
+            out.items.push(Item::Rectangle(ink, place, described));
             if written {
                 let ink = if share.is_some() { Ink::Text } else { Ink::Dim };
                 out.text(ink, Anchor::Middle, x + 0.5 * wide, y + 0.5 * HIGH + 4.0, shown.clone());
@@ -133,27 +133,29 @@ pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     for (row, swing) in swings.iter().enumerate() {
         let top = ROW * row as f64 + 4.0;
         out.text(Ink::Text, Anchor::End, left - 8.0, top + 13.0, short(&swing.name));
-        for (colour, (change, told)) in swing.moves.iter().enumerate() {
+        for (colour, (change, described)) in swing.moves.iter().enumerate() {
             let Some(change) = change.filter(|change| change.is_finite()) else { continue };
             let end = middle + half * (change / reach).clamp(-1.0, 1.0);
             // Two moves to one side are drawn above each other.
             let place = [middle.min(end), top + 7.0 * colour as f64, (end - middle).abs().max(0.5), 7.0];
-            out.items.push(Item::Rectangle(Ink::Colour(colour), place, format!("{}: {told}", swing.name)));
+            out.items.push(Item::Rectangle(Ink::Colour(colour), place, format!("{}: {described}", swing.name)));
         }
         let at = |side: f64| {
-            let to = |(change, told): &(Option<f64>, String)| {
-                change.filter(|change| change.is_finite() && side * change > 0.0).map(|change| (change, told.clone()))
+            let to = |(change, described): &(Option<f64>, String)| {
+                change
+                    .filter(|change| change.is_finite() && side * change > 0.0)
+                    .map(|change| (change, described.clone()))
             };
             let both = swing.moves.iter().filter_map(to);
             both.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))
         };
-        if let Some((change, told)) = at(-1.0) {
+        if let Some((change, described)) = at(-1.0) {
             let x = middle - half * (-change / reach).min(1.0) - 6.0;
-            out.text(Ink::Text, Anchor::End, x, top + 12.0, told);
+            out.text(Ink::Text, Anchor::End, x, top + 12.0, described);
         }
-        if let Some((change, told)) = at(1.0) {
+        if let Some((change, described)) = at(1.0) {
             let x = middle + half * (change / reach).min(1.0) + 6.0;
-            out.text(Ink::Text, Anchor::Start, x, top + 12.0, told);
+            out.text(Ink::Text, Anchor::Start, x, top + 12.0, described);
         }
     }
     out.items.push(Item::Line(Ink::Mark, vec![(middle, 0.0), (middle, height)]));
@@ -190,7 +192,7 @@ pub fn lanes(
         for task in tasks {
             let (begin, end) = (x(task.span.0), x(task.span.1));
             let place = [begin, top, (end - begin).max(0.02), ROW - 6.0];
-            out.items.push(Item::Rectangle(Ink::Colour(task.kind % COLOURS), place, task.told.clone()));
+            out.items.push(Item::Rectangle(Ink::Colour(task.kind % COLOURS), place, task.described.clone()));
         }
     }
     out.legend = kinds.to_vec();
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn tasks_keep_their_shares_of_the_time() {
-        let task = |kind, from, to| Task { kind, span: (from, to), told: String::new() };
+        let task = |kind, from, to| Task { kind, span: (from, to), described: String::new() };
         let all = vec![("a".to_owned(), vec![task(0, 0.0, 1.0), task(1, 1.0, 4.0)])];
         let drawing = lanes("t", &all, &[(2.0, "2 s".to_owned())], &["f".to_owned()], 500.0).unwrap();
         let widths: Vec<f64> = drawing

@@ -84,11 +84,11 @@ fn write(drawing: &Drawing) -> String {
             Item::Circle(ink, x, y) => {
                 writeln!(out, "<circle{} cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"7\"/>", class(*ink, "line"))
             }
-            Item::Rectangle(ink, [x, y, width, height], told) => writeln!(
+            Item::Rectangle(ink, [x, y, width, height], described) => writeln!(
                 out,
                 "<rect{} x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{}</title></rect>",
                 class(*ink, "bar"),
-                escape(told)
+                escape(described)
             ),
             Item::Text(ink, anchor, x, y, text) => {
                 let anchor = match anchor {

@@ -74,7 +74,7 @@ pub struct Prediction {
     /// Whether it fits, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// What nobody said and was taken.
+    /// What was not stated and was assumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
 }
@@ -128,7 +128,7 @@ impl Prediction {
 /// them, else as `given` or an experiment in force does.
 ///
 /// # Errors
-/// What nobody says, or why no engine answers.
+/// What is not stated, or why no engine answers.
 pub fn predict(
     name: &str,
     run: &Value,

@@ -1,4 +1,4 @@
-//! Measured runs told as a document: figures, predictions beside them, charts of throughput, memory, time and loss.
+//! Measured runs described as a document: figures, predictions beside them, charts of throughput, memory, time and loss.
 
 use super::{Measured, prediction};
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing, svg};
@@ -6,7 +6,7 @@ use crate::study::{Block, Cell, Grid, html, markdown};
 use crate::table::Align;
 use atlas_core::units::significant;
 
-/// Most points of a curve: more are not told apart on a page.
+/// Most points of a curve: more are not described apart on a page.
 const MOST_POINTS: usize = 400;
 
 /// What is said.
@@ -101,11 +101,11 @@ fn predicted(runs: &[Measured]) -> Grid {
     head.extend(["measured", "predicted", "nine of ten between", "error"].map(right));
     let mut rows = Vec::new();
     for run in runs {
-        let Some(told) = &run.predicted else { continue };
+        let Some(described) = &run.predicted else { continue };
         let figures = [
-            ("tokens/s", Some(told.tokens_per_second)),
-            ("step time, s", told.step_time_s),
-            ("memory, GB", told.memory_gb),
+            ("tokens/s", Some(described.tokens_per_second)),
+            ("step time, s", described.step_time_s),
+            ("memory, GB", described.memory_gb),
         ];
         for (name, figure) in figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))) {
             let shown = |value: Option<f64>| {

@@ -1,4 +1,4 @@
-//! The study of failures and checkpoints, told.
+//! The study of failures and checkpoints, described.
 
 use serde_json::{Value, json};
 

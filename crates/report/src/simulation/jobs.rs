@@ -1,4 +1,4 @@
-//! Several jobs under a scheduler, told.
+//! Several jobs under a scheduler, described.
 
 use serde_json::{Value, json};
 

@@ -18,7 +18,7 @@ use super::csv;
 use atlas_plan::simulation::{LEVEL, Measured, Outcome, Plan, serving, training};
 use atlas_sim::kernel::Quantiles;
 
-/// A run as a document: summary under the founding simulator's names, figures with their intervals, what was measured.
+/// A run as a document: summary under the predecessor simulator's names, figures with their intervals, what was measured.
 #[must_use]
 pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     let mut out = Map::new();

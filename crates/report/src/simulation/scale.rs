@@ -1,4 +1,4 @@
-//! Scaling curves, told.
+//! Scaling curves, described.
 
 use serde_json::{Value, json};
 

@@ -90,9 +90,9 @@ fn figures(answers: &[(&Plan, &Outcome)]) -> String {
 /// A figure with its interval, where several runs make one.
 fn shown(figure: &Figure) -> String {
     let Interval { mean, half_width } = figure.interval();
-    let value = told(mean, figure.spec.unit, is_share(figure));
+    let value = described(mean, figure.spec.unit, is_share(figure));
     if half_width.is_finite() {
-        format!("{value} ± {}", told(half_width, figure.spec.unit, is_share(figure)))
+        format!("{value} ± {}", described(half_width, figure.spec.unit, is_share(figure)))
     } else {
         value
     }
@@ -101,9 +101,9 @@ fn shown(figure: &Figure) -> String {
 fn signed(interval: &Interval, figure: &Figure) -> String {
     let share = is_share(figure);
     let sign = if interval.mean >= 0.0 { "+" } else { "−" };
-    let value = format!("{sign}{}", told(interval.mean.abs(), figure.spec.unit, share));
+    let value = format!("{sign}{}", described(interval.mean.abs(), figure.spec.unit, share));
     if interval.half_width.is_finite() {
-        format!("{value} ± {}", told(interval.half_width, figure.spec.unit, share))
+        format!("{value} ± {}", described(interval.half_width, figure.spec.unit, share))
     } else {
         value
     }
@@ -113,7 +113,7 @@ fn is_share(figure: &Figure) -> bool {
     matches!(figure.spec.name, "busy" | "kv" | "good_share")
 }
 
-fn told(value: f64, unit: &str, share: bool) -> String {
+fn described(value: f64, unit: &str, share: bool) -> String {
     match unit {
         "ms" => units::duration_ms(value),
         "" if share => units::percent(value),

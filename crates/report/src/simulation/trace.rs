@@ -80,9 +80,9 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
     for (replica, tid) in tracks {
         if process != Some(replica) {
             let alone = m.output.replicas < m.system.dp as u32;
-            let told =
+            let described =
                 if alone { format!("replica {replica}, as all {}", m.system.dp) } else { format!("replica {replica}") };
-            events.push(named(replica + 1, None, &told));
+            events.push(named(replica + 1, None, &described));
             process = Some(replica);
         }
         let each = STREAMS.len() as u32;
@@ -164,8 +164,8 @@ fn of_serving(m: &serving::Measured, window: &Window) -> Vec<Value> {
                 "ph": ph, "name": name, "cat": "request", "id": id, "pid": r.replica + 2, "tid": 1, "ts": us(at), "args": args,
             }));
         };
-        let told = json!({"prompt_tokens": r.isl, "output_tokens": r.osl, "preemptions": r.preemptions});
-        slice("b", "request", r.arrival, told);
+        let described = json!({"prompt_tokens": r.isl, "output_tokens": r.osl, "preemptions": r.preemptions});
+        slice("b", "request", r.arrival, described);
         slice("b", "to first token", r.arrival, json!({}));
         slice("e", "to first token", r.arrival + r.ttft, json!({}));
         slice("b", "decode", r.arrival + r.ttft, json!({"tpot_ms": 1e3 * r.tpot}));

@@ -378,7 +378,7 @@ fn method(study: &Study, out: &mut Vec<Block>) {
     }
     if uses(Engine::Benchboard) {
         out.push(Block::Text(
-            "The benchboard engine repeats the estimator of the founding dashboard, for comparison: its tokens are those \
+            "The benchboard engine repeats the estimator of the predecessor dashboard, for comparison: its tokens are those \
              of the global batch, its work that of one micro-batch; `atlas scenario compare` tells where the analytical \
              engine differs, and why. No interval is known."
                 .to_owned(),

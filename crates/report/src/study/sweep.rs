@@ -1,5 +1,5 @@
 //! What a sweep's file says: how many points, the best of them, and how the figure sought goes with the knobs. Read
-//! point by point, so that a file of any length is told in constant memory.
+//! point by point, so that a file of any length is described in constant memory.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -67,8 +67,8 @@ impl<R: Read> Read for ShortLines<R> {
 /// What is wrong with the file, in words.
 pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Document, String> {
     let mut reader = csv::Reader::from_reader(ShortLines { inner: text, length: 0 });
-    let told = |error: csv::Error| format!("{name}: {error}");
-    let head: Vec<String> = reader.headers().map_err(told)?.iter().map(str::to_owned).collect();
+    let described = |error: csv::Error| format!("{name}: {error}");
+    let head: Vec<String> = reader.headers().map_err(described)?.iter().map(str::to_owned).collect();
     let figures: Vec<(usize, &'static Metric)> =
         head.iter().enumerate().filter_map(|(i, column)| Some((i, figure(column)?))).collect();
     let wanted = objective.map(|text| atlas_plan::search::figure::named(text).map_or(text, |metric| metric.name));
@@ -86,7 +86,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     let curves = knobs.iter().map(|knob| (*knob, BTreeMap::new())).collect();
     let mut sweep = Sweep { head, sought, points: 0, fitting: 0, best: Vec::new(), curves };
     for record in reader.records() {
-        let record = record.map_err(told)?;
+        let record = record.map_err(described)?;
         sweep.points += 1;
         let fits = verdict.and_then(|verdict| record.get(verdict)).is_none_or(|word| word.is_empty() || word == "fits");
         let value = record.get(sought.0).and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
@@ -257,8 +257,8 @@ b,w,4,2,,,fits
             ("target,tokens_per_sec\n", None, "no points"),
             ("target,tokens_per_sec\na\n", None, "x.csv"),
         ] {
-            let told = read(text.as_bytes(), "x.csv", objective).unwrap_err();
-            assert!(told.contains(part), "{told}");
+            let described = read(text.as_bytes(), "x.csv", objective).unwrap_err();
+            assert!(described.contains(part), "{described}");
         }
     }
 }

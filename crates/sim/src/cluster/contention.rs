@@ -20,7 +20,7 @@ const STEPS: u32 = 12;
 const MOST_EVENTS: u64 = 2_000_000;
 /// Purpose of the random streams that say when in its step each job is at the beginning.
 const OFFSET: u32 = 41;
-/// Bytes per second of a host. Traffic is told in seconds of it, so that any number does.
+/// Bytes per second of a host. Traffic is described in seconds of it, so that any number does.
 const HOST: f64 = 1e9;
 
 /// Hosts under leaves under one core.

@@ -26,7 +26,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts `x`, `weight` times. What is not positive counts as the least that can be told.
+    /// Counts `x`, `weight` times. What is not positive counts as the least that can be described.
     #[inline]
     pub fn add(&mut self, x: f64, weight: u64) {
         // Exponent and leading bits of the mantissa number the bins by themselves.

@@ -14,7 +14,7 @@ pub struct Progress {
     ends: AtomicU64,
 }
 
-/// Units of work that is told by shares.
+/// Units of work that is described by shares.
 const WHOLE: f64 = 1e6;
 
 impl Progress {

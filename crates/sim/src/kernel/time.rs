@@ -14,7 +14,7 @@ const PER_SECOND: f64 = 1e12;
 impl Time {
     /// The beginning; no distance.
     pub const ZERO: Time = Time(0);
-    /// The last instant that can be told, 213 days after the first.
+    /// The last instant that can be described, 213 days after the first.
     pub const MAX: Time = Time(u64::MAX);
 
     /// From whole picoseconds.

@@ -180,7 +180,7 @@ impl Flows {
         }
     }
 
-    /// Messages are told of when they have left, never again when they have arrived.
+    /// Messages are described of when they have left, never again when they have arrived.
     #[must_use]
     pub fn departures_only(self) -> Self {
         Flows { tells_arrivals: false, ..self }

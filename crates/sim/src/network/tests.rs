@@ -475,11 +475,11 @@ fn one_rank_or_no_bytes_take_no_time_and_nonsense_is_told_at_once() {
     let huge = torus([u32::MAX, u32::MAX, 2], true);
     assert!(simulate(&input(huge, vec![]), 1, &Progress::new()).is_err());
     let wrong = job(Operation::AllToAll, Algorithm::Tree { chunks: 1 }, 1e3);
-    let told = simulate(&input(one_switch(1, 4, LINK, LINK), vec![wrong]), 1, &Progress::new());
-    assert!(matches!(told.unwrap_err()[..], [Problem::NotDone { .. }]));
+    let described = simulate(&input(one_switch(1, 4, LINK, LINK), vec![wrong]), 1, &Progress::new());
+    assert!(matches!(described.unwrap_err()[..], [Problem::NotDone { .. }]));
     let switchless = job(Operation::AllReduce, Algorithm::InSwitch { chunks: 1 }, 1e3);
-    let told = simulate(&input(torus([4, 1, 1], true), vec![switchless]), 1, &Progress::new());
-    assert!(matches!(told.unwrap_err()[..], [Problem::NoSwitch { .. }]));
+    let described = simulate(&input(torus([4, 1, 1], true), vec![switchless]), 1, &Progress::new());
+    assert!(matches!(described.unwrap_err()[..], [Problem::NoSwitch { .. }]));
 }
 
 #[test]

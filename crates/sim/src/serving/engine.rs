@@ -21,7 +21,7 @@ pub(super) struct Engine {
     /// Blocks that stay free when a request is let in beside others, for those to grow.
     pub(super) watermark: u64,
     /// Whether what a sequence computed before it was thrown out is found again where nothing has been written over it.
-    /// Engines that run ahead cache prefixes unless told otherwise.
+    /// Engines that run ahead cache prefixes unless described otherwise.
     pub(super) remembers: bool,
     pub(super) block_size: u32,
     pub(super) piece: u32,
@@ -71,7 +71,7 @@ const WATERMARK: f64 = 0.01;
 /// Blocks of a replica at most: sums over all replicas stay countable.
 const MOST_BLOCKS: f64 = 1e12;
 /// Steps for which a scheduler holds prompts back until every attention group has one, since all wait for the one that
-/// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 where nobody says otherwise).
+/// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 by default).
 const BALANCE_STEPS: u32 = 50;
 /// Attention groups of a replica at most.
 const MOST_GROUPS: f64 = 65_536.0;

@@ -607,7 +607,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
-    /// Whatever the settings: nobody waits for ever, nothing panics, no block is lost.
+    /// Whatever the settings: that is not awaited ever, nothing panics, no block is lost.
     #[test]
     fn everybody_leaves_under_any_settings(input in any_input(), seed in 0u64..1000) {
         let Ok(o) = simulate(&input, seed, &Progress::new()) else { return Ok(()) };

@@ -55,7 +55,7 @@ pub struct Output {
     pub goodput: f64,
     /// Failures.
     pub failures: u64,
-    /// Whether the run was cancelled, or the work not done in the time that can be told, 213 days, or in the events that a
+    /// Whether the run was cancelled, or the work not done in the time that can be described, 213 days, or in the events that a
     /// course may take: where nodes fail faster than they are restarted, none of it ever is.
     pub unfinished: bool,
 }
@@ -292,7 +292,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     };
     course.expect_failure(&mut queue);
     course.enter(Phase::Working, &mut queue);
-    // The last picosecond is where times that cannot be told are put.
+    // The last picosecond is where times that cannot be described are put.
     let last = Time::from_ps(Time::MAX.ps() - 1);
     run_within(&mut course, &mut queue, last, MOST_EVENTS, progress);
     progress.set(1.0);

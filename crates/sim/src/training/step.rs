@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use streams::Streams;
 use wires::{Message, Wires};
 
-/// Most operators that are told of a run: enough for a step of any size to be looked at.
+/// Most operators that are described of a run: enough for a step of any size to be looked at.
 const MOST_INSIDE: usize = 2_000_000;
 /// No task.
 const NONE: u32 = u32::MAX;
@@ -159,7 +159,7 @@ struct Sent {
 /// How complete a bucket of gradients is: how many replicas have said when theirs is, the latest of these, and its pass.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
-    told: u32,
+    described: u32,
     at: Time,
     task: u32,
 }
@@ -278,7 +278,7 @@ impl<'a> Job<'a> {
         self.input.system.schedule.splits()
     }
 
-    /// Whether a stage's present step is told.
+    /// Whether a stage's present step is described.
     fn recording(&self, stage: u32) -> bool {
         let step = self.rounds[stage as usize].step;
         step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
@@ -304,7 +304,7 @@ impl<'a> Job<'a> {
         (0..self.costs.len()).filter(there).filter_map(|kind| self.costs.get(kind)).map(cost).fold(0.0, f64::max)
     }
 
-    /// Whether the tasks inside a process's passes are told: those of the first replica, which is like the others.
+    /// Whether the tasks inside a process's passes are described: those of the first replica, which is like the others.
     fn detailed(&self, number: u32) -> bool {
         number < self.stages && self.recording(number) && self.out.operators.len() < MOST_INSIDE
     }
@@ -318,7 +318,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A task that was told when it began has ended.
+    /// A task that was described when it began has ended.
     fn ended(&mut self, task: u32, now: Time) {
         if let Some(task) = self.out.tasks.get_mut(task as usize) {
             task.end = now.seconds();

@@ -49,7 +49,7 @@ fn scaled(metric: &Metric, values: impl Iterator<Item = f64> + Clone) -> (f64, A
 
 /// The figure over the knobs that are turned: a chart, and every point of it.
 pub(super) fn sweep(app: &App, about: &str) -> Option<Document> {
-    let curves = app.desks.sweep.answer()?;
+    let curves = app.queries.sweep.answer()?;
     let metric = curves.metric;
     let across = curves.across.knob.spec();
     let over = match &curves.against {
@@ -177,7 +177,7 @@ fn heat(curves: &Curves) -> Heat {
 
 /// The best compromises of every target: a chart, and the knobs that lead to each.
 pub(super) fn frontier(app: &App, about: &str) -> Option<Document> {
-    let front = app.desks.frontier.answer()?;
+    let front = app.queries.frontier.answer()?;
     let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
     let curves = front.curves.iter().map(|curve| (&*curve.target, curve.points.iter().map(|(_, candidate)| candidate)));
     let (plot, rows) = compromises(front.pair.name, [front.across, front.up], curves, here);
@@ -237,7 +237,7 @@ fn compromises<'c>(
 /// What was sought and found. Before anything was, what would be sought.
 pub(super) fn optimum(app: &App, about: &str) -> Option<Document> {
     let found = optimum::shown(app)?;
-    let question = app.desks.optimum.question()?;
+    let question = app.queries.optimum.question()?;
     let parts = Parts::find(&app.library, &found.of.target, &found.of.workload).ok()?;
     let problem = optimum::problem(&found.optimum.start.scenario, &parts, question);
     let metric = question.objective;

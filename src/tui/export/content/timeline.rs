@@ -6,7 +6,7 @@ use super::{left, right, titled};
 use crate::tui::app::App;
 use crate::tui::simulating::Scaling;
 use crate::tui::timeline::{Picture, Timeline, picture};
-use crate::tui::view::timeline::{KINDS, busy_of_step, lane_name, named, plain, told};
+use crate::tui::view::timeline::{KINDS, busy_of_step, described, lane_name, named, plain};
 use atlas_core::units;
 use atlas_report::chart::pictures;
 use atlas_report::chart::{Axis, Plot, Series};
@@ -28,7 +28,7 @@ pub(super) fn document(app: &App, about: &str) -> Option<Document> {
             app.run_here()?;
             tasks(&app.timeline, about)
         }
-        Picture::Scaling => app.desks.scaling.answer().map(|scaling| scale(scaling, about)),
+        Picture::Scaling => app.queries.scaling.answer().map(|scaling| scale(scaling, about)),
         Picture::Levels => served().map(|served| levels(served, about)),
         Picture::Latencies => served().and_then(|served| latencies(app, served, about)),
     }
@@ -52,7 +52,7 @@ fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
             drawn.push(pictures::Task {
                 kind: kind(task.kind),
                 span: (begin, end),
-                told: format!("{}, {}", told(task), units::duration_ms(1e3 * (end - begin))),
+                described: format!("{}, {}", described(task), units::duration_ms(1e3 * (end - begin))),
             });
             rows.push(vec![
                 Cell::text(name.clone()),
@@ -169,7 +169,7 @@ fn levels(served: &Served, about: &str) -> Document {
         vec![Cell::text(name), Cell::figure(show(mean), mean), Cell::figure(show(most), most)]
     };
     let number = |value: f64| units::significant(value, 4);
-    let told = Grid {
+    let described = Grid {
         head: vec![left(""), right("mean"), right("most")],
         rows: vec![
             of("requests in batches", |levels| levels.running, number),
@@ -182,7 +182,8 @@ fn levels(served: &Served, about: &str) -> Document {
         plot("Requests", Axis::linear("requests"), requests),
         plot("KV blocks in use", Axis::linear("share"), vec![curve("KV blocks", |levels| levels.kv)]),
     ];
-    let blocks = std::iter::once(Block::Text(text)).chain(charts.into_iter().flatten()).chain([Block::Table(told)]);
+    let blocks =
+        std::iter::once(Block::Text(text)).chain(charts.into_iter().flatten()).chain([Block::Table(described)]);
     let blocks = blocks.collect();
     titled(format!("A run of {about}, simulated"), blocks, rows)
 }

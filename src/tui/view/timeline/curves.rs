@@ -64,13 +64,13 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
     let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
     for (row, point) in (0..below).zip(&scaling.points) {
         let y = area.bottom() - below + row;
-        let told = format!(
+        let described = format!(
             "{:>5} nodes  {:>8} tok/s/accel  efficiency {:>7}",
             point.0,
             units::si(point.1),
             units::percent(point.1 / smallest.1.max(1e-12))
         );
-        let x = canvas.text(area.x, y, area.width, &told, text) + 2;
+        let x = canvas.text(area.x, y, area.width, &described, text) + 2;
         let closed = format!("closed form {}", units::percent(point.2 / smallest.2.max(1e-12)));
         canvas.text(x, y, area.right().saturating_sub(x), &closed, dim);
     }
@@ -166,7 +166,7 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
         let quantile = |q: f64| value(q).map_or_else(String::new, duration_ms);
         let text = canvas.role(Role::Text);
         let median = format!("p50 {}", quantile(0.5));
-        let told = match box_.width {
+        let described = match box_.width {
             _ if narrow => {
                 canvas.text(box_.x, area.bottom() - 3, box_.width, &median, text);
                 format!("p99 {}", quantile(0.99))
@@ -174,14 +174,14 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
             ..42 => format!("{median}  p99 {}", quantile(0.99)),
             _ => format!("{median}  p90 {}  p99 {}", quantile(0.9), quantile(0.99)),
         };
-        canvas.text(box_.x, area.bottom() - 2, box_.width, &told, text);
-        let (style, told) = match (limit, kept) {
+        canvas.text(box_.x, area.bottom() - 2, box_.width, &described, text);
+        let (style, described) = match (limit, kept) {
             (Some(limit), Some(kept)) => {
                 (canvas.role(Role::Mark), format!("{} within {}", units::percent(kept), duration_ms(limit)))
             }
             _ => (canvas.role(Role::Dim), format!("no {knob} is set")),
         };
-        canvas.text(box_.x, area.bottom() - 1, box_.width, &told, style);
+        canvas.text(box_.x, area.bottom() - 1, box_.width, &described, style);
     }
     true
 }

@@ -59,7 +59,7 @@ impl<'a> Guide<'a> {
         let Some(fit) = weighted(&xs, &ys, &scales, &wanted, true) else {
             return self.lacks("chi_tp", "more than one combination of tp and pp that differ in both");
         };
-        let told = "overhead over a run without parallelism, per omega and gamma, regressed on tp - 1 and pp - 1 (Huber, non-negative)";
+        let described = "overhead over a run without parallelism, per omega and gamma, regressed on tp - 1 and pp - 1 (Huber, non-negative)";
         for (index, slot) in [CHI_BASE, CHI_TP, CHI_PP].iter().enumerate() {
             match fit.estimate(index).filter(|_| wanted.get(index) == Some(&true)) {
                 Some(found) => {
@@ -69,7 +69,7 @@ impl<'a> Guide<'a> {
                     let weight = points.first().map_or(1.0, |point| point.weight);
                     let shift = if index == 0 { found.value + 1.0 / weight } else { found.value };
                     let found = found.widened(&[shared * shift]);
-                    self.take(Parameter::new(slot, found.at_least(0.0), told, rows));
+                    self.take(Parameter::new(slot, found.at_least(0.0), described, rows));
                 }
                 None => self.lacks(slot.symbol, "runs that differ in this degree of parallelism"),
             }
@@ -153,7 +153,7 @@ impl<'a> Guide<'a> {
         let Some(fit) = regress(&xs, &ys, &wanted, true) else { return false };
         let gamma = rows.first().map_or(1.0, |(.., known)| known.gamma);
         let base = 1.0 + omega * gamma * self.c().chi_base;
-        let told = "accelerator-time of a token regressed on tp - 1 and pp - 1, relative to each other; chi_base as it stands, for want of a run without parallelism";
+        let described = "accelerator-time of a token regressed on tp - 1 and pp - 1, relative to each other; chi_base as it stands, for want of a run without parallelism";
         for (index, slot) in [(1, CHI_TP), (2, CHI_PP)] {
             if wanted.get(index) != Some(&true) {
                 continue;
@@ -163,7 +163,7 @@ impl<'a> Guide<'a> {
                 slope / alpha * base / (omega * gamma)
             };
             if let Some(found) = fit.derived(of).filter(|found| found.value.is_finite()) {
-                self.take(Parameter::new(&slot, found.at_least(0.0), told, rows.iter().map(|(row, ..)| *row)));
+                self.take(Parameter::new(&slot, found.at_least(0.0), described, rows.iter().map(|(row, ..)| *row)));
             }
         }
         self.lacks("chi_base", "a run without tensor and pipeline parallelism to compare with");

@@ -157,7 +157,7 @@ impl Reader<'_> {
             top.node(kept);
         }
         top.finish();
-        // What the comparison tool does where nobody says.
+        // What the comparison tool does by default.
         (methodology.flatten().unwrap_or(Methodology::MaximumPerformance), training.unwrap_or_default())
     }
 

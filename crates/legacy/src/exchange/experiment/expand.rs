@@ -186,11 +186,14 @@ mod tests {
     #[test]
     fn what_is_unset_unclosed_or_unknown_is_named_each_at_its_place() {
         let (_, _, problems) = expanded("a: ${NONE}\nb: \"${SET\"\nc: ${SET:?must}\nd: \"${1}\"\n");
-        let told: Vec<String> = problems.iter().map(|problem| problem.location() + " " + &problem.message).collect();
-        assert_eq!(told.len(), 4, "{told:?}");
-        assert!(told[0].contains("c.yaml:1:4 the environment variable NONE is not set"));
+        let described: Vec<String> =
+            problems.iter().map(|problem| problem.location() + " " + &problem.message).collect();
+        assert_eq!(described.len(), 4, "{described:?}");
+        assert!(described[0].contains("c.yaml:1:4 the environment variable NONE is not set"));
         assert!(
-            told[1].contains("not closed") && told[2].contains("only :-") && told[3].contains("name of a variable")
+            described[1].contains("not closed")
+                && described[2].contains("only :-")
+                && described[3].contains("name of a variable")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The founding comparison tool's single experiment YAML: hardware platforms, models, training, parallelism per
+//! The predecessor comparison tool's single experiment YAML: hardware platforms, models, training, parallelism per
 //! methodology, platform optimisations, benchmarking, paths. Read with all complaints at once, and loaded as targets
 //! (a platform each), workloads (a model each) and knobs (its parallelism on each platform, under each methodology).
 
@@ -74,8 +74,8 @@ impl fmt::Display for From {
 #[must_use]
 pub fn is(root: &Node) -> bool {
     let map = |path: &[&str]| root.at_path(path).is_some_and(|node| node.entries().is_some());
-    let told = [map(&["hardware", "platforms"]), map(&["models"]), map(&["experiment"]), map(&["parallelism"])];
-    map(&["hardware", "platforms"]) || told.into_iter().filter(|told| *told).count() >= 2
+    let described = [map(&["hardware", "platforms"]), map(&["models"]), map(&["experiment"]), map(&["parallelism"])];
+    map(&["hardware", "platforms"]) || described.into_iter().filter(|described| *described).count() >= 2
 }
 
 /// Reads an experiment. What cannot be used is left out, and complained about.

@@ -17,7 +17,7 @@ pub struct Resolved {
     pub from: From,
 }
 
-/// Factor of the peak learning rate to which it falls, where nobody says: the comparison tool's.
+/// Factor of the peak learning rate to which it falls, by default: the comparison tool's.
 pub(super) const MIN_LEARNING_RATE: f64 = 0.1;
 
 impl Experiment {

@@ -15,9 +15,9 @@ use atlas_document::{Node, Value};
 /// The model and platform whose values get the short names of parallelism.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Key of a model; the first where nobody says.
+    /// Key of a model; the first by default.
     pub model: Option<String>,
-    /// Key of a platform; the first where nobody says.
+    /// Key of a platform; the first by default.
     pub platform: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Figures corrected by what runs of the same cluster have shown.
 //!
 //! A correction multiplies a figure; the times behind it are scaled alike, so that they still sum to the total. The shares
-//! of the time, on which a correction depends, stay as they are: what was shipped can be told from the corrected answer.
+//! of the time, on which a correction depends, stay as they are: what was shipped can be described from the corrected answer.
 
 use crate::estimate::{Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
 use crate::scenario::{Phase, Scenario};

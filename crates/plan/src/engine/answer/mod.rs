@@ -1,4 +1,4 @@
-//! A scenario put to the physics: inputs made of it, answers told in the words that all engines share.
+//! A scenario put to the physics: inputs made of it, answers described in the words that all engines share.
 //!
 //! * [`training`], [`serving`] – inputs and figures of a phase
 //! * `schedule` – phases under their own loads
@@ -107,7 +107,7 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     estimate.service = Latency::default();
     estimate.queue = Queue::default();
     estimate.total_minutes = scenario.base.minutes;
-    // Told piece by piece: a pair of them would be copied once more.
+    // Reported piece by piece: a pair of them would be copied once more.
     if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {
         estimate.total = figures;
         estimate.detail = Some(detail);

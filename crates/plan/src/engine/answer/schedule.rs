@@ -55,12 +55,12 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     let rho = rate / capacity;
     // An overload lasts only as long as the phase: the queue is a fluid that rises, and never empties, within it.
     let overload = (rho - 1.0).max(0.0) * phase.minutes * 60.0;
-    // Just below capacity: where the steady state of what does get in can still be told.
+    // Just below capacity: where the steady state of what does get in can still be described.
     const NEAR_CAPACITY: f64 = 0.98;
     input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
     let answer = physics.serving(scenario, phase, &input, estimate(&input, &constants));
     let out = answer.estimate;
-    let (mut figures, detail) = serving::told(scenario, phase, answer.input(&input), &answer, &constants);
+    let (mut figures, detail) = serving::described(scenario, phase, answer.input(&input), &answer, &constants);
     let mut serving = detail.serving?;
     let wait_ms = 1e3 * out.first_token.slot;
     let waited = |q: f64| wait_ms + 1e3 * q * overload;

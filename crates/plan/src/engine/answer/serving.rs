@@ -188,11 +188,11 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let constants = Constants::with(&scenario.efficiency.serving);
     let closed = serving::estimate(&input, &constants);
     let answer = physics.serving(scenario, phase, &input, closed);
-    Some(told(scenario, phase, answer.input(&input), &answer, &constants))
+    Some(described(scenario, phase, answer.input(&input), &answer, &constants))
 }
 
 /// An answer in the words that all engines share.
-pub(super) fn told(
+pub(super) fn described(
     scenario: &Scenario,
     phase: &Phase,
     input: &ServingInput,

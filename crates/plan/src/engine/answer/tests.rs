@@ -55,15 +55,15 @@ fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
         ("h100-sxm-8", "gpt-oss-120b-serve"),
         ("b200-8", "gpt-oss-120b-serve"),
     ] {
-        let (closed, told) = serving(&library, Engine::Analytical, pair, &[]);
+        let (closed, described) = serving(&library, Engine::Analytical, pair, &[]);
         let (events, seen) = serving(&library, Engine::Event, pair, &[]);
         let (rate, simulated) = (closed.total.tokens_per_sec, events.total.tokens_per_sec);
         assert!(near(rate, simulated, 0.12), "{pair:?}: {rate} and {simulated} tokens/s");
-        let (ttft, first) = (told.ttft_ms[0], seen.ttft_ms[0]);
+        let (ttft, first) = (described.ttft_ms[0], seen.ttft_ms[0]);
         // Closer than the interval, which what was never measured may widen.
-        let (low, high) = (told.ttft_interval.low.max(0.6), told.ttft_interval.high.min(1.7));
+        let (low, high) = (described.ttft_interval.low.max(0.6), described.ttft_interval.high.min(1.7));
         assert!(first >= low * ttft && first <= high * ttft, "{pair:?}: TTFT {ttft} and {first} ms");
-        let (tpot, each) = (told.tpot_ms[0], seen.tpot_ms[0]);
+        let (tpot, each) = (described.tpot_ms[0], seen.tpot_ms[0]);
         assert!(near(tpot, each, 0.12), "{pair:?}: TPOT {tpot} and {each} ms");
     }
 }
@@ -90,10 +90,10 @@ fn an_open_load_with_a_concurrency_has_no_more_in_flight() {
     let closed = serving(&library, Engine::Analytical, pair, &capped);
     let events = serving(&library, Engine::Event, pair, &capped);
     let open = serving(&library, Engine::Analytical, pair, &["load=open", "request_rate=6"]);
-    for (told, which) in [(&closed.1, "closed form"), (&events.1, "events")] {
-        assert!(2.0 * told.batch <= 32.5, "{which}: {} sequences on each of two replicas", told.batch);
-        assert!(told.requests_per_sec < 0.6 * open.1.requests_per_sec, "{which}: {}", told.requests_per_sec);
-        assert!(told.ttft_ms[0].is_finite() && told.ttft_ms[0] < 1000.0, "{which}: {}", told.ttft_ms[0]);
+    for (described, which) in [(&closed.1, "closed form"), (&events.1, "events")] {
+        assert!(2.0 * described.batch <= 32.5, "{which}: {} sequences on each of two replicas", described.batch);
+        assert!(described.requests_per_sec < 0.6 * open.1.requests_per_sec, "{which}: {}", described.requests_per_sec);
+        assert!(described.ttft_ms[0].is_finite() && described.ttft_ms[0] < 1000.0, "{which}: {}", described.ttft_ms[0]);
     }
     assert!(near(closed.0.total.tokens_per_sec, events.0.total.tokens_per_sec, 0.05));
     // Below the cap nothing is held back.
@@ -101,8 +101,8 @@ fn an_open_load_with_a_concurrency_has_no_more_in_flight() {
     let free = serving(&library, Engine::Analytical, pair, &few);
     assert!(near(free.1.requests_per_sec, 2.0, 1e-9));
     let (scenario, estimate) = answered(&library, Engine::Analytical, pair, &capped);
-    let told = notes::notes(&scenario, &estimate);
-    assert!(told.iter().any(|note| note.contains("held back")), "{told:?}");
+    let described = notes::notes(&scenario, &estimate);
+    assert!(described.iter().any(|note| note.contains("held back")), "{described:?}");
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
         (("h200-sxm-8", "deepseek-v3-serve"), &["prefill_accelerators=4"], "a replica takes 8"),
     ] {
         let (_, estimate) = answered(&library, Engine::Analytical, pair, set);
-        let told = estimate.detail.unwrap().verdict.describe();
-        assert!(told.contains(expected), "{pair:?} {set:?}: {told}");
+        let described = estimate.detail.unwrap().verdict.describe();
+        assert!(described.contains(expected), "{pair:?} {set:?}: {described}");
     }
     // Weights alone may be narrow: they are unpacked.
     let (_, estimate) =
@@ -146,25 +146,25 @@ fn sixteen_bits_take_the_format_of_the_device_and_say_so() {
     let (scenario, estimate) = answered(&library, Engine::Analytical, ("v100-sxm-8", "llama3.1-8b-serve"), &[]);
     assert_eq!(scenario.get(Knob::Precision), Setting::Choice("fp16".into()));
     assert!(estimate.total.tokens_per_sec > 100.0);
-    let told = notes::notes(&scenario, &estimate);
-    assert!(told.iter().any(|note| note.contains("does not compute in bf16: fp16 stands in")), "{told:?}");
+    let described = notes::notes(&scenario, &estimate);
+    assert!(described.iter().any(|note| note.contains("does not compute in bf16: fp16 stands in")), "{described:?}");
 }
 
 #[test]
 fn an_mfu_beyond_what_was_measured_is_told() {
     let library = library();
-    let told = |pair, set: &[&str]| {
+    let described = |pair, set: &[&str]| {
         let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
         (estimate.detail.unwrap().training.unwrap(), notes::notes(&scenario, &estimate).join("\n"))
     };
-    let (_, apple) = told(("m3-ultra-1", "llama3.1-8b-train"), &["precision=fp16"]);
+    let (_, apple) = described(("m3-ultra-1", "llama3.1-8b-train"), &["precision=fp16"]);
     assert!(apple.contains("no training run on this family"), "{apple}");
-    let (training, usual) = told(("h100-sxm-8", "llama3.1-8b-train"), &[]);
+    let (training, usual) = described(("h100-sxm-8", "llama3.1-8b-train"), &[]);
     assert!(training.mfu_causal < 0.61 && !usual.contains("above the best"), "{usual}");
     assert!(training.mfu_causal <= training.mfu && training.hfu <= 1.0);
     for set in [&[][..], &["prompt=65536"], &["prompt=131072"]] {
         for target in ["tpu-v5p-128", "a100-sxm-80gb-64", "h100-sxm-64"] {
-            let (training, said) = told((target, "llama3.1-8b-train"), set);
+            let (training, said) = described((target, "llama3.1-8b-train"), set);
             assert!(training.hfu <= 1.0, "{target} {set:?}: {}", training.hfu);
             let best = if target.starts_with("tpu") {
                 0.70

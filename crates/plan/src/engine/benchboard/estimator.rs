@@ -1,4 +1,4 @@
-//! The founding dashboard's estimator: plain inputs to plain answers, reproduced from its published behaviour to 1e-9.
+//! The predecessor dashboard's estimator: plain inputs to plain answers, reproduced from its published behaviour to 1e-9.
 //!
 //! Faithful also where it is weak, since people carry its figures over: the work of a step counts the micro-batch and
 //! its tokens the global batch, devices do not divide the work, GB and GiB are mixed. [`crate::engine::notes`] and
@@ -19,7 +19,7 @@ pub const CHECKPOINT_FACTOR: f64 = 0.95;
 /// Per cent of memory in use above which it is crowded, and named the bottleneck.
 pub const CROWDED: f64 = 95.0;
 /// Per cent of a step in communication: up to the first it is compute-bound, above the second network-bound. The
-/// founding cases place the first between 15.1 and 28.6 and the second between 30.5 and 55.4; round numbers in between.
+/// predecessor cases place the first between 15.1 and 28.6 and the second between 30.5 and 55.4; round numbers in between.
 pub const BALANCED: (f64, f64) = (20.0, 40.0);
 /// Tensor parallelism above which it warns.
 const WIDE_TENSOR: f64 = 8.0;
@@ -27,7 +27,7 @@ const WIDE_TENSOR: f64 = 8.0;
 const WIDE_DATA: f64 = 512.0;
 /// Utilisation below which it warns.
 const LOW_MFU: f64 = 0.3;
-/// Layers that it takes where nobody says.
+/// Layers that it takes by default.
 const LAYERS: f64 = 32.0;
 
 /// What it is asked.
@@ -35,9 +35,9 @@ const LAYERS: f64 = 32.0;
 pub struct Input {
     /// Parameters, experts and all.
     pub parameters: f64,
-    /// Hidden size; 0 where nobody says.
+    /// Hidden size; 0 by default.
     pub hidden: f64,
-    /// Layers; 0 where nobody says.
+    /// Layers; 0 by default.
     pub layers: f64,
     /// Tokens of a sequence.
     pub context: f64,
@@ -157,7 +157,7 @@ impl Input {
         if self.layers > 0.0 { self.layers } else { LAYERS }
     }
 
-    /// Hidden size in force where memory is reckoned: that of a layer of four square matrices, where nobody says.
+    /// Hidden size in force where memory is reckoned: that of a layer of four square matrices, by default.
     #[must_use]
     pub fn breadth(&self) -> f64 {
         if self.hidden > 0.0 { self.hidden } else { (self.parameters / self.depth() / 4.0).sqrt() }
@@ -237,7 +237,7 @@ impl Answer {
             (self.mfu < LOW_MFU, "low utilisation: look at memory and parallelism"),
         ]
         .into_iter()
-        .filter_map(|(holds, told)| holds.then_some(told))
+        .filter_map(|(holds, described)| holds.then_some(described))
         .collect()
     }
 }

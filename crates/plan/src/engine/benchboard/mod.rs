@@ -1,4 +1,4 @@
-//! The founding dashboard's estimator beside the other engines: a scenario put to it, its answers in shared words.
+//! The predecessor dashboard's estimator beside the other engines: a scenario put to it, its answers in shared words.
 
 pub mod contrast;
 pub mod estimator;
@@ -71,7 +71,7 @@ pub fn lacks(scenario: &Scenario) -> Vec<String> {
     need(i.parameters > 0.0, "`model:`, or `benchboard: { parameters }` in billions, in the workload");
     need(i.context > 0.0, "a sequence of at least one token");
     need(i.memory_gb > 0.0, "the accelerator's memory");
-    need(i.width > 0.0, "precision fp32, fp16, bf16 or int8: the founding estimator has no width for others");
+    need(i.width > 0.0, "precision fp32, fp16, bf16 or int8: the predecessor estimator has no width for others");
     lacks
 }
 

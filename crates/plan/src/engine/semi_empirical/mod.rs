@@ -1,4 +1,4 @@
-//! The calibrated model of the founding system, reproduced to 1e-9 relative, noise included.
+//! The calibrated model of the predecessor system, reproduced to 1e-9 relative, noise included.
 //!
 //! Faithful also where it is weak: throughput does not depend on the size of the model, memory is clipped rather than
 //! checked, the median latency is a constant for any accelerator faster than `lat_base_coeff / lat_min`. [`super::notes`]
@@ -106,7 +106,7 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
     }
 }
 
-/// Rental and energy over tokens. The founding system divides ONE node's cost by the tokens of ALL nodes; that figure
+/// Rental and energy over tokens. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that figure
 /// is kept beside ours as `parity`.
 #[must_use]
 pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {

@@ -1,4 +1,4 @@
-//! Waiting in line: the founding model's form of the Allen–Cunneen approximation.
+//! Waiting in line: the predecessor model's form of the Allen–Cunneen approximation.
 //!
 //! Two departures from the textbook are kept for parity: utilisation is capped before it is divided among the servers,
 //! and the form for several servers has `(ca + cs)/2` without squares and without the division by `m`.

@@ -13,7 +13,7 @@ pub(super) fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
 }
 
 /// A phase's figures under its scales, with its queue. Power follows the autoscaling only where the product of the
-/// scales differs from one: the founding model's quirk.
+/// scales differs from one: the predecessor model's quirk.
 fn scaled(scenario: &Scenario, phase: &Phase) -> Figures {
     let mut figures = super::figures(scenario, phase);
     let scale = phase.tokens_scale * phase.autoscale_factor;

@@ -132,7 +132,7 @@ pub(super) const TARGET: [Spec; 12] = [
         Group::Run,
         Kind::Toggle,
         &[],
-        "draw run-to-run noise as the founding model does; off gives the expectation",
+        "draw run-to-run noise as the predecessor model does; off gives the expectation",
     )
     .calibrated(),
 ];

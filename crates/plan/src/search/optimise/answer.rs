@@ -78,7 +78,7 @@ pub struct Optimum {
     pub start: Candidate,
     /// Usual conditions that no candidate meets and that were dropped for it.
     pub dropped: Vec<Condition>,
-    /// The founding system's best single change, judged by the same estimate.
+    /// The predecessor system's best single change, judged by the same estimate.
     pub hill_climb: Candidate,
     /// How far was looked.
     pub looked: Looked,
@@ -120,7 +120,7 @@ const PATIENCE: [(&str, f64, &[&str]); 2] = [
 ];
 
 impl Optimum {
-    /// What the best bought that nobody asked about: latencies that no user waits for, where nothing bounds them.
+    /// What the best bought that was not asked about: latencies that no user waits for, where nothing bounds them.
     #[must_use]
     pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
         let Some(best) = &self.best else { return Vec::new() };
@@ -188,7 +188,7 @@ impl Candidate {
 }
 
 /// Puts the tally into words and candidates.
-pub(super) fn told(problem: &Problem<'_>, tally: Tally, looked: Looked, began: Instant) -> Optimum {
+pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, began: Instant) -> Optimum {
     let mut ranked = tally.top.iter().map(|ranked| Candidate::at(problem, ranked.point));
     let best = ranked.next();
     let runners_up: Vec<Candidate> = ranked.collect();
@@ -214,7 +214,7 @@ pub(super) fn told(problem: &Problem<'_>, tally: Tally, looked: Looked, began: I
         without: without.filter(better).map(|ranked| Candidate::at(problem, ranked.point)),
     });
     let bounds = rules.chain(conditions).collect();
-    // The founding method ignores schedules and knows one bound, on p99, which binds inference only.
+    // The predecessor method ignores schedules and knows one bound, on p99, which binds inference only.
     let sla = problem.conditions.iter().find_map(|condition| match condition {
         Condition::Figure(metric, _, bound) if metric.name == "p99_ms" => Some(*bound),
         _ => None,

@@ -25,7 +25,7 @@ pub(super) fn search(search: &Search<'_>, workers: usize, gauge: &Gauge) -> Tall
     let mut tally = Tally::new(search.problem);
     std::thread::scope(|scope| {
         let work = |seed: u64| {
-            let mut worker = Worker { walker: search.walker(), random: Mt64::new(seed), budget, told: 0, gauge };
+            let mut worker = Worker { walker: search.walker(), random: Mt64::new(seed), budget, described: 0, gauge };
             worker.run();
             worker.walker.tally
         };
@@ -42,15 +42,15 @@ struct Worker<'s> {
     walker: Walker<'s>,
     random: Mt64,
     budget: u64,
-    told: u64,
+    described: u64,
     gauge: &'s Gauge,
 }
 
 impl Worker<'_> {
     fn spent(&mut self) -> bool {
         let estimated = self.walker.tally.estimated;
-        self.gauge.advance(estimated - self.told);
-        self.told = estimated;
+        self.gauge.advance(estimated - self.described);
+        self.described = estimated;
         estimated >= self.budget || self.gauge.cancelled()
     }
 

@@ -15,7 +15,7 @@ const TASKS: u128 = 1024;
 /// Candidates between two looks at the clock and the stop button.
 const BREATH: u64 = 4096;
 
-/// A problem made ready: which rule can be told at which depth.
+/// A problem made ready: which rule can be described at which depth.
 pub(super) struct Search<'p> {
     pub(super) problem: &'p Problem<'p>,
     /// Rules by the depth at which all that they read is turned.
@@ -123,7 +123,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The first rule that is told at this depth and broken.
+    /// The first rule that is described at this depth and broken.
     pub(super) fn broken(&self, depth: usize) -> Option<Rule> {
         let problem = self.search.problem;
         let turned = |knob: Knob| {

@@ -76,7 +76,7 @@ fn computed_again(overlapped: bool, output: u32) -> (u32, u32) {
     found
 }
 
-/// Only where the engine caches prefixes unless told otherwise, and as far as nothing has been written over it: the first
+/// Only where the engine caches prefixes unless described otherwise, and as far as nothing has been written over it: the first
 /// request had room for sixteen outputs by then, and takes a block of the second's for every sixteen more. Its last
 /// output needs none.
 #[test]

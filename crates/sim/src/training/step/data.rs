@@ -9,18 +9,18 @@ use crate::training::input::{StreamKind, Task, TaskKind};
 use crate::training::program::Port;
 
 impl Job<'_> {
-    /// A process's bucket of gradients is complete at a time, now or later in its pass. Once all replicas have told theirs the
+    /// A process's bucket of gradients is complete at a time, now or later in its pass. Once all replicas have described theirs the
     /// latest of them is known: one event for all.
     pub(super) fn bucket(&mut self, number: u32, bucket: u32, at: Time, queue: &mut EventQueue<Event>) {
         let stage = number % self.stages;
         let process = &self.processes[number as usize];
         let task = if process.current.is_some() { process.current_task } else { process.last_task };
         let known = &mut self.groups[stage as usize].buckets[bucket as usize];
-        known.told += 1;
+        known.described += 1;
         if at >= known.at {
             (known.at, known.task) = (at, task);
         }
-        if known.told < self.replicas {
+        if known.described < self.replicas {
             return;
         }
         if known.at > queue.now() {

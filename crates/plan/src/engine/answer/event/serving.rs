@@ -16,7 +16,7 @@ const LEAST_REQUESTS: f64 = 1000.0;
 const LEAST_TURNS: f64 = 6.0;
 /// Times that it is replaced before requests count.
 const WARM_UP_TURNS: f64 = 2.0;
-/// Engine steps of a run at most, where nobody says how many requests it serves: about half a second of computing.
+/// Engine steps of a run at most, by default how many requests it serves: about half a second of computing.
 const MOST_STEPS: f64 = 2e6;
 /// Tokens of a run at most, likewise.
 const MOST_TOKENS: f64 = 50e6;

@@ -220,7 +220,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         let goodput = input.interval / (input.interval + input.checkpoint);
         return Some(Failing { goodput, failures_per_day: 0.0, interval: input.interval });
     }
-    // Courses are told in units of their own length, so that no span is too long for the clock.
+    // Courses are described in units of their own length, so that no span is too long for the clock.
     let work = (FAILURES * mtbf).min(MOST_CHECKPOINTS * input.interval);
     let unit = work / 1e6;
     let scaled = faults::Input {

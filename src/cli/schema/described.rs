@@ -11,13 +11,13 @@ use atlas_plan::knob::KNOBS;
 /// A file of demo/.
 pub(super) fn demo() -> Value {
     let name_or_names =
-        |told: &str| help(json!({"anyOf": [{"type": "string"}, list(json!({"type": "string"}))]}), told);
+        |described: &str| help(json!({"anyOf": [{"type": "string"}, list(json!({"type": "string"}))]}), described);
     let views: Vec<&str> = View::NAMES.iter().map(|(name, _)| *name).collect();
     let panes: Vec<&str> = Pane::NAMES.iter().map(|(name, _)| *name).collect();
     let knobs: Map<String, Value> = KNOBS
         .iter()
         .flat_map(|spec| std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|name| (name, spec.help)))
-        .map(|(name, told)| (name.to_owned(), json!({"description": told})))
+        .map(|(name, described)| (name.to_owned(), json!({"description": described})))
         .collect();
     let action = map(
         &[],
@@ -68,7 +68,7 @@ pub(super) fn theme() -> Value {
         map(&[], colors.into_iter().chain(attributes).chain(with.map(|few| ("ansi16", few))))
     };
     let few = json!({"anyOf": [color, plain(None)]});
-    let style = |told: String| json!({"anyOf": [color, plain(Some(few.clone()))], "description": told});
+    let style = |described: String| json!({"anyOf": [color, plain(Some(few.clone()))], "description": described});
     let roles: Vec<(&'static str, Value)> =
         Role::ALL.iter().map(|role| (role.name(), style(role.name().to_owned()))).collect();
     let palette = map_of(json!({"anyOf": [color, list(color.clone())]}));

@@ -1,4 +1,4 @@
-//! A founding configuration as work for the engine: accelerator, architecture, network, and the plan of its runs.
+//! A predecessor configuration as work for the engine: accelerator, architecture, network, and the plan of its runs.
 
 use super::{Founding, KNOWN, Pattern, TRANSFORMER, Topology, UNKNOWN, known};
 use crate::engine::datasheet;
@@ -173,7 +173,7 @@ impl Founding {
         let one = gauge.run(|progress| self.reduction(bytes / f64::from(buckets), progress))?;
         work.input.reduction = Some(one * f64::from(buckets));
         let mut notes = vec![format!(
-            "network_bandwidth_gbps is read as gigabytes per second, as the founding document means it: {} GB/s a link",
+            "network_bandwidth_gbps is read as gigabytes per second, as the predecessor document means it: {} GB/s a link",
             self.hardware.network_bandwidth_gbps
         )];
         if !self.training.mixed_precision {
@@ -209,7 +209,7 @@ fn rectangle(n: u32) -> [u32; 3] {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::simulation::founding::PRESETS;
+    use crate::simulation::predecessor::PRESETS;
 
     #[test]
     fn rectangles_are_as_square_as_they_can_be() {

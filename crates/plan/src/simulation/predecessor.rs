@@ -1,10 +1,10 @@
-//! The founding simulator's configuration: its YAML loads unchanged, and its presets are here.
+//! The predecessor simulator's configuration: its YAML loads unchanged, and its presets are here.
 //!
 //! What it describes is data-parallel training on one flat network. Here the same description is run by events: passes take
 //! what the accelerator's roofline says, gradients travel in buckets over the named topology, message by message, beside
 //! the backward pass. Where its words were not meant as it computed them, they are taken as they are meant:
 //!
-//! | field | founding simulator | here |
+//! | field | predecessor simulator | here |
 //! | --- | --- | --- |
 //! | `batch_size_per_gpu` | changed the throughput, never the time | sequences of a micro-batch |
 //! | `gradient_accumulation_steps`, `gradient_checkpointing`, `mixed_precision`, `vocab_size`, `num_attention_heads` | unused | used |
@@ -42,7 +42,7 @@ pub struct Founding {
     pub training: Training,
     /// What joins the accelerators.
     pub network: Network,
-    /// Kept for the founding simulator's sake: events are always counted.
+    /// Kept for the predecessor simulator's sake: events are always counted.
     pub collect_detailed_stats: bool,
     /// Whether plots are written.
     pub enable_visualization: bool,
@@ -60,7 +60,7 @@ pub struct Hardware {
     pub compute_tflops: f64,
     /// Memory, GB.
     pub memory_gb: f64,
-    /// Bandwidth of a link. The name says gigabits; the founding document means gigabytes per second, and so it is read.
+    /// Bandwidth of a link. The name says gigabits; the predecessor document means gigabytes per second, and so it is read.
     pub network_bandwidth_gbps: f64,
     /// Accelerators of a node.
     pub num_gpus_per_node: f64,
@@ -216,7 +216,7 @@ impl Founding {
         })
     }
 
-    /// Reads a configuration; what it leaves out is the small preset's, as it was in the founding simulator.
+    /// Reads a configuration; what it leaves out is the small preset's, as it was in the predecessor simulator.
     pub fn decode(fields: &mut Fields<'_>, catalog: &Catalog) -> Founding {
         let base = Founding::default();
         let positive = Bounds { min: 1e-9, max: 1e9, whole: false };
@@ -335,7 +335,7 @@ impl Default for Founding {
         }
     }
 }
-/// The founding simulator's accelerators: name, catalog's name, and TFLOP/s, GB, GB/s (founding document).
+/// The predecessor simulator's accelerators: name, catalog's name, and TFLOP/s, GB, GB/s (predecessor document).
 const KNOWN: [(&str, &str, [f64; 3]); 4] = [
     ("A100", "nvidia-a100-sxm-80gb", [312.0, 80.0, 100.0]),
     ("H100", "nvidia-h100-sxm-80gb", [989.0, 80.0, 200.0]),
@@ -343,7 +343,7 @@ const KNOWN: [(&str, &str, [f64; 3]); 4] = [
     ("A6000", "nvidia-rtx-a6000", [154.0, 48.0, 25.0]),
 ];
 
-/// The founding simulator's models under the catalog's names.
+/// The predecessor simulator's models under the catalog's names.
 const MODELS: [(&str, &str); 9] = [
     ("resnet", "resnet-50"),
     ("resnet50", "resnet-50"),
@@ -360,7 +360,7 @@ const MODELS: [(&str, &str); 9] = [
 const TRANSFORMER: &str = "transformer";
 const UNKNOWN: &str = "expected transformer, resnet or a model of the catalog";
 
-/// The catalog's model of that name, under the founding simulator's name or its own; `None` for a transformer that the file
+/// The catalog's model of that name, under the predecessor simulator's name or its own; `None` for a transformer that the file
 /// describes.
 fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<atlas_catalog::Model>>, String> {
     let word = model_type.trim().to_lowercase().replace('_', "-");
