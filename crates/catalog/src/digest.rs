@@ -33,7 +33,7 @@ impl Digest {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

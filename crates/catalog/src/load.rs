@@ -113,7 +113,7 @@ impl Catalog {
         found.names().flat_map(|name| self.prices.named(name)).collect()
     }
 
-    /// The accelerator of that id or alias, or the complaint that there is none, or that the user's own has errors.
+    /// The accelerator of that id or alias, or why it cannot be used: it is missing, or the user's own has errors.
     ///
     /// # Errors
     /// Names the nearest id; file and position are the caller's to fill in.

@@ -231,7 +231,7 @@ impl Library {
         (&shelf.targets, &shelf.workloads)
     }
 
-    /// The target of that name, or the complaint that there is none.
+    /// The target of that name, or an error if it is missing.
     pub fn target(&self, name: &str) -> Result<&Arc<Target>, Diagnostic> {
         self.targets
             .find(name)
@@ -240,7 +240,7 @@ impl Library {
             .ok_or_else(|| unknown("target", name, self.targets.names()))
     }
 
-    /// The workload of that name, or the complaint that there is none.
+    /// The workload of that name, or an error if it is missing.
     pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
         self.workloads
             .find(name)
@@ -262,7 +262,7 @@ impl Library {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// The profile of that name (the stem of its file), or the complaint that there is none.
+    /// The profile of that name (the stem of its file), or an error if it is missing.
     pub fn profile(&self, name: &str) -> Result<&Arc<Profile>, Diagnostic> {
         let known: Vec<&str> = self.profiles().map(|profile| &*profile.name).collect();
         let found = self.profiles().find(|profile| &*profile.name == name);

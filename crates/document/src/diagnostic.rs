@@ -117,7 +117,7 @@ impl Diagnostics {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

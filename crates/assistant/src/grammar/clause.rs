@@ -228,7 +228,7 @@ impl<'k> Reader<'k> {
         let Some(value) = self.take() else { return Err(Trouble::NoBound { sign }) };
         self.listing = false;
         if let Some(metric) = metric_of(&word.to_lowercase()) {
-            // Nobody means that a figure is exactly something.
+            // An equation on a figure means a bound: computed figures hardly ever equal a number exactly.
             let sign = match (sign, usual_relation(metric)) {
                 ("=", Relation::AtLeast) => ">=",
                 ("=", _) => "<=",

@@ -49,7 +49,7 @@ impl Devices {
         list.push(sample);
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()

@@ -20,7 +20,7 @@ pub(super) trait Disk {
     fn sync(&self, file: &File) -> io::Result<()>;
     /// Puts a file in the place of another.
     fn rename(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
-    /// Puts a file where there is none.
+    /// Creates a file; an existing one is an error.
     fn rename_new(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
     /// Brings the names of a directory to the disk.
     fn sync_directory(&self, dir: &Path) -> io::Result<()>;

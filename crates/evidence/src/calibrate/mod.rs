@@ -191,7 +191,7 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
     outcome.judged = judge::judge(bench, rows, before.as_ref(), &outcome, start);
     let own = || outcome.judged.iter().filter(|one| one.engine == Engine::SemiEmpirical);
     if let Some((n, standing, found)) = judge::median_errors(own()).filter(|(_, standing, found)| found > standing) {
-        // A fit that makes its own data worse is none.
+        // Reject a fit that predicts its own data worse.
         outcome.warnings.push(format!(
             "coefficients: left as they were, since the fit predicts its own {n} figures worse: {found:.1} % against \
              {standing:.1} % (median)"

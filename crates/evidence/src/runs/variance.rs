@@ -14,7 +14,7 @@ const MOST: usize = 60;
 const CLIP: f64 = 0.5;
 /// Weight of a source by its runs, as an exponent: neither a long sweep nor a handful of rows decides.
 const DAMPING: f64 = -0.3;
-/// Variances below this, on the logarithm, are none.
+/// Variances of the logarithm below this count as zero.
 const LEAST: f64 = 1e-6;
 /// Rounds of the search, each once over all components.
 const ROUNDS: usize = 60;

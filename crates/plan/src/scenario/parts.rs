@@ -54,7 +54,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// As [`Parts::of`], with a profile that was found, or the complaint that there is none.
+    /// As [`Parts::of`], with a profile that was found, or the error of the search for it.
     ///
     /// # Errors
     /// As [`Parts::find`].

@@ -116,7 +116,7 @@ impl Topology {
         self.kinds.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }

@@ -37,7 +37,7 @@ impl Transfers {
         self.pair.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.pair.is_empty()
     }

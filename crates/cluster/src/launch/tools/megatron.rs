@@ -48,7 +48,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Knob::GraphCapture,
     ]);
     if job.transformer.kind != Kind::Decoder {
-        draft.refuse("model", "only decoders are written; this model is none");
+        draft.refuse("model", "only decoder models are supported");
     }
     draft.variables.push(("MEGATRON", "/opt/megatron-lm".to_owned()));
     draft.start = Start::Torchrun;
