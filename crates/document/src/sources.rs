@@ -108,7 +108,7 @@ pub fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, String> {
 pub fn read_text(path: &Path) -> Result<String, String> {
     let bytes = read_bytes(path, MAX_FILE_BYTES)?;
     String::from_utf8(bytes)
-        .map_err(|error| format!("not UTF-8: invalid byte at offset {}", error.utf8_error().valid_up_to()))
+        .map_err(|error| format!("not UTF-8: the byte at offset {} is invalid", error.utf8_error().valid_up_to()))
 }
 
 /// Reads a regular file of at most `limit` bytes.

@@ -75,7 +75,8 @@ impl Worker {
             Err(error) => {
                 let lossy = String::from_utf8_lossy(bytes);
                 let line: Line<'_> = serde_json::from_str(&lossy).unwrap_or_default();
-                let problem = format!("line {number}: not UTF-8: invalid byte at offset {}", error.valid_up_to());
+                let problem =
+                    format!("line {number}: not UTF-8: the byte at offset {} is invalid", error.valid_up_to());
                 return refuse(line.id(), &problem, out);
             }
         };
