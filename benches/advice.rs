@@ -1,7 +1,7 @@
 //! Advice and derivations, which screens ask for at every edit: `cargo bench --bench advice`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "../tests/common/plans.rs"]
+#[path = "../tests/it/common/plans.rs"]
 mod plans;
 
 use atlas_plan::advice::{Objective, advise, fit};

@@ -1,7 +1,7 @@
 //! A terminal interface without a terminal, for tests: keys in, state and pictures out.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../tests/common/keys.rs"]
+#[path = "../../tests/it/common/keys.rs"]
 mod keys;
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: the long run of `tests/fuzz.rs`, optimized.
+//! `cargo xtask fuzz`: the long run of `tests/it/fuzz.rs`, optimized.
 
 use std::process::{Command, ExitCode};
 
@@ -19,9 +19,10 @@ pub(crate) struct Args {
 /// Runs it; cargo says what it finds.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Panics unwind under test, and are caught; all else is optimized as in a release.
-    cargo.args(["test", "--release", "--package", "atlas-fabric", "--test", "fuzz", "--", "--ignored", "--nocapture"]);
-    cargo.arg("long_run").env("ATLAS_FUZZ_TARGET", &args.target).env("ATLAS_FUZZ_SECONDS", args.seconds.to_string());
+    // Optimized, with overflow checks and assertions; panics unwind, and are caught.
+    cargo.args(["test", "--profile", "checked", "--package", "atlas-fabric", "--test", "it", "--"]);
+    cargo.args(["--ignored", "--nocapture", "fuzz::long_run"]).env("ATLAS_FUZZ_TARGET", &args.target);
+    cargo.env("ATLAS_FUZZ_SECONDS", args.seconds.to_string());
     if let Some(seed) = args.seed {
         cargo.env("ATLAS_FUZZ_SEED", seed.to_string());
     }

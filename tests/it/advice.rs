@@ -1,0 +1,350 @@
+//! The playbook on scenarios of every kind: what it says is true, and what it offers runs.
+
+use crate::common::plans;
+
+use std::collections::BTreeSet;
+
+use atlas_core::plan::Engine;
+use atlas_plan::advice;
+use atlas_plan::advice::{Advice, Changes, Objective, advise};
+use atlas_plan::engine;
+use atlas_plan::estimate::{Estimate, METRICS, Verdict};
+use atlas_plan::explain::explain;
+use atlas_plan::knob::{KNOBS, Kind, Knob, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use proptest::prelude::*;
+
+/// The scenario without schedule, which advice looks at, with changes laid over it.
+fn changed(parts: &Parts, scenario: &Scenario, changes: &Changes) -> (Scenario, Estimate) {
+    let mut scenario = scenario.clone();
+    scenario.phases.clear();
+    for (knob, setting) in changes {
+        scenario.set(*knob, setting, parts).unwrap();
+    }
+    let estimate = engine::estimate(&scenario);
+    (scenario, estimate)
+}
+
+fn verdict(estimate: &Estimate) -> Verdict {
+    estimate.detail.map(|detail| detail.verdict).unwrap_or_default()
+}
+
+#[test]
+fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
+    let library = plans::library();
+    let (mut described, mut names) = (0, BTreeSet::new());
+    for (parts, scenario) in plans::all(&library) {
+        let estimate = engine::estimate(&scenario);
+        for objective in Objective::ALL {
+            let all = advise(&scenario, &parts, &estimate, objective);
+            let metric = objective.metric(&scenario);
+            let (plain, before) = changed(&parts, &scenario, &Changes::new());
+            let runs = verdict(&before).fits();
+            for pair in all.windows(2) {
+                // What is of the traffic rather than of the settings comes last.
+                let traffic = |advice: &Advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::PrefixHit);
+                assert!(pair[0].gain >= pair[1].gain || traffic(&pair[1]));
+                assert!(!traffic(&pair[0]) || traffic(&pair[1]));
+            }
+            for advice in &all {
+                let (turned, after) = changed(&parts, &scenario, &advice.changes);
+                let at =
+                    format!("{} x {}: {} ({})", parts.target.name, parts.workload.name, advice.rule.name, advice.text);
+                assert_eq!(advice.after, (metric.get)(&after, &turned), "{at}");
+                assert_eq!(advice.before, (metric.get)(&before, &plain), "{at}");
+                assert!(verdict(&after).fits(), "{at}");
+                assert_eq!(advice.fixes, !runs, "{at}");
+                assert!(advice.fixes || advice.gain >= 0.005, "{at}");
+                assert!(!advice.text.is_empty() && !advice.changes.is_empty());
+                described += 1;
+                names.insert(advice.rule.name);
+            }
+        }
+    }
+    assert!(names.len() >= 40 && described > 1000, "{described} by {}: {names:?}", names.len());
+}
+
+/// Scenarios with a mistake in them, and the rule that finds it.
+#[test]
+fn mistakes_are_found_by_the_rule_that_is_about_them() {
+    let library = plans::library();
+    let mut missed = Vec::new();
+    for (target, workload, set, rule) in [
+        ("h100x128", "train_70b", &[("tp", "16")][..], "cut by the size of the model"),
+        ("h100x128", "train_8b", &[("cp", "4"), ("sharding", "zero1")], "less context parallelism"),
+        ("h100x128", "train_70b", &[("sp", "off")], "sequence parallelism"),
+        ("h100x8", "train_8b", &[("tp", "3")], "heads divisible by tp"),
+        ("h100x128", "train_70b", &[("pp", "3")], "layers divisible by pp x vpp"),
+        ("h100x8", "train_8b", &[("prompt", "1100")], "sequences of a multiple of 128 tokens"),
+        ("h100x8", "train_8b", &[("precision", "tf32")], "16-bit arithmetic"),
+        ("h100x8", "serve_70b", &[("tp", "2"), ("pp", "4")], "tensor parallelism in place of a pipeline"),
+        ("a100x64", "serve_70b", &[("tp", "16"), ("precision", "bf16")], "pipeline between nodes"),
+        (
+            "h100x8",
+            "serve_8b",
+            &[("draft_tokens", "8"), ("draft_acceptance", "0.3"), ("concurrency", "1024")],
+            "no speculation at large batch",
+        ),
+        ("h100x8", "serve_8b", &[("max_num_seqs", "8")], "more sequences in a step"),
+        ("h100x8", "serve_8b", &[("cuda_graphs", "off")], "CUDA graphs for decoding"),
+        ("h100x8", "serve_8b", &[("max_num_batched_tokens", "64")], "larger prompt chunks"),
+        ("rtx4090x2", "serve_8b", &[("tp", "2")], "consumer and workstation cards: 4-bit weights"),
+        ("plain", "train_8b", &[], "GPUDirect RDMA"),
+        ("plain", "train_8b", &[("virt", "sriov")], "bare metal in place of SR-IOV"),
+        ("plain", "train_8b", &[("fabric", "RoCE")], "the fabric with the smallest factor"),
+        ("plain", "train_70b", &[], "less model parallelism"),
+        ("h100x8", "train_8b", &[("dp", "4")], "put idle accelerators to work"),
+        ("a100x64", "train_8b", &[], "a non-blocking network"),
+    ] {
+        let (parts, scenario) = plans::one(&library, target, workload, set);
+        let estimate = engine::estimate(&scenario);
+        let all: Vec<_> =
+            Objective::ALL.map(|o| advise(&scenario, &parts, &estimate, o)).into_iter().flatten().collect();
+        let names: BTreeSet<&str> = all.iter().map(|advice| advice.rule.name).collect();
+        if !names.contains(rule) {
+            missed.push(format!("{target} x {workload} {set:?}: {rule} not among {names:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn rules_are_many_and_each_has_a_reason_and_a_source() {
+    let mut seen = BTreeSet::new();
+    for rule in advice::rules() {
+        assert!(!rule.reason.is_empty() && rule.source.len() > 10, "{}", rule.name);
+        assert!(!rule.reason.ends_with('.') && rule.reason.len() < 160, "{}", rule.name);
+        seen.insert((rule.name, rule.reason));
+    }
+    assert!(seen.len() >= 25);
+    assert_eq!(seen.len(), advice::rules().count());
+}
+
+#[test]
+fn every_change_that_is_said_to_fit_fits_and_is_small() {
+    let library = plans::library();
+    let mut fixed = 0;
+    for (parts, scenario) in plans::all(&library) {
+        let (plain, before) = changed(&parts, &scenario, &Changes::new());
+        let Some(fit) = advice::fit::fit(&plain, &parts, &before) else {
+            assert!(verdict(&before).fits());
+            continue;
+        };
+        assert!(!verdict(&before).fits());
+        if let Verdict::Memory { needs, has } = fit.verdict {
+            assert_eq!(fit.excess_bytes, needs - has);
+        }
+        for fix in &fit.fixes {
+            let (_, after) = changed(&parts, &scenario, &fix.changes);
+            assert!(verdict(&after).fits(), "{} x {}: {}", parts.target.name, parts.workload.name, fix.text);
+            fixed += 1;
+        }
+    }
+    assert!(fixed > 50, "{fixed}");
+}
+
+#[test]
+fn a_model_too_large_for_one_device_is_cut_or_quantised() {
+    let library = plans::library();
+    let (parts, scenario) = plans::one(&library, "h100x8", "serve_70b_one", &[]);
+    let estimate = engine::estimate(&scenario);
+    let fit = advice::fit::fit(&scenario, &parts, &estimate).unwrap();
+    assert!(fit.excess_bytes > 50e9, "{}", fit.excess_bytes);
+    let knobs: Vec<Knob> = fit.fixes.iter().map(|fix| fix.changes[0].0).collect();
+    assert!(knobs.contains(&Knob::Tp) && knobs.contains(&Knob::Precision), "{knobs:?}");
+    let advice = advise(&scenario, &parts, &estimate, Objective::Throughput);
+    assert!(advice[0].fixes);
+}
+
+#[test]
+fn a_long_sequence_without_recomputation_is_told_how_to_fit() {
+    let library = plans::library();
+    let (parts, scenario) = plans::one(&library, "h100x8", "train_long", &[]);
+    let estimate = engine::estimate(&scenario);
+    let fit = advice::fit::fit(&scenario, &parts, &estimate).unwrap();
+    assert!(!fit.fixes.is_empty() && fit.fixes.iter().all(|fix| fix.fixes));
+    // Partial recomputation suffices: no fix asks for more than one change.
+    let more =
+        |(knob, setting): &(Knob, Setting)| *knob == Knob::Recompute && *setting != Setting::Choice("none".into());
+    assert!(fit.fixes.iter().any(|fix| fix.changes.len() == 1 && more(&fix.changes[0])), "{:?}", fit.fixes);
+}
+
+#[test]
+fn the_objective_decides_what_is_advised() {
+    let library = plans::library();
+    let (parts, scenario) = plans::one(&library, "h100x8", "serve_8b", &[("concurrency", "64")]);
+    let estimate = engine::estimate(&scenario);
+    let first = |objective| advise(&scenario, &parts, &estimate, objective);
+    let (rate, latency) = (first(Objective::Throughput), first(Objective::Latency));
+    assert!(rate.iter().any(|advice| advice.changes[0].0 == Knob::Concurrency));
+    let concurrency = |all: &[advice::Advice]| {
+        all.iter().find(|advice| advice.changes[0].0 == Knob::Concurrency).map(|advice| advice.changes[0].1.clone())
+    };
+    if let Some(Setting::Number(fewer)) = concurrency(&latency) {
+        assert!(fewer < 64.0);
+    }
+}
+
+/// Advice for throughput, as `atlas advise` gives it.
+fn shipped(target: &str, workload: &str, set: &[(&str, &str)]) -> Vec<advice::Advice> {
+    let library = atlas_config::library::Library::load(&atlas_document::Sources::built_in(), None);
+    let (parts, scenario) = plans::one(&library, target, workload, set);
+    advise(&scenario, &parts, &engine::estimate(&scenario), Objective::Throughput)
+}
+
+fn names(all: &[advice::Advice]) -> Vec<&'static str> {
+    all.iter().map(|advice| advice.rule.name).collect()
+}
+
+#[test]
+fn advice_that_asks_for_more_and_gains_less_is_left_out() {
+    let library = plans::library();
+    for (parts, scenario) in plans::all(&library) {
+        let estimate = engine::estimate(&scenario);
+        let all = advise(&scenario, &parts, &estimate, Objective::Throughput);
+        for (i, worse) in all.iter().enumerate() {
+            for better in all.iter().take(i) {
+                let more = better.changes.iter().all(|change| worse.changes.contains(change));
+                assert!(!more, "{} x {}: {} and {}", parts.target.name, parts.workload.name, better.text, worse.text);
+            }
+        }
+    }
+    // The larger micro-batch loses a fifth of what fp8 alone gains.
+    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[]);
+    assert_eq!(names(&all)[0], "train in fp8");
+    assert!(!names(&all).iter().any(|name| name.contains("fp8 with a larger micro-batch")), "{:?}", names(&all));
+}
+
+#[test]
+fn traffic_is_no_setting() {
+    let library = plans::library();
+    for (parts, scenario) in plans::all(&library) {
+        let estimate = engine::estimate(&scenario);
+        for advice in Objective::ALL.map(|o| advise(&scenario, &parts, &estimate, o)).iter().flatten() {
+            let traffic = [Knob::PrefixHit, Knob::Generate, Knob::DraftAcceptance];
+            assert!(!advice.changes.iter().any(|(knob, _)| traffic.contains(knob)), "{}", advice.text);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_advised_that_the_software_cannot_run() {
+    let library = plans::library();
+    for (parts, scenario) in plans::all(&library) {
+        if !scenario.software_supports(&scenario.base) {
+            continue;
+        }
+        let estimate = engine::estimate(&scenario);
+        for advice in advise(&scenario, &parts, &estimate, Objective::Throughput) {
+            let (after, _) = changed(&parts, &scenario, &advice.changes);
+            assert!(
+                after.software_supports(&after.base),
+                "{} x {}: {}",
+                parts.target.name,
+                parts.workload.name,
+                advice.text
+            );
+        }
+    }
+    // Megatron-Core has neither ZeRO-2 under a pipeline nor zero bubble; torchtitan has both.
+    let with = |software: &str| {
+        let set = [("software", software), ("pp_schedule", "1f1b"), ("vpp", "1"), ("sharding", "zero1"), ("pp", "8")];
+        let all = shipped("h100-sxm-128", "llama3.1-70b-train", &set);
+        all.iter().any(|advice| advice.rule.name == "zero-bubble schedule")
+    };
+    assert!(!with("megatron-core") && with("torchtitan"));
+}
+
+#[test]
+fn what_an_expert_tries_first_is_tried() {
+    // Large mixtures: attention groups beside shared experts, drafts, 4-bit floating point.
+    let all = shipped("b200-8", "deepseek-v3-serve", &[]);
+    assert_eq!(names(&all)[0], "data-parallel attention, and the requests that it has room for");
+    assert!(all[0].gain > 1.0, "{}", all[0].text);
+    for name in ["speculative decoding: MTP or EAGLE drafts", "weights in 4-bit floating point"] {
+        assert!(names(&all).contains(&name), "{:?}", names(&all));
+    }
+    // 70B in fp8 on 141 GB: whole replicas.
+    let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[]);
+    let tp = all[0].changes.iter().find(|(knob, _)| *knob == Knob::Tp).map(|(_, value)| value.clone());
+    assert_eq!((tp, all[0].gain > 0.5), (Some(Setting::Number(1.0)), true), "{:?}", names(&all));
+    // The same in bf16: W8A8 before anything else that keeps the load.
+    let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[("precision", "bf16")]);
+    assert!(names(&all).iter().any(|name| name.contains("fp8") || name.contains("8-bit")), "{:?}", names(&all));
+    // 405B with cp 2 where memory wants it, full recomputation where little is missing.
+    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("recompute", "full")]);
+    let partial = all.iter().find(|advice| advice.changes.contains(&(Knob::Recompute, Setting::Choice("auto".into()))));
+    assert!(partial.is_some_and(|advice| advice.gain > 0.1), "{:?}", names(&all));
+    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("micro", "2"), ("prompt", "16384")]);
+    assert!(!all.is_empty());
+}
+
+#[test]
+fn a_node_without_a_network_is_given_no_advice_on_it_and_no_cut_that_overfills_it() {
+    let all = shipped("NVIDIA_H100_8x_NVLink", "deepseek-v3-serve", &[]);
+    assert!(!names(&all).contains(&"GPUDirect RDMA"), "{:?}", names(&all));
+    // 655 GB of weights on 80 GB cards.
+    assert!(!all.iter().any(|advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::Tp)), "{:?}", names(&all));
+}
+
+/// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.
+fn setting(knob: Knob, at: f64) -> Option<Setting> {
+    match knob.spec().kind {
+        Kind::Toggle => Some(Setting::Toggle(at < 0.5)),
+        Kind::Choice(words) => {
+            let index = (at * words.len() as f64) as usize;
+            words.get(index).map(|word| Setting::Choice((*word).into()))
+        }
+        Kind::Number { bounds, .. } => {
+            let value = bounds.min.max(1e-3) * (bounds.max / bounds.min.max(1e-3)).powf(at * at);
+            let value = if bounds.whole { value.round() } else { value };
+            Some(Setting::Number(value.clamp(bounds.min, bounds.max)))
+        }
+        Kind::Fabric | Kind::Software | Kind::Seed => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_turned_fixes_run_and_derivations_add_up(
+        target in 0usize..11,
+        workload in 0usize..15,
+        turned in proptest::collection::vec((0usize..KNOBS.len(), 0.0f64..1.0), 0..6),
+    ) {
+        let library = plans::library();
+        let (target, workload) = (&library.targets()[target], &library.workloads()[workload]);
+        let parts = Parts::of(&library, target, workload).unwrap();
+        let mut scenario = Scenario::from_files(&parts);
+        for (knob, at) in turned {
+            let knob = KNOBS[knob].knob;
+            if let Some(setting) = setting(knob, at).filter(|_| knob != Knob::Engine) {
+                scenario.set(knob, &setting, &parts).unwrap();
+            }
+        }
+        prop_assume!(scenario.check(&parts).is_ok());
+        let estimate = engine::estimate(&scenario);
+        for advice in advise(&scenario, &parts, &estimate, Objective::Throughput) {
+            let (_, after) = changed(&parts, &scenario, &advice.changes);
+            prop_assert!(verdict(&after).fits(), "{}", advice.text);
+        }
+        let (plain, before) = changed(&parts, &scenario, &Changes::new());
+        for fix in advice::fit::fit(&plain, &parts, &before).map(|fit| fit.fixes).unwrap_or_default() {
+            prop_assert!(scenario.engine == Engine::Analytical);
+            let (_, after) = changed(&parts, &scenario, &fix.changes);
+            prop_assert!(verdict(&after).fits(), "{}", fix.text);
+        }
+        for metric in METRICS.iter().filter(|metric| metric.applies_to(&scenario)) {
+            let value = (metric.get)(&estimate, &scenario);
+            let tree = explain(&scenario, &parts, &estimate, metric);
+            prop_assert!(tree.value == value || (tree.value - value).abs() <= 1e-9 * value.abs() || value.is_nan());
+            for term in tree.walk() {
+                let Some(equation) = &term.equation else { continue };
+                let computed = equation.value(&term.terms);
+                let same = computed == term.value || (computed - term.value).abs() <= 1e-9 * term.value.abs();
+                prop_assert!(same || !term.value.is_finite(), "{}: {} = {computed}", metric.name, term.symbol);
+            }
+        }
+    }
+}

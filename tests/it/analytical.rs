@@ -1,0 +1,224 @@
+//! The analytical engine through the product: scenarios of files and knobs, and what must hold of every answer.
+
+use std::path::Path;
+
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use proptest::prelude::*;
+
+fn library() -> Library {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/analytical");
+    let (targets, workloads) = (Some(data.join("targets.yaml")), Some(data.join("workloads.yaml")));
+    let library = Library::load(&Sources { targets, workloads, ..Sources::built_in() }, None);
+    assert!(!library.problems().has_errors(), "{}", library.problems());
+    library
+}
+
+fn parts(target: &str, workload: &str) -> Parts {
+    Parts::find(&library(), target, workload).unwrap()
+}
+
+fn answer(parts: &Parts, knobs: &[(Knob, &str)]) -> (Scenario, Estimate) {
+    let set = |(knob, text): &(Knob, &str)| (*knob, knob.parse(text, parts.fabrics()).unwrap());
+    let overrides: Overrides = knobs.iter().map(set).collect();
+    let scenario = Scenario::resolve(parts, &overrides).unwrap();
+    let estimate = estimate(&scenario);
+    (scenario, estimate)
+}
+
+fn metric(name: &str, (scenario, estimate): &(Scenario, Estimate)) -> f64 {
+    (Metric::named(name).unwrap().get)(estimate, scenario)
+}
+
+/// What must hold of any answer.
+fn sound(scenario: &Scenario, estimate: &Estimate) {
+    let detail = estimate.detail.unwrap();
+    let sums = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+    if scenario.phases.is_empty()
+        && let Some(training) = detail.training
+    {
+        assert!(sums(detail.time.total() * 1e3, estimate.total.step_time_ms));
+        assert!(sums(training.tokens_per_step / detail.time.total(), estimate.total.tokens_per_sec));
+        assert!(training.mfu > 0.0 && training.mfu_causal <= training.mfu);
+        assert!(training.hfu >= training.mfu_causal && training.hfu <= 1.0);
+    }
+    assert!(sums(Cause::ALL.iter().map(|cause| detail.limits.share(*cause)).sum(), 1.0));
+    assert!(detail.time.parts().all(|(_, seconds)| seconds >= 0.0), "{:?}", detail.time);
+    assert!(detail.memory.parts.parts().all(|(_, bytes)| bytes >= 0.0), "{:?}", detail.memory);
+    assert!(detail.memory.upper >= detail.memory.total() * (1.0 - 1e-12));
+    assert!(!matches!(detail.verdict, Verdict::Memory { .. }) || detail.memory.excess() > 0.0);
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
+        let value = (metric.get)(estimate, scenario);
+        assert!(!value.is_nan() && value >= 0.0, "{} is {value}", metric.name);
+        if let Some((low, high)) = metric.interval(estimate, scenario).filter(|_| value.is_finite()) {
+            assert!(low <= value && value <= high, "{}: {low} {value} {high}", metric.name);
+        }
+    }
+}
+
+#[test]
+fn the_engine_follows_the_target_and_the_knob_overrules_it() {
+    let parts = parts("h100x8", "llama3_8b_train");
+    let (scenario, estimate) = answer(&parts, &[]);
+    assert_eq!(scenario.engine, Engine::Analytical);
+    assert!(estimate.detail.is_some());
+    let mut overruled = Overrides::new();
+    overruled.insert(Knob::Engine, Setting::Choice("semi-empirical".into()));
+    // The catalog's vendor profile is there, so the predecessor model answers too.
+    let scenario = Scenario::resolve(&parts, &overruled).unwrap();
+    assert!(atlas_plan::engine::estimate(&scenario).detail.is_none());
+    // Where there is none, the complaint says what is lacking.
+    let amd = Parts::find(&library(), "mi300x8", "llama3_8b_train").unwrap();
+    let complaint = Scenario::resolve(&amd, &overruled).unwrap_err().to_string();
+    assert!(complaint.contains("semi-empirical engine needs a profile"), "{complaint}");
+}
+
+#[test]
+fn what_the_engine_lacks_is_named_all_at_once() {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, "GROQ_LPU_NODE", "gpt5_1t_train").unwrap();
+    let overrides = Overrides::from([(Knob::Engine, Setting::Choice("analytical".into()))]);
+    let complaint = Scenario::resolve(&parts, &overrides).unwrap_err().to_string();
+    assert!(complaint.contains("`accelerator:`"), "{complaint}");
+}
+
+#[test]
+fn answers_are_sound_and_near_what_such_machines_do() {
+    let train = answer(&parts("h100x8", "llama3_8b_train"), &[]);
+    sound(&train.0, &train.1);
+    // 8B in bf16 under FSDP: published runs on eight H100 lie between 8 and 13 thousand tokens/s each.
+    assert!((8e3..13e3).contains(&metric("tokens_per_sec_per_accel", &train)));
+    let serve = answer(&parts("h100x8", "llama3_70b_serve"), &[]);
+    sound(&serve.0, &serve.1);
+    assert!((10.0..40.0).contains(&metric("tpot_ms", &serve)));
+    assert!(train.1.detail.unwrap().verdict.fits() && serve.1.detail.unwrap().verdict.fits());
+}
+
+#[test]
+fn replicas_fill_the_target_until_somebody_says_how_many() {
+    let parts = parts("h100x8", "llama3_8b_train");
+    let dp = |knobs: &[(Knob, &str)]| answer(&parts, knobs).0.base.shape.dp;
+    assert_eq!(dp(&[]), 8.0);
+    assert_eq!(dp(&[(Knob::Tp, "2")]), 4.0);
+    assert_eq!(dp(&[(Knob::Tp, "2"), (Knob::NumNodes, "4")]), 16.0);
+    assert_eq!(dp(&[(Knob::Tp, "2"), (Knob::Dp, "2")]), 2.0);
+}
+
+#[test]
+fn what_cannot_run_says_why() {
+    let verdict =
+        |workload: &str, knobs: &[(Knob, &str)]| answer(&parts("h100x8", workload), knobs).1.detail.unwrap().verdict;
+    assert!(matches!(verdict("llama3_8b_train", &[(Knob::Dp, "16")]), Verdict::Accelerators { needs: 16.0, has: 8.0 }));
+    assert!(matches!(verdict("llama3_8b_train", &[(Knob::Global, "100")]), Verdict::Indivisible { .. }));
+    assert!(matches!(
+        verdict("llama3_8b_train", &[(Knob::Sharding, "none"), (Knob::Recompute, "none")]),
+        Verdict::Memory { .. }
+    ));
+    assert!(matches!(verdict("llama3_70b_serve", &[(Knob::RequestRate, "1000")]), Verdict::Overload { .. }));
+    assert!(matches!(
+        verdict("llama3_70b_serve", &[(Knob::Tp, "1"), (Knob::Precision, "bf16")]),
+        Verdict::Memory { .. }
+    ));
+}
+
+#[test]
+fn a_schedule_is_answered_phase_by_phase() {
+    let (scenario, estimate) = answer(&parts("h100x8", "llama3_70b_day"), &[]);
+    let [quiet, spike, long] = &estimate.phases[..] else { panic!("{:?}", estimate.phases) };
+    let wait = |figures: &atlas_plan::estimate::Figures| figures.queue.unwrap().wait.p99;
+    assert!(wait(spike) > 10.0 * wait(quiet), "an overload piles up");
+    assert!(long.latency.ttft > quiet.latency.ttft, "eight times the prompt");
+    assert!(spike.tokens_per_sec > quiet.tokens_per_sec);
+    let serving = estimate.detail.unwrap().serving.unwrap();
+    assert!(
+        (serving.ttft_ms[0] - estimate.total.latency.ttft).abs() < 0.5 * serving.ttft_ms[0],
+        "the day's, waiting included"
+    );
+    assert!(serving.ttft_ms[3] > serving.ttft_ms[0]);
+    let minutes: f64 = estimate.phases.iter().map(|phase| phase.minutes).sum();
+    let mean: f64 = estimate.phases.iter().map(|phase| phase.tokens_per_sec * phase.minutes).sum::<f64>() / minutes;
+    assert!((mean - estimate.total.tokens_per_sec).abs() < 1e-9 * mean);
+    // The long phase keeps its own prompt whatever the knob says.
+    let shorter = answer(&parts("h100x8", "llama3_70b_day"), &[(Knob::Prompt, "512")]);
+    assert_eq!(shorter.0.phases[2].shape.prompt, 8192.0);
+    assert_eq!(shorter.0.phases[0].shape.prompt, 512.0);
+    sound(&scenario, &estimate);
+}
+
+#[test]
+fn money_and_links_scale_as_they_must() {
+    let parts = parts("h100x8", "llama3_70b_serve");
+    let base = answer(&parts, &[(Knob::UsdPerKwh, "0.1"), (Knob::HourlyUsd, "10")]);
+    let double = answer(&parts, &[(Knob::UsdPerKwh, "0.2"), (Knob::HourlyUsd, "20")]);
+    assert!((metric("dollar_per_1m_tokens", &double) / metric("dollar_per_1m_tokens", &base) - 2.0).abs() < 1e-12);
+    let mut before = 0.0;
+    for gbps in ["100", "200", "400", "800"] {
+        let nodes = [(Knob::NumNodes, "4"), (Knob::NetworkGbps, gbps), (Knob::Global, "128")];
+        let rate = metric("tokens_per_sec", &answer(&self::parts("h100x8", "llama3_8b_train"), &nodes));
+        assert!(rate >= before, "a faster network is never slower");
+        before = rate;
+    }
+    let mut before = f64::INFINITY;
+    for hit in ["0", "0.25", "0.5", "1"] {
+        let ttft = metric("ttft_ms", &answer(&parts, &[(Knob::PrefixHit, hit)]));
+        assert!(ttft <= before, "what is cached need not be computed");
+        before = ttft;
+    }
+}
+
+/// Any value of any knob that the registry allows, turned in any order.
+fn turned() -> impl Strategy<Value = Vec<(Knob, f64, usize)>> {
+    let knob = prop::sample::select(Knob::all().collect::<Vec<_>>());
+    prop::collection::vec((knob, 0.0..1.0, 0usize..16), 0..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_knobs_give_a_sound_answer(workload in prop::sample::select(vec!["llama3_8b_train", "llama3_70b_serve"]), turns in turned()) {
+        use atlas_plan::knob::Kind;
+        let parts = parts("h100x8", workload);
+        let mut scenario = Scenario::from_files(&parts);
+        for (knob, at, choice) in turns {
+            let setting = match knob.spec().kind {
+                Kind::Toggle => Setting::Toggle(choice % 2 == 0),
+                Kind::Choice(words) => Setting::Choice(words[choice % words.len()].into()),
+                Kind::Number { bounds, .. } => {
+                    // Evenly over the orders of magnitude.
+                    let high = bounds.max.min(1e9).max(bounds.min + 1e-9);
+                    let value = bounds.min + ((high - bounds.min + 1.0).powf(at) - 1.0);
+                    Setting::Number(if bounds.whole { value.round() } else { value }.clamp(bounds.min, bounds.max))
+                }
+                Kind::Fabric | Kind::Software | Kind::Seed => continue,
+            };
+            if knob == Knob::Engine { continue; }
+            scenario.set(knob, &setting, &parts).unwrap();
+            match (scenario.get(knob), &setting) {
+                (Setting::Number(got), Setting::Number(put)) => prop_assert!((got - put).abs() <= 1e-6 * (1.0 + put)),
+                (got, put) => prop_assert_eq!(&got, put, "{}", knob.name()),
+            }
+        }
+        let answer = estimate(&scenario);
+        sound(&scenario, &answer);
+    }
+}
+
+#[test]
+fn a_frontier_trades_users_for_throughput() {
+    let parts = parts("h100x8", "llama3_70b_serve");
+    let start = Scenario::from_files(&parts);
+    let points = atlas_plan::search::frontier::frontier(&start, &parts, 65_536.0).unwrap();
+    assert!(points.len() > 5);
+    let efficient: Vec<_> = points.iter().filter(|point| point.efficient).collect();
+    assert!(efficient.len() > 3);
+    for pair in efficient.windows(2) {
+        assert!(pair[1].serving.tokens_per_sec_per_user < pair[0].serving.tokens_per_sec_per_user);
+        assert!(pair[1].estimate.total.tokens_per_sec > pair[0].estimate.total.tokens_per_sec);
+    }
+}

@@ -1,0 +1,237 @@
+//! `atlas calibrate` and `atlas validate --measured`, through the real binary.
+
+use std::path::Path;
+
+use crate::common::program::{atlas, stderr, stdout};
+use serde_json::Value;
+
+/// A directory with a sweep, bandwidths of two fabrics, and a real log.
+fn measurements() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sweep = "mode,num_gpus,tp,pp,batch_size,sequence_length,tokens_per_second,utilization,mfu\n".to_owned();
+    for rate in [990, 1000, 1010] {
+        sweep += &format!("training,1,1,1,32,2048,{rate},0.95,0.5\n");
+    }
+    for (tp, pp, rate) in [(2, 1, 1740), (4, 1, 3000), (8, 1, 4500), (1, 2, 1860), (1, 4, 3500)] {
+        sweep += &format!("training,{},{tp},{pp},32,2048,{rate},,\n", tp * pp);
+    }
+    std::fs::write(dir.path().join("sweep.csv"), sweep).unwrap();
+    for (name, rate) in [("ib", 40.0), ("roce", 30.0)] {
+        let rows: String = (20..28).map(|size| format!("{},{rate}\n", 1_u64 << size)).collect();
+        std::fs::write(dir.path().join(format!("{name}.csv")), format!("message_bytes,busbw\n{rows}")).unwrap();
+    }
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/logs/tprimat/train_amd_prim_llama.json.gz");
+    std::fs::copy(log, dir.path().join("run.json.gz")).unwrap();
+    dir
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+const FOUNDING: &str = "NVIDIA_H100_8x_NVLink";
+
+#[test]
+fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
+    let dir = measurements();
+    let args = ["calibrate", "sweep.csv", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", FOUNDING];
+    let first = atlas(dir.path(), &args).assert().code(0);
+    let text = stdout(&first);
+    for expected in ["B_base", "chi_tp", "gamma_fabric(RoCE)", "rho_base", "Median absolute error", "p95_mult: needs"] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let path = dir.path().join("workload/profiles/nvidia_h100_8x_nvlink.yaml");
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(written.contains("sources: [\"sweep.csv\"]"), "{written}");
+    atlas(dir.path(), &["check", "workload/profiles/nvidia_h100_8x_nvlink.yaml"]).assert().code(0);
+    // It is in force at once: the model gives back what was measured.
+    let args = ["run", "--target", FOUNDING, "--workload", "gpt5_1t_train", "--engine", "semi-empirical"];
+    atlas(dir.path(), &args).assert().code(0);
+    // Not over what is there, except when described so.
+    let again = atlas(dir.path(), &["calibrate", "roce.csv:fabric=RoCE", "ib.csv:fabric=IB", "--target", FOUNDING]);
+    assert!(stderr(&{ again }.assert().code(1)).contains("--force"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+    let args = ["calibrate", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", FOUNDING, "--force"];
+    atlas(dir.path(), &args).assert().code(0);
+    // What was calibrated before is what the next starts from.
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now != written && now.contains("base_tokens_per_accel: 1000.0"), "{now}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_json_says_all() {
+    let dir = measurements();
+    let args = ["calibrate", "sweep.csv", "--target", FOUNDING, "--dry-run", "--format", "json"];
+    let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+    assert!(!dir.path().join("workload").exists());
+    let of = |symbol: &str| got["parameters"].as_array().unwrap().iter().find(|one| one["symbol"] == symbol).unwrap();
+    let base = of("B_base");
+    assert_eq!(
+        (base["value"].as_f64(), base["n"].as_u64(), base["before"].as_f64()),
+        (Some(1000.0), Some(3), Some(1100.0))
+    );
+    let [low, high] = [0, 1].map(|end| base["interval"][end].as_f64().unwrap());
+    assert!(low > 960.0 && high < 1040.0 && low < 1000.0);
+    assert!(of("chi_tp")["r2"].as_f64().unwrap() > 0.9);
+    assert!(got["missing"].as_array().unwrap().iter().any(|one| one["symbol"] == "lat_min"));
+    let errors = got["errors"].as_array().unwrap();
+    assert!(errors.iter().any(|one| one["median_abs_pct_after"].as_f64() < one["median_abs_pct_before"].as_f64()));
+}
+
+#[test]
+fn a_real_log_gives_corrections_that_the_engine_heeds_and_states() {
+    let dir = measurements();
+    let args = ["calibrate", "run.json.gz", "--target", "mi300x-8", "--workload", "llama3.1-8b-compare"];
+    let made = atlas(dir.path(), &args).assert().code(0);
+    assert!(stderr(&made).contains("only corrections"), "{}", stderr(&made));
+    let run = |target: &str, extra: &[&str]| {
+        let mut args = vec!["run", "--target", target, "--workload", "llama3.1-8b-compare"];
+        args.extend(extra);
+        stdout(&atlas(dir.path(), &args).assert().code(0))
+    };
+    let text = run("mi300x-8", &[]);
+    // Notes are wrapped.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("after calibration with 1 run (run.json.gz)") && text.contains("as shipped"), "{text}");
+    let got = json(&run("mi300x-8", &["--format", "json"]));
+    let beside = &got["calibrated"][0];
+    assert_eq!(beside["quantity"], "training_throughput");
+    assert_eq!(beside["calibrated"], got["record"]["tokens_per_sec"]);
+    assert!(beside["shipped"].as_f64() != beside["calibrated"].as_f64());
+    assert!(json(&run("h100-sxm-8", &["--format", "json"])).get("calibrated").is_none());
+    // The calibrated engine still says what it lacks.
+    let args = ["run", "--target", "mi300x-8", "--workload", "llama3.1-8b-compare", "--engine", "semi-empirical"];
+    assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("a profile with coefficients"));
+}
+
+#[test]
+fn cells_that_cannot_be_meant_are_refused_with_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "mode,num_gpus,tp,precision,model,seq_len,tokens_per_sec\n\
+                trainin,8,1,bf16,llama-3.1-8b,2048,80000\n\
+                training,-8,1,fp99,llama-3.1-8b,2048,-80000\n";
+    std::fs::write(dir.path().join("bad.csv"), text).unwrap();
+    let made = atlas(dir.path(), &["calibrate", "bad.csv", "--target", "h100-sxm-8"]).assert().code(1);
+    let described = stderr(&made);
+    for expected in [
+        "bad.csv:2:1: mode: found \"trainin\"",
+        "bad.csv:3:10: num_gpus",
+        "bad.csv:3:15: precision",
+        "bad.csv:3:38: tokens_per_sec",
+    ] {
+        assert!(described.contains(expected), "{expected}\n{described}");
+    }
+    assert!(!dir.path().join("workload").exists());
+}
+
+/// A table with the columns of workload/measurements, of which only the typed ones say how the runs were made.
+#[test]
+fn three_rows_of_a_measurement_table_correct_other_workloads_on_the_accelerator() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "id,source,accelerator,num_accelerators,model,software,tp,pp,seq_len,micro_batch,global_batch,sharding,\
+                precision,tokens_per_sec_per_accel\n\
+                a,mine,nvidia-h100-sxm-80gb,8,llama-3.1-8b,torchtitan,1,1,8192,1,64,fsdp,bf16,5000\n\
+                b,mine,nvidia-h100-sxm-80gb,16,llama-3.1-8b,torchtitan,1,1,8192,1,64,fsdp,bf16,4900\n\
+                c,mine,nvidia-h100-sxm-80gb,64,llama-3.1-8b,torchtitan,1,1,8192,1,128,fsdp,bf16,4800\n";
+    std::fs::write(dir.path().join("runs.csv"), text).unwrap();
+    atlas(dir.path(), &["calibrate", "runs.csv", "--target", "h100-sxm-8"]).assert().code(0);
+    let args = ["run", "--target", "h100-sxm-64", "--workload", "llama3.1-70b-train", "--format", "json"];
+    let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+    assert_eq!(got["calibrated"][0]["runs"], 3, "{got}");
+}
+
+#[test]
+fn bad_arguments_are_told_all_at_once() {
+    let dir = measurements();
+    let args = ["calibrate", "sweep.csv:tpp=2", "--target", FOUNDING, "--set", "fabrik=IB", "--set", "nothing"];
+    let described = stderr(&atlas(dir.path(), &args).assert().code(2));
+    for expected in ["no setting \"tpp\"", "did you mean fabric?", "expected NAME=VALUE"] {
+        assert!(described.contains(expected), "{expected}\n{described}");
+    }
+    let described = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", "nowhere"]).assert().code(1));
+    assert!(described.contains("nowhere"), "{described}");
+    let described = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", FOUNDING]).assert().code(1));
+    assert!(described.contains("none.csv: cannot be read"), "{described}");
+    atlas(dir.path(), &["calibrate", "--target", FOUNDING]).assert().code(2);
+}
+
+#[test]
+fn a_plan_orders_measurements_and_writes_scripts_that_a_shell_can_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["calibrate", "--plan", "--target", "h100-sxm-64", "--out", "plan", "--format", "json"];
+    let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+    let steps = got["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 10);
+    let reductions: Vec<f64> = steps.iter().map(|step| step["reduction"].as_f64().unwrap()).collect();
+    assert!(reductions[0] > 0.15 && reductions.windows(2).all(|pair| pair[0] >= pair[1] - 1e-9), "{reductions:?}");
+    let left: Vec<f64> = steps.iter().map(|step| step["left"].as_f64().unwrap()).collect();
+    assert!(left.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12) && left[9] < 0.5 * got["now"].as_f64().unwrap());
+    let mut shells = 0;
+    for file in std::fs::read_dir(dir.path().join("plan")).unwrap() {
+        let path = file.unwrap().path();
+        let extension = path.extension().unwrap().to_str().unwrap().to_owned();
+        if extension == "sh" || extension == "sbatch" {
+            shells += 1;
+            let checked = std::process::Command::new("bash").arg("-n").arg(&path).output().unwrap();
+            assert!(checked.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&checked.stderr));
+        }
+        if extension == "sbatch" {
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.contains("#SBATCH --gres=gpu:") && text.contains("srun bash"), "{text}");
+        }
+    }
+    assert_eq!(shells, 20);
+    // Not over what is there.
+    let again =
+        atlas(dir.path(), &["calibrate", "--plan", "--target", "h100-sxm-64", "--out", "plan"]).assert().code(1);
+    assert!(stderr(&again).contains("--force"));
+}
+
+/// What was measured well is no longer worth measuring.
+#[test]
+fn a_plan_knows_what_was_measured() {
+    let dir = measurements();
+    let first = |files: &[&str]| {
+        let mut args = vec!["calibrate", "--plan", "--dry-run", "--target", FOUNDING, "--format", "json"];
+        args.extend(files);
+        let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+        let step = got["steps"].as_array().unwrap().iter().position(|step| step["measurement"] == "base-throughput");
+        (step.unwrap(), got["now"].as_f64().unwrap())
+    };
+    let (before, uncertain) = first(&[]);
+    let (after, known) = first(&["sweep.csv"]);
+    assert!(after > before && known < uncertain, "{before} {after} {uncertain} {known}");
+}
+
+#[test]
+fn a_calibration_is_validated_by_the_guides_checks() {
+    let dir = measurements();
+    let validate = |extra: &[&str]| {
+        let mut args = vec!["validate", "--measured", "sweep.csv", "--target", FOUNDING];
+        args.extend(extra);
+        atlas(dir.path(), &args).assert()
+    };
+    // As it ships the profile is far off.
+    let before = validate(&[]).code(1);
+    assert!(stderr(&before).contains("cross-validation fails"), "{}", stderr(&before));
+    assert!(stdout(&before).contains("never calibrated") && stdout(&before).contains("monthly"), "{}", stdout(&before));
+    atlas(dir.path(), &["calibrate", "sweep.csv", "--target", FOUNDING]).assert().code(0);
+    let after = json(&stdout(&validate(&["--format", "json"])));
+    let check =
+        |name: &str| after["checks"].as_array().unwrap().iter().find(|one| one["check"] == name).unwrap().clone();
+    assert_eq!(check("scaling")["passes"], true, "{after}");
+    assert_eq!(check("production_percentiles")["passes"], Value::Null);
+    assert!(after["ages"].as_array().unwrap().iter().all(|age| age["due"] == "nothing" && age["days"] == 0));
+    // Percentiles of production, within and beyond a tenth.
+    std::fs::write(dir.path().join("prod.csv"), "mode,p50_ms,p95_ms,samples\ninference,4.0,6.0,900\n").unwrap();
+    let args = ["validate", "--measured", "prod.csv", "--target", FOUNDING, "--format", "csv"];
+    let text = stdout(&atlas(dir.path(), &args).assert());
+    assert!(text.lines().any(|line| line.starts_with("production percentiles,prod.csv:2,p50_ms")), "{text}");
+    // The target follows from the device that the log names.
+    let args = ["validate", "--measured", "run.json.gz", "--workload", "llama3.1-8b-compare"];
+    let described = atlas(dir.path(), &args).assert().code(1);
+    assert!(stderr(&described).contains("mi300x-8"), "{}", stderr(&described));
+    // Nothing to judge is no success.
+    let args = ["validate", "--measured", "ib.csv", "--target", FOUNDING];
+    assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these figures"));
+}

@@ -1,0 +1,142 @@
+//! Money, energy and time of the analytical engine: what must hold of every price and every watt.
+
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::estimate::{Estimate, Metric};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+
+struct Answer(Scenario, Estimate);
+
+impl Answer {
+    fn of(target: &str, workload: &str, knobs: &[(Knob, f64)]) -> Answer {
+        let parts = Parts::find(&Library::load(&Sources::built_in(), None), target, workload).unwrap();
+        let overrides: Overrides = knobs.iter().map(|(knob, value)| (*knob, Setting::Number(*value))).collect();
+        let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+        let estimate = estimate(&scenario);
+        Answer(scenario, estimate)
+    }
+
+    fn get(&self, name: &str) -> f64 {
+        let metric = Metric::named(name).unwrap_or_else(|| panic!("no metric {name}"));
+        assert!(metric.applies_to(&self.0), "{name} says nothing here");
+        (metric.get)(&self.1, &self.0)
+    }
+
+    fn tells(&self, name: &str) -> bool {
+        Metric::named(name).unwrap().applies_to(&self.0)
+    }
+}
+
+fn same(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-9 * a.abs().max(b.abs()), "{a} is not {b}");
+}
+
+const TRAIN: (&str, &str) = ("h100-sxm-8", "llama3.1-8b-train");
+const SERVE: (&str, &str) = ("h100-sxm-8", "llama3.1-70b-serve");
+
+#[test]
+fn twice_the_price_is_twice_the_cost() {
+    let at =
+        |times: f64| Answer::of(TRAIN.0, TRAIN.1, &[(Knob::HourlyUsd, 50.0 * times), (Knob::UsdPerKwh, 0.1 * times)]);
+    let (one, two) = (at(1.0), at(2.0));
+    for name in ["usd_per_hour", "dollar_per_1k_tokens", "dollar_per_1m_tokens", "dollar_per_1t_tokens", "usd_per_run"]
+    {
+        same(two.get(name), 2.0 * one.get(name));
+    }
+    same(two.get("tokens_per_dollar"), 0.5 * one.get("tokens_per_dollar"));
+    same(two.get("kwh_per_run"), one.get("kwh_per_run"));
+}
+
+#[test]
+fn figures_of_a_run_are_those_of_its_hours() {
+    let run = Answer::of(TRAIN.0, TRAIN.1, &[(Knob::TrainTokens, 3e12)]);
+    let hours = run.get("time_to_train_h");
+    same(hours, 3e12 / run.get("tokens_per_sec") / 3600.0);
+    same(run.get("usd_per_run"), hours * run.get("usd_per_hour"));
+    same(run.get("usd_per_run"), 3.0 * run.get("dollar_per_1t_tokens"));
+    same(run.get("kwh_per_run"), hours * run.get("power_w") * 1e-3 * run.0.pue);
+    same(run.get("kg_co2e_per_run"), run.get("kwh_per_run") * run.0.kg_co2e_per_kwh);
+    same(run.get("tokens_per_wh"), 3600.0 * run.get("tokens_per_joule"));
+    same(run.get("joules_per_token") * run.get("tokens_per_joule"), 1.0);
+    // What the published budget costs, Llama 3.1's 15T.
+    same(run.get("time_to_published_h"), 5.0 * hours);
+    same(run.get("usd_to_published"), 5.0 * run.get("usd_per_run"));
+    // The energy in the price is the energy of the run.
+    same(run.1.cost.energy_usd_per_hour * hours, run.get("kwh_per_run") * run.0.usd_per_kwh);
+}
+
+#[test]
+fn energy_of_a_served_token_is_power_over_pace() {
+    let served = Answer::of(SERVE.0, SERVE.1, &[]);
+    same(served.get("kwh_per_1m_tokens"), served.get("power_w") * served.0.pue / served.get("tokens_per_sec") / 3.6);
+    same(served.get("kg_co2e_per_1m_tokens"), served.get("kwh_per_1m_tokens") * served.0.kg_co2e_per_kwh);
+    let green = Answer::of(SERVE.0, SERVE.1, &[(Knob::KgCo2ePerKwh, 0.0), (Knob::Pue, 2.0 * served.0.pue)]);
+    same(green.get("kg_co2e_per_1m_tokens"), 0.0);
+    same(green.get("kwh_per_1m_tokens"), 2.0 * served.get("kwh_per_1m_tokens"));
+    same(green.get("joules_per_token"), served.get("joules_per_token"));
+    assert!(!served.tells("usd_per_run") && !served.tells("time_to_published_h"));
+}
+
+#[test]
+fn owning_is_the_purchase_over_the_hours_it_works_and_energy() {
+    let owned = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, knobs);
+    let full = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 1.0)]);
+    // 350,640 USD over 4 × 8,766 hours are 10 USD an hour.
+    same(full.get("usd_per_hour_owned"), 10.0 + full.1.cost.energy_usd_per_hour);
+    same(
+        full.get("dollar_per_1m_tokens_owned"),
+        full.get("usd_per_hour_owned") / full.get("tokens_per_sec") / 3600.0 * 1e6,
+    );
+    same(full.get("break_even_months"), 350_640.0 / (full.0.hourly_usd * 730.5));
+    let half = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 0.5)]);
+    same(half.get("usd_per_hour_owned"), 20.0 + half.1.cost.energy_usd_per_hour);
+    same(half.get("break_even_months"), 2.0 * full.get("break_even_months"));
+    // At the break-even the purchase, written off over just that time, costs what the rental does.
+    let years = full.get("break_even_months") / 12.0;
+    let even = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, years), (Knob::Utilization, 1.0)]);
+    same(even.get("usd_per_hour_owned"), even.get("usd_per_hour"));
+    // Nothing is said of owning where no price is known, nor by the engine that knows no accelerators.
+    assert!(!Answer::of("tpu-v5p-128", TRAIN.1, &[]).tells("usd_per_hour_owned"));
+    assert!(!owned(&[(Knob::CapexUsdNode, 0.0)]).tells("break_even_months"));
+    let predecessor = Answer::of("NVIDIA_H100_8x_NVLink", "gpt5_1t_train", &[]);
+    for name in ["usd_per_hour_owned", "tokens_per_wh", "dollar_per_1t_tokens", "kwh_per_run", "time_to_published_h"] {
+        assert!(!predecessor.tells(name), "{name}");
+    }
+}
+
+#[test]
+fn a_target_file_says_what_owning_costs() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "- name: mine\n  vendor: NVIDIA\n  accelerator: nvidia-h100-sxm-80gb\n  accelerators_per_node: 8\n  num_nodes: 2\n  \
+                memory_gb_per_accel: 80\n  cost: { hourly_usd: 20, energy_watts_node: 10200, pue: 1.1, capex_usd_node: 300000, \
+                amortization_years: 3, utilization: 0.6 }\n";
+    let targets = dir.path().join("targets.yaml");
+    std::fs::write(&targets, text).unwrap();
+    let library = Library::load(&Sources { targets: Some(targets), ..Sources::built_in() }, None);
+    assert!(library.problems().is_empty(), "{}", library.problems());
+    let parts = Parts::find(&library, "mine", TRAIN.1).unwrap();
+    let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+    let answer = Answer(scenario.clone(), estimate(&scenario));
+    same(answer.get("usd_per_hour_owned"), 2.0 * 300_000.0 / (3.0 * 8766.0 * 0.6) + answer.1.cost.energy_usd_per_hour);
+    assert_eq!(scenario.get(Knob::Utilization), Setting::Number(0.6));
+}
+
+#[test]
+fn power_follows_the_work() {
+    let watts =
+        |target: &str, workload: &str, knobs: &[(Knob, f64)]| Answer::of(target, workload, knobs).1.total.node_power_w;
+    let training = watts(TRAIN.0, TRAIN.1, &[]);
+    // A node of 8 H100 at work draws about 8 of its nominal 10.2 kW (arXiv 2412.08602: at most 8.4).
+    assert!((7.2e3..=8.6e3).contains(&training), "{training}");
+    let busy = watts(SERVE.0, SERVE.1, &[(Knob::Concurrency, 256.0)]);
+    let calm = watts(SERVE.0, SERVE.1, &[(Knob::RequestRate, 0.01)]);
+    assert!(training > busy && busy > 1.3 * calm, "{training} {busy} {calm}");
+    // Half of the accelerators: the others idle, and cost.
+    let half = watts(TRAIN.0, TRAIN.1, &[(Knob::Dp, 4.0), (Knob::Global, 1152.0)]);
+    assert!(half > 0.55 * training && half < 0.75 * training, "{half} of {training}");
+    // No design power is published of Trainium: it is taken as a share of the node's.
+    let trainium = watts("trn2-16", TRAIN.1, &[]);
+    assert!((0.5..0.95).contains(&(trainium / 9600.0)), "{trainium}");
+}

@@ -1,0 +1,310 @@
+//! The event engine through the product: scenarios of files and knobs, against the closed form where nothing queues, and
+//! what must hold of every answer.
+
+use std::path::Path;
+
+use atlas_config::Mode;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine::answer::event;
+use atlas_plan::engine::{at_once, estimate};
+use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_sim::kernel::Progress;
+
+/// What ships.
+fn shipped() -> Library {
+    Library::load(&Sources::built_in(), None)
+}
+
+/// Targets of every make and size, few enough for a build without optimisation.
+const TARGETS: [&str; 10] = [
+    "h100-sxm-8",
+    "h100-sxm-64",
+    "gb200-nvl72",
+    "a100-sxm-80gb-64",
+    "mi300x-8",
+    "mi355x-8",
+    "tpu-v5p-128",
+    "tpu-v6e-8",
+    "trn2-16",
+    "gaudi3-8",
+];
+
+fn library() -> Library {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/analytical");
+    let (targets, workloads) = (Some(data.join("targets.yaml")), Some(data.join("workloads.yaml")));
+    let library = Library::load(&Sources { targets, workloads, ..Sources::built_in() }, None);
+    assert!(!library.problems().has_errors(), "{}", library.problems());
+    library
+}
+
+fn scenario(parts: &Parts, knobs: &[(&str, &str)]) -> Scenario {
+    let set = |(name, text): &(&str, &str)| {
+        let knob = Knob::named(name).unwrap();
+        (knob, knob.parse(text, parts.fabrics()).unwrap())
+    };
+    let overrides: Overrides = [("engine", "event")].iter().chain(knobs).map(set).collect();
+    Scenario::resolve(parts, &overrides).unwrap()
+}
+
+fn of(target: &str, workload: &str, knobs: &[(&str, &str)]) -> Scenario {
+    scenario(&Parts::find(&library(), target, workload).unwrap(), knobs)
+}
+
+fn metric(name: &str, scenario: &Scenario, estimate: &Estimate) -> f64 {
+    (Metric::named(name).unwrap().get)(estimate, scenario)
+}
+
+/// What must hold of any answer.
+fn sound(scenario: &Scenario, estimate: &Estimate) {
+    let detail = estimate.detail.unwrap();
+    let sums = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
+    if let Some(training) = detail.training.filter(|_| scenario.phases.is_empty()) {
+        assert!(sums(detail.time.total() * 1e3, estimate.total.step_time_ms), "{:?}", detail.time);
+        assert!(sums(training.tokens_per_step / detail.time.total(), estimate.total.tokens_per_sec));
+    }
+    assert!(sums(Cause::ALL.iter().map(|cause| detail.limits.share(*cause)).sum(), 1.0));
+    assert!(detail.time.parts().all(|(_, seconds)| seconds >= -1e-12), "{:?}", detail.time);
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
+        let value = (metric.get)(estimate, scenario);
+        assert!(!value.is_nan() && value >= 0.0, "{} is {value}", metric.name);
+        if let Some((low, high)) = metric.interval(estimate, scenario).filter(|_| value.is_finite()) {
+            assert!(low <= value && value <= high, "{}: {low} {value} {high}", metric.name);
+        }
+    }
+    let simulated = detail.simulated.unwrap();
+    assert!(simulated.events > 0 && simulated.replications >= 1);
+}
+
+/// Deviations of a series from the closed form.
+#[derive(Default)]
+struct Deviations(Vec<(f64, String)>);
+
+impl Deviations {
+    fn look(&mut self, what: &str, found: f64, expected: f64) {
+        self.0.push((found / expected - 1.0, what.to_owned()));
+    }
+
+    /// Tells the largest, which must be within the tolerance.
+    fn within(mut self, tolerance: f64) {
+        self.0.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+        let described: Vec<String> =
+            self.0.iter().take(12).map(|(off, what)| format!("{:+.2} % {what}", 100.0 * off)).collect();
+        println!("{} figures, the largest deviations:\n{}", self.0.len(), described.join("\n"));
+        assert!(self.0.iter().all(|(off, _)| off.abs() <= tolerance), "{}", described.join("\n"));
+    }
+}
+
+/// Judges every workload of a mode on every target that can run it, by name; how many were judged.
+fn every_pair(library: &Library, mode: Mode, mut judge: impl FnMut(&str, &Parts) -> bool) -> usize {
+    let mut cases = 0;
+    for target in library.targets().iter().filter(|target| TARGETS.contains(&&*target.name)) {
+        for workload in library.workloads().iter().filter(|workload| workload.shape.mode == mode) {
+            let Ok(parts) = Parts::of(library, target, workload) else { continue };
+            let name = format!("{} on {}", workload.name, target.name);
+            cases += usize::from(parts.accelerator.is_some() && judge(&name, &parts));
+        }
+    }
+    println!("{cases} cases");
+    cases
+}
+
+/// Every workload that is served, on every target that holds it, one request at a time: nothing queues.
+#[test]
+fn in_the_quiet_limit_serving_is_the_closed_form() {
+    let library = shipped();
+    let mut worst = Deviations::default();
+    let cases = every_pair(&library, Mode::Inference, |pair, parts| {
+        let quiet =
+            [("concurrency", "1"), ("dp", "1"), ("request_rate", "0"), ("requests", "3"), ("arrivals", "closed")];
+        let mut scenario = scenario(parts, &quiet);
+        scenario.phases.clear();
+        let closed = estimate(&at_once(&scenario));
+        if !closed.detail.unwrap().verdict.fits() {
+            return false;
+        }
+        let found = estimate(&scenario);
+        sound(&scenario, &found);
+        for name in ["tokens_per_sec", "ttft_ms", "tpot_ms", "p50_ms", "node_power_w"] {
+            let (found, expected) = (metric(name, &scenario, &found), metric(name, &scenario, &closed));
+            worst.look(&format!("{name} of {pair}"), found, expected);
+        }
+        true
+    });
+    assert!(cases >= 40, "{cases}");
+    worst.within(0.03);
+}
+
+/// Every workload that is trained, on every target: even hardware takes the closed form's time, but for what the closed
+/// form says by rule and the events find out.
+#[test]
+fn on_even_hardware_training_is_near_the_closed_form() {
+    let library = shipped();
+    let mut worst = Deviations::default();
+    let cases = every_pair(&library, Mode::Training, |pair, parts| {
+        let mut scenario = scenario(parts, &[("steps", "2")]);
+        scenario.phases.clear();
+        let closed = estimate(&at_once(&scenario));
+        if matches!(closed.detail.unwrap().verdict, Verdict::Indivisible { .. }) {
+            return false;
+        }
+        let found = estimate(&scenario);
+        sound(&scenario, &found);
+        worst.look(pair, metric("step_time_ms", &scenario, &found), metric("step_time_ms", &scenario, &closed));
+        true
+    });
+    assert!(cases >= 100, "{cases}");
+    worst.within(0.06);
+}
+
+fn answer(scenario: &Scenario) -> Estimate {
+    let found = estimate(scenario);
+    sound(scenario, &found);
+    found
+}
+
+#[test]
+fn one_slow_node_holds_all_up_and_the_second_costs_less() {
+    let library = shipped();
+    let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-70b-train").unwrap();
+    let run = |knobs: &[(&str, &str)]| {
+        let scenario = scenario(&parts, knobs);
+        let found = answer(&scenario);
+        (metric("step_time_ms", &scenario, &found), metric("straggler_share", &scenario, &found), found)
+    };
+    let (even, none, _) = run(&[]);
+    let (one, share, found) = run(&[("slow_nodes", "1"), ("slow_factor", "1.3")]);
+    let (all, ..) = run(&[("slow_nodes", "8"), ("slow_factor", "1.3")]);
+    assert_eq!(none, 0.0);
+    assert!((1.0 - even / one - share).abs() < 1e-9, "what stragglers cost is what the step grew by");
+    assert!(one > 1.1 * even && all >= one && all < 1.31 * even, "{even} {one} {all}");
+    let limits = found.detail.unwrap().limits;
+    assert!((limits.share(Cause::Stragglers) - share).abs() < 1e-9);
+    // Where all are alike one replica stands for all, and with one slow node two kinds do.
+    assert_eq!(found.detail.unwrap().simulated.unwrap().training.unwrap().replicas, 2);
+}
+
+#[test]
+fn failures_and_checkpoints_cost_what_daly_says() {
+    let library = shipped();
+    let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-70b-train").unwrap();
+    let knobs = [("num_nodes", "256"), ("node_mtbf_h", "1000"), ("checkpoint_s", "60"), ("restart_s", "300")];
+    let scenario = scenario(&parts, &knobs);
+    let found = answer(&scenario);
+    let seen = found.detail.unwrap().simulated.unwrap().training.unwrap();
+    let (mtbf, c) = (1000.0 * 3600.0 / 256.0, 60.0f64);
+    // Young's interval, to Daly's correction.
+    assert!((seen.checkpoint_interval_s / (2.0 * c * mtbf).sqrt() - 1.0).abs() < 0.1, "{seen:?}");
+    // First order: checkpoints, half an interval of lost work, restarts.
+    let tau = seen.checkpoint_interval_s;
+    let expected = 1.0 / ((1.0 + c / tau) * (1.0 + (0.5 * (tau + c) + 300.0) / mtbf));
+    assert!((seen.goodput - expected).abs() < 0.02, "{} {expected}", seen.goodput);
+    assert!((seen.failures_per_day - 86_400.0 / mtbf).abs() < 1e-9);
+    // Step, rate and money all carry it.
+    let wall = found.total.step_time_ms * 1e-3;
+    assert!((wall * seen.goodput / seen.step_s - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn bursts_and_spread_lengths_wait_longer_than_a_metronome() {
+    let tail = |knobs: &[(&str, &str)]| {
+        let all: Vec<(&str, &str)> =
+            [("request_rate", "12"), ("requests", "400"), ("replications", "2")].iter().chain(knobs).copied().collect();
+        let scenario = of("h100x8", "llama3_70b_serve", &all);
+        let found = answer(&scenario);
+        metric("ttft_p99_ms", &scenario, &found)
+    };
+    let even = tail(&[("arrivals", "gamma"), ("arrival_cv", "0")]);
+    let random = tail(&[("arrivals", "poisson")]);
+    let bursty = tail(&[("arrivals", "gamma"), ("arrival_cv", "4")]);
+    assert!(even < random && random < bursty, "{even} {random} {bursty}");
+    let spread = tail(&[("arrivals", "poisson"), ("prompt_cv", "1.5")]);
+    assert!(spread > random, "{spread} {random}");
+}
+
+#[test]
+fn limits_on_latency_divide_the_good_from_the_rest() {
+    let with = |ttft: &str| {
+        let scenario = of("h100x8", "llama3_70b_serve", &[("request_rate", "10"), ("slo_ttft_ms", ttft)]);
+        let found = answer(&scenario);
+        (metric("good_share", &scenario, &found), metric("goodput_rps", &scenario, &found))
+    };
+    assert!(with("0").0 == 1.0 && with("1").0 == 0.0);
+    let (share, rate) = with("80");
+    assert!(share > 0.0 && share <= 1.0 && rate <= 10.5, "{share} {rate}");
+}
+
+#[test]
+fn one_seed_is_one_answer_and_another_seed_is_near_it() {
+    let rate = |seed: &str| {
+        let scenario = of("h100x8", "llama3_70b_serve", &[("request_rate", "6"), ("seed", seed)]);
+        estimate(&scenario)
+    };
+    assert_eq!(rate("7"), rate("7"));
+    let (a, b) = (rate("7"), rate("8"));
+    assert!(a != b);
+    let simulated = a.detail.unwrap().simulated.unwrap();
+    assert!(simulated.half_width.is_some_and(|width| width > 0.0 && width < 0.5), "{simulated:?}");
+    assert!((a.total.tokens_per_sec / b.total.tokens_per_sec - 1.0).abs() < 0.2);
+    // What nothing is drawn in needs no second run.
+    let closed = estimate(&of("h100x8", "llama3_70b_serve", &[("replications", "5")]));
+    let simulated = closed.detail.unwrap().simulated.unwrap();
+    assert_eq!((simulated.replications, simulated.half_width), (1, Some(0.0)));
+}
+
+#[test]
+fn more_than_can_be_served_is_an_overload_by_the_events_too() {
+    let scenario = of("h100x8", "llama3_70b_serve", &[("request_rate", "500"), ("requests", "2000")]);
+    let found = estimate(&scenario);
+    let Verdict::Overload { offered, capacity } = found.detail.unwrap().verdict else {
+        panic!("{:?}", found.detail.unwrap().verdict)
+    };
+    assert!(offered == 500.0 && capacity > 0.0 && capacity < 500.0);
+    assert!(metric("ttft_ms", &scenario, &found).is_infinite() && found.total.tokens_per_sec.is_finite());
+}
+
+#[test]
+fn a_day_of_phases_is_simulated_phase_by_phase() {
+    let scenario = of("h100x8", "llama3_70b_day", &[("requests", "200")]);
+    let found = answer(&scenario);
+    let closed = estimate(&at_once(&scenario));
+    assert_eq!(found.phases.len(), closed.phases.len());
+    for (found, closed) in found.phases.iter().zip(&closed.phases) {
+        assert!((found.tokens_per_sec / closed.tokens_per_sec - 1.0).abs() < 0.01);
+        let (found, closed) = (found.queue.unwrap().latency.p50, closed.queue.unwrap().latency.p50);
+        assert!((found / closed - 1.0).abs() < 0.3, "{found} {closed}");
+    }
+}
+
+#[test]
+fn a_run_tells_its_progress_keeps_its_tasks_and_can_be_cancelled() {
+    let scenario = of("h100x8", "llama3_8b_train", &[]);
+    let progress = Progress::new();
+    let run = event::run(&scenario, &progress).unwrap();
+    assert_eq!(progress.share(), 1.0);
+    let output = run.training.unwrap();
+    assert!(!output.tasks.is_empty() && !output.critical_path.is_empty() && run.serving.is_none());
+    // Operators that are kept are run one by one, each in whole picoseconds.
+    let (kept, quick) = (run.estimate.total, estimate(&scenario).total);
+    assert!((kept.step_time_ms / quick.step_time_ms - 1.0).abs() < 1e-8, "{kept:?} {quick:?}");
+    let cancelled = Progress::new();
+    cancelled.cancel();
+    assert!(event::run(&scenario, &cancelled).is_none());
+}
+
+#[test]
+fn knobs_of_a_simulation_matter_to_no_other_engine() {
+    let scenario = of("h100x8", "llama3_70b_serve", &[]);
+    let twin = at_once(&scenario);
+    for name in ["replications", "requests", "arrivals", "arrival_cv", "slo_ttft_ms"] {
+        let knob = Knob::named(name).unwrap();
+        assert!(scenario.heeds(knob) && !twin.heeds(knob), "{name}");
+    }
+    assert!(!scenario.heeds(Knob::named("slow_nodes").unwrap()), "of training");
+    assert_eq!(estimate(&twin), {
+        let parts = Parts::find(&library(), "h100x8", "llama3_70b_serve").unwrap();
+        estimate(&Scenario::resolve(&parts, &Overrides::new()).unwrap())
+    });
+}

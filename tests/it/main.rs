@@ -1,0 +1,42 @@
+//! The integration tests: one binary, so that the application is linked to its tests once. A topic is a module.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod common;
+
+mod advice;
+mod analytical;
+mod benchboard;
+mod calibrate;
+mod catalog;
+mod cli;
+mod cli_batch;
+mod cli_calibrate;
+mod cli_ingest;
+mod cli_simulate;
+mod cli_watch;
+mod cost;
+mod demos;
+mod event;
+mod event_goldens;
+mod evidence;
+mod experiment;
+mod explain;
+mod fuzz;
+mod goldens;
+mod ingest;
+mod ingest_versions;
+mod library;
+mod measurement_rows;
+mod optimize;
+mod robustness;
+mod schema;
+mod screens;
+mod screens_measurements;
+mod search;
+mod shipped;
+mod study;
+mod terminal;
+mod timeline;
+mod tprimat;
+mod validate;
+mod views;

@@ -1,0 +1,284 @@
+//! The optimizer on what ships, on layouts that were published, and on scenarios of every kind.
+
+use crate::common::plans;
+
+use crate::common::program::{atlas, stdout};
+use atlas_config::Mode;
+use atlas_config::library::Library;
+use atlas_core::plan::Sharding;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::knob::{KNOBS, Kind, Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::{Candidate, Optimum, Proof, freed};
+use atlas_plan::search::{Condition, Gauge, Problem, figure, optimise};
+use proptest::prelude::*;
+
+fn shipped() -> Library {
+    Library::load(&Sources::built_in(), None)
+}
+
+fn asked(library: &Library, target: &str, workload: &str, set: &[(&str, &str)]) -> (Parts, Scenario) {
+    plans::one(library, target, workload, set)
+}
+
+/// Searches as the command does, and hands the problem to `check`.
+fn found(parts: &Parts, asked: &Scenario, most: u64, check: impl FnOnce(&Problem<'_>, &Optimum)) {
+    let start = freed(asked, &|_| false, parts);
+    let mut problem = Problem::of(&start, parts, figure::named("throughput").unwrap()).from(asked).usually(&[]);
+    problem.most = most;
+    let found = optimise(&problem, &Gauge::default());
+    check(&problem, &found);
+}
+
+fn rate(candidate: &Candidate) -> f64 {
+    candidate.estimate.total.tokens_per_sec
+}
+
+/// Every shipped workload with the targets that it names as the best for it.
+fn pairs(library: &Library) -> Vec<(String, String)> {
+    let of = |name: &str, node: &atlas_document::Node| (node.text().unwrap().to_owned(), name.to_owned());
+    let workloads = library.workloads().iter();
+    let all = workloads.flat_map(|workload| {
+        let targets = workload.document.get("best_for").and_then(|node| node.items()).unwrap_or_default();
+        targets.iter().map(move |target| of(&workload.name, target))
+    });
+    all.collect()
+}
+
+#[test]
+fn every_shipped_workload_optimizes_on_the_targets_it_names() {
+    let library = shipped();
+    let mut pairs = pairs(&library);
+    assert!(pairs.len() >= 18, "{pairs:?}");
+    let more = [
+        ("h100-sxm-8", "llama3.1-8b-serve"),
+        ("h200-sxm-8", "llama3.1-70b-serve"),
+        ("h100-sxm-8", "llama3.1-8b-train"),
+        ("m3-ultra-1", "gpt-oss-120b-serve"),
+        ("gb10-1", "gpt-oss-120b-serve"),
+        ("h100-sxm-1024", "deepseek-v3-train"),
+        ("h100-sxm-64", "deepseek-v3-serve"),
+    ];
+    pairs.extend(more.map(|(target, workload)| (target.to_owned(), workload.to_owned())));
+    for (target, workload) in pairs {
+        let (parts, scenario) = asked(&library, &target, &workload, &[]);
+        found(&parts, &scenario, 60_000, |problem, found| {
+            let at = format!("{target} x {workload}");
+            let best = found.best.as_ref().unwrap();
+            println!(
+                "{at}: start {:.0}{}, best {:.0}, {:.2} s{}",
+                rate(&found.start),
+                if found.objections(problem, &found.start).is_empty() { "" } else { " (no candidate)" },
+                rate(best),
+                found.looked.seconds,
+                if found.looked.proof == Proof::Exhaustive { "" } else { " (local)" }
+            );
+            assert!(found.objections(problem, best).is_empty(), "{at}");
+            assert!(found.dropped.is_empty(), "{at}: {:?}", found.dropped);
+            assert!(best.scenario.software_supports(&best.scenario.base), "{at}");
+            if found.objections(problem, &found.start).is_empty() {
+                assert!(rate(best) >= rate(&found.start), "{at}");
+            }
+            if scenario.mode() == Mode::Training {
+                let free = (figure::HEADROOM.get)(&best.estimate, &best.scenario);
+                assert!(free >= 0.05, "{at}: {free}");
+            } else {
+                assert!(best.estimate.total.latency.ttft <= 2000.0, "{at}");
+            }
+        });
+    }
+}
+
+#[test]
+fn published_layouts_of_models_whose_layers_do_not_divide_run() {
+    let library = shipped();
+    // Llama 3.1 405B, arXiv 2407.21783, section 3.3.2: 128 chunks for 126 layers, the first and the last without layers.
+    let meta = [("tp", "8"), ("pp", "16"), ("vpp", "8"), ("cp", "1"), ("global", "2048")];
+    let (_, scenario) = asked(&library, "h100-sxm-1024", "llama3.1-405b-train", &meta);
+    let verdict = |scenario: &Scenario| estimate(scenario).detail.unwrap().verdict;
+    assert!(verdict(&scenario).fits(), "{}", verdict(&scenario).describe());
+    let ends = [Knob::FirstLayers, Knob::LastLayers].map(|knob| scenario.get(knob));
+    assert_eq!(ends, [Setting::Number(7.0), Setting::Number(7.0)]);
+    let says = |set: &[(&str, &str)]| {
+        let set: Vec<(&str, &str)> = meta.iter().chain(set).copied().collect();
+        verdict(&asked(&library, "h100-sxm-1024", "llama3.1-405b-train", &set).1).describe()
+    };
+    assert_eq!(
+        says(&[("vpp", "9")]),
+        "126 layers do not fill 144 chunks (pp × vpp): at most 128 where both end chunks have none"
+    );
+    let uneven = says(&[("first_layers", "8"), ("last_layers", "16")]);
+    assert_eq!(
+        uneven,
+        "126 layers, 24 of them on the stated first and last stages, do not divide evenly over 128 chunks (pp × vpp)"
+    );
+    // 14 x 8 between two empty ends is not 126; 14 x 9 is.
+    let empty = [("vpp", "1"), ("first_layers", "0"), ("last_layers", "0")];
+    assert_eq!(says(&empty), "fits");
+}
+
+#[test]
+fn stages_of_primes_and_of_twice_primes_are_searched() {
+    let library = shipped();
+    for (target, workload, most) in
+        [("gb200-nvl72-4", "deepseek-v3-train", 600_000), ("h100-sxm-1024", "llama3.1-405b-train", 600_000)]
+    {
+        let (parts, scenario) = asked(&library, target, workload, &[]);
+        found(&parts, &scenario, most, |problem, found| {
+            assert_eq!(found.looked.proof, Proof::Exhaustive, "{:?}", found.looked);
+            let layers = problem.start.model.unwrap().depth();
+            let uneven = |candidate: &&Candidate| {
+                let pp = candidate.scenario.base.shape.pp;
+                layers % (pp * candidate.scenario.base.plan.vpp.unwrap_or(1.0)) != 0.0
+            };
+            let all = found.best.iter().chain(&found.runners_up).chain(&found.front);
+            assert!(all.clone().filter(uneven).count() > 0, "{target}");
+            assert!(all.clone().all(|candidate| candidate.estimate.detail.unwrap().verdict.fits()));
+        });
+    }
+}
+
+#[test]
+fn the_layout_of_a_workload_does_not_bind_where_it_cannot_run() {
+    let library = shipped();
+    for target in ["m3-ultra-1", "gb10-1"] {
+        let (parts, scenario) = asked(&library, target, "gpt-oss-120b-serve", &[]);
+        found(&parts, &scenario, 60_000, |problem, found| {
+            let best = found.best.as_ref().unwrap();
+            assert_eq!(best.scenario.base.shape.tp, 1.0);
+            // The start asks for two; the answer says so.
+            assert_eq!(found.objections(problem, &found.start).len(), 1);
+        });
+    }
+}
+
+#[test]
+fn nothing_is_proposed_that_the_software_cannot_run() {
+    let library = shipped();
+    for (target, workload) in [
+        ("h100-sxm-128", "llama3.1-70b-train"),
+        ("h100-sxm-64", "mixtral-8x7b-train"),
+        ("h100-sxm-128", "llama2-70b-dp16-tp4-pp2"),
+    ] {
+        let (parts, scenario) = asked(&library, target, workload, &[]);
+        assert!(scenario.software_name().starts_with("megatron"), "{}", scenario.software_name());
+        found(&parts, &scenario, 300_000, |_, found| {
+            for candidate in found.best.iter().chain(&found.runners_up).chain(&found.front) {
+                let phase = &candidate.scenario.base;
+                let sharding = candidate.scenario.sharding(phase);
+                assert!(phase.shape.pp <= 1.0 || sharding <= Sharding::Zero1, "{workload}: {:?}", candidate.changes);
+            }
+            assert!(found.bounds.iter().any(|bound| bound.what.contains("software") && bound.removed > 0));
+        });
+    }
+    // Attention groups only where the engine has them.
+    let groups = |software: &str| {
+        let (_, scenario) = asked(&library, "h200-sxm-8", "deepseek-v3-serve", &[("software", software)]);
+        let space = atlas_plan::search::optimise::usual(&scenario, figure::named("throughput").unwrap());
+        space.axes().iter().any(|axis| axis.knob == Knob::AttentionDp)
+    };
+    assert!(groups("sglang") && groups("vllm") && !groups("sglang@0.3.6") && !groups("tgi"));
+}
+
+#[test]
+fn defaults_are_stated_taken_away_by_none_and_dropped_where_nothing_meets_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let all: Vec<&str> = ["optimize", "--target", "h200-sxm-8", "--workload", "llama3.1-70b-serve"]
+            .iter()
+            .chain(args)
+            .copied()
+            .collect();
+        stdout(&atlas(dir.path(), &all).assert().code(0))
+    };
+    let over = ["--over", "concurrency=128,1024,4096", "--over", "tp=1,2,4,8"];
+    let text = run(&over);
+    assert!(text.contains("where TTFT <= 2000 ms (default; --ttft changes it, --ttft none removes it)"), "{text}");
+    assert!(text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; all else as in the start"), "{text}");
+    assert!(text.contains("software outside it were not tried"), "{text}");
+    let free = run(&[&over[..], &["--ttft", "none", "--tpot", "none"]].concat());
+    assert!(!free.contains("where TTFT") && !free.contains("where TPOT"), "{free}");
+    let own = run(&[&over[..], &["--ttft", "500"]].concat());
+    assert!(own.contains("where TTFT <= 500.0 ms\n") && own.contains("where TPOT <= 100.0 ms (default"), "{own}");
+    // A prompt of 100k tokens has no first token within two seconds here.
+    let long = run(&["--set", "prompt=100000", "--over", "tp=1,2,4,8"]);
+    assert!(long.contains("(default; dropped, since no candidate meets all defaults)"), "{long}");
+}
+
+#[test]
+fn what_the_workload_promises_its_users_is_the_bound() {
+    let library = shipped();
+    let set = [("slo_ttft_ms", "700"), ("slo_tpot_ms", "30")];
+    let (parts, scenario) = asked(&library, "h200-sxm-8", "llama3.1-70b-serve", &set);
+    found(&parts, &scenario, 100_000, |problem, found| {
+        let bounds: Vec<String> = problem.conditions.iter().map(Condition::to_string).collect();
+        assert_eq!(bounds, ["TTFT <= 700.0 ms", "TPOT <= 30.00 ms"]);
+        assert!(found.best.as_ref().unwrap().estimate.total.latency.ttft <= 700.0);
+    });
+}
+
+#[test]
+fn a_start_that_nothing_beats_is_the_answer_without_changes() {
+    let library = shipped();
+    let (parts, scenario) = asked(&library, "h200-sxm-8", "llama3.1-70b-serve", &[]);
+    let mut best = None;
+    found(&parts, &scenario, 100_000, |_, found| best = Some(found.best.clone().unwrap().scenario));
+    let best = best.unwrap();
+    found(&parts, &best, 100_000, |_, found| {
+        assert!(found.best.as_ref().unwrap().changes.is_empty(), "{:?}", found.best.as_ref().unwrap().changes);
+    });
+}
+
+/// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.
+fn setting(knob: Knob, at: f64) -> Option<Setting> {
+    match knob.spec().kind {
+        Kind::Toggle => Some(Setting::Toggle(at < 0.5)),
+        Kind::Choice(words) => {
+            words.get((at * words.len() as f64) as usize).map(|word| Setting::Choice((*word).into()))
+        }
+        Kind::Number { bounds, .. } => {
+            let value = bounds.min.max(1e-3) * (bounds.max / bounds.min.max(1e-3)).powf(at * at);
+            let value = if bounds.whole { value.round() } else { value };
+            Some(Setting::Number(value.clamp(bounds.min, bounds.max)))
+        }
+        Kind::Fabric | Kind::Software | Kind::Seed => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_answer_is_never_worse_than_a_start_that_meets_the_conditions(
+        target in 0usize..11,
+        workload in 0usize..15,
+        objective in 0usize..4,
+        turned in proptest::collection::vec((0usize..KNOBS.len(), 0.0f64..1.0), 0..5),
+    ) {
+        let library = plans::library();
+        let parts = Parts::of(&library, &library.targets()[target], &library.workloads()[workload]).unwrap();
+        let mut asked = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        for (knob, at) in turned {
+            let knob = KNOBS[knob].knob;
+            if let Some(setting) = setting(knob, at).filter(|_| knob != Knob::Engine) {
+                asked.set(knob, &setting, &parts).unwrap();
+            }
+        }
+        prop_assume!(asked.check(&parts).is_ok());
+        let objective = figure::named(["throughput", "latency", "cost", "energy"][objective]).unwrap();
+        let start = freed(&asked, &|_| false, &parts);
+        let mut problem = Problem::of(&start, &parts, objective).from(&asked).usually(&[]);
+        problem.most = 2000;
+        let found = optimise(&problem, &Gauge::default());
+        let score = |candidate: &Candidate| figure::score(objective, &candidate.estimate, &candidate.scenario);
+        if found.objections(&problem, &found.start).is_empty() && score(&found.start).is_finite() {
+            let best = found.best.as_ref().unwrap();
+            prop_assert!(score(best) <= score(&found.start), "{:?}", best.changes);
+        }
+        if let Some(best) = &found.best {
+            prop_assert!(found.objections(&problem, best).is_empty());
+            prop_assert!(best.changes.is_empty() || best.scenario.software_supports(&best.scenario.base));
+        }
+    }
+}

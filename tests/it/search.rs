@@ -1,0 +1,354 @@
+//! Searches, by the library and on the command line, over hardware whose datasheets ship.
+
+use std::path::Path;
+
+use crate::common::program::{atlas, stderr, stdout};
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::{Optimum, Proof, freed};
+use atlas_plan::search::{Axis, Condition, Gauge, Problem, Space, figure, optimise};
+use serde_json::Value;
+
+const TARGETS: &str = "
+- { name: h100x32, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, num_nodes: 4,
+    memory_gb_per_accel: 80, network: { Gbps_per_accel: 400 }, cost: { hourly_usd: 24, energy_watts_node: 10200, pue: 1.2 } }
+- { name: mi300x8, vendor: AMD, accelerator: amd-mi300x, accelerators_per_node: 8, num_nodes: 1,
+    memory_gb_per_accel: 192, cost: { hourly_usd: 16, energy_watts_node: 10500, pue: 1.2 } }
+";
+const WORKLOADS: &str = "
+- { name: train, mode: training, model: llama-3.1-8b, sequence: { prompt: 8192, generate: 0 },
+    batch: { micro: 1, global: 256 }, parallelism: { tp: 8, pp: 1, dp: 4 }, sharding: zero1 }
+- { name: serve, mode: inference, model: llama-3.1-8b, sequence: { prompt: 1024, generate: 256 },
+    parallelism: { tp: 4 }, serving: { engine: vllm, concurrency: 64 } }
+";
+
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("targets.yaml"), TARGETS).unwrap();
+    std::fs::write(dir.path().join("workloads.yaml"), WORKLOADS).unwrap();
+    dir
+}
+
+fn start(target: &str, workload: &str) -> (Parts, Scenario) {
+    let dir = folder();
+    let sources = Sources { workload_dir: Some(dir.path().to_owned()), ..Sources::built_in() };
+    let library = Library::load(&sources, None);
+    let parts = Parts::find(&library, target, workload).unwrap();
+    let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+    let scenario = freed(&scenario, &|_| false, &parts);
+    (parts, scenario)
+}
+
+fn throughput(optimum: &Optimum) -> f64 {
+    optimum.best.as_ref().unwrap().estimate.total.tokens_per_sec
+}
+
+/// The best of every combination, one by one, without any of the search's machinery.
+fn brute(problem: &Problem<'_>) -> f64 {
+    let mut best = f64::NEG_INFINITY;
+    for point in 0..problem.space.size() {
+        let mut scenario = problem.start.clone();
+        for (knob, value) in problem.space.settings(point) {
+            scenario.set(knob, value, problem.parts).unwrap();
+        }
+        let phase = &scenario.base;
+        let used = phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(1.0) * phase.shape.dp;
+        let vpp = phase.plan.vpp.unwrap_or(1.0);
+        let micros = scenario.global(phase) / (phase.shape.dp * scenario.microbatch);
+        let whole = |number: f64| number.fract() == 0.0;
+        let possible = used == scenario.accelerators()
+            && whole(32.0 / phase.shape.tp)
+            && whole(32.0 / (phase.shape.pp * vpp))
+            && whole(micros)
+            && (vpp == 1.0 || (phase.shape.pp > 1.0 && whole(micros / phase.shape.pp)));
+        let answer = estimate(&scenario);
+        if possible && answer.detail.unwrap().verdict.fits() {
+            best = best.max(answer.total.tokens_per_sec);
+        }
+    }
+    best
+}
+
+#[test]
+fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
+    let (parts, start) = start("h100x32", "train");
+    let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let axes = [(Knob::Tp, 8.0), (Knob::Pp, 4.0), (Knob::Vpp, 4.0), (Knob::Microbatch, 4.0)];
+    let doubling = |most: f64| (0..=most.log2() as i32).map(|power| 2f64.powi(power));
+    problem.space = Space::of(axes.map(|(knob, most)| Axis::of(knob, doubling(most))).into()).unwrap();
+    let found = optimise(&problem, &Gauge::default());
+    assert_eq!(found.looked.proof, Proof::Exhaustive);
+    assert_eq!(throughput(&found).to_bits(), brute(&problem).to_bits());
+    let cut: u128 = found.bounds.iter().filter(|bound| bound.alone.is_none()).map(|bound| bound.removed).sum();
+    assert_eq!(cut + u128::from(found.looked.estimated), problem.space.size());
+    assert_eq!(u128::from(found.looked.estimated), found.looked.admissible);
+    // Runners-up follow in order, and never alike.
+    let mut last = throughput(&found);
+    for candidate in &found.runners_up {
+        assert!(candidate.estimate.total.tokens_per_sec <= last);
+        last = candidate.estimate.total.tokens_per_sec;
+    }
+    assert!(found.hill_climb.estimate.total.tokens_per_sec <= throughput(&found));
+}
+
+#[test]
+fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
+    let (parts, start) = start("mi300x8", "serve");
+    let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let free = optimise(&problem, &Gauge::default());
+    problem.conditions = vec![Condition::parse("tpot<=15").unwrap(), Condition::parse("ttft<=1s").unwrap()];
+    let bound = optimise(&problem, &Gauge::default());
+    let best = bound.best.as_ref().unwrap();
+    assert!(Optimum::meets(&problem, best));
+    assert!(throughput(&bound) < throughput(&free));
+    let tpot = bound.bounds.iter().find(|bound| bound.what.starts_with("TPOT")).unwrap();
+    let without = tpot.without.as_ref().unwrap();
+    assert!(tpot.removed > 0 && without.estimate.total.tokens_per_sec > throughput(&bound));
+    // What it says it cost is what leaving it out gains.
+    problem.conditions.remove(0);
+    assert_eq!(throughput(&optimise(&problem, &Gauge::default())), without.estimate.total.tokens_per_sec);
+    problem.conditions = vec![Condition::parse("tpot<=0.001").unwrap()];
+    assert!(optimise(&problem, &Gauge::default()).best.is_none());
+}
+
+#[test]
+fn on_the_front_nothing_is_better_in_everything() {
+    let (parts, start) = start("mi300x8", "serve");
+    let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let found = optimise(&problem, &Gauge::default());
+    assert!(found.front.len() > 3);
+    let scores = |i: usize| problem.front.iter().map(move |metric| (i, *metric));
+    for a in 0..found.front.len() {
+        for b in 0..found.front.len() {
+            let no_worse = |(i, metric): (usize, &'static atlas_plan::estimate::Metric)| {
+                let other = &found.front[b];
+                let mine = figure::score(metric, &found.front[i].estimate, &found.front[i].scenario);
+                mine <= figure::score(metric, &other.estimate, &other.scenario)
+            };
+            assert!(a == b || !scores(a).all(no_worse), "{a} dominates {b}");
+        }
+    }
+}
+
+#[test]
+fn where_there_are_too_many_the_search_is_local_and_says_so() {
+    let (parts, start) = start("h100x32", "train");
+    let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let all = optimise(&problem, &Gauge::default());
+    problem.most = 5000;
+    let some = optimise(&problem, &Gauge::default());
+    assert!(matches!(some.looked.proof, Proof::Local { starts } if starts > 0), "{:?}", some.looked);
+    assert!(u128::from(some.looked.estimated) < some.looked.admissible);
+    assert!(throughput(&some) <= throughput(&all) && throughput(&some) > 0.9 * throughput(&all));
+    let gauge = Gauge::default();
+    gauge.cancel();
+    assert_eq!(optimise(&problem, &gauge).looked.proof, Proof::Cancelled);
+}
+
+fn json(dir: &Path, args: &[&str]) -> Value {
+    let run = atlas(dir, args).args(["--workload-dir", ".", "--format", "json"]).assert().code(0);
+    serde_json::from_str(&stdout(&run)).unwrap()
+}
+
+#[test]
+fn the_command_writes_a_record_that_answers_the_same_again() {
+    let dir = folder();
+    let args = ["optimize", "--target", "h100x32", "--workload", "train", "--top", "3", "--headroom", "5%"];
+    let found = json(dir.path(), &args);
+    assert_eq!(found["looked"]["proof"], "exhaustive");
+    assert_eq!(found["runners_up"].as_array().unwrap().len(), 3);
+    let best = found["best"]["metrics"]["tokens_per_sec"].as_f64().unwrap();
+    assert!(found["best"]["metrics"]["headroom"].as_f64().unwrap() >= 0.05);
+    let record = "out/optimized_h100x32_train_1337.json";
+    let again = json(dir.path(), &["optimize", "--record", record, "--method", "hill-climb"]);
+    assert_eq!(again["label"], "post-opt");
+    // What the record sets, set by hand, gives the best again.
+    let first = json(dir.path(), &args);
+    let mut run = vec!["run", "--target", "h100x32", "--workload", "train"];
+    let text = std::fs::read_to_string(dir.path().join(record)).unwrap();
+    let written: Value = serde_json::from_str(&text).unwrap();
+    let set: Vec<String> =
+        written["set"].as_array().unwrap().iter().map(|set| format!("--set={}", set.as_str().unwrap())).collect();
+    run.extend(set.iter().map(String::as_str));
+    let ran = json(dir.path(), &run);
+    assert_eq!(ran["record"]["tokens_per_sec"].as_f64().unwrap(), best);
+    assert_eq!(first["best"]["metrics"]["tokens_per_sec"].as_f64().unwrap(), best);
+}
+
+#[test]
+fn everything_wrong_with_a_goal_is_said_at_once() {
+    let dir = folder();
+    let args = ["optimize", "--workload-dir", ".", "--target", "h100x32", "--workload", "train", "--objective", "sped"];
+    let more = ["--over", "tpp=1", "--where", "tpot<=50", "--front", "throughput", "--keep", "nothing"];
+    let run = atlas(dir.path(), &args).args(more).assert().code(2);
+    let described = stderr(&run);
+    for part in
+        ["--objective: no figure `sped`", "no knob `tpp`", "says nothing about training", "two or three", "--keep"]
+    {
+        assert!(described.contains(part), "{part} in {described}");
+    }
+    let args = ["optimize", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_inference", "--objective", "cost"];
+    let described = stderr(&atlas(dir.path(), &args).assert().code(2));
+    assert!(described.contains("does not heed --objective"), "{described}");
+    let none = ["optimize", "--workload-dir", ".", "--target", "mi300x8", "--workload", "serve", "--tpot", "0.01"];
+    let run = atlas(dir.path(), &none).assert().code(1);
+    assert!(stdout(&run).contains("no candidate meets all constraints"), "{}", stdout(&run));
+    assert!(!dir.path().join("out").exists());
+}
+
+#[test]
+fn a_sweep_goes_on_after_a_kill_as_if_it_had_never_stopped() {
+    let dir = folder();
+    let sweep = |out: &str| {
+        let args = ["sweep", "--workload-dir", ".", "--workload", "serve", "--over", "tp=1,2,4,8"];
+        let mut command = atlas(dir.path(), &args);
+        command.args(["--over", "concurrency=1..400:1", "--over", "max_num_seqs=16..256", "--out", out]);
+        command
+    };
+    sweep("whole.csv").assert().code(0);
+    let whole = std::fs::read(dir.path().join("whole.csv")).unwrap();
+    let lines = whole.split(|byte| *byte == b'\n').count() - 2;
+    assert_eq!(lines, 2 * 4 * 400 * 5);
+    assert!(!dir.path().join("whole.csv.unfinished").exists());
+    // A finished file is not written over by accident.
+    let described = stderr(&sweep("whole.csv").assert().code(1));
+    assert!(described.contains("--restart"), "{described}");
+    // As a kill leaves it: a note of the last flush, and a torn line behind what it speaks of.
+    let note = |out: &str| dir.path().join(format!("{out}.unfinished"));
+    sweep("torn.csv").assert().code(0);
+    let full = std::fs::read_to_string(dir.path().join("torn.csv")).unwrap();
+    let upto: usize = full.split_inclusive('\n').take(1 + 4096).map(str::len).sum();
+    std::fs::write(dir.path().join("torn.csv"), &full[..upto + 17]).unwrap();
+    // The fingerprint is the program's own: taken from a sweep that is stopped before it begins.
+    let fingerprint = fingerprint(dir.path());
+    let text = format!("{{\"sweep\":{fingerprint},\"points\":16000,\"next\":4096,\"bytes\":{upto}}}");
+    std::fs::write(note("torn.csv"), text).unwrap();
+    let described = stderr(&sweep("torn.csv").assert().code(0));
+    assert!(described.contains("going on at point 4096 of 16000"), "{described}");
+    assert!(std::fs::read(dir.path().join("torn.csv")).unwrap() == whole);
+    // Another sweep does not go on in it.
+    std::fs::write(note("torn.csv"), format!("{{\"sweep\":1,\"points\":16000,\"next\":4096,\"bytes\":{upto}}}"))
+        .unwrap();
+    let described = stderr(&sweep("torn.csv").assert().code(1));
+    assert!(described.contains("of another sweep"), "{described}");
+    sweep("torn.csv").arg("--restart").assert().code(0);
+    assert!(std::fs::read(dir.path().join("torn.csv")).unwrap() == whole);
+}
+
+/// The fingerprint in the note of a sweep that ran into a full disk: one whose file cannot grow.
+fn fingerprint(dir: &Path) -> u64 {
+    let child = std::process::Command::new("bash")
+        .current_dir(dir)
+        .args(["-c", "ulimit -f 4; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_atlas")])
+        .args(["sweep", "--workload-dir", ".", "--workload", "serve", "--over", "tp=1,2,4,8"])
+        .args(["--over", "concurrency=1..400:1", "--over", "max_num_seqs=16..256", "--out", "full.csv"])
+        .output()
+        .unwrap();
+    assert!(!child.status.success());
+    let note = std::fs::read_to_string(dir.join("full.csv.unfinished")).unwrap();
+    let note: Value = serde_json::from_str(&note).unwrap();
+    assert_eq!(note["points"], 16000);
+    note["sweep"].as_u64().unwrap()
+}
+
+#[test]
+fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
+    let dir = folder();
+    let args = ["sweep", "--workload-dir", ".", "--workload", "train", "--target", "h100x32", "--over", "tp=1..16"];
+    let more =
+        ["--over", "sharding=all", "--where", "fits", "--metrics", "throughput,headroom,tpot", "--out", "s.jsonl"];
+    let described = stderr(&atlas(dir.path(), &args).args(more).assert().code(2));
+    assert!(described.contains("tpot_ms says nothing here"), "{described}");
+    let more = ["--over", "sharding=all", "--where", "fits", "--metrics", "throughput,headroom", "--out", "s.jsonl"];
+    atlas(dir.path(), &args).args(more).assert().code(0);
+    let text = std::fs::read_to_string(dir.path().join("s.jsonl")).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!rows.is_empty() && rows.len() < 20);
+    for row in &rows {
+        assert_eq!(row["verdict"], "fits");
+        assert!(row["headroom"].as_f64().unwrap() >= 0.0 && row["sharding"].is_string());
+    }
+    let csv = stdout(&atlas(dir.path(), &args).assert().code(0));
+    assert_eq!(csv.lines().count(), 6, "{csv}");
+    // What is no file of targets names them.
+    let plural = args.map(|word| if word == "--target" { "--targets" } else { word });
+    assert_eq!(stdout(&atlas(dir.path(), &plural).assert().code(0)), csv);
+    let described = stderr(&atlas(dir.path(), &args).args(["--out", "x.xlsx"]).assert().code(2));
+    assert!(described.contains(".csv, .jsonl or .parquet"), "{described}");
+    // Columns: the format's sign at both ends, every name, and the words of what is not a number.
+    atlas(dir.path(), &args).args(["--out", "s.parquet"]).assert().code(0);
+    let bytes = std::fs::read(dir.path().join("s.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(["target", "verdict", "tokens_per_sec", "indivisible"].iter().all(|word| text.contains(word)));
+    assert!(!dir.path().join("s.parquet.unfinished").exists());
+}
+
+#[test]
+fn maximum_performance_gives_every_target_its_own_best_knobs() {
+    let dir = folder();
+    let best = |method: &str| {
+        let args = ["compare", "--workload", "serve", "--methodology", method];
+        let found = json(dir.path(), &args);
+        assert_eq!(found["methodology"], method);
+        let tokens = |i: usize| found["targets"][i]["metrics"]["tokens_per_sec"].as_f64().unwrap();
+        ((tokens(0), tokens(1)), found["differences"].clone())
+    };
+    let (same, differences) = best("identical-config");
+    assert!(differences.get("concurrency").is_none() && differences.get("hourly_usd").is_some());
+    let (own, differences) = best("maximum-performance");
+    assert!(own.0 > same.0 && own.1 > same.1);
+    assert!(differences.get("hourly_usd").is_some() && differences.get("dp").is_some(), "{differences}");
+    let args = ["compare", "--workload-dir", ".", "--workload", "serve", "--tpot", "50"];
+    let described = stderr(&atlas(dir.path(), &args).assert().code(2));
+    assert!(described.contains("only --methodology maximum-performance"), "{described}");
+}
+
+#[test]
+fn sensitivity_ranks_levers_by_their_reach() {
+    let dir = folder();
+    let args = ["sensitivity", "--target", "h100x32", "--workload", "serve", "--metric", "tpot"];
+    let found = json(dir.path(), &args);
+    let swings = found["swings"].as_array().unwrap();
+    let reach: Vec<f64> = swings.iter().map(|swing| swing["reach"].as_f64().unwrap()).collect();
+    assert!(reach.is_sorted_by(|a, b| a >= b) && reach[0] > 0.0);
+    assert!(swings.iter().any(|swing| swing["lever"] == "memory bandwidth" && swing["kind"] == "hardware"));
+    assert!(found["no_effect"].as_array().unwrap().iter().any(|lever| lever == "price"));
+}
+
+#[test]
+fn shells_complete_names_that_only_the_files_know() {
+    let dir = folder();
+    let complete = |words: &[&str]| {
+        let mut command = atlas(dir.path(), &["--", "atlas"]);
+        command.args(words).env("ATLAS_COMPLETE", "fish");
+        stdout(&command.assert().code(0))
+    };
+    let names = complete(&["run", "--workload-dir", ".", "--target", ""]);
+    assert!(names.contains("h100x32") && names.contains("mi300x8"), "{names}");
+    assert!(complete(&["sweep", "--workload-dir", ".", "--workload", "tr"]).contains("train"));
+    let knobs = complete(&["run", "--set", "shar"]);
+    assert!(knobs.contains("sharding=") && knobs.contains("shard="), "{knobs}");
+    assert!(complete(&["run", "--set", "sharding=zero"]).contains("sharding=zero3"));
+    assert!(complete(&["optimize", "--objective", "time"]).contains("time_to_train"));
+    assert!(complete(&["opti"]).contains("optimize"));
+}
+
+#[test]
+fn man_pages_and_schemas_are_written_for_all() {
+    let dir = folder();
+    atlas(dir.path(), &["man", "man1"]).assert().code(0);
+    let page = std::fs::read_to_string(dir.path().join("man1/atlas-sweep.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("\\-\\-over"), "{page}");
+    for page in ["atlas.1", "atlas-optimize.1", "atlas-config-show.1", "atlas-scenario-import.1"] {
+        assert!(dir.path().join("man1").join(page).exists(), "{page}");
+    }
+    atlas(dir.path(), &["schema", "--out", "schemas"]).assert().code(0);
+    assert_eq!(std::fs::read_dir(dir.path().join("schemas")).unwrap().count(), 11);
+    let printed = stdout(&atlas(dir.path(), &["schema", "workloads"]).assert().code(0));
+    let written = std::fs::read_to_string(dir.path().join("schemas/workloads.schema.json")).unwrap();
+    assert_eq!(printed, written);
+}

@@ -1,0 +1,145 @@
+//! Studies: what they say, and that a browser shows them.
+
+use std::path::Path;
+use std::process::Command;
+
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::knob::Overrides;
+use atlas_plan::scenario::Parts;
+use atlas_report::study::{Block, Entry, Study, content, html, markdown};
+
+fn study(workload: &str) -> Study {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/analytical");
+    let (targets, workloads) = (Some(data.join("targets.yaml")), Some(data.join("workloads.yaml")));
+    let library = Library::load(&Sources { targets, workloads, ..Sources::built_in() }, None);
+    let entry = |name: &str| {
+        let parts = Parts::find(&library, name, workload).unwrap();
+        Entry::of(name.to_owned(), parts, Overrides::new()).unwrap()
+    };
+    Study {
+        made: "2026-01-01T00:00:00Z".to_owned(),
+        command: "atlas report --workload <x>".to_owned(),
+        entries: vec![entry("h100x8"), entry("mi300x8")],
+        failed: vec![("other <one>".to_owned(), "no & such".to_owned())],
+    }
+}
+
+#[test]
+fn a_study_says_everything_in_both_formats() {
+    let study = study("llama3_70b_day");
+    let blocks = content::blocks(&study);
+    let headings: Vec<&str> = blocks
+        .iter()
+        .filter_map(|b| if let Block::Heading(2, text) = b { Some(text.as_str()) } else { None })
+        .collect();
+    let wanted = [
+        "Summary",
+        "Comparison",
+        "Charts",
+        "Where time and memory go",
+        "Schedule",
+        "Assumptions and sources",
+        "Method",
+    ];
+    assert_eq!(headings, wanted);
+    let text = markdown::write(std::slice::from_ref(&study));
+    for wanted in ["costs least", "| TPOT |", "90 %:", "hourly_usd", "| spike |", "bound by", "atlas report --workload"]
+    {
+        assert!(text.contains(wanted), "{wanted} is not in\n{text}");
+    }
+    let page = html::write(&[study]);
+    assert!(page.contains("other &lt;one&gt;: no &amp; such") && !page.contains("<one>"));
+    // Nothing is fetched: every address is prose, none an attribute.
+    assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("url("));
+}
+
+#[test]
+fn breakdowns_of_a_study_sum() {
+    for block in content::blocks(&study("llama3_8b_train")) {
+        let Block::Bars(bars) = block else { continue };
+        for bar in bars.bars {
+            assert!(bar.total() > 0.0 && bar.parts.iter().all(|(_, value)| *value >= 0.0), "{bar:?}");
+            if let Some((low, high)) = bar.interval {
+                assert!(low <= bar.total() * (1.0 + 1e-9) && bar.total() <= high * (1.0 + 1e-9), "{bar:?}");
+            }
+        }
+    }
+}
+
+/// Skipped only where no Chromium is installed.
+#[test]
+fn a_browser_shows_it() {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let works = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
+    let Some(browser) = names.into_iter().find(works) else {
+        println!("no Chromium here; skipped");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("study.html");
+    // A script of the test's own clicks a head twice and notes the order of the rows.
+    let probe = "<script>const head=document.querySelectorAll('thead th')[1];const first=()=>head.closest('table').tBodies[0].rows[0].cells[1].dataset.v;\
+                 head.click();const down=first();head.click();document.body.dataset.sorted=Number(down)>Number(first());\
+                 document.body.dataset.charts=document.querySelectorAll('svg.chart').length;</script></body>";
+    std::fs::write(&page, html::write(&[study("llama3_70b_serve")]).replace("</body>", probe)).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", dir.path().join("profile").display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        dom.contains("data-sorted=\"true\""),
+        "sorting by a click; stderr: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let charts = dom.split("data-charts=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<u32>().ok());
+    assert!(charts.is_some_and(|charts| charts >= 8), "{charts:?} charts");
+}
+
+fn atlas(dir: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(arguments).current_dir(dir).env("ATLAS_CONFIG_DIR", dir.join("config")).output().unwrap()
+}
+
+/// Each target's own best, how it was found, and where the configurations differ.
+#[test]
+fn a_report_by_maximum_performance_says_how_each_best_was_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let search = ["--workload", "llama3.1-70b-serve", "--target", "h100-sxm-8", "--target", "mi300x-8"];
+    let over = ["--over", "tp=2,4,8", "--over", "concurrency=32,128"];
+    let maximum = [&["report", "--methodology", "maximum-performance"], &search[..], &over, &["--tpot", "50"]].concat();
+    let described = atlas(dir.path(), &maximum);
+    let text = String::from_utf8_lossy(&described.stdout);
+    for part in [
+        "## Methodology: maximum-performance",
+        "### Where the configurations differ",
+        "### mi300x-8",
+        "this is the best of that space",
+        "| hill-climb |",
+        "where TPOT <= 50.00 ms",
+        "atlas report --methodology",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}\n{}", String::from_utf8_lossy(&described.stderr));
+    }
+    // What only a search heeds is not passed over in silence.
+    let refused = atlas(dir.path(), &[&["report"], &search[..], &["--tpot", "50"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--tpot"));
+}
+
+#[test]
+fn a_report_on_a_sweep_shows_its_best_points_and_curves() {
+    let dir = tempfile::tempdir().unwrap();
+    let sweep = ["sweep", "--over", "tp=1,2,4,8", "--over", "microbatch=1,2", "--out", "s.csv"];
+    let on = ["--target", "h100-sxm-8", "--target", "mi300x-8", "--workload", "llama2-7b-dp8"];
+    assert!(atlas(dir.path(), &[&sweep[..], &on].concat()).status.success());
+    let described = atlas(dir.path(), &["report", "--sweep", "s.csv", "--out", "s.html"]);
+    assert!(described.status.success(), "{}", String::from_utf8_lossy(&described.stderr));
+    let page = std::fs::read_to_string(dir.path().join("s.html")).unwrap();
+    assert!(page.contains("16 points") && page.contains("<svg") && page.contains("over microbatch"), "{page}");
+    let described = atlas(dir.path(), &["report", "--sweep", "s.csv", "--format", "csv"]);
+    assert!(String::from_utf8_lossy(&described.stdout).starts_with("target,workload,tp,microbatch,"));
+}

@@ -1,0 +1,534 @@
+//! The real binary on a pseudo-terminal: what it shows, and how it leaves.
+
+#![cfg(unix)]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// Long enough for a loaded machine; every wait ends as soon as what it waits for is there.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Session {
+    child: Box<dyn Child + Send + Sync>,
+    writer: Box<dyn Write + Send>,
+    _master: Box<dyn MasterPty + Send>,
+    bytes: Arc<Mutex<Vec<u8>>>,
+    size: (u16, u16),
+}
+
+impl Session {
+    fn start(dir: &Path, arguments: &[&str]) -> Session {
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+        command.args(arguments);
+        command.env_remove("NO_COLOR");
+        Session::run(dir, command)
+    }
+
+    fn run(dir: &Path, mut command: CommandBuilder) -> Session {
+        let size = (100, 30);
+        let pty = native_pty_system()
+            .openpty(PtySize { rows: size.1, cols: size.0, pixel_width: 0, pixel_height: 0 })
+            .unwrap();
+        command.cwd(dir);
+        for (name, value) in [("TERM", "xterm-256color"), ("LANG", "C.UTF-8"), ("LC_ALL", "C.UTF-8")] {
+            command.env(name, value);
+        }
+        command.env("ATLAS_CONFIG_DIR", dir.join("config"));
+        command.env("XDG_STATE_HOME", dir.join("state"));
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let mut reader = pty.master.try_clone_reader().unwrap();
+        let writer = pty.master.take_writer().unwrap();
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(n @ 1..) = reader.read(&mut chunk) {
+                sink.lock().unwrap().extend_from_slice(&chunk[..n]);
+            }
+        });
+        Session { child, writer, _master: pty.master, bytes, size }
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.writer.write_all(keys.as_bytes()).unwrap();
+        self.writer.flush().unwrap();
+    }
+
+    fn parser(&self) -> vt100::Parser {
+        let rows = std::num::NonZero::new(self.size.1).unwrap();
+        let columns = std::num::NonZero::new(self.size.0).unwrap();
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        parser.process(&self.bytes.lock().unwrap());
+        parser
+    }
+
+    fn screen(&self) -> String {
+        self.parser().screen().contents()
+    }
+
+    fn wait_for(&self, what: &str) {
+        self.wait(&format!("{what:?} on the screen"), |session| session.screen().contains(what));
+    }
+
+    fn wait(&self, what: &str, holds: impl Fn(&Session) -> bool) {
+        let start = Instant::now();
+        while !holds(self) {
+            assert!(start.elapsed() < PATIENCE, "waited for {what}; the screen is\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn wait_for_end(&mut self) -> u32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.exit_code();
+            }
+            assert!(start.elapsed() < PATIENCE, "still running; the screen is\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The alternate screen is left, the cursor shown, mouse and paste reports are off.
+    fn assert_restored(&self) {
+        self.wait("the terminal to be given back", |session| {
+            let parser = session.parser();
+            let screen = parser.screen();
+            !screen.alternate_screen()
+                && !screen.hide_cursor()
+                && !screen.bracketed_paste()
+                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
+        });
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.process_id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+}
+
+/// Selects the predecessor system's first target and workload, whose figures are known to the digit.
+const FOUNDING: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
+
+fn founding_files(dir: &Path) {
+    std::fs::create_dir_all(dir.join("workload")).unwrap();
+    for file in ["targets.yaml", "workloads.yaml"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/predecessor").join(file);
+        std::fs::copy(from, dir.join("workload").join(file)).unwrap();
+    }
+}
+
+#[test]
+fn it_starts_anywhere_and_quits_cleanly() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("NVIDIA_H100_8x_NVLink");
+    session.wait_for("2642 ");
+    session.keys("Kjj ");
+    session.wait_for("1 changed");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+    session.assert_restored();
+}
+
+/// The session's file in the directory's state, once there is one.
+fn kept(dir: &Path) -> Option<String> {
+    let sessions = std::fs::read_dir(dir.join("state/atlas-fabric/sessions/directories")).ok()?;
+    let file =
+        sessions.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "json"))?;
+    std::fs::read_to_string(file).ok()
+}
+
+#[test]
+fn what_was_done_survives_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    // The knobs; the third of them one step up, on a view of its own.
+    session.keys("Kjj+");
+    session.wait_for("1 changed");
+    session.keys("3");
+    session.wait_for("3 Breakdown");
+    session.wait("the session to be written", |_| kept(dir.path()).is_some_and(|text| text.contains("breakdown")));
+    session.signal("KILL");
+    session.wait_for_end();
+    let mut again = Session::start(dir.path(), &[]);
+    again.wait_for("3 Breakdown");
+    again.wait_for("1 changed");
+    again.keys("q");
+    again.keys("q");
+    assert_eq!(again.wait_for_end(), 0);
+}
+
+#[test]
+fn a_session_in_which_nothing_was_done_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("?");
+    session.wait_for("Help: keys");
+    std::thread::sleep(Duration::from_millis(2_500));
+    session.signal("KILL");
+    session.wait_for_end();
+    assert_eq!(kept(dir.path()), None);
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    for signal in ["TERM", "HUP", "INT"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start(dir.path(), &[]);
+        session.wait_for("Results");
+        // With a text field open, paste reports are on, too.
+        session.keys("/");
+        session.wait_for("Find");
+        session.signal(signal);
+        session.wait_for_end();
+        session.assert_restored();
+    }
+}
+
+#[test]
+fn nothing_is_sent_while_nothing_happens_or_a_key_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("g");
+    std::thread::sleep(Duration::from_millis(300));
+    let before = session.bytes.lock().unwrap().len();
+    session.keys("kkk\u{1b}[A");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(session.bytes.lock().unwrap().len(), before);
+    session.keys("q");
+    session.wait_for_end();
+}
+
+#[test]
+fn ctrl_z_gives_the_shell_its_terminal_and_fg_brings_the_screen_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new("bash");
+    command.args(["--norc", "--noprofile", "--noediting", "-i"]);
+    command.env("PS1", "ready> ");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("ready>");
+    session.keys(&format!("{}\n", env!("CARGO_BIN_EXE_atlas")));
+    session.wait_for("Results");
+    session.keys("\u{1a}");
+    session.wait_for("Stopped");
+    session.assert_restored();
+    session.keys("fg\n");
+    session.wait("the screen again", |session| {
+        session.parser().screen().alternate_screen() && session.screen().contains("Results")
+    });
+    session.keys("q");
+    session.wait("the prompt", |session| !session.parser().screen().alternate_screen());
+    session.keys("exit\n");
+    session.wait_for_end();
+}
+
+#[test]
+fn files_are_reloaded_however_they_change() {
+    let dir = tempfile::tempdir().unwrap();
+    founding_files(dir.path());
+    let targets = dir.path().join("workload/targets.yaml");
+    let text = std::fs::read_to_string(&targets).unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("$99.57");
+    let price = |usd: &str| text.replace("hourly_usd: 98.32", &format!("hourly_usd: {usd}"));
+    // In place.
+    std::fs::write(&targets, price("48.75")).unwrap();
+    session.wait_for("$50.00");
+    // By an atomic rename.
+    let other = dir.path().join("new.yaml");
+    std::fs::write(&other, price("28.75")).unwrap();
+    std::fs::rename(&other, &targets).unwrap();
+    session.wait_for("$30.00");
+    // Broken: the last good state stays, and the complaint can be read.
+    std::fs::write(&targets, "- name: [").unwrap();
+    session.wait_for("1 error");
+    session.wait_for("$30.00");
+    session.keys("!");
+    session.wait_for("not YAML");
+    session.keys("!");
+    // Deleted and written again.
+    std::fs::remove_file(&targets).unwrap();
+    session.wait_for("$99.57");
+    std::fs::write(&targets, price("18.75")).unwrap();
+    session.wait_for("$20.00");
+    // The whole directory swapped.
+    std::fs::rename(dir.path().join("workload"), dir.path().join("old")).unwrap();
+    founding_files(dir.path());
+    std::fs::write(&targets, price("8.75")).unwrap();
+    session.wait_for("$10.00");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+}
+
+#[test]
+fn the_editor_opens_at_the_entry_and_its_changes_show() {
+    let dir = tempfile::tempdir().unwrap();
+    founding_files(dir.path());
+    let editor = dir.path().join("vi");
+    std::fs::write(&editor, "#!/bin/sh\necho \"$1\" > line\nsed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\"\n")
+        .unwrap();
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
+    command.env("EDITOR", &editor);
+    command.env("VISUAL", "");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("$99.57");
+    session.keys("e");
+    session.wait_for("$50.00");
+    assert_eq!(std::fs::read_to_string(dir.path().join("line")).unwrap().trim(), "+2");
+    session.keys("q");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
+fn a_shipped_entry_is_written_here_before_it_is_edited() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
+    command.env("EDITOR", "sed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\" #");
+    command.env("VISUAL", "");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("$99.57");
+    session.keys("e");
+    session.wait_for("e again writes workload/targets.yaml");
+    assert!(!dir.path().join("workload").exists(), "nothing is written unasked");
+    session.keys("e");
+    session.wait_for("$50.00");
+    session.keys("q");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
+fn a_record_is_saved_where_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &["--out", "records"]);
+    session.wait_for("Results");
+    session.keys("s");
+    session.wait_for("saved");
+    session.keys("q");
+    session.wait_for_end();
+    assert!(dir.path().join("records/last_run.json").exists());
+}
+
+/// Through tmux's wrapping as well, since a terminal in a terminal is where most of this happens.
+#[test]
+fn a_figure_goes_to_the_clipboard() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
+    command.env("TMUX", "/tmp/tmux,1,0");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("Results");
+    session.keys("Hy");
+    session.wait_for("on the clipboard");
+    let bytes = session.bytes.lock().unwrap().clone();
+    let text = String::from_utf8_lossy(&bytes);
+    // NVIDIA_H100_8x_NVLink in base64.
+    let name = "TlZJRElBX0gxMDBfOHhfTlZMaW5r";
+    assert!(text.contains(&format!("\u{1b}]52;c;{name}\u{7}")));
+    assert!(text.contains(&format!("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;{name}\u{7}\u{1b}\\")));
+    session.keys("q");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
+fn turned_knobs_are_written_into_their_file() {
+    let dir = tempfile::tempdir().unwrap();
+    founding_files(dir.path());
+    let targets = dir.path().join("workload/targets.yaml");
+    let before = std::fs::read_to_string(&targets).unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("$99.57");
+    session.keys("/hourly_usd\r+w");
+    session.wait_for("Write to the files");
+    assert_eq!(std::fs::read_to_string(&targets).unwrap(), before, "nothing is written before Enter");
+    session.keys("\r");
+    session.wait_for("wrote ");
+    assert_eq!(std::fs::read_to_string(&targets).unwrap(), before.replacen("hourly_usd: 98.32", "hourly_usd: 99", 1));
+    session.wait("the knob to be turned no longer", |session| !session.screen().contains("1 changed"));
+    session.keys("q");
+    session.wait_for_end();
+}
+
+#[test]
+fn a_dumb_or_colourless_terminal_is_served_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.env("NO_COLOR", "1");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("Results");
+    session.keys("q");
+    session.wait_for_end();
+    let bytes = session.bytes.lock().unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    // An SGR that sets a colour: 30–37, 38;…, 40–47, 48;…, 90–97, 100–107.
+    let colour = |code: &str| {
+        matches!(code.len(), 2 | 3)
+            && ["3", "4", "9", "10"].iter().any(|c| code.starts_with(c))
+            && !["39", "49", "10"].contains(&code)
+    };
+    let sequences = text.split("\u{1b}[").filter_map(|rest| rest.split_once('m')).map(|(codes, _)| codes);
+    let found = sequences
+        .filter(|codes| codes.chars().all(|c| c.is_ascii_digit() || c == ';'))
+        .find(|codes| codes.split(';').any(colour));
+    assert_eq!(found, None);
+}
+
+/// The session's file of the only directory that has one.
+fn session_file(dir: &Path) -> std::path::PathBuf {
+    let sessions = dir.join("state/atlas-fabric/sessions/directories");
+    let mut files: Vec<_> = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.remove(0)
+}
+
+#[test]
+fn it_reopens_where_it_was_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("2642 ");
+    session.keys("Kjj ");
+    session.wait_for("1 changed");
+    session.keys("TC");
+    session.wait_for("C Compare on");
+    session.keys("]t");
+    session.wait_for("theme:");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+    // Two tabs, the first on the screen, with its knob and its theme; the second in its view.
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("1 changed");
+    assert!(session.screen().contains("NVIDIA_H100_8x_NVLink"), "{}", session.screen());
+    session.keys("]");
+    session.wait_for("C Compare");
+    session.keys("\u{3}");
+    session.wait_for_end();
+    // A name asked for wins, and what was left stays beside it.
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("2642 ");
+    assert!(!session.screen().contains("1 changed"), "{}", session.screen());
+    session.wait_for(" 3 ");
+    session.keys("\u{3}");
+    session.wait_for_end();
+    // A fresh start knows nothing of all that, and takes its place once something is done in it.
+    let mut session = Session::start(dir.path(), &["--fresh"]);
+    session.wait_for("Results");
+    assert!(!session.screen().contains("1 changed"), "{}", session.screen());
+    session.keys("q");
+    session.wait_for_end();
+    assert!(!std::fs::read_to_string(session_file(dir.path())).unwrap().contains("cuda_graphs"));
+}
+
+#[test]
+fn every_signal_that_can_be_caught_gives_the_terminal_back() {
+    for signal in ["USR1", "USR2", "ALRM", "VTALRM", "PROF", "XCPU", "XFSZ", "IO", "ABRT", "BUS", "SYS", "TRAP"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start(dir.path(), &[]);
+        session.wait_for("Results");
+        session.signal(signal);
+        assert_ne!(session.wait_for_end(), 0, "{signal}");
+        session.assert_restored();
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_within_a_paste_that_has_lost_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("\u{1b}[200~lost");
+    session.keys("\u{3}");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
+fn a_dropped_connection_keeps_the_session() {
+    for signal in ["HUP", "TERM"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start(dir.path(), &["tui", "--session", "night"]);
+        session.wait_for("Results");
+        session.keys("TLkept\r");
+        session.wait_for("2 kept");
+        session.signal(signal);
+        session.wait_for_end();
+        session.assert_restored();
+        let file = dir.path().join("state/atlas-fabric/sessions/night.json");
+        assert!(std::fs::read_to_string(file).unwrap().contains("kept"));
+        let mut session = Session::start(dir.path(), &["tui", "--session", "night"]);
+        session.wait_for("2 kept");
+        session.keys("q");
+        session.wait_for_end();
+    }
+}
+
+#[test]
+fn a_broken_session_is_told_and_put_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("Wjq");
+    assert_eq!(session.wait_for_end(), 0);
+    let file = session_file(dir.path());
+    std::fs::write(&file, "{ \"version\": 1, ").unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("session: ");
+    session.wait_for("Results");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+    assert_eq!(std::fs::read_to_string(file.with_extension("json.broken")).unwrap(), "{ \"version\": 1, ");
+}
+
+#[test]
+fn a_tour_from_the_command_line_keeps_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &["demo", "llama70b_fits"]);
+    session.wait_for("next");
+    session.keys("  \u{3}");
+    session.wait_for_end();
+    assert!(!dir.path().join("state").exists());
+}
+
+#[test]
+fn a_view_is_exported_and_nothing_is_written_over_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("Results");
+    session.keys("Cx");
+    session.wait_for("Export this view");
+    session.keys("\r");
+    session.wait_for("wrote ");
+    let file = dir.path().join("out/NVIDIA_H100_8x_NVLink_gpt5_1t_train_compare.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("GROQ_LPU_NODE") && text.contains("atlas report --target"), "{text}");
+    // It is there now: the first Enter asks, the second does it.
+    std::fs::write(&file, "mine").unwrap();
+    session.keys("x\r");
+    session.wait_for("is there already");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    session.keys("\r");
+    session.wait("the file", |_| {
+        std::fs::read_to_string(&file).unwrap() == text || std::fs::read_to_string(&file).unwrap().contains("GROQ")
+    });
+    // As HTML, under a name of one's own.
+    session.keys("x\t");
+    session.wait_for("compare.html");
+    session.keys("\u{15}mine.html\r");
+    session.wait("the page", |_| dir.path().join("mine.html").exists());
+    assert!(std::fs::read_to_string(dir.path().join("mine.html")).unwrap().starts_with("<!doctype html>"));
+    session.keys("\u{3}");
+    session.wait_for_end();
+}

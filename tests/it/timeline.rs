@@ -1,0 +1,256 @@
+//! Simulations in the interface: asked on workers, shown as a timeline, remembered.
+
+use crate::common::keys;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_fabric::demo::View;
+use atlas_fabric::tui::app::App;
+use atlas_fabric::tui::color::ColorDepth;
+use atlas_fabric::tui::message::{Effect, Message};
+use atlas_fabric::tui::theme::{Glyphs, Themes};
+use atlas_fabric::tui::timeline::{Picture, picture};
+use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::view::view;
+use atlas_fabric::tui::work::Order;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::Gauge;
+use atlas_sim::training::StreamKind;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+struct Harness {
+    app: App,
+    /// Orders that nobody has worked on yet.
+    orders: Vec<Order>,
+    /// How many there were.
+    ordered: usize,
+    /// Whether orders wait until [`Harness::work`].
+    idle: bool,
+}
+
+impl Harness {
+    fn new(glyphs: Glyphs, columns: u16, rows: u16, workload: &str) -> Harness {
+        let data = Path::new("tests/data/screens");
+        let sources = Sources {
+            targets: Some(data.join("targets.yaml")),
+            workloads: Some(data.join("workloads.yaml")),
+            ..Sources::built_in()
+        };
+        let library = Arc::new(Library::load(&sources, None));
+        let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+        let mut app = App::new(library, Vec::new(), themes, glyphs, (columns, rows));
+        app.now.setup.workload = workload.into();
+        app.recompute();
+        Harness { app, orders: Vec::new(), ordered: 0, idle: false }
+    }
+
+    fn training() -> Harness {
+        Harness::new(Glyphs::unicode(), 120, 40, "llama3_70b_train")
+    }
+
+    fn serving() -> Harness {
+        Harness::new(Glyphs::unicode(), 120, 40, "llama3_70b_serve")
+    }
+
+    fn set(&mut self, name: &str, text: &str) -> &mut Harness {
+        let knob = Knob::named(name).unwrap();
+        let setting = knob.parse(text, self.app.answer.fabrics()).unwrap();
+        self.app.turn(knob, setting);
+        // What follows from the turn is asked with the next message.
+        self.send(Message::Resize(self.app.size.0, self.app.size.1));
+        self
+    }
+
+    fn send(&mut self, message: Message) {
+        for effect in update(&mut self.app, message) {
+            match effect {
+                Effect::Work(order) => {
+                    self.ordered += 1;
+                    self.orders.push(order);
+                }
+                Effect::Cancel(serial) => self.orders.retain(|order| order.serial != serial),
+                _ => {}
+            }
+        }
+        if !self.idle {
+            self.work();
+        }
+    }
+
+    fn work(&mut self) {
+        for order in std::mem::take(&mut self.orders) {
+            let product = order.job.run(&Gauge::default());
+            self.send(Message::Worked(order.serial, product));
+        }
+    }
+
+    fn keys(&mut self, text: &str) -> &mut Harness {
+        for key in keys::typed(text) {
+            self.send(Message::Key(key));
+        }
+        self
+    }
+
+    fn text(&self) -> String {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
+        view(&self.app, &mut buffer);
+        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        self.app.answer.value(Metric::named(name).unwrap()).unwrap()
+    }
+}
+
+macro_rules! snapshot {
+    ($name:expr, $harness:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $harness.text());
+        });
+    };
+}
+
+#[test]
+fn the_timeline_looks_as_it_did() {
+    for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
+        let size = format!("{columns}x{rows}");
+        let mut h = Harness::new(Glyphs::unicode(), columns, rows, "llama3_70b_train");
+        h.set("tp", "1").set("pp", "4").set("slow_nodes", "0");
+        snapshot!(format!("timeline_{size}"), h.keys("Ejkll+++"));
+    }
+    let mut h = Harness::new(Glyphs::ascii(), 120, 40, "llama3_70b_train");
+    snapshot!("ascii_timeline_120x40", h.set("tp", "1").set("pp", "4").keys("E"));
+    let mut h = Harness::serving();
+    h.set("request_rate", "4").set("generate_cv", "0.5").set("slo_ttft_ms", "200");
+    snapshot!("levels_120x40", h.keys("E"));
+    snapshot!("latencies_120x40", h.keys("<Tab>"));
+}
+
+#[test]
+fn the_closed_form_stands_in_until_the_simulation_has_run() {
+    let mut h = Harness::new(Glyphs::unicode(), 200, 60, "llama3_70b_serve");
+    let closed = h.metric("tokens_per_sec");
+    h.idle = true;
+    h.set("engine", "event");
+    assert!(h.app.answer.pending && h.orders.len() == 1);
+    assert_eq!(h.metric("tokens_per_sec"), closed);
+    assert!(h.text().contains("simulating, 0 %, Esc stops"), "{}", h.text());
+    h.work();
+    assert!(!h.app.answer.pending && h.app.answer.detail().unwrap().simulated.is_some());
+    assert!(h.metric("tokens_per_sec") != closed);
+    assert!(h.text().contains("simulated: 1 run of"), "{}", h.text());
+}
+
+#[test]
+fn columns_that_are_not_simulated_yet_say_so() {
+    let mut h = Harness::new(Glyphs::unicode(), 200, 60, "llama3_70b_serve");
+    h.keys("C");
+    assert!(!h.text().contains("~ closed form"), "{}", h.text());
+    h.set("engine", "event");
+    // The target on the screen has been simulated, the others stand for what they will say.
+    assert!(!h.app.answer.pending && h.app.columns.iter().any(|(_, answer)| answer.pending));
+    let text = h.text();
+    assert!(text.contains("~ closed form, not simulated yet"), "{text}");
+    assert!(text.matches("~ closed form").count() > 1, "{text}");
+}
+
+#[test]
+fn what_was_simulated_is_remembered_and_an_edit_cancels_what_runs() {
+    let mut h = Harness::serving();
+    h.set("engine", "event");
+    let (first, ordered) = (h.metric("ttft_ms"), h.ordered);
+    h.set("concurrency", "32");
+    assert_eq!(h.ordered, ordered + 1);
+    let second = h.metric("ttft_ms");
+    assert!(first != second);
+    h.set("concurrency", "64");
+    assert_eq!((h.ordered, h.metric("ttft_ms"), h.app.answer.pending), (ordered + 1, first, false));
+    h.idle = true;
+    h.set("concurrency", "16").set("concurrency", "8");
+    assert_eq!(h.orders.len(), 1, "the first of them was cancelled");
+}
+
+#[test]
+fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
+    let mut h = Harness::serving();
+    h.idle = true;
+    h.set("engine", "event").keys("<Esc>");
+    assert!(h.orders.is_empty() && h.app.answer.pending);
+    assert!(h.text().contains("for the simulation is stopped"), "{}", h.text());
+    // It is not begun again until something is another.
+    h.keys("<Tab>");
+    assert!(h.orders.is_empty());
+    h.set("concurrency", "16");
+    assert_eq!(h.orders.len(), 1);
+}
+
+#[test]
+fn the_cursor_walks_tasks_lanes_and_causes() {
+    let mut h = Harness::training();
+    h.set("tp", "1").set("pp", "4").keys("E");
+    assert_eq!(h.app.view, View::Timeline);
+    let here = |h: &Harness| *h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
+    let first = here(&h);
+    assert_eq!((first.stage, first.stream, first.micro), (0, StreamKind::Compute, 0));
+    h.keys("ll");
+    let third = here(&h);
+    assert!(third.begin > first.begin && third.stage == 0);
+    h.keys("h");
+    assert!(here(&h).begin < third.begin);
+    // The last lane's last task; then from cause to cause until the step's beginning.
+    h.keys("jjjjjjjjjjjjG");
+    let mut before = here(&h);
+    assert!(before.begin > third.begin);
+    for _ in 0..10_000 {
+        h.keys("<Enter>");
+        let now = here(&h);
+        if now == before {
+            break;
+        }
+        assert!(now.end <= before.end + 1e-9, "{now:?} {before:?}");
+        before = now;
+    }
+    assert_eq!(h.app.timeline.task(before.after), None, "{before:?}");
+}
+
+#[test]
+fn zooming_keeps_the_task_under_the_cursor_in_sight() {
+    let mut h = Harness::training();
+    h.set("tp", "1").set("pp", "4").keys("EG");
+    let whole = h.app.timeline.window;
+    h.keys("++++");
+    let (from, to) = h.app.timeline.window;
+    assert!(((to - from) * 16.0 / (whole.1 - whole.0) - 1.0).abs() < 1e-9);
+    let task = h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
+    assert!(task.begin >= from - 1e-9 && task.end <= to + 1e-9);
+    // To the first task, which lies far away: the window follows.
+    h.keys("g");
+    let (from, to) = h.app.timeline.window;
+    let task = h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
+    assert!(task.begin >= from - 1e-9 && task.begin <= to);
+    h.keys("--------");
+    assert_eq!(h.app.timeline.window, whole);
+}
+
+#[test]
+fn the_other_pictures_are_a_tab_away_and_the_timeline_changes_no_figure() {
+    let mut h = Harness::training();
+    let before = h.metric("tokens_per_sec");
+    h.keys("E<Tab>");
+    assert_eq!(picture(&h.app), Picture::Scaling);
+    let scaling = Arc::clone(h.app.queries.scaling.answer().unwrap());
+    assert!(scaling.points.len() >= 2, "{scaling:?}");
+    for (nodes, simulated, closed) in &scaling.points {
+        assert!((simulated / closed - 1.0).abs() < 0.1, "{nodes} nodes: {simulated} {closed}");
+    }
+    assert!(h.text().contains("closed form"));
+    assert_eq!(h.metric("tokens_per_sec"), before);
+    assert_eq!(h.app.answer.scenario.as_ref().unwrap().get(Knob::Engine), Setting::Choice("analytical".into()));
+}

@@ -1,0 +1,272 @@
+//! The analytical engine against published measurements: what the README says of its errors stays true.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use atlas_evidence::validate::verdict::{Verdict, coverage, overall};
+use atlas_evidence::validate::{Kind, judge, shipped};
+use serde_json::Value;
+
+fn verdicts(kind: Kind) -> Vec<Verdict> {
+    judge(kind, &shipped(kind).unwrap()).unwrap()
+}
+
+#[test]
+fn every_row_has_a_prediction_inside_its_interval_or_a_reason() {
+    for kind in Kind::ALL {
+        for verdict in verdicts(kind) {
+            match (verdict.predicted, &verdict.reason) {
+                (Some(predicted), None) => {
+                    let (lower, upper) = (verdict.lower.unwrap(), verdict.upper.unwrap());
+                    assert!(predicted > 0.0 && lower < predicted && predicted < upper, "{verdict:?}");
+                    assert!(verdict.measured.unwrap() > 0.0, "{verdict:?}");
+                }
+                (None, Some(reason)) => assert!(!reason.is_empty()),
+                _ => panic!("{verdict:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn training_is_predicted_as_well_as_the_readme_says() {
+    let all = verdicts(Kind::Training);
+    let stats = overall(&all);
+    assert!(stats.n >= 1825, "{stats:?}");
+    assert!(stats.median <= 10.5 && stats.p90 <= 39.5 && stats.bias.abs() <= 2.5, "{stats:?}");
+    let (share, _) = coverage(&all);
+    assert!(share >= 0.88, "{share}");
+}
+
+/// The answers of `atlas run --batch` to the scenarios that `atlas validate --scenarios` prints, by id.
+fn batch(kind: Kind) -> BTreeMap<String, (Value, f64)> {
+    let atlas = env!("CARGO_BIN_EXE_atlas");
+    let scenarios = Command::new(atlas).args(["validate", "--scenarios", "--kind", kind.name()]).output().unwrap();
+    assert!(scenarios.status.success(), "{}", String::from_utf8_lossy(&scenarios.stderr));
+    let mut run = Command::new(atlas)
+        .args(["run", "--batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = run.stdin.take().unwrap();
+    let asked: Vec<Value> = String::from_utf8(scenarios.stdout.clone())
+        .unwrap()
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let writer = std::thread::spawn(move || input.write_all(&scenarios.stdout).unwrap());
+    let out = run.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let answers = String::from_utf8(out.stdout).unwrap();
+    answers
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .zip(asked)
+        .map(|(answer, asked)| {
+            let target = &asked["target"];
+            let count = |key: &str| target[key].as_f64().unwrap();
+            let accelerators = count("accelerators_per_node") * count("num_nodes");
+            (answer["id"].as_str().unwrap().to_owned(), (answer, accelerators))
+        })
+        .collect()
+}
+
+#[test]
+fn every_predicted_row_has_the_same_figure_and_interval_as_its_scenario_run_by_a_user() {
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+    for kind in Kind::ALL {
+        let answers = batch(kind);
+        let mut compared = 0;
+        for verdict in verdicts(kind).iter().filter(|verdict| verdict.predicted.is_some()) {
+            let (answer, accelerators) = &answers[&verdict.id];
+            let record = &answer["record"];
+            let detail = &record["detail"];
+            let serving = &detail["serving"];
+            let (figure, interval) = match verdict.metric {
+                "tokens_per_sec_per_accel" => {
+                    (record["tokens_per_sec"].as_f64().unwrap() / accelerators, &detail["throughput_interval"])
+                }
+                "output_tokens_per_sec_total" => {
+                    (record["tokens_per_sec"].as_f64().unwrap(), &detail["throughput_interval"])
+                }
+                "total_tokens_per_sec" => {
+                    (serving["total_tokens_per_sec"].as_f64().unwrap(), &detail["throughput_interval"])
+                }
+                "requests_per_sec" => (serving["requests_per_sec"].as_f64().unwrap(), &detail["throughput_interval"]),
+                "ttft_ms" => (serving["ttft_ms"][0].as_f64().unwrap(), &serving["ttft_interval"]),
+                "tpot_ms" => (serving["tpot_ms"][0].as_f64().unwrap(), &serving["tpot_interval"]),
+                other => panic!("{other}"),
+            };
+            let (low, high) = (interval["low"].as_f64().unwrap(), interval["high"].as_f64().unwrap());
+            assert!(near(figure, verdict.predicted.unwrap()), "{verdict:?}: {figure}");
+            assert!(near(figure * low, verdict.lower.unwrap()), "{verdict:?}: {low}");
+            assert!(near(figure * high, verdict.upper.unwrap()), "{verdict:?}: {high}");
+            compared += 1;
+        }
+        assert!(compared > 1500, "{}: {compared}", kind.name());
+    }
+}
+
+#[test]
+fn serving_is_predicted_as_well_as_the_readme_says() {
+    let all = verdicts(Kind::Inference);
+    let stats = overall(&all);
+    assert!(stats.n >= 3900 && stats.median <= 17.6 && stats.p90 <= 76.0, "{stats:?}");
+    assert!(coverage(&all).0 >= 0.9, "{:?}", coverage(&all));
+    let latency = verdicts(Kind::Latency);
+    for (metric, most) in [("tpot_ms", 14.1), ("ttft_ms", 32.0)] {
+        let of: Vec<Verdict> = latency.iter().filter(|verdict| verdict.metric == metric).cloned().collect();
+        let stats = overall(&of);
+        assert!(stats.n >= 2390 && stats.median <= most, "{metric}: {stats:?}");
+        assert!(coverage(&of).0 >= 0.88, "{metric}");
+    }
+}
+
+#[test]
+fn a_file_of_no_known_kind_says_what_was_expected() {
+    let problem = Kind::of("a,b,c\n1,2,3\n").unwrap_err().to_string();
+    assert!(problem.contains("seq_len") && problem.contains("a,b,c"), "{problem}");
+    assert_eq!(Kind::of(&shipped(Kind::Latency).unwrap()).unwrap(), Kind::Latency);
+    assert_eq!(Kind::of(&shipped(Kind::Inference).unwrap()).unwrap(), Kind::Inference);
+    assert_eq!(Kind::of(&shipped(Kind::Training).unwrap()).unwrap(), Kind::Training);
+}
+
+#[test]
+fn the_command_writes_what_the_engine_says() {
+    let run = |arguments: &[&str]| {
+        let out =
+            std::process::Command::new(env!("CARGO_BIN_EXE_atlas")).arg("validate").args(arguments).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let json: serde_json::Value = serde_json::from_str(&run(&["--kind", "training", "--format", "json"])).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), verdicts(Kind::Training).len());
+    assert!(rows.iter().all(|row| row["predicted"].is_number() != row["reason"].is_string()));
+    let table = run(&["--kind", "training", "--source", "vtrain"]);
+    assert!(table.contains("vTrain") && table.contains("measured across"), "{table}");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("mine.csv");
+    std::fs::write(&path, shipped(Kind::Latency).unwrap().lines().take(4).collect::<Vec<_>>().join("\n")).unwrap();
+    let csv = run(&["--measurements", path.to_str().unwrap(), "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 1 + 2 * 3, "two figures a row: {csv}");
+}
+
+#[test]
+fn a_row_is_told_step_by_step() {
+    let described = |id: &str| {
+        let out = std::process::Command::new(env!("CARGO_BIN_EXE_atlas"))
+            .args(["validate", "--row", id])
+            .env("LC_ALL", "C.UTF-8")
+            .output();
+        let out = out.unwrap();
+        (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap(), out.status.success())
+    };
+    let (story, _, ok) = described("nemo-0004");
+    assert!(ok);
+    for wanted in ["gpt3-175b", "tp 4 · pp 8 · vpp 6 · dp 16", "step measured", "100.0 %", "90 % interval"] {
+        assert!(story.contains(wanted), "{wanted} is not in\n{story}");
+    }
+    let (_, complaint, ok) = described("no-such-row");
+    assert!(!ok && complaint.contains("no row has the id \"no-such-row\""), "{complaint}");
+}
+
+/// `atlas validate` on a table of this text: stdout, stderr, and whether it succeeded.
+fn validate_text(text: &str, arguments: &[&str]) -> (String, String, bool) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("mine.csv");
+    std::fs::write(&path, text).unwrap();
+    let mut atlas = Command::new(env!("CARGO_BIN_EXE_atlas"));
+    let out =
+        atlas.current_dir(&dir).args(["validate", "--measurements", "mine.csv"]).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(out.stdout), text(out.stderr), out.status.success())
+}
+
+const HEAD: &str = "id,accelerator,num_accelerators,model,seq_len,global_batch,tp,tokens_per_sec_per_accel,mfu";
+
+#[test]
+fn bad_cells_are_named_with_file_line_and_place_and_their_rows_are_not_predicted() {
+    let good = "a,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,12000,";
+    for (row, found) in [
+        (
+            "b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,-5,0.4",
+            "mine.csv:3:8: tokens_per_sec_per_accel: found \"-5\"",
+        ),
+        (
+            "b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,NaN,0.4",
+            "mine.csv:3:8: tokens_per_sec_per_accel: found \"NaN\"",
+        ),
+        ("b,nvidia-h100-sxm-80gb,-8,llama-3.1-8b,8192,64,1,12000,", "mine.csv:3:3: num_accelerators: found \"-8\""),
+        ("b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,0.5,12000,", "mine.csv:3:7: tp: found \"0.5\""),
+        ("b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,3.7,1,12000,", "mine.csv:3:6: global_batch: found \"3.7\""),
+    ] {
+        let (out, complaints, ok) = validate_text(&format!("{HEAD}\n{good}\n{row}\n"), &["--format", "json"]);
+        assert!(ok && complaints.contains(found), "{complaints}");
+        let json: Value = serde_json::from_str(&out).unwrap();
+        assert!(json["rows"][0]["predicted"].is_number(), "{out}");
+        assert!(json["rows"][1]["predicted"].is_null() && json["rows"][1]["reason"].is_string(), "{out}");
+        assert_eq!(json["kinds"][0]["skipped"]["not predicted"], 1);
+    }
+    let (_, complaint, ok) = validate_text("id,accelerator,seq_len,tp,tp\na,h100,8192,1,2\n", &[]);
+    assert!(!ok && complaint.contains("mine.csv: line 1: column `tp` stands twice"), "{complaint}");
+}
+
+#[test]
+fn a_table_without_a_predicted_row_says_so_and_has_no_nan() {
+    let text = format!("{HEAD}\na,no-such-accelerator,8,llama-3.1-8b,8192,64,1,12000,\n");
+    let (table, _, ok) = validate_text(&text, &[]);
+    assert!(
+        ok && table.contains("no row was predicted") && table.contains("1 rows: 0 counted, 1 not predicted"),
+        "{table}"
+    );
+    assert!(!table.contains("NaN"), "{table}");
+    let (json, _, _) = validate_text(&text, &["--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["kinds"][0]["errors"]["median_pct"].is_null() && json["kinds"][0]["interval_coverage"].is_null());
+}
+
+#[test]
+fn a_row_that_repeats_another_is_predicted_but_counted_once() {
+    let row = "nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,12000,";
+    let (out, _, ok) = validate_text(&format!("{HEAD}\na,{row}\nb,{row}\n"), &["--format", "json"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert!(ok && json["rows"][1]["predicted"].is_number(), "{out}");
+    assert_eq!(json["rows"][1]["copy_of"], "a");
+    assert_eq!(json["kinds"][0]["errors"]["n"], 1);
+}
+
+#[test]
+fn the_shipped_latency_table_excludes_its_duplicates() {
+    let latency = verdicts(Kind::Latency);
+    let duplicates =
+        latency.iter().filter(|v| v.reason.as_deref().is_some_and(|reason| reason.starts_with("excluded: duplicate")));
+    assert!(duplicates.count() >= 2 * 400);
+    assert!(latency.iter().all(|verdict| verdict.predicted.is_none() || verdict.copy_of.is_none()));
+}
+
+/// Output and success of a long validation that gets SIGINT after so many seconds.
+#[cfg(unix)]
+fn interrupted_after(seconds: u64) -> std::process::Output {
+    let mut atlas = Command::new(env!("CARGO_BIN_EXE_atlas"));
+    let arguments = ["validate", "--engine", "event", "--kind", "inference", "--format", "json"];
+    let run = atlas.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(seconds));
+    assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
+    run.wait_with_output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_validation_fails_and_marks_its_result_as_partial() {
+    // A signal that comes before the program listens ends it without a word; a busy machine takes long to start it.
+    let waits = [1, 2, 4, 8, 16, 32];
+    let out = waits.into_iter().map(interrupted_after).find(|out| !out.stdout.is_empty()).unwrap();
+    let (text, complaint) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());
+    assert!(!out.status.success() && complaint.contains("interrupted after"), "{complaint}");
+    let partial = &serde_json::from_str::<Value>(&text).unwrap()["partial"];
+    assert!(partial["rows_judged"].as_u64().unwrap() < partial["rows"].as_u64().unwrap(), "{partial}");
+}

@@ -1,0 +1,525 @@
+//! Sweep, frontier, sensitivity, optimiser: what long work answers, asked with keys, answered as the runtime would.
+
+use crate::common::keys;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_fabric::demo::View;
+use atlas_fabric::tui::app::App;
+use atlas_fabric::tui::color::ColorDepth;
+use atlas_fabric::tui::keymap::Mode;
+use atlas_fabric::tui::message::{Effect, Message, Timer};
+use atlas_fabric::tui::theme::{Glyphs, Themes};
+use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::view::view;
+use atlas_fabric::tui::work::{Order, Product, Progress};
+use atlas_fabric::tui::{frontier, optimum, sweeping};
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::Gauge;
+use atlas_plan::search::sensitivity::Lever;
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+struct Harness {
+    app: App,
+    effects: Vec<Effect>,
+    /// Orders that nobody has worked on yet.
+    orders: Vec<Order>,
+    /// What waits for the scenario to stand still.
+    pauses: Vec<Timer>,
+    /// Whether orders wait until [`Harness::work`].
+    idle: bool,
+}
+
+impl Harness {
+    fn new(columns: u16, rows: u16) -> Harness {
+        Harness::with(Glyphs::unicode(), columns, rows)
+    }
+
+    fn with(glyphs: Glyphs, columns: u16, rows: u16) -> Harness {
+        let data = Path::new("tests/data/screens");
+        let sources = Sources {
+            targets: Some(data.join("targets.yaml")),
+            workloads: Some(data.join("workloads.yaml")),
+            ..Sources::built_in()
+        };
+        let library = Arc::new(Library::load(&sources, None));
+        let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+        let app = App::new(library, Vec::new(), themes, glyphs, (columns, rows));
+        Harness { app, effects: Vec::new(), orders: Vec::new(), pauses: Vec::new(), idle: false }
+    }
+
+    fn send(&mut self, message: Message) {
+        for effect in update(&mut self.app, message) {
+            match effect {
+                Effect::Work(order) => self.orders.push(order),
+                Effect::Cancel(serial) => self.orders.retain(|order| order.serial != serial),
+                Effect::After { timer: timer @ Timer::Outlook(_), .. } => self.pauses.push(timer),
+                other => self.effects.push(other),
+            }
+        }
+        if !self.idle {
+            self.work();
+        }
+    }
+
+    /// Does what was ordered.
+    fn work(&mut self) {
+        for order in std::mem::take(&mut self.orders) {
+            let mut product = order.job.run(&Gauge::default());
+            // How long a search took differs from run to run.
+            if let Ok(Product::Optimum(found)) = &mut product {
+                let mut timed = optimum::Found::clone(found);
+                timed.optimum.looked.seconds = 0.25;
+                *found = Arc::new(timed);
+            }
+            self.send(Message::Worked(order.serial, product));
+        }
+    }
+
+    /// Lets what waits for a pause have one.
+    fn pause(&mut self) {
+        for timer in std::mem::take(&mut self.pauses) {
+            self.send(Message::Expired(timer));
+        }
+    }
+
+    fn keys(&mut self, text: &str) -> &mut Harness {
+        for key in keys::typed(text) {
+            self.send(Message::Key(key));
+        }
+        self
+    }
+
+    fn click(&mut self, column: u16, row: u16) {
+        let kind = MouseEventKind::Down(MouseButton::Left);
+        self.send(Message::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+    }
+
+    fn text(&self) -> String {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
+        view(&self.app, &mut buffer);
+        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        self.app.answer.value(Metric::named(name).unwrap()).unwrap()
+    }
+
+    fn knob(&self, knob: Knob) -> Setting {
+        self.app.answer.scenario.as_ref().unwrap().get(knob)
+    }
+
+    fn curves(&self) -> Arc<sweeping::Curves> {
+        Arc::clone(self.app.queries.sweep.answer().unwrap())
+    }
+}
+
+macro_rules! snapshot {
+    ($name:expr, $harness:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $harness.text());
+        });
+    };
+}
+
+/// The serving workload, its knob `tp`.
+fn serving(columns: u16, rows: u16) -> Harness {
+    let mut h = Harness::new(columns, rows);
+    h.keys("Wjj/tp<Enter>");
+    h
+}
+
+#[test]
+fn the_views_look_as_they_did() {
+    for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
+        let size = format!("{columns}x{rows}");
+        snapshot!(format!("sweep_{size}"), serving(columns, rows).keys("/concurrency<Enter>Hmjmv"));
+        snapshot!(format!("heat_{size}"), serving(columns, rows).keys("v/concurrency<Enter>:against tp<Enter>"));
+        snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jmHgm/recompute<Enter>v"));
+        snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("HmjmF<Right>"));
+        snapshot!(format!("frontier_train_{size}"), Harness::new(columns, rows).keys("F"));
+        snapshot!(format!("race_{size}"), serving(columns, rows).keys("c"));
+        snapshot!(format!("sensitivity_{size}"), Harness::new(columns, rows).keys("ij"));
+        snapshot!(format!("goal_{size}"), serving(columns, rows).keys("S<Right>jj<Enter>50"));
+        snapshot!(format!("optimise_{size}"), Harness::new(columns, rows).keys("jWjSR"));
+    }
+    snapshot!("ascii_sweep_120x40", {
+        let mut h = Harness::with(Glyphs::ascii(), 120, 40);
+        h.keys("WjjHmjm/concurrency<Enter>v");
+        h
+    });
+}
+
+#[test]
+fn a_sweep_follows_every_edit() {
+    let mut h = serving(120, 40);
+    h.keys("v");
+    assert_eq!(h.app.view, View::Sweep);
+    let before = h.curves();
+    assert_eq!((before.across.knob, before.metric.name), (Knob::Tp, "tokens_per_sec"));
+    let here = before.curves[0].1.here.unwrap();
+    assert_eq!(before.curves[0].1.cells[here].value, h.metric("tokens_per_sec"));
+    // Another figure, another target beside it, another scenario: each is another question.
+    h.keys(".");
+    assert_ne!(h.curves().metric.name, "tokens_per_sec");
+    h.keys(",");
+    assert_eq!(h.curves().curves[0].1, before.curves[0].1);
+    h.keys("Hmjv");
+    assert_eq!(h.curves().curves.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
+    assert_eq!(h.curves().curves[1].1, before.curves[0].1);
+    h.keys("/workload<Esc>Wkv");
+    assert!(h.curves().curves.iter().all(|(_, grid)| grid.cells.iter().any(|cell| !cell.feasible)));
+}
+
+#[test]
+fn enter_takes_the_point_and_its_figure_is_the_one_that_was_drawn() {
+    for keys in ["vg", "v<Left>", "vng", "vnn<Up><Left>", "/concurrency<Enter>vNNGkk"] {
+        let mut h = serving(120, 40);
+        let start = h.app.now.clone();
+        h.keys(keys);
+        let curves = h.curves();
+        let place = sweeping::cursor(&h.app, &curves);
+        let cell = curves.curves[0].1.cells[curves.point(place)];
+        let (setup, candidate) = sweeping::reading(&h.app, &curves).unwrap();
+        assert_eq!(candidate.estimate.total.tokens_per_sec, cell.value, "{keys}: the reading is the point's");
+        h.keys("<Enter>");
+        assert_eq!(h.app.now.setup, setup);
+        let now = h.app.answer.value(Metric::named("tokens_per_sec").unwrap()).unwrap();
+        assert_eq!(now, cell.value, "{keys}: {:?}", h.app.now.setup.overrides);
+        assert_eq!(h.app.answer.fits(), cell.feasible);
+        h.keys("u");
+        assert_eq!(h.app.now, start, "{keys}");
+    }
+}
+
+#[test]
+fn a_click_moves_the_cursor_and_another_takes_the_point() {
+    let mut h = serving(120, 40);
+    h.keys("v");
+    h.click(20, 10);
+    let cursor = h.app.sweeping.cursor.unwrap();
+    assert!(h.app.now.setup.overrides.is_empty());
+    let value = h.curves().across.values[cursor.0].clone();
+    h.click(20, 10);
+    assert_eq!(h.knob(Knob::Tp), value);
+}
+
+#[test]
+fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
+    let mut h = serving(120, 40);
+    h.idle = true;
+    h.keys("v");
+    assert_eq!(h.orders.len(), 1);
+    let old = h.orders[0].clone();
+    h.send(Message::Progress(old.serial, Progress { done: 1, total: 4, seconds: 1.0 }));
+    assert!(h.text().contains("25 %"), "{}", h.text());
+    // The scenario changes under the work: it is stopped, and the new question is asked.
+    h.keys("u<Tab>");
+    let orders: Vec<u64> = h.orders.iter().map(|order| order.serial).collect();
+    assert!(orders.len() == 1 && orders[0] > old.serial, "{orders:?}");
+    h.send(Message::Worked(old.serial, old.job.run(&Gauge::default())));
+    assert!(h.app.queries.sweep.answer().is_none());
+    h.work();
+    assert!(h.app.queries.sweep.is_fresh());
+    // Esc stops what runs; only then it leaves.
+    h.keys("<Tab><Esc>");
+    assert!(h.orders.is_empty() && h.app.view == View::Sweep);
+    assert_eq!(h.app.queries.sweep.trouble(), Some("stopped"));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Main);
+    // Leaving forgets: the next look asks anew.
+    h.keys("v");
+    assert_eq!(h.orders.len(), 1);
+    h.keys("vj");
+    assert!(h.orders.is_empty(), "nobody looks");
+}
+
+#[test]
+fn a_compromise_is_taken_with_its_target() {
+    let mut h = serving(120, 40);
+    h.keys("HmjmF");
+    let front = Arc::clone(h.app.queries.frontier.answer().unwrap());
+    assert_eq!(front.curves.iter().map(|curve| &*curve.target).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
+    assert!(front.curves.iter().all(|curve| curve.points.len() > 3));
+    let start = h.app.now.clone();
+    for keys in ["<Right><Right>", "j", "jG", "."] {
+        h.keys(keys);
+        let front = Arc::clone(h.app.queries.frontier.answer().unwrap());
+        let (curve, point) = frontier::cursor(&h.app, &front);
+        let target = Arc::clone(&front.curves[curve].target);
+        let place = front.place(&front.curves[curve].points[point].1);
+        h.keys("<Enter>");
+        assert_eq!(h.app.now.setup.target, target, "{keys}");
+        let now = [front.across, front.up].map(|metric| h.app.answer.value(metric).unwrap());
+        assert_eq!((now[0], now[1]), place, "{keys}: {:?}", h.app.now.setup.overrides);
+        while h.app.now != start {
+            h.keys("u");
+        }
+    }
+}
+
+#[test]
+fn a_lever_of_the_tornado_leads_to_its_sweep() {
+    let mut h = Harness::new(120, 40);
+    h.keys("i");
+    let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
+    assert_eq!(tornado.value, h.metric("tokens_per_sec"));
+    let knob = tornado.swings.iter().position(|swing| matches!(swing.lever, Lever::Knob(_))).unwrap();
+    h.keys(&"j".repeat(knob)).keys("<Enter>");
+    assert_eq!(h.app.view, View::Sweep);
+    assert_eq!(Lever::Knob(h.curves().across.knob), tornado.swings[knob].lever);
+    // Another figure, another tornado.
+    h.keys("i.");
+    assert_ne!(h.app.queries.tornado.answer().unwrap().metric.name, tornado.metric.name);
+}
+
+#[test]
+fn the_optimiser_finds_what_the_library_finds_and_enter_takes_it() {
+    let mut h = Harness::new(120, 40);
+    // Training that does not fit: any candidate is one that does.
+    h.keys("jWj/microbatch<Enter><Right><Right><Right><Right>S");
+    assert!(!h.app.answer.fits());
+    let before = h.app.now.clone();
+    h.keys("R");
+    let found = Arc::clone(h.app.queries.optimum.answer().unwrap());
+    assert_eq!(found.candidates.len(), 6);
+    let best = (found.optimum.best.as_ref().unwrap()).estimate.total.tokens_per_sec;
+    assert_eq!(optimum::here(&h.app), optimum::Row::Candidate(0));
+    h.keys("<Enter>");
+    assert!(h.app.answer.fits());
+    assert_eq!(h.metric("tokens_per_sec"), best);
+    // A runner-up can be tried after the best, from where the search began.
+    h.keys("j<Enter>");
+    let second = &found.optimum.runners_up[0].estimate;
+    assert_eq!(h.metric("tokens_per_sec"), second.total.tokens_per_sec);
+    h.keys("uu");
+    assert_eq!(h.app.now, before);
+}
+
+#[test]
+fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
+    let mut h = serving(120, 40);
+    h.keys("S<Down><Enter>x");
+    assert_eq!(h.app.mode(), Mode::Bounding);
+    h.keys("<Enter>");
+    assert!(h.text().contains("expected a time"), "{}", h.text());
+    h.keys("<BS>400ms<Enter>R");
+    let found = Arc::clone(h.app.queries.optimum.answer().unwrap());
+    assert!(found.candidates.len() > 1 && found.warnings.is_empty(), "{:?}", found.warnings);
+    for (_, candidate) in &found.candidates {
+        assert!(candidate.estimate.total.latency.ttft <= 400.0);
+    }
+    // Without the bound the best lets requests wait for long, and says so.
+    h.keys("gj<BS>R");
+    let free = Arc::clone(h.app.queries.optimum.answer().unwrap());
+    let tokens = |found: &optimum::Found| found.candidates[0].1.estimate.total.tokens_per_sec;
+    assert!(tokens(&free) > tokens(&found));
+    assert!(free.warnings[0].contains("TTFT became"), "{:?}", free.warnings);
+    assert!(h.text().contains("TTFT became"));
+}
+
+#[test]
+fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
+    let mut h = serving(120, 40);
+    h.keys("S");
+    h.idle = true;
+    h.keys("R<Esc>");
+    assert!(h.orders.is_empty() && h.app.view == View::Optimum, "Esc stops it");
+    h.keys("R");
+    assert_eq!(h.orders.len(), 1, "and it can begin again");
+    h.keys("<Tab>3");
+    assert_eq!(h.orders.len(), 1);
+    h.work();
+    assert!(h.app.status.as_ref().unwrap().text.contains("the search is done: tokens/s"));
+    h.keys("Sg<Right>RK<Right>");
+    assert!(h.orders.is_empty());
+    assert!(h.app.status.as_ref().unwrap().text.contains("the search was stopped"));
+}
+
+#[test]
+fn the_views_can_be_drawn_at_every_size() {
+    for keys in ["v", "vn", "F", "i", "SR", "S<Down><Enter>5"] {
+        for glyphs in [Glyphs::unicode(), Glyphs::ascii()] {
+            let mut h = Harness::with(glyphs, 120, 40);
+            h.keys("Wjj").keys(keys);
+            let ascii = h.app.glyphs.is_ascii();
+            for columns in (60..=220).step_by(23) {
+                for rows in (10..=70).step_by(7) {
+                    h.send(Message::Resize(columns, rows));
+                    let text = h.text();
+                    assert!(!ascii || text.is_ascii(), "{keys} at {columns}x{rows}:\n{text}");
+                }
+            }
+        }
+    }
+}
+
+/// At the least size, what was found makes the form go: every candidate and the figures of the one under the cursor are
+/// in sight.
+#[test]
+fn what_the_optimiser_found_is_read_on_the_smallest_screen() {
+    let mut h = serving(80, 24);
+    h.keys("SR");
+    let text = h.text();
+    assert!(text.contains("best") && text.contains("combinations"), "{text}");
+    h.keys("G");
+    let text = h.text();
+    assert!(!text.contains("seek "), "the form is scrolled away\n{text}");
+    assert!(text.contains("best ") && text.contains(" 6 ") && text.contains("TTFT"), "{text}");
+    h.keys("g");
+    assert!(h.text().contains("seek "));
+}
+
+/// Enter takes a point; on the point where the scenario stands it explains the figure, and Esc leads back.
+#[test]
+fn a_point_that_is_taken_is_explained() {
+    let mut h = serving(120, 40);
+    h.keys("/concurrency<Enter>v<Right><Enter>");
+    assert_eq!(h.app.view, View::Sweep);
+    h.keys("<Enter>");
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, h.curves().metric.name));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Sweep);
+    h.keys("SR<Enter>");
+    assert_eq!(h.app.view, View::Optimum);
+    h.keys("<Enter>");
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, "tokens_per_sec"));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Optimum);
+}
+
+/// The chart beside the results: of the knob that was turned last, asked once when keys pause, at no price for a step.
+#[test]
+fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
+    let mut h = Harness::new(200, 60);
+    h.keys("mjmkWjj");
+    assert!(h.app.queries.outlook.answer().is_none(), "nothing is asked while keys come");
+    h.pause();
+    let curves = Arc::clone(h.app.queries.outlook.answer().unwrap());
+    assert_eq!((curves.across.knob, curves.metric.name), (Knob::Concurrency, "tokens_per_sec"));
+    assert_eq!(curves.curves.len(), 2, "one for each marked target");
+    snapshot!("outlook_200x60", h);
+    // The sweep's own answer to the same question.
+    h.keys("K").keys("/concurrency<Enter>4");
+    assert_eq!(**h.app.queries.sweep.answer().unwrap(), *curves);
+    h.keys("<Esc>");
+    // A cursor asks nothing, another figure and another value do.
+    h.keys("Kjjjj").pause();
+    assert!(Arc::ptr_eq(h.app.queries.outlook.answer().unwrap(), &curves));
+    h.keys("/tp<Enter><Right><Left><Right>");
+    assert_eq!(h.pauses.len(), 3);
+    let serial = h.app.queries.serial;
+    h.pause();
+    assert_eq!(h.app.queries.serial, serial + 1, "only the last is asked");
+    let curves = Arc::clone(h.app.queries.outlook.answer().unwrap());
+    assert_eq!(curves.across.knob, Knob::Tp);
+    let (_, own) = &curves.curves[0];
+    let standing = own.cells[own.here.unwrap()];
+    assert!((standing.value / h.metric("tokens_per_sec") - 1.0).abs() < 1e-9 || !standing.feasible);
+    h.keys("Vjjj").pause();
+    assert_eq!(h.app.queries.outlook.answer().unwrap().metric.name, h.app.figure);
+    // There is none where there is no room.
+    let mut h = Harness::new(120, 40);
+    h.keys("Wjj").pause();
+    assert!(h.pauses.is_empty() && h.app.queries.outlook.asked().is_none());
+    // What simulates is charted in closed form, at once.
+    let mut h = Harness::new(200, 60);
+    h.idle = true;
+    h.keys("/engine<Enter><Right><Right><Right><Right>");
+    while h.knob(Knob::Engine).to_string() != "event" {
+        h.keys("<Left>");
+    }
+    h.pause();
+    let order = h.orders.pop().unwrap();
+    let product = order.job.run(&Gauge::default());
+    h.send(Message::Worked(order.serial, product));
+    assert!(h.text().contains(", in closed form"), "{}", h.text());
+}
+
+#[test]
+fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
+    let mut h = Harness::new(120, 40);
+    h.keys("jWji");
+    let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
+    let levers = tornado.swings.iter().enumerate();
+    let hardware = levers.filter(|(_, swing)| matches!(swing.lever, Lever::Hardware(_)));
+    let places: Vec<(usize, Lever)> = hardware.map(|(place, swing)| (place, swing.lever)).collect();
+    assert!(!places.is_empty());
+    for (place, lever) in places {
+        h.keys("g").keys(&"j".repeat(place)).keys("<Enter>");
+        assert_eq!(h.app.view, View::Explain, "{}", lever.name());
+        assert!(h.text().contains(&format!("Explain {}", tornado.metric.label)));
+        // The cursor stands on the input itself wherever the derivation names it, and that says where it is written.
+        let foot: Vec<String> = h.text().lines().rev().skip(1).take(2).map(str::to_owned).collect();
+        let info = format!("{}{}", foot[1], foot[0]);
+        if lever.name() == "memory bandwidth" {
+            assert!(info.contains("bw: catalog") && info.contains(".yaml"), "{info}");
+        }
+        h.keys("<Esc>");
+        assert_eq!((h.app.view, h.app.view_row), (View::Sensitivity, place));
+    }
+}
+
+#[test]
+fn what_stands_above_the_figures_is_explained_as_they_are() {
+    for (columns, rows) in [(80, 24), (120, 40)] {
+        let mut h = Harness::new(columns, rows);
+        // Upwards from the first figure: what bounds it, then whether it fits.
+        h.keys("jWjVgk<Enter>");
+        assert_eq!(h.app.view, View::Explain);
+        assert!(h.text().contains("Explain step time"), "{}", h.text());
+        h.keys("<Esc>k<Enter>");
+        assert!(h.text().contains("Explain memory fill"), "{}", h.text());
+        h.keys("<Esc>jj");
+        assert_eq!(h.app.figure_here().unwrap().name, "time_to_train_h");
+        h.keys("<Enter>");
+        assert!(h.text().contains("Explain time to train"));
+    }
+}
+
+#[test]
+fn a_difference_puts_the_cursor_on_what_differs_only() {
+    let mut h = Harness::new(120, 40);
+    h.keys("jWjD");
+    assert!(h.text().contains("nothing differs"));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 40));
+    view(&h.app, &mut buffer);
+    let row = h.text().lines().position(|line| line.contains("nothing differs")).unwrap();
+    let plain = buffer[(5, 30)].bg;
+    assert!((2..60).all(|x| buffer[(x, u16::try_from(row).unwrap())].bg == plain), "nothing is selected");
+    // With a knob turned, the first stop is the knob, the next a figure, which is explained.
+    h.keys("D/microbatch<Enter><Right>D");
+    h.keys("j<Enter>");
+    assert_eq!(h.app.view, View::Explain);
+}
+
+#[test]
+fn what_is_said_below_a_view_fits_the_smallest_screen() {
+    for start in ["", "jWj", "Wjj"] {
+        for view in ["1", "V", "Vk", "Vkk", "2", "3", "4", "5", "6", "7", "8", "9", "i", "S", "E", "M", "D"] {
+            let mut h = Harness::new(80, 24);
+            h.keys(start).keys(view);
+            let text = h.text();
+            let line = text.lines().rev().nth(1).unwrap();
+            // What a knob is, in full, may be longer than the screen is wide.
+            let knob = line.trim().split_once(':').is_some_and(|(name, _)| Knob::named(name).is_ok());
+            assert!(knob || !line.contains('…'), "{start} {view}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_simulation_answers_its_question_where_no_profile_is_known() {
+    let mut h = Harness::new(80, 24);
+    h.keys("jWjE");
+    assert!(h.app.run_here().is_some());
+    assert!(!h.text().contains("being simulated"), "{}", h.text());
+}
