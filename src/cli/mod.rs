@@ -6,6 +6,7 @@
 pub mod advise;
 pub mod args;
 pub mod batch;
+pub mod break_even;
 pub mod calibrate;
 pub mod check;
 pub mod compare;
@@ -127,6 +128,8 @@ pub enum Command {
     Compare(compare::Args),
     /// Throughput against interactivity, as more requests are served side by side
     Frontier(frontier::Args),
+    /// Rent or own, by the share of the time that the hardware works
+    BreakEven(Box<break_even::Args>),
     /// Run a training job or a deployment event by event: queues, stragglers, bursts, failures
     Simulate(Box<simulate::Args>),
     /// Show what more nodes bring: strong and weak scaling, and where they break
@@ -263,6 +266,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),
         Command::Frontier(args) => frontier::run(args, &globals),
+        Command::BreakEven(args) => break_even::run(*args, &globals),
         Command::Simulate(args) => simulate::run(*args, &globals),
         Command::Scale(args) => scale::run(&args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),

@@ -79,24 +79,31 @@ fn energy_of_a_served_token_is_power_over_pace() {
     assert!(!served.tells("usd_per_run") && !served.tells("time_to_published_h"));
 }
 
+/// Owning without all that comes beside the purchase.
+const BARE: [(Knob, f64); 5] = [
+    (Knob::NetworkShare, 0.0),
+    (Knob::SparesShare, 0.0),
+    (Knob::StaffUsdNodeYear, 0.0),
+    (Knob::UsdPerKwMonth, 0.0),
+    (Knob::CapitalCost, 0.0),
+];
+
 #[test]
 fn owning_is_the_purchase_over_the_hours_it_works_and_energy() {
-    let owned = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, knobs);
+    let owned = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, &[&BARE[..], knobs].concat());
     let full = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 1.0)]);
     // 350,640 USD over 4 × 8,766 hours are 10 USD an hour.
-    same(full.get("usd_per_hour_owned"), 10.0 + full.1.cost.energy_usd_per_hour);
+    let energy = full.1.cost.energy_usd_per_hour;
+    same(full.get("usd_per_hour_owned"), 10.0 + energy);
     same(
         full.get("dollar_per_1m_tokens_owned"),
         full.get("usd_per_hour_owned") / full.get("tokens_per_sec") / 3600.0 * 1e6,
     );
-    same(full.get("break_even_months"), 350_640.0 / (full.0.hourly_usd * 730.5));
+    // The owner pays energy, which the rent includes.
+    same(full.get("break_even_months"), 350_640.0 / ((full.0.hourly_usd - energy) * 730.5));
     let half = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 0.5)]);
-    same(half.get("usd_per_hour_owned"), 20.0 + half.1.cost.energy_usd_per_hour);
+    same(half.get("usd_per_hour_owned"), 20.0 + energy);
     same(half.get("break_even_months"), 2.0 * full.get("break_even_months"));
-    // At the break-even the purchase, written off over just that time, costs what the rental does.
-    let years = full.get("break_even_months") / 12.0;
-    let even = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, years), (Knob::Utilization, 1.0)]);
-    same(even.get("usd_per_hour_owned"), even.get("usd_per_hour"));
     // Nothing is said of owning where no price is known, nor by the engine that knows no accelerators.
     assert!(!Answer::of("tpu-v5p-128", TRAIN.1, &[]).tells("usd_per_hour_owned"));
     assert!(!owned(&[(Knob::CapexUsdNode, 0.0)]).tells("break_even_months"));
@@ -107,11 +114,136 @@ fn owning_is_the_purchase_over_the_hours_it_works_and_energy() {
 }
 
 #[test]
+fn at_the_break_even_the_purchase_written_off_over_that_time_costs_what_the_rent_does() {
+    let own = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, knobs);
+    for rate in [0.0, 0.05, 0.2] {
+        let months = own(&[(Knob::CapitalCost, rate)]).get("break_even_months");
+        let even = own(&[(Knob::CapitalCost, rate), (Knob::AmortizationYears, months / 12.0)]);
+        same(even.get("usd_per_hour_owned"), even.get("usd_per_hour"));
+    }
+    // A rent below what the building alone costs is never worth a purchase.
+    assert!(own(&[(Knob::HourlyUsd, 2.0)]).get("break_even_months").is_infinite());
+}
+
+#[test]
+fn an_owned_h100_costs_what_published_totals_say() {
+    // Totals of an H100-hour with network, building, staff and capital are published at 1.4 to 1.8 USD.
+    let owned = Answer::of("h100-sxm-64", TRAIN.1, &[]);
+    let each = owned.get("usd_per_hour_owned") / 64.0;
+    assert!((1.4..=1.85).contains(&each), "{each}");
+    // Every part of it raises it.
+    for (knob, more) in [
+        (Knob::NetworkShare, 0.5),
+        (Knob::SparesShare, 0.1),
+        (Knob::StaffUsdNodeYear, 1e4),
+        (Knob::UsdPerKwMonth, 250.0),
+        (Knob::CapitalCost, 0.15),
+    ] {
+        let dearer = Answer::of("h100-sxm-64", TRAIN.1, &[(knob, more)]);
+        assert!(dearer.get("usd_per_hour_owned") > owned.get("usd_per_hour_owned"), "{knob:?}");
+        assert!(dearer.get("break_even_months") > owned.get("break_even_months"), "{knob:?}");
+    }
+}
+
+/// An answer at a kind of price.
+fn paid(target: &str, basis: &str, knobs: &[(Knob, Setting)]) -> Answer {
+    let parts = Parts::find(&Library::load(&Sources::built_in(), None), target, TRAIN.1).unwrap();
+    let mut overrides: Overrides = knobs.iter().cloned().collect();
+    overrides.insert(Knob::PriceBasis, Setting::Choice(basis.into()));
+    let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+    let estimate = estimate(&scenario);
+    Answer(scenario, estimate)
+}
+
+#[test]
+fn a_rent_includes_energy_unless_a_price_of_energy_is_stated() {
+    let rented = Answer::of(TRAIN.0, TRAIN.1, &[]);
+    same(rented.get("usd_per_hour"), rented.0.hourly_usd);
+    let metered = paid(TRAIN.0, "stated", &[(Knob::EnergyIncluded, Setting::Toggle(false))]);
+    same(metered.get("usd_per_hour"), metered.0.hourly_usd + metered.1.cost.energy_usd_per_hour);
+    // What nobody rents out is written off, and its energy paid.
+    let owned = Answer::of("gb10-1", "llama3.1-8b-serve", &[]);
+    same(owned.get("usd_per_hour"), owned.0.hourly_usd + owned.1.cost.energy_usd_per_hour);
+}
+
+#[test]
+fn a_price_basis_puts_all_targets_on_one_kind_of_price() {
+    // The same accelerator costs the same, whichever target it is in, by the catalog's marketplace.
+    let each = |target: &str| {
+        let answer = paid(target, "marketplace", &[]);
+        answer.0.hourly_usd / answer.0.accelerators_per_node
+    };
+    same(each("h100-sxm-8"), each("h100-sxm-64"));
+    assert!(each("h100-sxm-8") > 0.0);
+    // The target's own price of that kind comes first.
+    same(paid("h100-sxm-8", "on-demand", &[]).0.hourly_usd, 55.04);
+    // No price is made up.
+    let none = paid("h100-sxm-8", "spot", &[]);
+    assert_eq!(none.0.hourly_usd, 0.0);
+    let notes = atlas_plan::engine::notes::notes(&none.0, &none.1);
+    assert!(notes.iter().any(|note| note.contains("no spot price")), "{notes:?}");
+    // Owning prices the tokens, too.
+    let owned = paid("h100-sxm-8", "owned", &[]);
+    same(owned.get("usd_per_hour"), owned.get("usd_per_hour_owned"));
+    same(owned.get("dollar_per_1m_tokens"), owned.get("dollar_per_1m_tokens_owned"));
+}
+
+#[test]
+fn what_is_reserved_is_paid_while_it_waits() {
+    let half = |basis| {
+        let utilization = (Knob::Utilization, Setting::Number(0.5));
+        paid("trn2-16", basis, &[utilization])
+    };
+    same(half("reserved").get("usd_per_hour"), 2.0 * half("reserved").0.hourly_usd);
+    let on_demand = half("on-demand");
+    same(on_demand.get("usd_per_hour"), on_demand.0.hourly_usd);
+}
+
+#[test]
+fn energy_costs_the_mean_of_the_hours_worked_outside_the_peak_first() {
+    let at = |utilization: f64| {
+        let knobs = [
+            (Knob::UsdPerKwh, 0.1),
+            (Knob::PeakUsdPerKwh, 0.3),
+            (Knob::PeakHours, 6.0),
+            (Knob::Utilization, utilization),
+        ];
+        Answer::of(TRAIN.0, TRAIN.1, &knobs).0.energy_usd_per_kwh()
+    };
+    same(at(0.5), 0.1);
+    same(at(1.0), (18.0 * 0.1 + 6.0 * 0.3) / 24.0);
+    same(at(0.875), (18.0 * 0.1 + 3.0 * 0.3) / 21.0);
+}
+
+#[test]
+fn a_power_cap_slows_training_more_than_decoding_and_saves_energy() {
+    let capped = |target: &str, workload: &str, watts: f64| Answer::of(target, workload, &[(Knob::PowerCap, watts)]);
+    let slowdown = |target: &str, workload: &str, watts: f64| {
+        Answer::of(target, workload, &[]).get("tokens_per_sec") / capped(target, workload, watts).get("tokens_per_sec")
+    };
+    let (training, decoding) = (slowdown(TRAIN.0, TRAIN.1, 350.0), slowdown(SERVE.0, SERVE.1, 350.0));
+    assert!(training > 1.2 && training < 1.7, "{training}");
+    assert!(decoding > 1.0 && decoding < 0.5 * (training - 1.0) + 1.0, "{decoding} beside {training}");
+    let (whole, half) = (Answer::of(TRAIN.0, TRAIN.1, &[]), capped(TRAIN.0, TRAIN.1, 350.0));
+    assert!(half.get("tokens_per_joule") > whole.get("tokens_per_joule"));
+    assert!(half.get("node_power_w") < 0.7 * whole.get("node_power_w"));
+    // A cap above the design power changes nothing, and says so.
+    let above = capped(TRAIN.0, TRAIN.1, 900.0);
+    same(above.get("tokens_per_sec"), whole.get("tokens_per_sec"));
+    assert!(atlas_plan::engine::notes::notes(&above.0, &above.1).iter().any(|note| note.contains("no effect")));
+    // Two nodes that share what 1.6 need are capped as well.
+    let rack = Answer::of(TRAIN.0, TRAIN.1, &[(Knob::RackKw, 16.3), (Knob::NodesPerRack, 2.0)]);
+    assert!(rack.get("tokens_per_sec") < whole.get("tokens_per_sec"));
+    same(Answer::of(TRAIN.0, TRAIN.1, &[(Knob::RackKw, 16.3)]).get("tokens_per_sec"), whole.get("tokens_per_sec"));
+}
+
+#[test]
 fn a_target_file_says_what_owning_costs() {
     let dir = tempfile::tempdir().unwrap();
     let text = "- name: mine\n  vendor: NVIDIA\n  accelerator: nvidia-h100-sxm-80gb\n  accelerators_per_node: 8\n  num_nodes: 2\n  \
                 memory_gb_per_accel: 80\n  cost: { hourly_usd: 20, energy_watts_node: 10200, pue: 1.1, capex_usd_node: 300000, \
-                amortization_years: 3, utilization: 0.6 }\n";
+                amortization_years: 3, utilization: 0.6, network_share: 0, spares_share: 0, staff_usd_node_year: 0, \
+                usd_per_kw_month: 0, capital_cost: 0 }\n";
     let targets = dir.path().join("targets.yaml");
     std::fs::write(&targets, text).unwrap();
     let library = Library::load(&Sources { targets: Some(targets), ..Sources::built_in() }, None);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use atlas_core::plan::PriceBasis;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
-/// One offer on demand.
+/// One offer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
     /// Who rents it out.
@@ -18,6 +19,8 @@ pub struct Price {
     pub accelerators: f64,
     /// Price of the instance, USD per hour.
     pub hourly_usd: f64,
+    /// What kind of price that is; on demand, where nothing is said.
+    pub basis: PriceBasis,
     /// Where the price holds.
     pub region: Option<String>,
     /// When it was read: `YYYY-MM-DD`, or coarser where nothing finer is known.
@@ -47,6 +50,7 @@ impl Price {
         let accelerator = fields.required_text("accelerator");
         let accelerators = fields.required_number("accelerators", Bounds { max: 1e6, ..Bounds::COUNT });
         let hourly_usd = fields.required_number("hourly_usd", Bounds { max: 1e9, ..Bounds::POSITIVE });
+        let basis = fields.choice("basis", BASES).unwrap_or(PriceBasis::OnDemand);
         let region = fields.text("region");
         let date = fields.required_text("date");
         if let Some(found) = date.as_deref().filter(|date| !is_date(date)) {
@@ -64,11 +68,48 @@ impl Price {
             accelerator: accelerator?,
             accelerators: accelerators?,
             hourly_usd: hourly_usd?,
+            basis,
             region,
             date: date?,
             source,
             note,
             origin: Origin { file: Arc::clone(file), at },
+        })
+    }
+}
+
+/// The kinds of price that a list may hold.
+const BASES: &[(&str, PriceBasis)] = &[
+    (PriceBasis::OnDemand.name(), PriceBasis::OnDemand),
+    (PriceBasis::Reserved.name(), PriceBasis::Reserved),
+    (PriceBasis::Spot.name(), PriceBasis::Spot),
+    (PriceBasis::Marketplace.name(), PriceBasis::Marketplace),
+];
+
+/// The middle of all offers of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Median {
+    /// Price of one accelerator, USD per hour.
+    pub usd_per_accelerator_hour: f64,
+    /// Offers.
+    pub offers: usize,
+    /// The oldest and the newest date.
+    pub dates: (String, String),
+}
+
+impl Median {
+    /// The middle of the offers of this kind; `None` where there are none.
+    #[must_use]
+    pub fn of(prices: &[Arc<Price>], basis: PriceBasis) -> Option<Median> {
+        let mut offers: Vec<&Price> =
+            prices.iter().map(|price| &**price).filter(|price| price.basis == basis).collect();
+        offers.sort_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()));
+        let (low, high) = (offers.get((offers.len().max(1) - 1) / 2)?, offers.get(offers.len() / 2)?);
+        let dates = || offers.iter().map(|price| price.date.as_str());
+        Some(Median {
+            usd_per_accelerator_hour: 0.5 * (low.usd_per_accelerator_hour() + high.usd_per_accelerator_hour()),
+            offers: offers.len(),
+            dates: (dates().min()?.to_owned(), dates().max()?.to_owned()),
         })
     }
 }
@@ -88,7 +129,41 @@ fn is_date(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_date;
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use atlas_document::node::Position;
+
+    #[test]
+    fn a_median_is_of_one_kind_of_price_alone() {
+        let offer = |usd: f64, basis: PriceBasis, date: &str| {
+            Arc::new(Price {
+                provider: "p".to_owned(),
+                instance_type: None,
+                accelerator: "a".to_owned(),
+                accelerators: 8.0,
+                hourly_usd: 8.0 * usd,
+                basis,
+                region: None,
+                date: date.to_owned(),
+                source: None,
+                note: None,
+                origin: Origin { file: "prices.yaml".into(), at: Position::default() },
+            })
+        };
+        let (listed, spot) = (PriceBasis::OnDemand, PriceBasis::Spot);
+        let all = [
+            offer(3.0, listed, "2026-05"),
+            offer(1.0, spot, "2026"),
+            offer(6.0, listed, "2026-07"),
+            offer(4.0, listed, "2025"),
+        ];
+        let median = Median::of(&all, listed).unwrap();
+        assert_eq!((median.usd_per_accelerator_hour, median.offers), (4.0, 3));
+        assert_eq!(median.dates, ("2025".to_owned(), "2026-07".to_owned()));
+        let two = Median::of(&all[..3], listed).unwrap();
+        assert_eq!(two.usd_per_accelerator_hour, 4.5);
+        assert_eq!(Median::of(&all, PriceBasis::Reserved), None);
+    }
 
     #[test]
     fn dates_may_be_coarse_but_not_wrong() {

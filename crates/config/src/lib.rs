@@ -4,6 +4,7 @@
 
 pub mod calibration;
 pub mod corrections;
+pub mod cost;
 pub mod efficiency;
 pub mod library;
 pub mod profile;
@@ -13,6 +14,7 @@ pub mod workload;
 
 pub use calibration::{Calibration, Provenance};
 pub use corrections::Corrections;
+pub use cost::Cost;
 pub use efficiency::{Efficiency, Factors};
 pub use profile::Profile;
 pub use target::Target;

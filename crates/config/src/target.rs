@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cost::Cost;
 use super::efficiency::Efficiency;
 use atlas_core::network::Topology;
 use atlas_document::Origin;
@@ -109,27 +110,6 @@ impl Benchboard {
     }
 }
 
-/// Price and power of one node.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cost {
-    /// Rental of one node, USD per hour.
-    pub hourly_usd: f64,
-    /// Nominal power of one node, W.
-    pub energy_watts_node: f64,
-    /// Power usage effectiveness: facility power over IT power.
-    pub pue: f64,
-    /// Price of energy, USD per kWh.
-    pub usd_per_kwh: Option<f64>,
-    /// Emissions of the grid, kg CO2e per kWh.
-    pub kg_co2e_per_kwh: Option<f64>,
-    /// Purchase price of one node, USD: the alternative to rental.
-    pub capex_usd_node: Option<f64>,
-    /// Years over which a purchase is written off.
-    pub amortization_years: Option<f64>,
-    /// Share of the time that owned hardware works.
-    pub utilization: Option<f64>,
-}
-
 /// The wiring of the network. Others than the known ones have no effect, which a warning says.
 fn topology(link: &mut Fields<'_>) -> Option<Topology> {
     let written = link.text("topology")?;
@@ -169,28 +149,7 @@ impl Target {
             topology: topology(link),
             oversubscription: link.number("oversubscription", Bounds { min: 1.0, max: 100.0, whole: false }),
         });
-        let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], |cost| {
-            let hourly_usd = cost.required_number("hourly_usd", Bounds { max: 1e7, ..Bounds::POSITIVE });
-            let energy_watts_node = cost.required_number("energy_watts_node", Bounds { max: 1e7, ..Bounds::POSITIVE });
-            // A facility draws at least what its computers draw.
-            let pue = cost.required_number("pue", Bounds { min: 1.0, max: 10.0, whole: false });
-            let usd_per_kwh = cost.number("usd_per_kwh", Bounds { max: 1e6, ..Bounds::POSITIVE });
-            let kg_co2e_per_kwh = cost.number("kg_co2e_per_kwh", Bounds { max: 10.0, ..Bounds::POSITIVE });
-            let capex_usd_node = cost.number("capex_usd_node", Bounds { max: 1e9, ..Bounds::POSITIVE });
-            let amortization_years = cost.number("amortization_years", Bounds { min: 0.1, max: 50.0, whole: false });
-            let utilization = cost.number("utilization", Bounds { min: 0.01, ..Bounds::SHARE });
-            let (hourly_usd, energy_watts_node, pue) = (hourly_usd?, energy_watts_node?, pue?);
-            Some(Cost {
-                hourly_usd,
-                energy_watts_node,
-                pue,
-                usd_per_kwh,
-                kg_co2e_per_kwh,
-                capex_usd_node,
-                amortization_years,
-                utilization,
-            })
-        });
+        let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], Cost::read);
         let benchboard = fields.map("benchboard", Benchboard::read);
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {
             fields.text(passive);

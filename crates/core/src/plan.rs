@@ -89,6 +89,30 @@ words! {
 }
 
 words! {
+    /// What kind of price an hour is paid at.
+    PriceBasis {
+        /// The target's own price, whatever it is.
+        Stated = "stated",
+        /// List price without commitment.
+        OnDemand = "on-demand",
+        /// Committed for months or years, and paid whether it works or not.
+        Reserved = "reserved",
+        /// Can be taken away at any time.
+        Spot = "spot",
+        /// Offers of many owners, the cheapest first.
+        Marketplace = "marketplace",
+        /// Bought: purchase, network, building, staff, spares, capital and energy.
+        Owned = "owned",
+    }
+}
+
+impl PriceBasis {
+    /// The kinds of rent that price lists have.
+    pub const RENTS: [PriceBasis; 4] =
+        [PriceBasis::OnDemand, PriceBasis::Reserved, PriceBasis::Spot, PriceBasis::Marketplace];
+}
+
+words! {
     /// How model states are spread over the data-parallel ranks (ZeRO, arXiv 1910.02054).
     Sharding {
         /// Replicated: gradients are all-reduced.

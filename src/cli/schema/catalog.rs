@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shape::{count, help, list, map, number, positive, text, texts, toggle, word};
+use atlas_core::plan::PriceBasis;
 use atlas_document::decode::Bounds;
 
 /// An entry of accelerators/*.yaml.
@@ -231,6 +232,10 @@ pub(super) fn price() -> Value {
             ("accelerator", text("key into the accelerator catalog")),
             ("accelerators", count("accelerators of the instance")),
             ("hourly_usd", positive("price of the whole instance [$/h]")),
+            (
+                "basis",
+                word(&PriceBasis::RENTS.map(PriceBasis::name), "kind of price; on-demand, where nothing is said"),
+            ),
             ("region", text("where")),
             ("date", help(json!({"type": ["string", "integer"]}), "YYYY-MM-DD, or a year")),
             ("source", text("where the price is from")),

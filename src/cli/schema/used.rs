@@ -6,21 +6,37 @@ use super::shape::{
     Field, anything, choice, count, help, knob, list, map, map_of, number, positive, text, texts, word,
 };
 use atlas_config::Factors;
+use atlas_core::plan::PriceBasis;
 use atlas_document::decode::Bounds;
 use atlas_plan::knob::Knob;
 use serde_json::json;
 
 /// An entry of targets.yaml.
 pub(super) fn target() -> Value {
+    let rents = map(&[], PriceBasis::RENTS.map(|basis| (basis.name(), positive("price of one node [$/h]"))));
     let cost = map(
         &["hourly_usd", "energy_watts_node", "pue"],
         [
             ("hourly_usd", knob(Knob::HourlyUsd)),
             ("energy_watts_node", positive("nominal power of one node [W]")),
             ("pue", knob(Knob::Pue)),
+            ("basis", word(PriceBasis::NAMES.get(1..).unwrap_or_default(), "kind of price that hourly_usd is")),
+            ("date", help(json!({"type": ["string", "integer"]}), "when the price was read: YYYY-MM-DD, or coarser")),
+            ("prices", help(rents, "prices of other kinds, of one node")),
+            ("energy_included", knob(Knob::EnergyIncluded)),
             ("usd_per_kwh", knob(Knob::UsdPerKwh)),
+            ("peak_usd_per_kwh", knob(Knob::PeakUsdPerKwh)),
+            ("peak_hours", knob(Knob::PeakHours)),
+            ("power_cap", knob(Knob::PowerCap)),
+            ("rack_kw", knob(Knob::RackKw)),
+            ("nodes_per_rack", knob(Knob::NodesPerRack)),
             ("kg_co2e_per_kwh", knob(Knob::KgCo2ePerKwh)),
             ("capex_usd_node", knob(Knob::CapexUsdNode)),
+            ("network_share", knob(Knob::NetworkShare)),
+            ("spares_share", knob(Knob::SparesShare)),
+            ("staff_usd_node_year", knob(Knob::StaffUsdNodeYear)),
+            ("usd_per_kw_month", knob(Knob::UsdPerKwMonth)),
+            ("capital_cost", knob(Knob::CapitalCost)),
             ("amortization_years", knob(Knob::AmortizationYears)),
             ("utilization", knob(Knob::Utilization)),
         ],

@@ -139,6 +139,7 @@ impl<'a> Bench<'a> {
             accelerator: None,
             model: None,
             corrections: None,
+            prices: Default::default(),
         });
         scenario.engine = Engine::SemiEmpirical;
         scenario.noise = false;

@@ -1,13 +1,13 @@
 //! What a reader of an engine's numbers must know: assumptions and weaknesses, where they bear on the scenario at hand.
 
-use super::answer::corrected;
 use super::answer::power::ACCELERATORS_OF_NODE;
+use super::answer::{corrected, throttle};
 use super::benchboard;
 use crate::estimate::Estimate;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_config::corrections::Quantity;
-use atlas_core::plan::{Arrivals, Engine, Format, LoadKind};
+use atlas_core::plan::{Arrivals, Engine, Format, LoadKind, PriceBasis};
 use atlas_core::units::{duration_ms, si, with_unit};
 use atlas_perf::training::measured::best_mfu;
 
@@ -171,6 +171,32 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     }
 }
 
+/// What kind of price is paid, where another than the target's was asked for.
+fn paid(scenario: &Scenario) -> Option<String> {
+    let basis = scenario.terms.basis;
+    if let Some(listed) = &scenario.terms.listed {
+        let (offers, (old, new)) = (listed.offers, &listed.dates);
+        let plural = if offers == 1 { "offer" } else { "offers" };
+        return Some(format!("{} price: median of {offers} {plural} of the catalog, {old} to {new}", basis.name()));
+    }
+    let known = scenario.usd_node_hour() > 0.0 || basis == PriceBasis::Stated;
+    (!known).then(|| match basis {
+        PriceBasis::Owned => "no purchase price is known: state cost.capex_usd_node".to_owned(),
+        basis => {
+            format!("no {0} price of this accelerator is known: state cost.prices.{0} or hourly_usd", basis.name())
+        }
+    })
+}
+
+/// That half of a tariff is stated.
+fn tariff(scenario: &Scenario) -> Option<&'static str> {
+    match (scenario.terms.peak_usd_per_kwh, scenario.terms.peak_hours > 0.0) {
+        (Some(_), false) => Some("peak_usd_per_kwh has no effect: state peak_hours"),
+        (None, true) => Some("peak_hours has no effect: state peak_usd_per_kwh"),
+        _ => None,
+    }
+}
+
 /// That another format of 16 bit stands in for the files'.
 fn stands_in(scenario: &Scenario) -> Option<String> {
     let served = &scenario.base.served;
@@ -209,6 +235,9 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     if scenario.mode() == Mode::Training {
         notes.extend(beyond_measured(scenario, estimate));
     }
+    notes.extend(throttle::notes(scenario));
+    notes.extend(paid(scenario));
+    notes.extend(tariff(scenario).map(str::to_owned));
     notes.extend(stands_in(scenario));
     notes.extend(held_back(scenario, estimate));
     if used < devices {

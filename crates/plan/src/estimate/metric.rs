@@ -202,11 +202,6 @@ fn served(estimate: &Estimate, get: impl Fn(&SimulatedServing) -> f64) -> f64 {
     estimate.detail.as_ref().and_then(|detail| detail.simulated?.serving).as_ref().map_or(0.0, get)
 }
 
-/// Hours in a year, leap days counted.
-const HOURS_PER_YEAR: f64 = 365.25 * 24.0;
-/// Hours in a twelfth of a year.
-const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
-
 /// Hours to generate or learn so many tokens.
 fn hours(estimate: &Estimate, tokens: f64) -> f64 {
     tokens / estimate.total.tokens_per_sec.max(1e-9) / 3600.0
@@ -217,7 +212,7 @@ fn run_tokens(estimate: &Estimate) -> f64 {
     training(estimate, |training| training.run_tokens)
 }
 
-/// USD for so many tokens, rental and energy.
+/// USD for so many tokens.
 fn usd(estimate: &Estimate, tokens: f64) -> f64 {
     estimate.cost.usd_per_1k_tokens * tokens * 1e-3
 }
@@ -227,16 +222,16 @@ fn kwh(estimate: &Estimate, scenario: &Scenario, tokens: f64) -> f64 {
     tokens / tokens_per_joule(estimate, scenario).max(1e-12) / 3.6e6 * scenario.pue
 }
 
-/// USD of an hour of work on hardware that is owned: its share of the purchase, and energy. What it draws while it waits
-/// for work is left out, as are network, building, people and interest.
+/// USD of an hour of work on hardware that is owned, all nodes: purchase with interest, network, spares, building, people
+/// and energy.
 fn owned_per_hour(estimate: &Estimate, scenario: &Scenario) -> f64 {
-    let worked = HOURS_PER_YEAR * scenario.amortization_years * scenario.utilization;
-    scenario.capex_usd_node * scenario.num_nodes / worked.max(1e-9) + estimate.cost.energy_usd_per_hour
+    scenario.owned_usd_node_hour() * scenario.num_nodes + estimate.cost.energy_usd_per_hour
 }
 
-/// Months after which buying a node has cost less than renting it for the time it works; energy is paid either way.
-fn break_even_months(scenario: &Scenario) -> f64 {
-    scenario.capex_usd_node / (scenario.hourly_usd * scenario.utilization * HOURS_PER_MONTH).max(1e-9)
+/// Months after which buying a node has cost less than renting it for the time it works.
+fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    let energy = if scenario.rent_includes_energy() { estimate.cost.energy_usd_per_hour } else { 0.0 };
+    scenario.break_even_months(energy / scenario.num_nodes.max(1.0))
 }
 
 /// Tokens per joule at the plugs of all nodes, and of those that the layout asks for beyond them.
@@ -288,16 +283,16 @@ pub const METRICS: [Metric; 53] = [
     entry("itl_p99_ms", "ITL p99", Latency, Lower, Format::Duration, Applies::AnalyticalServing, "99th percentile of the gap between two tokens: other requests' prompts show here, not in TPOT", |e, _| serving(e, |s| s.itl_ms[3])),
     entry("queue_wait_p99_ms", "wait p99", Latency, Lower, Format::Duration, Applies::Queueing, "99th percentile of the wait before service", |e, _| e.queue.wait.p99),
     entry("queue_utilization", "queue load", Latency, Lower, Format::Percent, Applies::Queueing, "share of the servers' time in use", |e, _| e.queue.utilization),
-    entry("dollar_per_1k_tokens", "$/1k tokens", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes per 1000 tokens", |e, _| e.cost.usd_per_1k_tokens).trust(Trust::Inverse),
-    entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
-    entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "rental and energy of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
-    entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "rental and energy of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "rental and energy to train on the model's published token count", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
-    entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes", |e, _| e.cost.usd_per_hour),
-    entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys, rental and energy: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
-    entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "purchase of all nodes, written off over the hours they work, and energy", owned_per_hour),
+    entry("dollar_per_1k_tokens", "$/1k tokens", Cost, Lower, Format::Usd, Applies::Always, "price of all nodes per 1000 tokens", |e, _| e.cost.usd_per_1k_tokens).trust(Trust::Inverse),
+    entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "price of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
+    entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "price of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
+    entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "price of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
+    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "price of training on the model's published token count", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "an hour of all nodes at the kind of price in force, and energy where it is paid beside", |e, _| e.cost.usd_per_hour),
+    entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
+    entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "all nodes if they were owned: purchase with interest, network, spares, building, people and energy, over the hours they work", owned_per_hour),
     entry("dollar_per_1m_tokens_owned", "$/1M owned", Cost, Lower, Format::Usd, Applies::Owned, "the same per million tokens", |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6)).trust(Trust::Inverse),
-    entry("break_even_months", "break-even", Cost, Lower, Format::Si, Applies::Owned, "months after which buying a node costs less than renting it for the time it works", |_, s| break_even_months(s)).unit("months"),
+    entry("break_even_months", "break-even", Cost, Lower, Format::Si, Applies::Owned, "months after which buying a node costs less than renting it for the time it works", break_even_months).unit("months"),
     entry("node_power_w", "power/node", Power, Lower, Format::Si, Applies::Always, "power of one node at this utilization", |e, _| e.total.node_power_w).unit("W"),
     entry("power_w", "power", Power, Lower, Format::Si, Applies::Always, "power of all nodes, without the facility's overhead", |e, s| e.total.node_power_w * s.num_nodes).unit("W"),
     entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", tokens_per_joule).unit("tok/J").trust(Trust::Throughput),

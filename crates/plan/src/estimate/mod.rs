@@ -154,7 +154,7 @@ pub struct Cost {
     pub energy_usd_per_hour: f64,
     /// Rental and energy of all nodes per 1000 tokens.
     pub usd_per_1k_tokens: f64,
-    /// The predecessor system's figure: rental and energy of ONE node over the tokens of ALL nodes. Equal to
+    /// The predecessor system's figure: an hour of ONE node over the tokens of ALL nodes. Equal to
     /// `usd_per_1k_tokens` for one node, too low by the number of nodes otherwise; kept for comparison with old records.
     pub usd_per_1k_tokens_parity: f64,
 }

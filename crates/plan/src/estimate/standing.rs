@@ -42,7 +42,7 @@ pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Opti
         .as_ref()
         .is_none_or(|detail| detail.verdict.fits() || matches!(detail.verdict, super::Verdict::Overload { .. }));
     let of_hardware = matches!(metric.name, "usd_per_hour" | "peak_mem_gb" | "memory_fill" | "break_even_months");
-    let priced = metric.section != Section::Cost || scenario.hourly_usd > 0.0 || metric.name.ends_with("owned");
+    let priced = metric.section != Section::Cost || scenario.usd_node_hour() > 0.0 || metric.name.ends_with("owned");
     (metric.applies_to(scenario) && (runs || of_hardware) && priced)
         .then(|| (metric.get)(estimate, scenario))
         .filter(|value| !value.is_nan())

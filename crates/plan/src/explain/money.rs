@@ -4,6 +4,8 @@ use super::expression::Written;
 use super::{Origin, Term, Whole, derive};
 use crate::estimate::Metric;
 use crate::knob::Knob;
+use crate::scenario::{HOURS_PER_YEAR, capital_recovery};
+use atlas_core::plan::PriceBasis;
 use atlas_core::units::MEMORY_GB;
 
 /// Another metric's derivation, as a term of this one's.
@@ -73,11 +75,18 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
             let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario))?;
             Term::stated("C_1M_owned", "", "USD", value, asked(whole, hour) * 1e6 / (rate()? * 3600.0))
         }
-        "break_even_months" => {
-            let (purchase, worked) = (purchase(whole), worked(whole));
-            let rent = whole.inputs.knob("C_rent", Knob::HourlyUsd) * worked * (365.25 * 24.0 / 12.0);
-            Term::stated("months", "", "", value, purchase / rent)
-        }
+        "break_even_months" => Term::input("months", "", "", value)
+            .from(Origin::Engine(
+                "months until rent saved, less energy, building and people, has paid for purchase and interest",
+            ))
+            .borne(vec![
+                outlay(whole),
+                whole.inputs.knob("C_rent", Knob::HourlyUsd),
+                worked(whole),
+                whole.inputs.knob("r", Knob::CapitalCost),
+                running(whole),
+                energy_hour(whole),
+            ]),
         "tokens_per_wh" => {
             Term::stated("tokens_per_Wh", "", "tok/Wh", value, of(whole, "tokens_per_J", "tokens_per_joule")? * 3600.0)
         }
@@ -138,27 +147,83 @@ fn worked(whole: &Whole<'_>) -> Term {
     whole.inputs.knob("worked", Knob::Utilization)
 }
 
-/// An hour of work on hardware that is owned.
-fn owned(whole: &Whole<'_>, value: f64) -> Option<Term> {
-    let years = whole.inputs.knob("years", Knob::AmortizationYears);
-    let hours = Term::derived("h_worked", "hours of work in those years", "h", worked(whole) * years * (365.25 * 24.0));
-    let energy =
-        Term::input("C_energy", "energy of all nodes, an hour", "USD", whole.estimate.cost.energy_usd_per_hour)
-            .from(Origin::Engine("power × PUE × price of energy"));
-    let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
-    Some(Term::stated("C_owned", "", "USD", value, purchase(whole) * nodes / hours + energy))
+/// What buying a node takes.
+fn outlay(whole: &Whole<'_>) -> Term {
+    let inputs = whole.inputs;
+    let shares = inputs.knob("s_net", Knob::NetworkShare) + inputs.knob("s_spare", Knob::SparesShare) + 1.0;
+    Term::derived("C_outlay", "a node with its share of network, storage and spares", "USD", purchase(whole) * shares)
 }
 
-/// Rental and energy of all nodes in an hour.
-fn hourly(whole: &Whole<'_>) -> Option<Term> {
+/// What running an owned node takes in a year.
+fn running(whole: &Whole<'_>) -> Term {
     let inputs = whole.inputs;
+    let building = inputs.knob("USD_kW", Knob::UsdPerKwMonth) * inputs.node_watts() * (12.0 / 1000.0);
+    let all = inputs.knob("C_staff", Knob::StaffUsdNodeYear) + building;
+    Term::derived("C_run", "building and people of a node, a year", "USD", all)
+}
+
+/// Energy of all nodes in an hour.
+fn energy_hour(whole: &Whole<'_>) -> Term {
+    Term::input("C_energy", "energy of all nodes, an hour", "USD", whole.estimate.cost.energy_usd_per_hour)
+        .from(Origin::Engine("power × PUE × price of energy"))
+}
+
+/// An hour of work on nodes that are owned, without energy.
+fn owned_hour(whole: &Whole<'_>) -> Written {
+    let years = whole.inputs.knob("years", Knob::AmortizationYears);
+    let interest = whole.inputs.knob("r", Knob::CapitalCost);
+    let recovery = capital_recovery(whole.scenario.terms.capital_cost, whole.scenario.amortization_years);
+    let recovery = Term::input("crf", "share of the purchase paid back in a year, with interest", "", recovery)
+        .from(Origin::Engine("r / (1 - (1 + r / 12)^(-12 years))"))
+        .borne(vec![interest, years]);
+    let year = Term::derived("C_year", "an owned node, a year", "USD", outlay(whole) * recovery + running(whole));
+    let hours = Term::derived("h_worked", "hours of work in a year", "h", worked(whole) * HOURS_PER_YEAR);
+    year * whole.inputs.knob("nodes", Knob::NumNodes) / hours
+}
+
+/// An hour of work on hardware that is owned.
+fn owned(whole: &Whole<'_>, value: f64) -> Option<Term> {
+    Some(Term::stated("C_owned", "", "USD", value, owned_hour(whole) + energy_hour(whole)))
+}
+
+/// What all nodes cost in an hour, at the kind of price in force.
+fn hourly(whole: &Whole<'_>) -> Option<Term> {
+    let (inputs, scenario) = (whole.inputs, whole.scenario);
+    let value = whole.estimate.cost.usd_per_hour;
+    if scenario.terms.basis == PriceBasis::Owned {
+        let all = if scenario.capex_usd_node > 0.0 {
+            owned_hour(whole) + energy_hour(whole)
+        } else {
+            energy_hour(whole).into()
+        };
+        return Some(Term::stated("C_hour", "all owned nodes and energy, an hour", "USD", value, all));
+    }
+    let rent = inputs.knob("C_rent", Knob::HourlyUsd);
+    let rent: Written = match scenario.price_basis() {
+        Some(PriceBasis::Reserved) => rent / worked(whole),
+        _ => rent.into(),
+    };
+    let nodes = inputs.knob("nodes", Knob::NumNodes);
+    if scenario.energy_is_included() {
+        return Some(Term::stated("C_hour", "rental of all nodes, an hour", "USD", value, rent * nodes));
+    }
     let power = of(whole, "P_node", "node_power_w")?;
-    let kwh = inputs.knob("USD_kWh", Knob::UsdPerKwh);
+    let kwh: Written = match scenario.terms.peak_usd_per_kwh {
+        None => inputs.knob("USD_kWh", Knob::UsdPerKwh).into(),
+        Some(_) => {
+            Term::input("USD_kWh", "mean price of energy over the hours worked", "$/kWh", scenario.energy_usd_per_kwh())
+                .from(Origin::Engine("hours outside the peak first"))
+                .borne(
+                    [Knob::UsdPerKwh, Knob::PeakUsdPerKwh, Knob::PeakHours]
+                        .map(|knob| inputs.knob(knob.name(), knob))
+                        .to_vec(),
+                )
+                .into()
+        }
+    };
     let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh;
     let energy = Term::derived("C_energy", "energy of one node, an hour", "USD", energy);
-    let node = inputs.knob("C_rent", Knob::HourlyUsd) + energy;
-    let value = whole.estimate.cost.usd_per_hour;
-    let all = node * inputs.knob("nodes", Knob::NumNodes);
+    let all = (rent + energy) * nodes;
     Some(Term::stated("C_hour", "rental and energy of all nodes, an hour", "USD", value, all))
 }
 

@@ -154,6 +154,9 @@ impl<'a> Inputs<'a> {
         let plan = &self.scenario.base.plan;
         let over = self.written(knob);
         let follows = match knob {
+            Knob::HourlyUsd if self.scenario.terms.listed.is_some() => {
+                Some("median of the catalog's offers of this kind")
+            }
             Knob::Dp if plan.dp.is_none() => Some("replicas fill the target"),
             Knob::Global if plan.global.is_none() => Some("one micro-batch on each replica"),
             Knob::Concurrency if plan.serving.concurrency.is_none() => Some("16 requests on each replica"),

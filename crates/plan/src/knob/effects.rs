@@ -143,12 +143,14 @@ const TARGET: &str = "
   memory_gb_per_accel: 80
   interconnect: { type: NVLink 4, bw_GBps: 900, domain_size: 8 }
   network: { type: IB, Gbps_per_accel: 400, topology: fat-tree, oversubscription: 1 }
-  cost: { hourly_usd: 40, energy_watts_node: 10200, pue: 1.2, usd_per_kwh: 0.1, kg_co2e_per_kwh: 0.4,
-    capex_usd_node: 250000, amortization_years: 4, utilization: 0.8 }
+  cost: { hourly_usd: 40, basis: on-demand, energy_included: true, energy_watts_node: 10200, pue: 1.2, usd_per_kwh: 0.1,
+    peak_usd_per_kwh: 0.2, peak_hours: 8, kg_co2e_per_kwh: 0.4, power_cap: 600, rack_kw: 40, nodes_per_rack: 4,
+    capex_usd_node: 250000, network_share: 0.2, spares_share: 0.02, staff_usd_node_year: 2000, usd_per_kw_month: 150,
+    capital_cost: 0.08, amortization_years: 4, utilization: 0.8 }
 ";
 
 /// Every field of a target that is no text about it, and another value of it.
-const FIELDS: [(&str, &str); 18] = [
+const FIELDS: [(&str, &str); 30] = [
     ("accelerator: nvidia-h100-sxm-80gb", "accelerator: nvidia-h200-sxm"),
     ("accelerators_per_node: 8", "accelerators_per_node: 4"),
     ("num_nodes: 32", "num_nodes: 64"),
@@ -167,6 +169,18 @@ const FIELDS: [(&str, &str); 18] = [
     ("capex_usd_node: 250000", "capex_usd_node: 300000"),
     ("amortization_years: 4", "amortization_years: 5"),
     ("utilization: 0.8", "utilization: 0.5"),
+    ("basis: on-demand", "basis: reserved"),
+    ("energy_included: true", "energy_included: false"),
+    ("peak_usd_per_kwh: 0.2", "peak_usd_per_kwh: 0.3"),
+    ("peak_hours: 8", "peak_hours: 12"),
+    ("power_cap: 600", "power_cap: 400"),
+    ("rack_kw: 40", "rack_kw: 30"),
+    ("nodes_per_rack: 4", "nodes_per_rack: 5"),
+    ("network_share: 0.2", "network_share: 0.3"),
+    ("spares_share: 0.02", "spares_share: 0.05"),
+    ("staff_usd_node_year: 2000", "staff_usd_node_year: 4000"),
+    ("usd_per_kw_month: 150", "usd_per_kw_month: 200"),
+    ("capital_cost: 0.08", "capital_cost: 0.12"),
 ];
 
 /// The target that a text describes, and all that is said about the text.

@@ -159,16 +159,40 @@ pub enum Knob {
     NetworkGbps,
     /// Downlinks over uplinks.
     Oversubscription,
+    /// What kind of price an hour is paid at.
+    PriceBasis,
     /// Rental of a node.
     HourlyUsd,
+    /// Whether the price includes energy.
+    EnergyIncluded,
     /// Price of energy.
     UsdPerKwh,
+    /// Price of energy in peak hours.
+    PeakUsdPerKwh,
+    /// Peak hours of a day.
+    PeakHours,
     /// Power usage effectiveness.
     Pue,
     /// Emissions of the grid.
     KgCo2ePerKwh,
+    /// Most that an accelerator may draw.
+    PowerCap,
+    /// Power that a rack has.
+    RackKw,
+    /// Nodes of a rack.
+    NodesPerRack,
     /// Purchase price of a node.
     CapexUsdNode,
+    /// Network and storage over the price of the nodes.
+    NetworkShare,
+    /// Spares over the price of the nodes.
+    SparesShare,
+    /// People who run a node.
+    StaffUsdNodeYear,
+    /// Rent of the building.
+    UsdPerKwMonth,
+    /// Interest.
+    CapitalCost,
     /// Years of writing off.
     AmortizationYears,
     /// Share of the time that owned hardware works.

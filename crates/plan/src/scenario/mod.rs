@@ -1,6 +1,7 @@
 //! Target × workload × profile × knobs, resolved to plain numbers: the only thing an engine sees.
 
 mod corrections;
+mod cost;
 mod dashboard;
 mod machine;
 mod noise;
@@ -13,6 +14,7 @@ mod software;
 use std::sync::Arc;
 
 pub use corrections::Corrected;
+pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, Terms, capital_recovery};
 pub use dashboard::Dashboard;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
@@ -78,11 +80,13 @@ pub struct Scenario {
     pub usd_per_kwh: f64,
     /// Emissions of the grid, kg CO2e per kWh.
     pub kg_co2e_per_kwh: f64,
+    /// How hours are paid, what owning costs, and what may be drawn.
+    pub terms: Terms,
     /// Purchase price of one node, USD; 0 where none is stated.
     pub capex_usd_node: f64,
     /// Years over which a purchase is written off.
     pub amortization_years: f64,
-    /// Share of the time that owned hardware works.
+    /// Share of the time that owned or reserved hardware works.
     pub utilization: f64,
     /// Tokens that the model was trained on, as its makers say; 0 where they do not.
     pub published_tokens: f64,
@@ -182,6 +186,7 @@ impl Scenario {
             pue: target.cost.pue,
             usd_per_kwh: target.cost.usd_per_kwh.unwrap_or(USD_PER_KWH),
             kg_co2e_per_kwh: target.cost.kg_co2e_per_kwh.unwrap_or(KG_CO2E_PER_KWH),
+            terms: Terms::of(&target.cost),
             capex_usd_node: target.cost.capex_usd_node.unwrap_or(0.0),
             amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
             utilization: target.cost.utilization.unwrap_or(1.0),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use atlas_catalog::price::Median;
 use atlas_catalog::{Accelerator, Catalog, Model};
 use atlas_config::library::Library;
 use atlas_config::{Corrections, Profile, Target, Workload};
-use atlas_core::plan::Engine;
+use atlas_core::plan::{Engine, PriceBasis};
 use atlas_document::node::Position;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 
@@ -24,6 +25,8 @@ pub struct Parts {
     pub model: Option<Arc<Model>>,
     /// Corrections learned from runs on the accelerator.
     pub corrections: Option<Arc<Corrections>>,
+    /// What the catalog lists for the accelerator, by [`PriceBasis::RENTS`].
+    pub prices: [Option<Arc<Median>>; PriceBasis::RENTS.len()],
 }
 
 impl Parts {
@@ -79,9 +82,11 @@ impl Parts {
         if problems.has_errors() {
             return Err(problems);
         }
+        let listed = accelerator.as_ref().map(|sheet| catalog.prices_of(&sheet.id)).unwrap_or_default();
+        let prices = PriceBasis::RENTS.map(|basis| Median::of(&listed, basis).map(Arc::new));
         let (target, workload) = (Arc::clone(target), Arc::clone(workload));
         let corrections = profile.as_ref().and_then(|profile| profile.corrections.clone());
-        Ok(Parts { target, workload, profile, accelerator, model, corrections })
+        Ok(Parts { target, workload, profile, accelerator, model, corrections, prices })
     }
 
     /// The datasheet of the accelerator that a target names, if it names one.
@@ -116,7 +121,8 @@ impl Parts {
     #[must_use]
     pub fn calibrated(target: &Arc<Target>, workload: &Arc<Workload>, profile: &Arc<Profile>) -> Parts {
         let (target, workload, profile) = (Arc::clone(target), Arc::clone(workload), Some(Arc::clone(profile)));
-        Parts { target, workload, profile, accelerator: None, model: None, corrections: None }
+        let prices = [const { None }; PriceBasis::RENTS.len()];
+        Parts { target, workload, profile, accelerator: None, model: None, corrections: None, prices }
     }
 
     /// The model as measurements name it: its key in the catalog, else layers and width.

@@ -8,7 +8,7 @@ use crate::knob::{Knob, KnobError, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::{
     Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity,
-    MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding, Trained,
+    MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Sharding, Trained,
 };
 use atlas_perf::serving::formats::half_on;
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
@@ -101,8 +101,20 @@ impl Scenario {
             Knob::NumNodes => number(self.num_nodes),
             Knob::NetworkGbps => number(self.machine.map_or(0.0, |m| round(m.device.nic_bw * m.dies * 8e-9))),
             Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
+            Knob::PriceBasis => word(self.terms.basis.name()),
             Knob::HourlyUsd => number(self.hourly_usd),
+            Knob::EnergyIncluded => Setting::Toggle(self.energy_is_included()),
             Knob::UsdPerKwh => number(self.usd_per_kwh),
+            Knob::PeakUsdPerKwh => number(self.terms.peak_usd_per_kwh.unwrap_or(self.usd_per_kwh)),
+            Knob::PeakHours => number(self.terms.peak_hours),
+            Knob::PowerCap => number(self.terms.power_cap),
+            Knob::RackKw => number(self.terms.rack_kw),
+            Knob::NodesPerRack => number(self.terms.nodes_per_rack),
+            Knob::NetworkShare => number(self.terms.network_share),
+            Knob::SparesShare => number(self.terms.spares_share),
+            Knob::StaffUsdNodeYear => number(self.terms.staff_usd_node_year),
+            Knob::UsdPerKwMonth => number(self.terms.usd_per_kw_month),
+            Knob::CapitalCost => number(self.terms.capital_cost),
             Knob::Pue => number(self.pue),
             Knob::KgCo2ePerKwh => number(self.kg_co2e_per_kwh),
             Knob::CapexUsdNode => number(self.capex_usd_node),
@@ -193,6 +205,16 @@ impl Scenario {
             }
             Knob::HourlyUsd => self.hourly_usd = value,
             Knob::UsdPerKwh => self.usd_per_kwh = value,
+            Knob::PeakUsdPerKwh => self.terms.peak_usd_per_kwh = Some(value),
+            Knob::PeakHours => self.terms.peak_hours = value,
+            Knob::PowerCap => self.terms.power_cap = value,
+            Knob::RackKw => self.terms.rack_kw = value,
+            Knob::NodesPerRack => self.terms.nodes_per_rack = value,
+            Knob::NetworkShare => self.terms.network_share = value,
+            Knob::SparesShare => self.terms.spares_share = value,
+            Knob::StaffUsdNodeYear => self.terms.staff_usd_node_year = value,
+            Knob::UsdPerKwMonth => self.terms.usd_per_kw_month = value,
+            Knob::CapitalCost => self.terms.capital_cost = value,
             Knob::Pue => self.pue = value,
             Knob::KgCo2ePerKwh => self.kg_co2e_per_kwh = value,
             Knob::CapexUsdNode => self.capex_usd_node = value,
@@ -228,6 +250,7 @@ impl Scenario {
                 self.each(knob, |phase| phase.plan.graphs = Some(on));
             }
             Knob::GpudirectRdma => self.gpudirect_rdma = on,
+            Knob::EnergyIncluded => self.terms.energy_included = Some(on),
             Knob::Noise => self.noise = on,
             Knob::Overlap => self.each(knob, |phase| phase.plan.overlap = Some(on)),
             Knob::Sp => self.each(knob, |phase| phase.plan.sp = Some(on)),
@@ -247,6 +270,10 @@ impl Scenario {
     fn set_word(&mut self, knob: Knob, word: &Arc<str>, parts: &Parts) -> bool {
         match knob {
             Knob::Virt => self.sriov = &**word == "sriov",
+            Knob::PriceBasis => match PriceBasis::named(word) {
+                Some(basis) => self.pay(basis, parts),
+                None => return false,
+            },
             Knob::Fabric => {
                 self.fabric = Arc::clone(word);
                 let factor = parts.profile.as_ref().and_then(|profile| profile.fabric_factor(word));

@@ -10,10 +10,12 @@
 //! * [`sweep`] – every point of a space, in order, in constant memory
 //! * [`mod@sensitivity`] – which knob and which hardware number matter most
 //! * [`methodology`] – two fair ways to compare targets
+//! * [`break_even`] – rent or own
 //! * [`frontier`] – throughput against interactivity, as more requests are served side by side
 //! * [`hill_climb`] – the predecessor system's single change
 
 pub mod around;
+pub mod break_even;
 pub mod compromise;
 pub mod condition;
 pub mod figure;

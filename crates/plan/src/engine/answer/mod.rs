@@ -5,6 +5,7 @@
 //! * [`corrected`] – the same as runs of the cluster have shown it
 //! * [`event`] – the same, with times and rates from a simulation
 //! * [`power`] – what that draws
+//! * [`throttle`] – what a power cap leaves of it
 
 pub mod corrected;
 pub mod event;
@@ -12,6 +13,7 @@ mod limits;
 pub mod power;
 mod schedule;
 pub mod serving;
+pub mod throttle;
 pub mod training;
 
 use crate::estimate::{Detail, Estimate, Figures, Latency, Queue, Verdict};

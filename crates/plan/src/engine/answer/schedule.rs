@@ -1,11 +1,10 @@
 //! Schedules: every phase answered under its own load, then averaged by duration.
 
-use super::{Physics, serving};
+use super::{Physics, serving, throttle};
 use crate::engine::semi_empirical::schedule::aggregate;
 use crate::estimate::{Estimate, Figures, Latency, Queue, Serving};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
-use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Load, ServingInput, estimate};
 
 /// Answers every phase and averages them.
@@ -44,8 +43,8 @@ fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
 /// A phase of serving: replicas follow the autoscaling, and requests arrive at the phase's own rate or at its
 /// profile's share of what the deployment can serve.
 fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Serving)> {
-    let constants = Constants::with(&scenario.efficiency.serving);
     let mut input = serving::input(scenario, phase)?;
+    let constants = throttle::serving(scenario, &input);
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
     input.layout.dp = replicas.round().max(1.0);
     let full = estimate(&ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..input }, &constants);

@@ -1,7 +1,7 @@
 //! Serving: a scenario as a deployment under load, and the deployment's answer as figures.
 
 use super::event::serving::Answer;
-use super::{Physics, limits, power};
+use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::workload::{PoolSpec, PoolsSpec};
@@ -185,7 +185,7 @@ fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let input = input(scenario, phase)?;
-    let constants = Constants::with(&scenario.efficiency.serving);
+    let constants = throttle::serving(scenario, &input);
     let closed = serving::estimate(&input, &constants);
     let answer = physics.serving(scenario, phase, &input, closed);
     Some(described(scenario, phase, answer.input(&input), &answer, &constants))

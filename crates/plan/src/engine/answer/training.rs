@@ -1,13 +1,12 @@
 //! Training: a scenario as an optimizer step, and the step as figures.
 
 use super::event::training::Answer;
-use super::{Physics, limits, power};
+use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
 use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::plan::{CpuOffload, Format, LoraTargets, Trained};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
-use atlas_perf::constants::Constants;
 use atlas_perf::interval;
 use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::serving::formats::stored_bytes;
@@ -108,7 +107,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
     let dies = machine.dies;
     let input = asked(scenario, phase, machine, arch);
-    let closed = training::memoized(&input, &Constants::with(&scenario.efficiency.training), physics.memo());
+    let closed = training::memoized(&input, &throttle::training(scenario, &input), physics.memo());
     let answer = physics.training(scenario, phase, &input, closed);
     let out = &answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);

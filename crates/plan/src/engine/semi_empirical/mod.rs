@@ -106,12 +106,12 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
     }
 }
 
-/// Rental and energy over tokens. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that figure
+/// What hours cost, over tokens. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that figure
 /// is kept beside ours as `parity`.
 #[must_use]
 pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
-    let energy = figures.node_power_w * scenario.pue / 1000.0 * scenario.usd_per_kwh;
-    let node = scenario.hourly_usd + energy;
+    let energy = figures.node_power_w * scenario.pue / 1000.0 * scenario.energy_usd_per_kwh();
+    let node = scenario.usd_node_hour() + if scenario.energy_is_included() { 0.0 } else { energy };
     let thousands_per_hour = (figures.tokens_per_sec * 3.6).max(1e-6);
     Cost {
         usd_per_hour: node * scenario.num_nodes,

@@ -1,9 +1,10 @@
 //! What the machine is and costs, and the run on it.
 
-use super::{entry, ranks, real};
-use crate::knob::{Group, Kind, Knob, Spec};
+use super::{entry, ranks, real, whole};
+use crate::knob::{Group, Kind, Knob, Spec, Step};
+use atlas_core::plan::PriceBasis;
 
-pub(super) const TARGET: [Spec; 12] = [
+pub(super) const TARGET: [Spec; 24] = [
     entry(
         Knob::NumNodes,
         "num_nodes",
@@ -38,6 +39,16 @@ pub(super) const TARGET: [Spec; 12] = [
     .of_target()
     .reasoned(),
     entry(
+        Knob::PriceBasis,
+        "price_basis",
+        &["basis"],
+        Group::Target,
+        Kind::Choice(PriceBasis::NAMES),
+        &[],
+        "kind of price: the target's own, a rent of one kind (its cost.prices, else the catalog's median), or owned",
+    )
+    .reasoned(),
+    entry(
         Knob::HourlyUsd,
         "hourly_usd",
         &["hourly", "price"],
@@ -49,16 +60,51 @@ pub(super) const TARGET: [Spec; 12] = [
     .unit("$/h")
     .of_target(),
     entry(
+        Knob::EnergyIncluded,
+        "energy_included",
+        &[],
+        Group::Target,
+        Kind::Toggle,
+        &["cost", "energy_included"],
+        "whether the price includes energy: rents do, unless the target states a price of energy",
+    )
+    .of_target()
+    .reasoned(),
+    entry(
         Knob::UsdPerKwh,
         "usd_per_kwh",
         &["kwh", "energy_price"],
         Group::Target,
         real(0.0, 1e6, 0.01),
         &["cost", "usd_per_kwh"],
-        "price of energy, paid beside the rental",
+        "price of energy; paid beside the price of an hour, where that does not include it",
     )
     .unit("$/kWh")
     .of_target(),
+    entry(
+        Knob::PeakUsdPerKwh,
+        "peak_usd_per_kwh",
+        &["peak_kwh"],
+        Group::Target,
+        real(0.0, 1e6, 0.01),
+        &["cost", "peak_usd_per_kwh"],
+        "price of energy in peak hours",
+    )
+    .unit("$/kWh")
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::PeakHours,
+        "peak_hours",
+        &[],
+        Group::Target,
+        real(0.0, 24.0, 1.0),
+        &["cost", "peak_hours"],
+        "peak hours of a day; hardware that works part of the time works outside them first",
+    )
+    .unit("h")
+    .of_target()
+    .reasoned(),
     entry(
         Knob::Pue,
         "pue",
@@ -82,6 +128,41 @@ pub(super) const TARGET: [Spec; 12] = [
     .of_target()
     .reasoned(),
     entry(
+        Knob::PowerCap,
+        "power_cap",
+        &["cap_w"],
+        Group::Target,
+        real(0.0, 1e6, 50.0),
+        &["cost", "power_cap"],
+        "most that an accelerator may draw: clocks fall until it does; 0: its design power",
+    )
+    .unit("W")
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::RackKw,
+        "rack_kw",
+        &[],
+        Group::Target,
+        real(0.0, 1e5, 1.0),
+        &["cost", "rack_kw"],
+        "power that a rack has, shared by its nodes: caps their accelerators; 0: enough",
+    )
+    .unit("kW")
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::NodesPerRack,
+        "nodes_per_rack",
+        &[],
+        Group::Target,
+        whole(0.0, 1e3, Step::Add(1.0)),
+        &["cost", "nodes_per_rack"],
+        "nodes of a rack; 0: as many as its power bears without a cap",
+    )
+    .of_target()
+    .reasoned(),
+    entry(
         Knob::CapexUsdNode,
         "capex_usd_node",
         &["capex"],
@@ -91,6 +172,63 @@ pub(super) const TARGET: [Spec; 12] = [
         "purchase price of one node, the alternative to rental; 0: none is known",
     )
     .unit("$")
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::NetworkShare,
+        "network_share",
+        &[],
+        Group::Target,
+        real(0.0, 10.0, 0.05),
+        &["cost", "network_share"],
+        "network and storage that are bought with a node, over its price",
+    )
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::SparesShare,
+        "spares_share",
+        &[],
+        Group::Target,
+        real(0.0, 10.0, 0.01),
+        &["cost", "spares_share"],
+        "spare nodes and parts, over the price of the nodes",
+    )
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::StaffUsdNodeYear,
+        "staff_usd_node_year",
+        &["staff"],
+        Group::Target,
+        real(0.0, 1e9, 500.0),
+        &["cost", "staff_usd_node_year"],
+        "people who run a node that is owned",
+    )
+    .unit("$/year")
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::UsdPerKwMonth,
+        "usd_per_kw_month",
+        &["colocation"],
+        Group::Target,
+        real(0.0, 1e9, 10.0),
+        &["cost", "usd_per_kw_month"],
+        "rent of the building for each kW of nominal power, without energy",
+    )
+    .unit("$/month")
+    .of_target()
+    .reasoned(),
+    entry(
+        Knob::CapitalCost,
+        "capital_cost",
+        &["wacc"],
+        Group::Target,
+        real(0.0, 1.0, 0.01),
+        &["cost", "capital_cost"],
+        "interest on what a purchase binds, a year",
+    )
     .of_target()
     .reasoned(),
     entry(
@@ -111,7 +249,7 @@ pub(super) const TARGET: [Spec; 12] = [
         Group::Target,
         real(0.01, 1.0, 0.1),
         &["cost", "utilization"],
-        "share of the time that owned hardware works; it is written off all the time",
+        "share of the time that owned or reserved hardware works; it is paid all the time",
     )
     .of_target()
     .reasoned(),

@@ -10,7 +10,6 @@ pub mod training;
 use super::Physics;
 use crate::estimate::{Estimate, Simulated};
 use crate::scenario::{Phase, Scenario, Simulation};
-use atlas_perf::constants::Constants;
 use atlas_perf::serving::{ServingEstimate, ServingInput};
 use atlas_perf::training::{TrainingEstimate, TrainingInput};
 use atlas_sim::kernel::replication::Interval;
@@ -125,7 +124,7 @@ impl Physics for Events<'_> {
     ) -> serving::Answer {
         let first = self.keeps && self.answered == 0;
         let settings = scenario.simulation(phase);
-        let constants = Constants::with(&scenario.efficiency.serving);
+        let constants = super::throttle::serving(scenario, input);
         let (answer, kept) = serving::answer(&settings, input, &constants, closed, self);
         if first {
             self.serving = kept;

@@ -1,5 +1,6 @@
 //! Training, pass by pass: what is uneven and what fails as the knobs say, then the run's integrals as figures.
 
+use super::super::throttle;
 use super::Events;
 use crate::estimate::{Simulated, SimulatedTraining};
 use crate::scenario::{Scenario, Simulation};
@@ -38,7 +39,7 @@ impl Answer {
 /// The simulation's input. Ranks are laid out as Megatron's: tensor and context parallel inside, then data, then pipeline.
 #[must_use]
 pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Input {
-    let mut input = Input::of(system, &Constants::with(&scenario.efficiency.training));
+    let mut input = Input::of(system, &throttle::training(scenario, system));
     input.steps = settings.steps;
     input.jitter = settings.jitter;
     input.slow = slow(scenario, settings, system);

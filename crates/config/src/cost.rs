@@ -1,0 +1,112 @@
+//! Price and power of a target.
+
+use atlas_core::plan::PriceBasis;
+use atlas_document::decode::{Bounds, Fields};
+
+/// Price and power of one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// Rental of one node, USD per hour.
+    pub hourly_usd: f64,
+    /// What kind of price that is.
+    pub basis: Option<PriceBasis>,
+    /// When it was read: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
+    pub date: Option<String>,
+    /// Prices of other kinds, USD per hour of one node, in the order of [`PriceBasis::RENTS`].
+    pub prices: [Option<f64>; PriceBasis::RENTS.len()],
+    /// Whether the price includes energy.
+    pub energy_included: Option<bool>,
+    /// Nominal power of one node, W.
+    pub energy_watts_node: f64,
+    /// Power usage effectiveness: facility power over IT power.
+    pub pue: f64,
+    /// Price of energy, USD per kWh.
+    pub usd_per_kwh: Option<f64>,
+    /// Price of energy in the peak hours of a day, USD per kWh.
+    pub peak_usd_per_kwh: Option<f64>,
+    /// Peak hours of a day.
+    pub peak_hours: Option<f64>,
+    /// Emissions of the grid, kg CO2e per kWh.
+    pub kg_co2e_per_kwh: Option<f64>,
+    /// Most that an accelerator may draw, W.
+    pub power_cap: Option<f64>,
+    /// Power that a rack has, kW.
+    pub rack_kw: Option<f64>,
+    /// Nodes of a rack.
+    pub nodes_per_rack: Option<f64>,
+    /// Purchase price of one node, USD: the alternative to rental.
+    pub capex_usd_node: Option<f64>,
+    /// Network and storage over the purchase price of the nodes.
+    pub network_share: Option<f64>,
+    /// Spare nodes and parts over the purchase price of the nodes.
+    pub spares_share: Option<f64>,
+    /// People who run a node, USD per year.
+    pub staff_usd_node_year: Option<f64>,
+    /// Rent of the building, USD for each kW of nominal power and month, without energy.
+    pub usd_per_kw_month: Option<f64>,
+    /// Interest on what the purchase binds, a year.
+    pub capital_cost: Option<f64>,
+    /// Years over which a purchase is written off.
+    pub amortization_years: Option<f64>,
+    /// Share of the time that owned or reserved hardware works.
+    pub utilization: Option<f64>,
+}
+
+/// What a year, a node or a kilowatt may cost, and what a share of a purchase may be.
+const USD: Bounds = Bounds { max: 1e9, ..Bounds::POSITIVE };
+const TIMES: Bounds = Bounds { max: 10.0, ..Bounds::POSITIVE };
+
+impl Cost {
+    pub(super) fn read(cost: &mut Fields<'_>) -> Option<Cost> {
+        let hourly_usd = cost.required_number("hourly_usd", Bounds { max: 1e7, ..Bounds::POSITIVE });
+        let basis = cost.choice("basis", PriceBasis::WORDS.get(1..).unwrap_or_default());
+        let date = cost.text("date");
+        let prices = cost.map("prices", |listed| {
+            PriceBasis::RENTS.map(|basis| listed.number(basis.name(), Bounds { max: 1e7, ..Bounds::POSITIVE }))
+        });
+        let energy_included = cost.boolean("energy_included");
+        let energy_watts_node = cost.required_number("energy_watts_node", Bounds { max: 1e7, ..Bounds::POSITIVE });
+        // A facility draws at least what its computers draw.
+        let pue = cost.required_number("pue", Bounds { min: 1.0, max: 10.0, whole: false });
+        let usd_per_kwh = cost.number("usd_per_kwh", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        let peak_usd_per_kwh = cost.number("peak_usd_per_kwh", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        let peak_hours = cost.number("peak_hours", Bounds { max: 24.0, ..Bounds::POSITIVE });
+        let kg_co2e_per_kwh = cost.number("kg_co2e_per_kwh", TIMES);
+        let power_cap = cost.number("power_cap", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        let rack_kw = cost.number("rack_kw", Bounds { max: 1e5, ..Bounds::POSITIVE });
+        let nodes_per_rack = cost.number("nodes_per_rack", Bounds { max: 1e3, ..Bounds::NATURAL });
+        let capex_usd_node = cost.number("capex_usd_node", USD);
+        let network_share = cost.number("network_share", TIMES);
+        let spares_share = cost.number("spares_share", TIMES);
+        let staff_usd_node_year = cost.number("staff_usd_node_year", USD);
+        let usd_per_kw_month = cost.number("usd_per_kw_month", USD);
+        let capital_cost = cost.number("capital_cost", Bounds { max: 1.0, ..Bounds::POSITIVE });
+        let amortization_years = cost.number("amortization_years", Bounds { min: 0.1, max: 50.0, whole: false });
+        let utilization = cost.number("utilization", Bounds { min: 0.01, ..Bounds::SHARE });
+        let (hourly_usd, energy_watts_node, pue) = (hourly_usd?, energy_watts_node?, pue?);
+        Some(Cost {
+            hourly_usd,
+            basis,
+            date,
+            prices: prices.unwrap_or_default(),
+            energy_included,
+            energy_watts_node,
+            pue,
+            usd_per_kwh,
+            peak_usd_per_kwh,
+            peak_hours,
+            kg_co2e_per_kwh,
+            power_cap,
+            rack_kw,
+            nodes_per_rack,
+            capex_usd_node,
+            network_share,
+            spares_share,
+            staff_usd_node_year,
+            usd_per_kw_month,
+            capital_cost,
+            amortization_years,
+            utilization,
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! `atlas break-even`.
+
+use std::path::PathBuf;
+
+use color_eyre::eyre::eyre;
+use serde_json::{Value, json};
+
+use super::args::{Globals, KnobArgs};
+use super::output::{self, Charset, complain};
+use super::pick;
+use atlas_core::units;
+use atlas_document::files;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::break_even::{Point, curve, even};
+use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, csv, serialised};
+
+/// Rent or own: what an hour of work costs either way, by the share of the time that the hardware works.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas break-even --target h100-sxm-64 --workload llama3.1-70b-serve
+  atlas break-even --target h100-sxm-64 --workload llama3.1-8b-train --set price_basis=marketplace --set capital_cost=0.12
+  atlas break-even --target h100-sxm-8 --workload llama3.1-70b-serve --svg rent-or-own.svg
+
+Owning counts the purchase with interest, network, spares, building, people and energy: knobs capex_usd_node, \
+network_share, spares_share, usd_per_kw_month, staff_usd_node_year, capital_cost, amortization_years, usd_per_kwh. \
+What is reserved is paid while it waits; any other rent only while it works.")]
+pub struct Args {
+    /// Target, by name
+    #[arg(long, value_name = "NAME")]
+    pub target: String,
+    /// Workload, by name: it decides the energy and the tokens of an hour
+    #[arg(long, value_name = "NAME")]
+    pub workload: String,
+    /// Also write the picture
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Prints the curve, and where the two ways meet.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let parts = Parts::find(&library, &args.target, &args.workload).map_err(super::failure::Failure::from)?;
+    let overrides = args.knobs.overrides(parts.fabrics())?;
+    let start = Scenario::resolve(&parts, &overrides).map_err(|error| eyre!("{}: {error}", args.target))?;
+    let points = curve(&start);
+    if points.is_empty() {
+        let lacks =
+            if start.capex_usd_node > 0.0 { "rent: set hourly_usd" } else { "purchase price: set capex_usd_node" };
+        return Err(eyre!("{} has no {lacks}", args.target));
+    }
+    let plot = plot(&points, &start, &args);
+    match args.format {
+        Format::Table => output::print(&described(&points, &start, &plot, globals.charset()))?,
+        Format::Csv => output::print(&csv_of(&points, &start))?,
+        Format::Json => output::print(&serialised(&document(&points, &start, &args), false)?)?,
+        Format::Yaml => output::print(&serialised(&document(&points, &start, &args), true)?)?,
+    }
+    if let Some(path) = &args.svg {
+        let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);
+        files::write(path, &picture)?;
+        complain(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+/// The figures of a point, one accelerator's where they are of an hour.
+fn figures(point: &Point, start: &Scenario) -> [(&'static str, f64); 6] {
+    let of_one = 1.0 / start.accelerators().max(1.0);
+    [
+        ("utilization", point.utilization),
+        ("rent_usd_accel_hour", point.rent * of_one),
+        ("owned_usd_accel_hour", point.owned * of_one),
+        ("rent_usd_per_1m_tokens", point.rent / point.million_tokens),
+        ("owned_usd_per_1m_tokens", point.owned / point.million_tokens),
+        ("break_even_months", point.months),
+    ]
+}
+
+fn plot(points: &[Point], start: &Scenario, args: &Args) -> Plot {
+    let of_one = 1.0 / start.accelerators().max(1.0);
+    let series = |name: &str, get: fn(&Point) -> f64| Series {
+        name: name.to_owned(),
+        points: points.iter().map(|point| (100.0 * point.utilization, of_one * get(point))).collect(),
+        joined: true,
+    };
+    Plot {
+        title: format!("{}: rent or own", args.target),
+        across: Axis::linear("% of the time at work"),
+        up: Axis::linear("$ for an accelerator-hour of work"),
+        series: vec![series("rented", |point| point.rent), series("owned", |point| point.owned)],
+        here: None,
+    }
+}
+
+/// Where the two ways meet, in words.
+fn verdict(start: &Scenario) -> String {
+    match even(start) {
+        Some(share) => format!("owning costs less from {} of the time on", units::percent(share)),
+        None => "renting costs less, however much of the time the hardware works".to_owned(),
+    }
+}
+
+fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) -> String {
+    let head = ["at work", "rent $/accel-h", "own $/accel-h", "rent $/1M", "own $/1M", "even after"];
+    let mut table = Table::new(head.map(|name| (name, Align::Right)));
+    for point in points {
+        let [_, rent, owned, rent_1m, owned_1m, months] = figures(point, start).map(|(_, value)| value);
+        let even =
+            if months.is_finite() { format!("{} months", units::significant(months, 3)) } else { "never".to_owned() };
+        let usd = [rent, owned, rent_1m, owned_1m].map(units::usd);
+        table.row(std::iter::once(units::percent(point.utilization)).chain(usd).chain(std::iter::once(even)));
+    }
+    let basis = start.price_basis().map_or("kind of price not stated", |basis| basis.name());
+    let head = format!(
+        "rent {} a node and hour ({basis}), purchase {} a node\n",
+        units::usd(start.hourly_usd),
+        units::usd(start.capex_usd_node)
+    );
+    let picture = text::draw(plot, output::width().min(100), 18, charset == Charset::Unicode);
+    charset.write(&(head + &table.render() + "\n" + &verdict(start) + "\n\n" + &picture)).into_owned()
+}
+
+fn csv_of(points: &[Point], start: &Scenario) -> String {
+    let mut out = String::new();
+    for point in points {
+        let figures = figures(point, start);
+        if out.is_empty() {
+            out += &csv::line(figures.map(|(name, _)| name));
+        }
+        let cells = figures.map(|(_, value)| value.to_string());
+        out += &csv::line(cells.iter().map(String::as_str));
+    }
+    out
+}
+
+fn document(points: &[Point], start: &Scenario, args: &Args) -> Value {
+    let point = |point: &Point| {
+        let figures = figures(point, start);
+        // JSON has no infinity: what never breaks even has no month.
+        let value = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
+        figures.into_iter().map(|(name, figure)| (name.to_owned(), value(figure))).collect::<serde_json::Map<_, _>>()
+    };
+    json!({
+        "target": args.target,
+        "workload": args.workload,
+        "price_basis": start.price_basis().map(atlas_core::plan::PriceBasis::name),
+        "break_even_utilization": even(start),
+        "points": points.iter().map(point).collect::<Vec<_>>(),
+    })
+}
