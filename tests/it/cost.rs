@@ -226,7 +226,7 @@ fn a_power_cap_slows_training_more_than_decoding_and_saves_energy() {
     assert!(decoding > 1.0 && decoding < 0.5 * (training - 1.0) + 1.0, "{decoding} beside {training}");
     let (whole, half) = (Answer::of(TRAIN.0, TRAIN.1, &[]), capped(TRAIN.0, TRAIN.1, 350.0));
     assert!(half.get("tokens_per_joule") > whole.get("tokens_per_joule"));
-    assert!(half.get("node_power_w") < 0.7 * whole.get("node_power_w"));
+    assert!(half.get("node_power_w") < 0.8 * whole.get("node_power_w"));
     // A cap above the design power changes nothing, and says so.
     let above = capped(TRAIN.0, TRAIN.1, 900.0);
     same(above.get("tokens_per_sec"), whole.get("tokens_per_sec"));

@@ -85,7 +85,8 @@ fn find<'t>(tree: &'t Term, symbol: &str) -> Option<&'t Term> {
 #[test]
 fn inputs_say_where_they_were_written() {
     let library = plans::library();
-    let (parts, scenario) = plans::one(&library, "h100x128", "train_70b", &[("dp", "2"), ("pue", "1.5")]);
+    let (parts, scenario) =
+        plans::one(&library, "h100x128", "train_70b", &[("dp", "2"), ("pue", "1.5"), ("energy_included", "off")]);
     let estimate = engine::estimate(&scenario);
     let of = |name: &str| explain(&scenario, &parts, &estimate, metric(name, &scenario).unwrap());
     let (mfu, cost) = (of("mfu"), of("dollar_per_1m_tokens"));
