@@ -20,10 +20,11 @@ use atlas_plan::search::optimise::freed;
 use atlas_plan::search::{Gauge, Methodology, optimise};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::document::Kind;
+use atlas_report::file_format::{self, FileFormat};
 use atlas_report::study;
 use atlas_report::study::{Block, Entry, Study, content, html, markdown, optimum};
 use atlas_report::summary::Summary;
-use atlas_report::{Format, read};
+use atlas_report::{Format, pdf, read};
 
 /// Summarise records, or tell of targets and a workload in full.
 #[derive(Debug, clap::Args)]
@@ -33,10 +34,11 @@ use atlas_report::{Format, read};
   atlas report --records out --out out/report.html
   atlas report --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve --out study.html
   atlas report --workload llama3.1-70b-serve --methodology maximum-performance --tpot 50 --out best.html
+  atlas report --target h100-sxm-8 --workload llama3.1-70b-serve --out study.pdf
   atlas report --sweep sweep.csv --out sweep.html
 
-A report on records is a table of means in Markdown, CSV, JSON or YAML. As HTML, and for targets named here, it is a \
-study: recommendation, comparison, charts, breakdowns, assumptions and their sources, and the command that makes it \
+A report on records is a table of means in Markdown, CSV, JSON or YAML. As HTML, PDF or PNG, and for targets named here, \
+it is a study: recommendation, comparison, charts, breakdowns, assumptions and their sources, and the command that makes it \
 again.")]
 pub struct Args {
     /// Directory of records, or a file of them; repeatable [default: out]
@@ -60,7 +62,7 @@ pub struct Args {
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// File to write the report to: .html, .md, .csv, .json or .yaml, anything else is Markdown
+    /// File to write the report to: .html, .pdf, .md, .png (charts alone), .csv, .json or .yaml
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// What is printed
@@ -70,6 +72,8 @@ pub struct Args {
 
 /// Prints the report, and writes it where asked.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    // A name that cannot be written is refused before anything is computed.
+    let to = args.out.as_deref().map(|out| file(out, &FileFormat::ALL)).transpose()?;
     let methodology = args.methodology.unwrap_or_default();
     let unheeded = args.goal.given();
     let searches = methodology == Methodology::MaximumPerformance;
@@ -80,10 +84,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
     }
     if let Some(path) = &args.sweep {
-        return sweep(path, &args, globals);
+        return sweep(path, &args, to, globals);
     }
     if args.workload.is_some() {
-        return study(&args, globals);
+        return study(&args, to, globals);
     }
     let records = if args.records.is_empty() { vec![PathBuf::from("out")] } else { args.records.clone() };
     let mut problems = Diagnostics::new();
@@ -104,28 +108,56 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Table => output::print(&globals.charset().write(&text))?,
         _ => output::print(&text)?,
     }
-    if let Some(out) = &args.out {
-        let document = match extension(out) {
-            "csv" => summary.write(Format::Csv)?,
-            "json" => summary.write(Format::Json)?,
-            "yaml" | "yml" => summary.write(Format::Yaml)?,
-            "html" | "htm" => html::write(&of_records(&records, &pick::library(globals))?),
-            _ => summary.markdown(),
+    if let Some(to) = to {
+        let document = match to.format {
+            FileFormat::Csv => summary.write(Format::Csv)?.into_bytes(),
+            FileFormat::Json => summary.write(Format::Json)?.into_bytes(),
+            FileFormat::Yaml => summary.write(Format::Yaml)?.into_bytes(),
+            FileFormat::Markdown => summary.markdown().into_bytes(),
+            FileFormat::Html | FileFormat::Pdf | FileFormat::Png => {
+                let studies = of_records(&records, &pick::library(globals))?;
+                let blocks: Vec<Block> = studies.iter().flat_map(content::blocks).collect();
+                laid_out(to.format, &html::title(&studies), &blocks)?
+            }
         };
-        save(out, &document)?;
+        to.save(document)?;
     }
     // A summary of some of the records must not pass for one of all.
     if problems.has_errors() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-fn extension(path: &Path) -> &str {
-    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+/// A file to be written, and what its name says it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OutputFile<'a> {
+    path: &'a Path,
+    /// By its extension.
+    pub format: FileFormat,
 }
 
-fn save(out: &Path, document: &str) -> color_eyre::Result<()> {
-    files::write(out, document).map_err(|error| writing(out, &error))?;
-    complain(&format!("wrote {}", out.display()));
-    Ok(())
+/// What a file is written as, out of what is possible.
+pub(super) fn file<'a>(path: &'a Path, possible: &[FileFormat]) -> Result<OutputFile<'a>, Failure> {
+    let format = FileFormat::of(path, possible).map_err(|problem| Failure::usage([format!("--out: {problem}")]))?;
+    Ok(OutputFile { path, format })
+}
+
+impl OutputFile<'_> {
+    /// Writes it and says so.
+    pub(super) fn save(self, document: impl AsRef<[u8]>) -> color_eyre::Result<()> {
+        files::write(self.path, document).map_err(|error| writing(self.path, &error))?;
+        complain(&format!("wrote {}", self.path.display()));
+        Ok(())
+    }
+}
+
+/// Blocks in a format for people.
+pub(super) fn laid_out(format: FileFormat, title: &str, blocks: &[Block]) -> color_eyre::Result<Vec<u8>> {
+    Ok(match format {
+        FileFormat::Pdf => pdf::write(title, blocks),
+        FileFormat::Png => file_format::picture(blocks)
+            .ok_or_else(|| color_eyre::eyre::eyre!("there are no charts to draw as PNG; try .html or .pdf"))??,
+        FileFormat::Html => html::page(title, blocks).into_bytes(),
+        _ => markdown::text(blocks).into_bytes(),
+    })
 }
 
 /// The command line as it was given, to be given again.
@@ -139,7 +171,7 @@ pub(super) fn command() -> String {
 }
 
 /// A study of the named targets, or of all.
-fn study(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
     let workload = args.workload.as_deref().unwrap_or_default();
@@ -183,15 +215,14 @@ fn study(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         (_, Format::Table) => output::print(&globals.charset().write(&text))?,
         _ => output::print(&text)?,
     }
-    if let Some(out) = &args.out {
-        let document = match extension(out) {
-            "html" | "htm" => described.html(),
-            "csv" => described.write(Format::Csv)?,
-            "json" => described.write(Format::Json)?,
-            "yaml" | "yml" => described.write(Format::Yaml)?,
-            _ => described.markdown(),
+    if let Some(to) = to {
+        let document = match to.format {
+            FileFormat::Csv => described.write(Format::Csv)?.into_bytes(),
+            FileFormat::Json => described.write(Format::Json)?.into_bytes(),
+            FileFormat::Yaml => described.write(Format::Yaml)?.into_bytes(),
+            format => laid_out(format, &html::title(&studies), &described.blocks())?,
         };
-        save(out, &document)?;
+        to.save(document)?;
     }
     Ok(())
 }
@@ -259,15 +290,6 @@ impl Reported<'_> {
         blocks
     }
 
-    fn html(&self) -> String {
-        let names: Vec<String> = self
-            .studies
-            .iter()
-            .filter_map(|study| Some(study.entries.first()?.parts.workload.name.to_string()))
-            .collect();
-        html::page(&names.join(", "), &self.blocks())
-    }
-
     fn markdown(&self) -> String {
         markdown::text(&self.blocks())
     }
@@ -278,7 +300,7 @@ impl Reported<'_> {
 }
 
 /// What a sweep's file says.
-fn sweep(path: &Path, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_eyre::Result<()> {
     let file = std::fs::File::open(path)
         .map_err(|error| color_eyre::eyre::eyre!("{} cannot be read: {error}", path.display()))?;
     let name = path.display().to_string();
@@ -295,9 +317,17 @@ fn sweep(path: &Path, args: &Args, globals: &Globals) -> color_eyre::Result<()> 
         (_, Format::Table) => output::print(&globals.charset().write(&text))?,
         _ => output::print(&text)?,
     }
-    if let Some(out) = &args.out {
-        let kind = Kind::ALL.into_iter().find(|kind| kind.extension() == extension(out)).unwrap_or_default();
-        save(out, &document.write(kind))?;
+    if let Some(to) = to {
+        let text = match to.format {
+            FileFormat::Csv => document.write(Kind::Csv).into_bytes(),
+            FileFormat::Json => document.write(Kind::Json).into_bytes(),
+            FileFormat::Yaml => {
+                let rows: serde_json::Value = serde_json::from_str(&document.write(Kind::Json))?;
+                serde_yaml::to_string(&rows)?.into_bytes()
+            }
+            format => laid_out(format, &document.title, &document.blocks)?,
+        };
+        to.save(text)?;
     }
     Ok(())
 }

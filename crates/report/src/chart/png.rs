@@ -24,7 +24,8 @@ const COLOURS: [[u8; 3]; super::drawing::COLOURS] = [
     [0x88, 0x88, 0x88],
 ];
 
-fn colour(ink: Ink) -> [u8; 3] {
+/// The color of an ink on white paper.
+pub(crate) fn colour(ink: Ink) -> [u8; 3] {
     match ink {
         Ink::Text | Ink::Mark => [0x33; 3],
         Ink::Dim => [0x77; 3],

@@ -14,11 +14,16 @@ const WIDTH: f64 = 760.0;
 /// Characters of a cell beyond which it is broken into lines.
 const WRAPPED: usize = 40;
 
+/// What the document is called: its workloads.
+#[must_use]
+pub fn title(studies: &[Study]) -> String {
+    studies.iter().map(|study| workload(study).to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// The whole document.
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
-    let names: Vec<String> = studies.iter().map(|study| workload(study).to_string()).collect();
-    page(&names.join(", "), &studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
+    page(&title(studies), &studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
 }
 
 /// Blocks as a whole document.
