@@ -73,6 +73,7 @@ fn every_golden_optimisation_agrees() {
         for (case, found) in cases.iter().zip(&found) {
             let mut found = found.as_object().unwrap().clone();
             assert_eq!(found.remove("id").as_ref(), Some(&case["id"]));
+            assert!(found.remove("metrics").is_some_and(|metrics| metrics["tokens_per_sec"].is_f64()));
             compare(case["id"].as_str().unwrap(), &case["expected"], &Value::Object(found), &mut worst);
             count += 1;
         }
@@ -97,6 +98,28 @@ fn names_stand_for_what_is_in_the_files() {
     assert!(found[0]["record"].is_object(), "{}", found[0]);
     assert_eq!(found[0], found[1]);
     assert_eq!(found[0], found[2]);
+}
+
+#[test]
+fn answers_hold_every_figure_that_screens_show() {
+    let line = |set: &str| {
+        let target = r#""target":"h100-sxm-8","workload":"llama3.1-8b-train""#;
+        format!("{{\"id\":1,{target},\"knobs\":{{\"train_tokens\":1e12{set}}}}}\n")
+    };
+    let found =
+        answers(&[], line("") + &line(",\"kg_co2e_per_kwh\":0.9") + &line(",\"hourly_usd\":99,\"capex_usd_node\":3e5"));
+    let metric = |line: usize, name: &str| {
+        found[line]["metrics"][name].as_f64().unwrap_or_else(|| panic!("{name}: {}", found[line]))
+    };
+    for name in
+        ["usd_per_hour", "usd_per_run", "kg_co2e_per_run", "kwh_per_run", "mfu", "step_time_ms", "tokens_per_wh"]
+    {
+        assert!(metric(0, name) > 0.0, "{name}");
+    }
+    assert!(metric(1, "kg_co2e_per_run") > metric(0, "kg_co2e_per_run"));
+    assert!(metric(2, "usd_per_hour") > metric(0, "usd_per_hour"));
+    assert!(metric(2, "usd_per_hour_owned") > 0.0 && metric(2, "break_even_months") > 0.0);
+    assert!(found[0]["metrics"]["ttft_ms"].is_null(), "latencies of requests say nothing of training");
 }
 
 const GOOD: &str = r#"{"id":"good","target":"GROQ_LPU_NODE","workload":"gpt5_1t_inference"}"#;

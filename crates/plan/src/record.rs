@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde::ser::SerializeMap as _;
 
 use crate::engine::answer::corrected::{Beside, beside};
-use crate::estimate::{Detail, Estimate, Figures, Latency};
+use crate::estimate::{Detail, Estimate, Figures, Latency, METRICS};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use atlas_config::Workload;
@@ -40,6 +41,8 @@ pub struct Record<'a> {
     /// Knobs beyond the predecessor five that differ from the files, as `--set` takes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
+    /// Every figure that screens show, by its name in the registry of metrics.
+    pub metrics: Metrics<'a>,
     /// Corrected figures beside the shipped ones, where runs of the cluster correct any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calibrated: Vec<Beside>,
@@ -71,6 +74,26 @@ impl<'a> Knobs<'a> {
             virt: if scenario.sriov { "sriov" } else { "bare" },
             fabric: &scenario.fabric,
         }
+    }
+}
+
+/// The metrics that say something of a scenario, by name: throughput, latency, cost, ownership, energy, emissions.
+#[derive(Debug, Clone, Copy)]
+pub struct Metrics<'a> {
+    /// The answer.
+    pub estimate: &'a Estimate,
+    /// What it answers.
+    pub scenario: &'a Scenario,
+}
+
+impl Serialize for Metrics<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for metric in METRICS.iter().filter(|metric| metric.applies_to(self.scenario)) {
+            let value = (metric.get)(self.estimate, self.scenario);
+            map.serialize_entry(metric.name, &Some(value).filter(|value| value.is_finite()))?;
+        }
+        map.end()
     }
 }
 
@@ -314,7 +337,7 @@ impl<'a> Record<'a> {
         label: &'a str,
         scenario: &'a Scenario,
         overrides: &crate::knob::Overrides,
-        estimate: &Estimate,
+        estimate: &'a Estimate,
     ) -> Record<'a> {
         Record {
             ts: now(),
@@ -329,6 +352,7 @@ impl<'a> Record<'a> {
             engine: scenario.engine.name(),
             seed: scenario.seed,
             set: assignments(overrides),
+            metrics: Metrics { estimate, scenario },
             calibrated: beside(scenario, estimate),
         }
     }

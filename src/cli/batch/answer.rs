@@ -12,7 +12,7 @@ use atlas_document::{Diagnostics, Node};
 use atlas_plan::engine::estimate_into;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, Overrides, Setting};
-use atlas_plan::record::{Body, Knobs};
+use atlas_plan::record::{Body, Knobs, Metrics};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::hill_climb;
 
@@ -110,7 +110,7 @@ impl Worker {
             None => {
                 estimate_into(&scenario, &mut self.estimate);
                 self.estimate.finite()?;
-                write_answer(out, &self.estimate, &parts.workload)
+                write_answer(out, &self.estimate, &scenario, &parts.workload)
             }
             Some(sla) => {
                 // The search ignores the schedule, and is quicker without it.
@@ -119,7 +119,7 @@ impl Worker {
                 found.estimate.finite()?;
                 out.extend_from_slice(b",\"knobs\":");
                 serde_json::to_writer(&mut *out, &Knobs::of(&found.scenario))
-                    .and_then(|()| write_answer(out, &found.estimate, &parts.workload))
+                    .and_then(|()| write_answer(out, &found.estimate, &found.scenario, &parts.workload))
             }
         };
         written.map_err(|error| error.to_string())
@@ -227,11 +227,18 @@ impl Prepared {
     }
 }
 
-fn write_answer(out: &mut Vec<u8>, estimate: &Estimate, workload: &Workload) -> serde_json::Result<()> {
+fn write_answer(
+    out: &mut Vec<u8>,
+    estimate: &Estimate,
+    scenario: &Scenario,
+    workload: &Workload,
+) -> serde_json::Result<()> {
     out.extend_from_slice(b",\"record\":");
     serde_json::to_writer(&mut *out, &Body::of(estimate, workload))?;
     out.extend_from_slice(b",\"dollar_per_1k_tokens\":");
     serde_json::to_writer(&mut *out, &estimate.cost.usd_per_1k_tokens_parity)?;
+    out.extend_from_slice(b",\"metrics\":");
+    serde_json::to_writer(&mut *out, &Metrics { estimate, scenario })?;
     out.extend_from_slice(b"}\n");
     Ok(())
 }
