@@ -114,9 +114,10 @@ pub enum Method {
 /// What measured runs are judged by.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasuredArgs {
-    /// Measured runs, in place of targets: logs, or the benchmark JSON of `atlas ingest`
-    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Measured runs")]
-    pub measured: Vec<PathBuf>,
+    /// Measured runs, in place of targets: logs, or the benchmark JSON of `atlas ingest`; FILE:NAME=VALUE,… says what a
+    /// file does not [default with --config: the files that it names]
+    #[arg(long, value_name = "FILE", num_args = 0.., help_heading = "Measured runs")]
+    pub measured: Option<Vec<PathBuf>>,
     /// Model of the catalog, or parameters a token passes through: llama-3.1-8b, 8e9
     #[arg(long, value_name = "NAME|N", requires = "measured", help_heading = "Measured runs")]
     pub model: Option<String>,
@@ -132,7 +133,7 @@ pub struct MeasuredArgs {
     /// Tokens of the whole training: 15e12
     #[arg(long, value_name = "TOKENS", requires = "measured", help_heading = "Measured runs")]
     pub budget: Option<f64>,
-    /// File to write a report with charts to: .html, .md (charts beside it as .svg), .csv, .json or .yaml
+    /// File to write a report with charts to: .html, .pdf, .png, .md (charts beside it as .svg), .csv, .json or .yaml
     #[arg(long, value_name = "FILE", requires = "measured", help_heading = "Measured runs")]
     pub out: Option<PathBuf>,
 }
@@ -146,8 +147,9 @@ pub struct MeasuredArgs {
   atlas ingest logs/ --format yaml --out measurements.yaml
   zcat run.log.gz | atlas ingest - --format benchmark")]
 pub struct IngestArgs {
-    /// Logs, results, traces of power; a directory means all files below it, - is stdin
-    #[arg(value_name = "PATH", required_unless_present = "formats")]
+    /// Logs, results, traces of power; FILE:NAME=VALUE,… as --set for one of them; a directory means all files below it, -
+    /// is stdin [default with --config: the logs that it names]
+    #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]

@@ -31,6 +31,8 @@ use atlas_report::{Format, serialised};
   atlas compare --workload W --methodology maximum-performance --objective cost --tpot 50
   atlas compare --config config.yaml --workload llama --methodology identical-config
   atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3
+  atlas compare --measured a.json:global_batch_size=32,seq_len=2048 b.json --out compare.png
+  atlas compare --config config.yaml --workload llama --measured
 
 Two methodologies are fair: identical-config asks what the hardware changes with all knobs equal; maximum-performance \
 lets every target have its own best knobs under the same constraints, which the flags under Search set. With an \
@@ -79,12 +81,16 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
     }
     let gauge = Gauge::default();
-    let wanted = args.measured.measured.is_empty() || !args.target.is_empty() || args.workload.is_some();
+    let measured = args.measured.measured.is_some();
+    // With an experiment in force runs are predicted as they ran; its workload says which model that was.
+    let as_ran = measured && library.methodology().is_some() && args.target.is_empty();
+    let wanted = !measured || (!as_ran && (!args.target.is_empty() || args.workload.is_some()));
     let predict = || compare(&library, &args, methodology, &gauge);
     let predicted = wanted.then(|| watching(&gauge, Duration::from_millis(500), "candidates", predict));
     let predicted = predicted.transpose()?.transpose()?;
-    if !args.measured.measured.is_empty() {
-        return measured::run(&args.measured, args.format, predicted.as_ref(), &library, globals);
+    if measured {
+        let workload = args.workload.as_deref();
+        return measured::run(&args.measured, args.format, workload, predicted.as_ref(), &library, globals);
     }
     let Some(comparison) = predicted else { return Ok(()) };
     // Where nobody asks for a methodology the output is the plain comparison that it always was.

@@ -34,7 +34,8 @@ use atlas_report::table::{Align, Table};
   atlas tui --config config.yaml
 
 Without a FILE it is that of --config, else config.yaml here, else workload/config.yaml. A platform is a target, a model a \
-workload, and its parallelism on each the knobs. ${VAR} and ${VAR:-default} are expanded from the environment.")]
+workload, and its parallelism on each the knobs. ${VAR} and ${VAR:-default} are expanded from the environment; TRAIN_ITERS \
+and PRIMUS_PATH replace the number of steps and the installation of Primus.")]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -99,7 +100,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// The file that is meant.
-fn file(given: Option<&Path>, globals: &Globals) -> Result<PathBuf, color_eyre::Report> {
+pub(super) fn file(given: Option<&Path>, globals: &Globals) -> Result<PathBuf, color_eyre::Report> {
     if let Some(path) = given.or(globals.config.as_deref()) {
         return Ok(path.to_owned());
     }
@@ -212,6 +213,14 @@ fn table(experiment: &Experiment, resolved: &[Resolved]) -> String {
     out += &format!("\ntargets    {}\n", names(targets.collect()));
     out += &format!("workloads  {}\n", names(workloads.collect()));
     out += &format!("compared   {}\n", experiment.methodology.name());
+    let base = Path::new(&*experiment.file).parent().unwrap_or(Path::new(""));
+    let file = |expected: experiment::Expected| {
+        let from = expected.variable.map_or_else(String::new, |variable| format!(" (environment {variable})"));
+        format!("{}{from}", expected.path.display())
+    };
+    let logs = experiment.logs(base, &|name| std::env::var(name).ok()).into_iter().map(file);
+    out += &format!("logs       {}\n", names(logs.collect()));
+    out += &format!("benchmarks {}\n", names(experiment.benchmarks(base).into_iter().map(file).collect()));
     out
 }
 

@@ -9,13 +9,16 @@ use color_eyre::eyre::WrapErr as _;
 use serde_json::{Value, json};
 
 use super::args::{Globals, IngestArgs};
+use super::experiment_files::Configured;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick};
 use atlas_cluster::history::{Draft, Kind};
 use atlas_config::Workload;
+use atlas_core::plan::Methodology;
 use atlas_ingest as ingest;
-use atlas_ingest::{Config, Context, IngestError, Ingested, Origin, SETTINGS, joint, measurement, predecessor};
+use atlas_ingest::named::assign;
+use atlas_ingest::{Config, Context, IngestError, Ingested, NamedFile, Origin, joint, measurement, predecessor};
 use atlas_report::measurements as described;
 
 /// What is printed.
@@ -44,7 +47,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
         fill(&mut settings, library.workload(name).map_err(Failure::from)?);
     }
     let context = Context { name: String::new(), warmup: args.warmup, seed: args.seed, settings };
-    let (mut files, failed) = read_all(&args, &context)?;
+    let (mut files, failed) = read_all(&sources(&args, globals)?, &context)?;
     joint::join(&mut files);
     if files.is_empty() {
         return Err(Failure::Reported.into());
@@ -108,9 +111,11 @@ fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>)
 
 /// Reads every file named; a directory means all below it, of which those without measurements are named and passed
 /// over. Tells whether a file that was named itself gave nothing.
-fn read_all(args: &IngestArgs, context: &Context) -> color_eyre::Result<(Vec<Ingested>, bool)> {
+fn read_all(sources: &[NamedFile], context: &Context) -> color_eyre::Result<(Vec<Ingested>, bool)> {
     let (mut files, mut failed) = (Vec::new(), false);
-    for path in &args.paths {
+    for source in sources {
+        let context = &Context { settings: source.over(&context.settings), ..context.clone() };
+        let path = &source.path;
         if path.as_os_str() == "-" {
             failed |= keep(&mut files, read(io::stdin().lock(), "stdin", context), false);
             continue;
@@ -161,27 +166,31 @@ fn read(source: impl Read, name: &str, context: &Context) -> Result<Ingested, In
 /// What `--set` says; every bad assignment in one complaint.
 fn settings(args: &IngestArgs) -> Result<Config, Failure> {
     let mut config = Config::default();
-    let mut problems = Vec::new();
-    for text in &args.set {
-        let Some((name, value)) = text.split_once('=') else {
-            problems.push(format!("--set: \"{text}\": expected NAME=VALUE"));
-            continue;
-        };
-        let known = SETTINGS.iter().find(|(known, _)| *known == name.trim());
-        match known {
-            Some((name, _)) => match value.trim().parse::<f64>() {
-                Ok(number) => config.number(name, Some(number), Origin::User),
-                Err(_) => config.note(name, value.trim(), Origin::User),
-            },
-            None => {
-                let names = SETTINGS.iter().map(|(name, _)| *name);
-                let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
-                let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-                problems.push(format!("--set: no setting \"{name}\"{near}"));
+    let assigned = args.set.iter().map(|text| assign(&mut config, text).map_err(|problem| format!("--set: {problem}")));
+    let problems: Vec<String> = assigned.filter_map(Result::err).collect();
+    if problems.is_empty() { Ok(config) } else { Err(Failure::usage(problems)) }
+}
+
+/// The files to read: those named, else the logs that an experiment's configuration names.
+fn sources(args: &IngestArgs, globals: &Globals) -> color_eyre::Result<Vec<NamedFile>> {
+    if !args.paths.is_empty() {
+        let (mut named, mut problems) = (Vec::new(), Vec::new());
+        for path in &args.paths {
+            match NamedFile::of(path) {
+                Ok(one) => named.push(one),
+                Err(problem) => problems.push(problem),
             }
         }
+        return if problems.is_empty() { Ok(named) } else { Err(Failure::usage(problems).into()) };
     }
-    if problems.is_empty() { Ok(config) } else { Err(Failure::usage(problems)) }
+    if globals.config.is_none() {
+        return Err(
+            Failure::usage(["PATH is missing: name logs, or --config with a configuration that names them"]).into()
+        );
+    }
+    let configured = Configured::read(globals, Methodology::MaximumPerformance)?;
+    let logs = configured.logs(args.workload.as_deref())?;
+    Ok(logs.into_iter().map(|path| NamedFile { path, ..NamedFile::default() }).collect())
 }
 
 /// What a workload tells of a training run. Its counts of GPUs do not bind: they stand last.

@@ -6,40 +6,63 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Globals, MeasuredArgs};
+use super::experiment_files::Configured;
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::report::command;
+use super::report::{self, command};
 use super::run::writing;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_document::files;
 use atlas_ingest as ingest;
-use atlas_ingest::{Context, predecessor};
+use atlas_ingest::{Context, NamedFile, predecessor};
 use atlas_report::Format;
 use atlas_report::comparison::Comparison;
+use atlas_report::file_format::FileFormat;
 use atlas_report::measured;
 use atlas_report::measured::prediction;
 use atlas_report::measured::prediction::Prediction;
 use atlas_report::measured::{Assumptions, Measured, story};
 
-/// Prints the comparison. `predicted` holds a prediction for every run, or one for all of them.
+/// Prints the comparison. `predicted` holds a prediction for every run, or one for all of them. Of an experiment in
+/// force, `workload` is the model that ran.
 pub fn run(
     args: &MeasuredArgs,
     format: Format,
+    workload: Option<&str>,
     predicted: Option<&Comparison>,
     library: &Library,
     globals: &Globals,
 ) -> color_eyre::Result<()> {
+    let to = args.out.as_deref().map(|out| report::file(out, &FileFormat::ALL)).transpose()?;
     let catalog = library.catalog();
     let given = assumptions(args, catalog)?;
+    let configured = library.methodology().map(|methodology| Configured::read(globals, methodology)).transpose()?;
+    let asked = args.measured.as_deref().unwrap_or_default();
+    let paths = match &configured {
+        Some(configured) if asked.is_empty() => configured.measured(workload)?,
+        None if asked.is_empty() => {
+            return Err(Failure::usage([
+                "--measured: expected files, or --config with a configuration that names them",
+            ])
+            .into());
+        }
+        _ => asked.to_vec(),
+    };
     let (mut found, mut failed): (Vec<(String, Value)>, bool) = (Vec::new(), false);
-    for path in &args.measured {
+    for path in &paths {
         if let Err(problem) = gather(path, &mut found) {
             complain(&format!("error: {problem}"));
             failed = true;
         }
     }
-    let mut runs: Vec<Measured> = found.iter().map(|(name, run)| measured::judge(name, run, &given, catalog)).collect();
+    let assumed = |name: &str, run: &Value| Assumptions {
+        plan: configured.as_ref().map(|configured| configured.plan(name, run, workload)),
+        ..given.clone()
+    };
+    let assumed: Vec<Assumptions> = found.iter().map(|(name, run)| assumed(name, run)).collect();
+    let judged = found.iter().zip(&assumed).map(|((name, run), given)| measured::judge(name, run, given, catalog));
+    let mut runs: Vec<Measured> = judged.collect();
     if runs.is_empty() {
         return Err(Failure::Reported.into());
     }
@@ -47,8 +70,8 @@ pub fn run(
     match predicted {
         Some(predicted) => predict(&mut runs, predicted)?,
         None => {
-            for (run, (name, value)) in runs.iter_mut().zip(&found) {
-                match prediction::predict(name, value, &given, library, run.measured()) {
+            for ((run, (name, value)), given) in runs.iter_mut().zip(&found).zip(&assumed) {
+                match prediction::predict(name, value, given, library, run.measured()) {
                     Ok(prediction) => run.lay_beside(prediction),
                     Err(reason) => run.notes.push(format!("no prediction: {reason}")),
                 }
@@ -62,39 +85,38 @@ pub fn run(
         Format::Csv => measured::rows(&runs),
     };
     output::print(&text)?;
-    if let Some(out) = &args.out {
-        save(out, &runs)?;
+    if let (Some(out), Some(to)) = (&args.out, to) {
+        save(out, to, &runs)?;
     }
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Writes the runs as what the file's name says.
-fn save(out: &Path, runs: &[Measured]) -> color_eyre::Result<()> {
-    let write = |path: &Path, text: &str| files::write(path, text).map_err(|error| writing(path, &error));
-    let extension = out.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match extension {
-        "json" => write(out, &measured::document(runs, false)?)?,
-        "yaml" | "yml" => write(out, &measured::document(runs, true)?)?,
-        "csv" => write(out, &measured::rows(runs))?,
-        "html" | "htm" => write(out, &story::as_html(&story::blocks(runs, &command())))?,
-        _ => {
+/// Writes the runs as what the file's name says. Charts stand beside Markdown as SVG.
+fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre::Result<()> {
+    let document = match to.format {
+        FileFormat::Json => measured::document(runs, false)?.into_bytes(),
+        FileFormat::Yaml => measured::document(runs, true)?.into_bytes(),
+        FileFormat::Csv => measured::rows(runs).into_bytes(),
+        FileFormat::Markdown => {
             let stem = out.file_stem().unwrap_or_default().to_string_lossy();
             let (text, charts) = story::as_markdown(&story::blocks(runs, &command()), &stem);
             for (name, chart) in charts {
-                write(&out.with_file_name(name), &chart)?;
+                let path = out.with_file_name(name);
+                files::write(&path, &chart).map_err(|error| writing(&path, &error))?;
             }
-            write(out, &text)?;
+            text.into_bytes()
         }
-    }
-    complain(&format!("wrote {}", out.display()));
-    Ok(())
+        format => report::laid_out(format, "Measured runs", &story::blocks(runs, &command()))?,
+    };
+    to.save(document)
 }
 
 /// Adds the training runs of a file. A trace of power belongs to the run named before it.
 fn gather(path: &Path, found: &mut Vec<(String, Value)>) -> Result<(), String> {
+    let NamedFile { path, settings } = NamedFile::of(path)?;
     let name = path.display().to_string();
-    let context = Context { name: name.clone(), seed: 1337, ..Context::default() };
-    let file = File::open(path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
+    let context = Context { name: name.clone(), seed: 1337, settings, ..Context::default() };
+    let file = File::open(&path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
     let ingested = ingest::ingest(file, &context).map_err(|error| error.to_string())?;
     let runs: Vec<Value> =
         ingested.readings.iter().flat_map(|reading| predecessor::benchmarks(&name, reading, &context)).collect();
@@ -148,6 +170,7 @@ fn assumptions(args: &MeasuredArgs, catalog: &Catalog) -> Result<Assumptions, Fa
             usd_per_kwh: args.usd_per_kwh.unwrap_or(0.1),
             precision: args.precision.clone(),
             budget: args.budget,
+            plan: None,
         }),
         other => {
             problems.extend(other.err());

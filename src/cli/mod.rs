@@ -14,6 +14,7 @@ pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod detect;
+mod experiment_files;
 pub mod explain;
 pub mod failure;
 pub mod frontier;

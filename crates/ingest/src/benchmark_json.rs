@@ -1,17 +1,95 @@
 //! A training run as the benchmark JSON of TensorPrimat: `platform`, `gpu_info`,
 //! `parallelism_config`, `training_config`, `performance_metrics`, `memory_metrics`, and the arrays behind them.
+//!
+//! A document that was read as such JSON is written with every field that it had, unknown ones too; what it lacked is
+//! added, and settings that the user states replace its own.
 
 use serde_json::{Map, Value, json};
 
-use super::reading::{Context, Reading};
+use super::reading::{Config, Context, Origin, Reading};
 use super::series::Series;
 use super::training::{Run, tokens_per_second};
+
+/// Where settings stand in such a document: group, field, and the name of the setting.
+pub(crate) const PLACES: [(&str, &str, &str); 18] = [
+    ("training_config", "num_gpus", "num_gpus"),
+    ("gpu_info", "device_count", "num_gpus"),
+    ("gpu_info", "device_name", "device"),
+    ("gpu_info", "total_memory_gb", "device_memory_gb"),
+    ("gpu_info", "precision", "precision"),
+    ("gpu_info", "gpu_cores", "gpu_cores"),
+    ("gpu_info", "software_stack", "software_stack"),
+    ("gpu_info", "software_version", "software_version"),
+    ("gpu_info", "pytorch_version", "pytorch_version"),
+    ("model_info", "name", "model"),
+    ("training_config", "max_steps", "total_steps"),
+    ("training_config", "global_batch_size", "global_batch_size"),
+    ("training_config", "micro_batch_size", "micro_batch_size"),
+    ("training_config", "sequence_length", "seq_len"),
+    ("parallelism_config", "tensor_model_parallel_size", "tensor_parallel"),
+    ("parallelism_config", "pipeline_model_parallel_size", "pipeline_parallel"),
+    ("parallelism_config", "data_parallel_size", "data_parallel"),
+    ("parallelism_config", "gradient_accumulation_steps", "gradient_accumulation_steps"),
+];
 
 /// The runs of a reading as such documents; none where it is not of training.
 #[must_use]
 pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value> {
     let timed = reading.runs.iter().enumerate().filter(|(_, run)| !run.seconds.is_empty() || !run.tokens.is_empty());
-    timed.map(|(index, run)| benchmark(file, reading, index, run, context)).collect()
+    let written = timed.map(|(index, run)| {
+        let computed = benchmark(file, reading, index, run, context);
+        match &reading.document {
+            Some(document) => completed(document, computed, run, &run.settings(reading)),
+            None => computed,
+        }
+    });
+    written.collect()
+}
+
+/// A document that was read, with what it lacks; the user's settings replace its own.
+fn completed(document: &Value, mut computed: Value, run: &Run, config: &Config) -> Value {
+    if run.n == 0
+        && let Some(fields) = computed.as_object_mut()
+    {
+        // An average says nothing of single steps.
+        for derived in ["statistics", "step_times", "loss_values", "learning_rates"] {
+            fields.remove(derived);
+        }
+        if let Some(performance) = fields.get_mut("performance_metrics").and_then(Value::as_object_mut) {
+            for derived in ["total_steps", "total_time_seconds", "min_step_time_seconds", "max_step_time_seconds"] {
+                performance.remove(derived);
+            }
+        }
+    }
+    let mut out = document.clone();
+    complete(&mut out, computed);
+    for (group, field, setting) in PLACES {
+        let stated = config.iter().find(|(name, _, origin)| *name == setting && *origin == Origin::User);
+        let Some(fields) = out.get_mut(group).and_then(Value::as_object_mut) else { continue };
+        if let Some((_, value, _)) = stated {
+            fields.insert(field.to_owned(), value.clone());
+        }
+    }
+    if let Some(device) = config.text("device")
+        && config.iter().any(|(name, _, origin)| name == "device" && origin == Origin::User)
+        && let Some(fields) = out.as_object_mut()
+    {
+        fields.insert("platform".to_owned(), platform(device));
+    }
+    out
+}
+
+/// Adds the fields that a document lacks or leaves null.
+fn complete(document: &mut Value, more: Value) {
+    let (Value::Object(fields), Value::Object(more)) = (document, more) else { return };
+    for (name, value) in more {
+        match fields.get_mut(&name) {
+            Some(own) if own.is_object() => complete(own, value),
+            Some(own) if own.is_null() => *own = value,
+            Some(_) => {}
+            None => drop(fields.insert(name, value)),
+        }
+    }
 }
 
 fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &Context) -> Value {
@@ -43,13 +121,25 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
     let strategy: Vec<String> =
         [parallel("TP", "tensor_parallel"), parallel("PP", "pipeline_parallel")].into_iter().flatten().collect();
     let strategy = if strategy.is_empty() { Value::Null } else { strategy.join("_").into() };
+    let platform = platform(device);
+    // The stack follows from the maker.
+    let stack = match (config.value("software_stack"), platform.as_str()) {
+        (Some(stack), _) => stack.clone(),
+        (None, Some("nvd")) => "cuda".into(),
+        (None, Some("amd")) => "rocm".into(),
+        (None, _) => Value::Null,
+    };
     json!({
-        "platform": platform(device),
+        "platform": platform,
         "gpu_info": {
             "device_count": value("num_gpus"),
             "device_name": value("device"),
             "total_memory_gb": value("device_memory_gb"),
+            "gpu_cores": value("gpu_cores"),
             "precision": value("precision"),
+            "software_stack": stack,
+            "software_version": value("software_version"),
+            "pytorch_version": value("pytorch_version"),
         },
         "model_info": {
             "name": value("model"),
@@ -98,9 +188,11 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
 fn platform(device: &str) -> Value {
     let lower = device.to_lowercase();
     let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if is(&["nvidia", "tesla", "h100", "h200", "a100", "b200", "b300", "gb200", "v100", "l40"]) {
+    let nvidia = ["nvidia", "tesla", "geforce", "rtx", "h100", "h200", "h800", "h20", "gh200"];
+    if is(&nvidia) || is(&["a100", "a800", "b100", "b200", "b300", "gb300", "v100", "l40", "a6000"]) {
         "nvd".into()
-    } else if is(&["amd", "instinct", "radeon"]) {
+    } else if is(&["amd", "instinct", "radeon", "mi100", "mi210", "mi250", "mi300", "mi308", "mi325", "mi350", "mi355"])
+    {
         "amd".into()
     } else {
         Value::Null

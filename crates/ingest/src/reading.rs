@@ -114,7 +114,7 @@ impl Origin {
 }
 
 /// Settings a measurement may have, with what they mean: the names of `--set`.
-pub const SETTINGS: [(&str, &str); 24] = [
+pub const SETTINGS: [(&str, &str); 28] = [
     ("num_gpus", "accelerators in the run"),
     ("gpus_per_node", "accelerators in a node"),
     ("global_batch_size", "sequences a step"),
@@ -138,6 +138,10 @@ pub const SETTINGS: [(&str, &str); 24] = [
     ("model", "name of the model"),
     ("device", "name of the accelerator"),
     ("device_memory_gb", "memory of one accelerator, GB"),
+    ("gpu_cores", "cores of one accelerator, as its maker counts them"),
+    ("software_stack", "cuda or rocm"),
+    ("software_version", "release of CUDA or ROCm"),
+    ("pytorch_version", "release of PyTorch"),
     ("total_steps", "steps planned"),
 ];
 
@@ -299,6 +303,8 @@ pub struct Reading {
     pub window: Option<[f64; 2]>,
     /// What the reader should know.
     pub notes: Vec<String>,
+    /// The document itself where it is benchmark JSON, so that it is written again without loss.
+    pub document: Option<Box<Value>>,
 }
 
 /// What the caller knows of a file, and how it is to be read.

@@ -1,12 +1,14 @@
 //! Measured runs side by side: throughput, step times, utilisation, cost, energy, memory, time to a budget of tokens,
 //! and whether loss and learning rate are those of a run that learns; a prediction beside them where there is one.
 
+pub mod plan;
 pub mod prediction;
 pub mod story;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::plan::Plan;
 use self::prediction::Prediction;
 use super::table::{Align, Table};
 use super::{ReportError, csv, serialised};
@@ -29,6 +31,8 @@ pub struct Assumptions {
     pub precision: Option<String>,
     /// Tokens of the whole training.
     pub budget: Option<f64>,
+    /// What an experiment's configuration says of the run; flags and the run's own file precede it.
+    pub plan: Option<Plan>,
 }
 
 /// One figure of a run.
@@ -50,6 +54,8 @@ pub struct Measured {
     pub name: String,
     /// The accelerator as the file names it.
     pub device: Option<String>,
+    /// The system it ran on: what, and what the file says.
+    pub system: Vec<(&'static str, String)>,
     /// Figures, the same in every run.
     pub figures: Vec<Figure>,
     /// What a reader should know: what was assumed, what looks wrong.
@@ -95,6 +101,11 @@ impl Measured {
         self.figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value)
     }
 
+    /// What its file says of its system.
+    fn system_value(&self, name: &str) -> Option<&str> {
+        self.system.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
     /// What a prediction is held against.
     #[must_use]
     pub fn measured(&self) -> prediction::Measured {
@@ -111,14 +122,50 @@ impl Measured {
             self.notes.push(format!("the engine says of it: {verdict}"));
         }
         if !predicted.assumed.is_empty() {
-            self.notes.push(format!(
-                "taken for the prediction, since the file does not say: {}",
-                predicted.assumed.join(", ")
-            ));
+            let assumed = predicted.assumed.join(", ");
+            self.notes.push(format!("taken for the prediction, since the file does not say: {assumed}"));
         }
         self.predicted_tokens_per_second = Some(predicted.tokens_per_second.value);
         self.predicted = Some(predicted);
     }
+}
+
+/// The system that a run's benchmark JSON names.
+fn system(run: &Value) -> Vec<(&'static str, String)> {
+    let at = |group: &str, field: &str| {
+        let value = if group.is_empty() { run.get(field) } else { run.get(group).and_then(|group| group.get(field)) };
+        match value? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    };
+    let stack = at("gpu_info", "software_stack").map(|stack| match at("gpu_info", "software_version") {
+        Some(version) => format!("{stack} {version}"),
+        None => stack,
+    });
+    let rows = [
+        ("platform", at("", "platform")),
+        ("software stack", stack),
+        ("PyTorch", at("gpu_info", "pytorch_version")),
+        ("cores of an accelerator", at("gpu_info", "gpu_cores")),
+        ("layout", at("parallelism_config", "strategy_name")),
+        ("precision", at("gpu_info", "precision")),
+    ];
+    rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Says where the rate that a file states is not what batch, length and step time make.
+fn contradiction(rate: f64, batch: f64, length: f64, seconds: f64) -> Option<String> {
+    let computed = batch * length / seconds;
+    (rate / computed - 1.0).abs().gt(&0.03).then(|| {
+        format!(
+            "the file states {} tokens/s, but {batch} sequences of {length} tokens in {} s are {}",
+            significant(rate, 5),
+            significant(seconds, 4),
+            significant(computed, 5)
+        )
+    })
 }
 
 /// Judges a run from its benchmark JSON.
@@ -142,8 +189,14 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let statistic = |field: &str| statistics.and_then(|statistics| statistics.get(field)).and_then(Value::as_f64);
     let seconds = number("performance_metrics", "avg_step_time_seconds");
 
+    let plan = given.plan.as_ref();
     let written =
         given.precision.clone().or_else(|| at("gpu_info", "precision").and_then(Value::as_str).map(str::to_owned));
+    let written = written.or_else(|| {
+        let planned = plan?.precision.clone()?;
+        notes.push(format!("precision {planned} by {}: MFU refers to its peak", plan?.file));
+        Some(planned)
+    });
     let precision = written.clone().unwrap_or_else(|| "bf16".to_owned()).to_lowercase();
     let peak = known.as_ref().and_then(|known| {
         known.peaks.all().into_iter().find(|(name, _)| precision.starts_with(name)).and_then(|(_, peak)| peak)
@@ -153,12 +206,17 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     }
     let parameters = given.parameters.or_else(|| number("model_info", "total_params"));
     let parameters = parameters.or_else(|| number("model_info", "parameters_billion").map(|billions| billions * 1e9));
+    let parameters = parameters.or_else(|| plan?.parameters);
     let use_of = |rate: f64, gpus: f64| {
         economics::utilisation(rate, gpus, parameters.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN))
     };
     let utilisation = rate.zip(gpus).map(|(rate, gpus)| use_of(rate, gpus));
 
     let price = given.usd_per_gpu_hour.or_else(|| {
+        if let Some((plan, usd)) = plan.and_then(|plan| Some((plan, plan.usd_per_gpu_hour?))) {
+            notes.push(format!("{} $/h an accelerator: {}", significant(usd, 3), plan.file));
+            return Some(usd);
+        }
         let prices = catalog.prices_of(&known.as_ref()?.id);
         let cheapest =
             prices.iter().min_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()))?;
@@ -167,7 +225,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
         Some(usd)
     });
     let cost = rate.zip(gpus).zip(price).map(|((rate, gpus), price)| economics::cost(rate, gpus * price));
-    let tdp = known.as_ref().and_then(|known| known.tdp_w);
+    let tdp = plan.and_then(|plan| plan.tdp_w).or_else(|| known.as_ref().and_then(|known| known.tdp_w));
     let energy =
         rate.zip(gpus).zip(tdp).map(|((rate, gpus), tdp)| economics::energy(rate, gpus * tdp, given.usd_per_kwh));
     let watts = number("power_metrics", "mean_total_power_w");
@@ -183,6 +241,10 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
         }
         _ => None,
     };
+    if let (Some(rate), (Some(batch), Some(length)), Some(seconds)) = (rate, sizes, seconds) {
+        notes.extend(contradiction(rate, batch, length, seconds));
+    }
+    notes.extend(plan.into_iter().flat_map(|plan| plan.differences(run)));
     let days = |tokens: f64| rate.map(|rate| economics::hours(rate, tokens) / 24.0);
     sanity(&steps, &mut notes);
 
@@ -222,6 +284,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     Measured {
         name: name.to_owned(),
         device,
+        system: system(run),
         figures,
         notes,
         predicted_tokens_per_second: None,
@@ -296,6 +359,17 @@ fn sanity(steps: &Steps, notes: &mut Vec<String>) {
     }
 }
 
+/// What any of the runs says of its system, in order.
+fn system_rows(runs: &[Measured]) -> Vec<&'static str> {
+    let mut out: Vec<&'static str> = Vec::new();
+    for (name, _) in runs.iter().flat_map(|run| &run.system) {
+        if !out.contains(name) {
+            out.push(name);
+        }
+    }
+    out
+}
+
 /// The runs as a table, ratios to the first behind the second and later ones.
 #[must_use]
 pub fn table(runs: &[Measured]) -> String {
@@ -320,6 +394,11 @@ pub fn table(runs: &[Measured]) -> String {
     let mut row = vec!["accelerator".to_owned()];
     row.extend(cells(&|run| run.device.clone().unwrap_or_else(|| "-".to_owned())));
     table.row(row);
+    for name in system_rows(runs) {
+        let mut row = vec![name.to_owned()];
+        row.extend(cells(&|run| run.system_value(name).unwrap_or("-").to_owned()));
+        table.row(row);
+    }
     for (line, name) in
         runs.first().into_iter().flat_map(|run| run.figures.iter().map(|figure| figure.name)).enumerate()
     {
@@ -403,6 +482,13 @@ pub fn document(runs: &[Measured], yaml: bool) -> Result<String, ReportError> {
 pub fn rows(runs: &[Measured]) -> String {
     let names = runs.iter().map(|run| run.name.as_str());
     let mut out = csv::line(std::iter::once("figure").chain(names));
+    out += &csv::line(
+        std::iter::once("accelerator").chain(runs.iter().map(|run| run.device.as_deref().unwrap_or_default())),
+    );
+    for name in system_rows(runs) {
+        let cells = runs.iter().map(|run| run.system_value(name).unwrap_or_default());
+        out += &csv::line(std::iter::once(name).chain(cells));
+    }
     for (line, figure) in runs.first().into_iter().flat_map(|run| run.figures.iter()).enumerate() {
         let values = runs.iter().map(|run| run.figures.get(line).and_then(|figure| figure.value));
         let cells: Vec<String> =

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::benchmark_json::PLACES;
 use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Origin, Reading, Weight};
@@ -45,26 +46,11 @@ fn reading(document: &Value, context: &Context) -> Reading {
     let at = |group: &str, name: &str| document.get(group).and_then(|group| group.get(name));
     let number = |group: &str, name: &str| at(group, name).and_then(json_number);
     let mut config = Config::default();
-    for (group, name, ours) in [
-        ("training_config", "num_gpus", "num_gpus"),
-        ("gpu_info", "device_count", "num_gpus"),
-        ("training_config", "global_batch_size", "global_batch_size"),
-        ("training_config", "micro_batch_size", "micro_batch_size"),
-        ("training_config", "sequence_length", "seq_len"),
-        ("training_config", "max_steps", "total_steps"),
-        ("parallelism_config", "tensor_model_parallel_size", "tensor_parallel"),
-        ("parallelism_config", "pipeline_model_parallel_size", "pipeline_parallel"),
-        ("parallelism_config", "data_parallel_size", "data_parallel"),
-        ("parallelism_config", "gradient_accumulation_steps", "gradient_accumulation_steps"),
-        ("gpu_info", "total_memory_gb", "device_memory_gb"),
-    ] {
-        config.number(ours, number(group, name), Origin::File);
-    }
-    for (group, name, ours) in
-        [("gpu_info", "device_name", "device"), ("gpu_info", "precision", "precision"), ("model_info", "name", "model")]
-    {
-        if let Some(text) = at(group, name).and_then(Value::as_str) {
-            config.note(ours, text, Origin::File);
+    for (group, name, ours) in PLACES {
+        match at(group, name) {
+            Some(Value::String(text)) => config.note(ours, text.as_str(), Origin::File),
+            Some(value) => config.number(ours, json_number(value), Origin::File),
+            None => {}
         }
     }
     let parameters = number("model_info", "total_params").map(|parameters| parameters / 1e9);
@@ -90,6 +76,13 @@ fn reading(document: &Value, context: &Context) -> Reading {
         }
     }
     run.batch = config.get("global_batch_size");
+    let per_gpu = number("performance_metrics", "tokens_per_second_per_gpu").or_else(|| {
+        Some(number("performance_metrics", "tokens_per_second")? / config.get("num_gpus").filter(|gpus| *gpus > 0.0)?)
+    });
+    if run.batch.is_none() || config.get("seq_len").is_none() {
+        // Nothing to compute the rate from: it is what the file states.
+        per_gpu.into_iter().for_each(|value| run.tokens.push(value));
+    }
     let memory = number("memory_metrics", "peak_memory_allocated_gb");
     memory.into_iter().for_each(|value| run.memory.push(value));
     let seconds = run.seconds.clone();
@@ -115,6 +108,7 @@ fn reading(document: &Value, context: &Context) -> Reading {
         weight: Weight::Record,
         facts,
         config,
+        document: Some(Box::new(document.clone())),
         ..Reading::default()
     };
     training.reading(reading, 1, context)

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Assumptions;
+use super::plan::number;
 use atlas_config::library::Library;
 use atlas_config::{Mode, Target, Workload};
 use atlas_core::plan::{Engine, Format};
@@ -125,7 +126,7 @@ impl Prediction {
 }
 
 /// Predicts a run from its benchmark JSON: accelerator, model, batch, lengths, parallelism and format as the file says
-/// them, else as `given` or an experiment in force does.
+/// them, else as `given` or an experiment's configuration does.
 ///
 /// # Errors
 /// What is not stated, or why no engine answers.
@@ -137,63 +138,63 @@ pub fn predict(
     measured: Measured,
 ) -> Result<Prediction, String> {
     let at = |group: &str, field: &str| run.get(group).and_then(|group| group.get(field));
-    let number = |group: &str, field: &str| at(group, field).and_then(Value::as_f64).filter(|value| *value > 0.0);
     let catalog = library.catalog();
     let device = at("gpu_info", "device_name").and_then(Value::as_str).ok_or("the file names no device")?;
-    let memory = number("gpu_info", "total_memory_gb");
+    let memory = number(run, "gpu_info", "total_memory_gb");
     let sheet = catalog.accelerator_meant(device, memory).ok_or_else(|| format!("{device} is not in the catalog"))?;
-    let gpus = number("training_config", "num_gpus").or_else(|| number("gpu_info", "device_count"));
+    let gpus = number(run, "training_config", "num_gpus").or_else(|| number(run, "gpu_info", "device_count"));
     let named = at("model_info", "name").and_then(Value::as_str).map(str::to_owned);
+    let planned = given.plan.as_ref().and_then(|plan| plan.model.clone());
     let wanted = given.model.clone().or(named);
-    let model = wanted.as_deref().and_then(|name| catalog.model(name).ok());
-
-    // An experiment in force says how its models are cut on its platforms.
-    if library.methodology().is_some() {
-        let target = library.targets().iter().find(|target| {
-            target.accelerator.as_deref() == Some(&*sheet.id) && gpus.is_none_or(|gpus| gpus == target.accelerators())
-        });
-        let stem = name.to_lowercase();
-        let workload = library.workloads().iter().find(|workload| {
-            let same = model.as_ref().is_some_and(|model| workload.model.as_deref() == Some(&*model.id));
-            same || (model.is_none() && stem.contains(&workload.name.to_lowercase()))
-        });
-        if let (Some(target), Some(workload)) = (target, workload) {
-            let parts = Parts::of(library, target, workload).map_err(|problems| problems.messages())?;
-            return answer(&parts, measured);
-        }
-    }
+    let model = wanted.iter().chain(&planned).find_map(|name| catalog.model(name).ok());
     let Some(model) = model else {
         return Err(match wanted {
             Some(name) => format!("no model of the catalog is called {name}; --model names one"),
             None => "the file names no model; --model names one".to_owned(),
         });
     };
+    let mut assumed = Vec::new();
+    let mut stated = |group: &str, field: &str| {
+        number(run, group, field).or_else(|| {
+            let plan = given.plan.as_ref()?;
+            let value = plan.setting(group, field)?;
+            assumed.push(format!("{field} {value} ({})", plan.file));
+            Some(value)
+        })
+    };
     let sizes = [
-        ("global_batch_size", number("training_config", "global_batch_size")),
-        ("sequence_length", number("training_config", "sequence_length")),
-        ("num_gpus", gpus),
+        ("global_batch_size", stated("training_config", "global_batch_size")),
+        ("sequence_length", stated("training_config", "sequence_length")),
+        ("num_gpus", gpus.or_else(|| stated("training_config", "num_gpus"))),
     ];
     let lacks: Vec<&str> = sizes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
     let [(_, Some(global)), (_, Some(length)), (_, Some(gpus))] = sizes else {
         return Err(format!("the file does not say {}", lacks.join(", ")));
     };
-    let mut assumed = Vec::new();
-    let mut or_one = |field: &str, what: &str| {
-        number("parallelism_config", field).unwrap_or_else(|| {
+    let micro = stated("training_config", "micro_batch_size");
+    // A layout is of one piece: the configured one where the file says nothing of its own.
+    let degrees = ["tensor_model_parallel_size", "pipeline_model_parallel_size", "data_parallel_size"];
+    let own = degrees.iter().any(|field| number(run, "parallelism_config", field).is_some());
+    let [tp, pp, dp] = degrees
+        .map(|field| if own { number(run, "parallelism_config", field) } else { stated("parallelism_config", field) });
+    let mut or_one = |value: Option<f64>, what: &str| {
+        value.unwrap_or_else(|| {
             assumed.push(format!("{what} 1"));
             1.0
         })
     };
-    let tp = or_one("tensor_model_parallel_size", "tp");
-    let pp = or_one("pipeline_model_parallel_size", "pp");
-    let cp = number("parallelism_config", "context_parallel_size").unwrap_or(1.0);
-    let dp = number("parallelism_config", "data_parallel_size").unwrap_or((gpus / (tp * pp * cp)).floor().max(1.0));
-    let micro = number("training_config", "micro_batch_size").unwrap_or_else(|| {
-        assumed.push("micro-batch 1".to_owned());
-        1.0
-    });
+    let (tp, pp) = (or_one(tp, "tp"), or_one(pp, "pp"));
+    let micro = or_one(micro, "micro-batch");
+    let cp = number(run, "parallelism_config", "context_parallel_size").unwrap_or(1.0);
+    let dp = dp.unwrap_or((gpus / (tp * pp * cp)).floor().max(1.0));
     let written =
         given.precision.clone().or_else(|| at("gpu_info", "precision").and_then(Value::as_str).map(str::to_owned));
+    let written = written.or_else(|| {
+        let plan = given.plan.as_ref()?;
+        let planned = plan.precision.clone()?;
+        assumed.push(format!("precision {planned} ({})", plan.file));
+        Some(planned)
+    });
     let format = written.as_deref().and_then(|word| {
         let word = word.to_lowercase();
         Format::WORDS.iter().find(|(name, _)| word.starts_with(name)).map(|(_, format)| *format)

@@ -2,7 +2,7 @@
 
 use super::{Measured, prediction};
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing, svg};
-use crate::study::{Block, Cell, Grid, html, markdown};
+use crate::study::{Block, Cell, Grid, markdown};
 use crate::table::Align;
 use atlas_core::units::significant;
 
@@ -136,6 +136,10 @@ fn figures(runs: &[Measured]) -> Grid {
     head.extend(runs.iter().map(|run| (run.name.clone(), Align::Right)));
     let devices = runs.iter().map(|run| Cell::text(run.device.clone().unwrap_or_else(|| "-".to_owned())));
     let mut rows = vec![std::iter::once(Cell::text("accelerator")).chain(devices).collect()];
+    for name in super::system_rows(runs) {
+        let cells = runs.iter().map(|run| Cell::text(run.system_value(name).unwrap_or("-")));
+        rows.push(std::iter::once(Cell::text(name)).chain(cells).collect());
+    }
     for figure in runs.first().into_iter().flat_map(|run| &run.figures) {
         let values: Vec<Option<f64>> = runs.iter().map(|run| run.figure(figure.name)).collect();
         if values.iter().all(Option::is_none) {
@@ -154,12 +158,6 @@ fn figures(runs: &[Measured]) -> Grid {
         rows.push(std::iter::once(Cell::text(figure.name)).chain(cells).collect());
     }
     Grid { head, rows }
-}
-
-/// The document as one HTML file, charts inline.
-#[must_use]
-pub fn as_html(blocks: &[Block]) -> String {
-    html::page("Measured runs", blocks)
 }
 
 /// The document in Markdown, and the charts as SVG files that stand beside it: name and content. `stem` is the

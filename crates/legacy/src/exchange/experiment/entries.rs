@@ -266,14 +266,14 @@ impl Builder<'_> {
                 platform.at,
             ),
         };
-        let (format, format_at) = self.precision(methodology, platform).unwrap_or((Format::Bf16, model.at));
+        let (format, format_at) = self.experiment.precision(methodology, platform).unwrap_or((Format::Bf16, model.at));
         let tree = tree
             .map("params", params, model.at)
             .map("sequence", sequence, data("seq_length"))
             .map("batch", batch, data("global_batch_size"))
             .map("parallelism", ways, layout.map_or(model.at, |layout| layout.node.at))
             .map("precision", Tree::default().text("weights", format.name(), format_at), format_at);
-        let tree = match self.checkpointing(methodology, platform) {
+        let tree = match self.experiment.checkpointing(methodology, platform) {
             Some((on, at)) => tree.text("recompute", if on { "full" } else { "none" }, at),
             None => tree,
         };
@@ -282,21 +282,24 @@ impl Builder<'_> {
         let steps_at = place(&["training", "duration", "max_steps"]);
         tree.put("train_tokens", tokens.map(|tokens| number(tokens, steps_at))).done(model.at)
     }
+}
 
+impl Experiment {
     /// The precision in force: under maximum-performance the platform's own, else the training's.
-    fn precision(&self, methodology: Methodology, platform: &Platform) -> Option<(Format, Position)> {
+    #[must_use]
+    pub fn precision(&self, methodology: Methodology, platform: &Platform) -> Option<(Format, Position)> {
         let own = platform.optimisations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
-        own.or(self.experiment.training.precision)
+        own.or(self.training.precision)
     }
 
     /// Whether activations are computed again. Under identical-config only what all platforms agree on counts.
-    fn checkpointing(&self, methodology: Methodology, platform: &Platform) -> Option<(bool, Position)> {
+    #[must_use]
+    pub fn checkpointing(&self, methodology: Methodology, platform: &Platform) -> Option<(bool, Position)> {
         let own = platform.optimisations.checkpointing;
         if methodology == Methodology::MaximumPerformance {
             return own;
         }
         let agreed = self
-            .experiment
             .platforms
             .iter()
             .all(|other| other.optimisations.checkpointing.map(|(on, _)| on) == own.map(|(on, _)| on));

@@ -23,6 +23,67 @@ pub(super) fn expand(
     Expander { file, variable, from, problems }.node("", node)
 }
 
+/// Variables of the environment that launch scripts let replace values of the document, and the paths of those values.
+const OVERRIDES: [(&str, &[&[&str]]); 2] = [
+    ("TRAIN_ITERS", &[&["training", "duration", "max_steps"], &["training", "duration", "train_iters"]]),
+    ("PRIMUS_PATH", &[&["paths", "primus", "installation"]]),
+];
+
+/// Lays variables of the environment over the values that they stand for; a value that the document lacks is added where
+/// its section is there.
+pub(super) fn overridden(
+    file: &Arc<str>,
+    mut root: Node,
+    variable: Variable<'_>,
+    from: &mut BTreeMap<String, From>,
+    problems: &mut Diagnostics,
+) -> Node {
+    for (name, paths) in OVERRIDES {
+        let Some(text) = variable(name).filter(|text| !text.trim().is_empty()) else { continue };
+        let value = scalar(text.trim());
+        let is_count = matches!(value, Value::Int(count) if count > 0);
+        let present: Vec<&&[&str]> = paths.iter().filter(|path| root.at_path(path).is_some()).collect();
+        let written: Vec<&[&str]> = if present.is_empty() {
+            paths.iter().take(1).copied().collect()
+        } else {
+            present.into_iter().copied().collect()
+        };
+        for path in written {
+            let Some((last, above)) = path.split_last() else { continue };
+            let Some(section) = at_mut(&mut root, above) else { continue };
+            let at = section.at;
+            let Value::Map(entries) = &mut section.value else { continue };
+            if name == "TRAIN_ITERS" && !is_count {
+                problems.push(Diagnostic {
+                    severity: Severity::Error,
+                    file: Arc::clone(file),
+                    at,
+                    path: path.join("."),
+                    message: format!("the environment variable {name} is \"{text}\", expected a whole number above 0"),
+                    help: Some(format!("unset {name}, or set it to a number of steps")),
+                });
+                break;
+            }
+            let own = entries.iter_mut().find(|entry| entry.key == *last);
+            let at = own.as_ref().map_or(at, |entry| entry.value.at);
+            let node = Node { value: value.clone(), at };
+            match own {
+                Some(entry) => entry.value = node,
+                None => entries.push(Entry { key: (*last).into(), key_at: at, value: node }),
+            }
+            from.insert(path.join("."), From::Variables(vec![(name.to_owned(), true)], at));
+        }
+    }
+    root
+}
+
+fn at_mut<'n>(root: &'n mut Node, path: &[&str]) -> Option<&'n mut Node> {
+    path.iter().try_fold(root, |node, key| match &mut node.value {
+        Value::Map(entries) => entries.iter_mut().find(|entry| entry.key == **key).map(|entry| &mut entry.value),
+        _ => None,
+    })
+}
+
 struct Expander<'a> {
     file: &'a Arc<str>,
     variable: Variable<'a>,
@@ -181,6 +242,35 @@ mod tests {
         assert_eq!(node.get("l").unwrap().items().unwrap()[0].value, Value::Int(16));
         assert_eq!(from["a"].to_string(), "environment SET, c.yaml:1:4".replace("c.yaml:", ""));
         assert_eq!(from["b"].to_string(), "default of NONE, 2:4");
+    }
+
+    #[test]
+    fn the_environment_replaces_steps_and_the_path_of_primus() {
+        let of = |iterations: &'static str, text: &str| {
+            let file: Arc<str> = "c.yaml".into();
+            let (mut problems, mut from) = (Diagnostics::new(), BTreeMap::new());
+            let node = parse(&file, text, &mut problems).unwrap();
+            let variable = |name: &str| match name {
+                "TRAIN_ITERS" => Some(iterations.to_owned()),
+                "PRIMUS_PATH" => Some("/opt/primus".to_owned()),
+                _ => None,
+            };
+            let node = overridden(&file, node, &variable, &mut from, &mut problems);
+            (node, from, problems)
+        };
+        let text = "training: {duration: {max_steps: 10, train_iters: 10}}\npaths: {primus: {installation: /a}}\n";
+        let (node, from, problems) = of("5", text);
+        assert!(problems.is_empty(), "{problems}");
+        for path in [["training", "duration", "max_steps"], ["training", "duration", "train_iters"]] {
+            assert_eq!(node.at_path(&path).unwrap().value, Value::Int(5));
+            assert!(from[&path.join(".")].to_string().contains("environment TRAIN_ITERS"));
+        }
+        assert_eq!(node.at_path(&["paths", "primus", "installation"]).unwrap().describe(), "text \"/opt/primus\"");
+        let (node, _, problems) = of("many", text);
+        assert_eq!(node.at_path(&["training", "duration", "max_steps"]).unwrap().value, Value::Int(10));
+        assert!(problems.to_string().contains("TRAIN_ITERS") && problems.has_errors(), "{problems}");
+        let (node, _, _) = of("5", "models: {}\n");
+        assert!(node.get("training").is_none(), "sections are not made up");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod document;
 mod entries;
 mod expand;
+mod files;
 mod layout;
 mod resolved;
 mod shell;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use document::{Model, Optimisations, Platform, Training};
+pub use files::Expected;
 pub use layout::Layout;
 pub use resolved::Resolved;
 pub use shell::{Selection, SelectionError};
@@ -83,6 +85,7 @@ pub fn is(root: &Node) -> bool {
 pub fn read(file: &Arc<str>, root: &Node, variable: Variable<'_>, problems: &mut Diagnostics) -> Experiment {
     let mut from = BTreeMap::new();
     let root = expand::expand(file, root, variable, &mut from, problems);
+    let root = expand::overridden(file, root, variable, &mut from, problems);
     document::read(file, root, from, problems)
 }
 

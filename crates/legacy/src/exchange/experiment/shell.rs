@@ -9,6 +9,7 @@ use super::layout::Layout;
 use super::resolved::{MIN_LEARNING_RATE, tidy};
 use super::{Experiment, Resolved};
 use atlas_catalog::Catalog;
+use atlas_core::plan::Format;
 use atlas_document::decode::nearest;
 use atlas_document::{Node, Value};
 
@@ -57,6 +58,10 @@ impl Experiment {
         let platforms = &self.platforms;
         let platform = pick("platform", selection.platform.as_deref(), platforms, |platform: &Platform| &platform.key)?;
         let mut out = Variables::default();
+        // The precision in force on the platform stands before the general one.
+        if let Some(platform) = platform {
+            self.of_optimisations(&mut out, "", platform);
+        }
         self.short(&mut out);
         if let Some(model) = model {
             self.of_model(&mut out, "", model);
@@ -66,14 +71,18 @@ impl Experiment {
         }
         if let (Some(model), Some(platform)) = (model, platform) {
             self.of_layout(&mut out, "", model, platform);
+            out.text("BENCHMARK_FILE", &self.benchmark_name(platform, model));
         }
         for model in &self.models {
             self.of_model(&mut out, &format!("{}_", model.key), model);
         }
         for platform in platforms {
             self.of_platform(&mut out, &format!("{}_", platform.key), platform);
+            self.of_optimisations(&mut out, &format!("{}_", platform.key), platform);
             for model in &self.models {
-                self.of_layout(&mut out, &format!("{}_{}_", model.key, platform.key), model, platform);
+                let prefix = format!("{}_{}_", model.key, platform.key);
+                self.of_layout(&mut out, &prefix, model, platform);
+                out.text(&format!("{prefix}BENCHMARK_FILE"), &self.benchmark_name(platform, model));
             }
         }
         for Resolved { path, value, .. } in self.resolved(catalog) {
@@ -96,7 +105,6 @@ impl Experiment {
             ("WEIGHT_DECAY", ["training", "optimizer", "weight_decay"]),
             ("BETA1", ["training", "optimizer", "beta1"]),
             ("BETA2", ["training", "optimizer", "beta2"]),
-            ("PRECISION", ["training", "precision", "default"]),
             ("OUTPUT_DIR", ["benchmarking", "output", "directory"]),
             ("PRIMUS_PATH", ["paths", "primus", "installation"]),
         ] {
@@ -121,6 +129,17 @@ impl Experiment {
             if let Some(value) = self.at(&["models", &model.key, key]) {
                 out.put(&format!("{prefix}{name}"), value);
             }
+        }
+        out.text(&format!("{prefix}LOG_FILE"), &self.log_name(model));
+    }
+
+    /// What the methodology in force makes of the platform's optimizations.
+    fn of_optimisations(&self, out: &mut Variables, prefix: &str, platform: &Platform) {
+        let Some((precision, _)) = self.precision(self.methodology, platform) else { return };
+        out.text(&format!("{prefix}PRECISION"), precision.name());
+        out.text(&format!("{prefix}FP8"), if precision == Format::Fp8 { "true" } else { "false" });
+        if let Some((on, _)) = self.checkpointing(self.methodology, platform) {
+            out.text(&format!("{prefix}ACTIVATION_CHECKPOINTING"), if on { "true" } else { "false" });
         }
     }
 

@@ -1,0 +1,102 @@
+//! Files as users name them: a path, and behind it what the file itself does not say.
+
+use std::path::{Path, PathBuf};
+
+use super::reading::{Config, Origin, SETTINGS};
+
+/// A file or directory, and what the user says of it: `train.log:num_gpus=64,seq_len=4096`.
+#[derive(Debug, Clone, Default)]
+pub struct NamedFile {
+    /// The path.
+    pub path: PathBuf,
+    /// Settings that replace those of the file.
+    pub settings: Config,
+}
+
+impl NamedFile {
+    /// Reads an argument. A file whose name is the whole argument is that file.
+    ///
+    /// # Errors
+    /// What is wrong behind the path.
+    pub fn parse(argument: &str) -> Result<NamedFile, String> {
+        let whole = Path::new(argument);
+        let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
+        let Some((path, rest)) = parts else {
+            return Ok(NamedFile { path: whole.to_owned(), settings: Config::default() });
+        };
+        let mut settings = Config::default();
+        for assignment in rest.split(',') {
+            assign(&mut settings, assignment).map_err(|problem| format!("{argument}: {problem}"))?;
+        }
+        Ok(NamedFile { path: PathBuf::from(path), settings })
+    }
+
+    /// Reads an argument that may not be UTF-8; then it is a path and nothing else.
+    ///
+    /// # Errors
+    /// What is wrong behind the path.
+    pub fn of(argument: &Path) -> Result<NamedFile, String> {
+        match argument.to_str() {
+            Some(text) => NamedFile::parse(text),
+            None => Ok(NamedFile { path: argument.to_owned(), settings: Config::default() }),
+        }
+    }
+
+    /// Its settings over those that hold for all files.
+    #[must_use]
+    pub fn over(&self, all: &Config) -> Config {
+        let mut settings = self.settings.clone();
+        settings.merge(all);
+        settings
+    }
+}
+
+/// Notes `NAME=VALUE` as the user's.
+///
+/// # Errors
+/// No assignment, or no setting of that name, with the nearest that there is.
+pub fn assign(settings: &mut Config, assignment: &str) -> Result<(), String> {
+    let Some((name, value)) = assignment.split_once('=') else {
+        return Err(format!("\"{assignment}\": expected NAME=VALUE"));
+    };
+    let (name, value) = (name.trim(), value.trim());
+    let Some((known, _)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
+        let names = SETTINGS.iter().map(|(known, _)| *known);
+        let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
+        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+        return Err(format!("no setting \"{name}\"{near}"));
+    };
+    // A release such as 12.8 is text, whatever it looks like.
+    match value.parse::<f64>().ok().filter(|_| !known.ends_with("_version")) {
+        Some(number) => settings.number(known, Some(number), Origin::User),
+        None => settings.note(known, value, Origin::User),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_stands_behind_a_file_replaces_what_holds_for_all() {
+        let named = NamedFile::parse("run:2.json:global_batch_size=32,seq_len=2048,software_version=12.8").unwrap();
+        assert_eq!(named.path, Path::new("run:2.json"));
+        let mut all = Config::default();
+        assign(&mut all, "seq_len=4096").unwrap();
+        assign(&mut all, "num_gpus = 8").unwrap();
+        let settings = named.over(&all);
+        assert_eq!(settings.get("seq_len"), Some(2048.0));
+        assert_eq!(settings.get("num_gpus"), Some(8.0));
+        assert_eq!(settings.text("software_version"), Some("12.8"));
+        assert_eq!(NamedFile::parse("a:b.log").unwrap().path, Path::new("a:b.log"));
+    }
+
+    #[test]
+    fn unknown_settings_are_errors_that_name_the_nearest() {
+        let problem = NamedFile::parse("a.log:seqlen=1").unwrap_err();
+        assert!(problem.contains("seq_len"), "{problem}");
+        assert!(NamedFile::parse("a.log:num_gpus=8,x").unwrap_err().contains("NAME=VALUE"));
+    }
+}
