@@ -5,6 +5,7 @@
 
 pub mod advise;
 pub mod args;
+pub mod ask;
 pub mod batch;
 pub mod break_even;
 pub mod calibrate;
@@ -62,6 +63,7 @@ Examples:
   atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --objective cost
   atlas explain tokens_per_sec --target GROQ_LPU_NODE --workload gpt5_1t_inference
   atlas optimize --record out/last_run.json --sla 100
+  atlas ask what if prices fall by a third    answers in words, with the commands that reproduce them
   atlas report --records out --out out/report.md
   atlas check workload/*.yaml                 validate files, exit 1 with complaints
   atlas run --batch scenarios.jsonl           one JSON line out per JSON line in
@@ -121,6 +123,8 @@ pub enum Command {
     Sensitivity(sensitivity::Args),
     /// Say what to turn: rules of the trade, each tried on the scenario
     Advise(Box<advise::Args>),
+    /// Answer a question in words: why, what if, how many, which is cheapest
+    Ask(Box<ask::Args>),
     /// Show how a figure comes about: equations, numbers, and where each input was written
     Explain(Box<explain::Args>),
     /// Summarise the records in a directory
@@ -263,6 +267,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Sweep(args) => sweep::run(args, &globals),
         Command::Sensitivity(args) => sensitivity::run(args, &globals),
         Command::Advise(args) => advise::run(&args, &globals),
+        Command::Ask(args) => ask::run(&args, &globals),
         Command::Explain(args) => explain::run(&args, &globals),
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),

@@ -1,14 +1,16 @@
-//! What users type as a question, as typed values: `cheapest tpot<50ms ttft<2s 10% free on h100, h200`.
+//! Questions: the grammar of the command line, and answers without a network.
 //!
 //! * [`Question`] – the objective, the constraints, the settings, the model and the hardware that a line asks for
 //! * [`Known`] – the targets and workloads that words can name
-//! * [`grammar`] – the rules
+//! * [`grammar`] – the rules: `cheapest tpot<50ms ttft<2s 10% free on h100, h200`
+//! * [`offline`] – questions in words, answered by the engines: `what if prices fall by a third?`
 //!
 //! Nothing here touches a terminal, a file or the network.
 
 pub mod grammar;
 mod known;
 mod objective;
+pub mod offline;
 mod question;
 
 pub use grammar::{Trouble, parse};

@@ -182,6 +182,16 @@ fn constraint(condition: &Condition) -> String {
     }
 }
 
+/// A constraint as `--where` takes it.
+pub(crate) fn constraint_as_condition(condition: &Condition) -> String {
+    match condition {
+        Condition::Figure(metric, relation, bound) => {
+            format!("{}{}{}", metric.name, sign(*relation), quantity(condition, metric, *bound))
+        }
+        Condition::Fits | Condition::Knob(..) => constraint(condition),
+    }
+}
+
 /// The shortest name that stands for a metric.
 fn short(metric: &'static Metric) -> &'static str {
     if metric.name == "dollar_per_1m_tokens" {

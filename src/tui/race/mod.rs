@@ -25,7 +25,7 @@ use super::message::Effect;
 use super::showing;
 use super::update::fail;
 use crate::demo::Setup;
-use atlas_assistant::{Known, KnownTarget, KnownWorkload, Question, parse};
+use atlas_assistant::{Known, Question, parse};
 use atlas_config::Target;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
@@ -72,18 +72,7 @@ pub struct Race {
 /// The targets and workloads that a question can name.
 #[must_use]
 pub fn known(app: &App) -> Known {
-    let whole = |value: f64| value as u32;
-    let target = |target: &Arc<Target>| KnownTarget {
-        name: target.name.to_string(),
-        per_node: whole(target.accelerators_per_node),
-        nodes: whole(target.num_nodes),
-    };
-    Known {
-        targets: app.library.targets().iter().map(target).collect(),
-        workloads: (app.library.workloads().iter())
-            .map(|workload| KnownWorkload { name: workload.name.to_string(), mode: workload.shape.mode })
-            .collect(),
-    }
+    Known::of(&app.library)
 }
 
 /// What is asked: what was typed, with the usual objective where it has none.

@@ -1,0 +1,168 @@
+//! A scenario with its estimate, computed as the command line computes them, and the flags that lead to it.
+
+use std::sync::Arc;
+
+use atlas_config::library::Library;
+use atlas_config::{Mode, Target};
+use atlas_plan::engine;
+use atlas_plan::estimate::{Estimate, Metric, standing};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+
+use super::reply::{About, Figure};
+use super::{Refusal, Reply};
+use crate::{Known, KnownTarget, KnownWorkload};
+
+/// What questions are about when they do not say.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Targets, workloads and catalog: what ships and the user's own.
+    pub library: &'a Library,
+    /// The target.
+    pub target: Arc<str>,
+    /// The workload.
+    pub workload: Arc<str>,
+    /// Knobs that are set.
+    pub overrides: Overrides,
+    /// Flags that every command needs to find the same files.
+    pub flags: Vec<String>,
+}
+
+impl Context<'_> {
+    /// The targets and workloads that words can name.
+    #[must_use]
+    pub fn known(&self) -> Known {
+        Known::of(self.library)
+    }
+}
+
+impl Known {
+    /// The targets and workloads of a library.
+    #[must_use]
+    pub fn of(library: &Library) -> Known {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts within the knobs' bounds")]
+        let whole = |value: f64| value as u32;
+        let target = |target: &Arc<Target>| KnownTarget {
+            name: target.name.to_string(),
+            per_node: whole(target.accelerators_per_node),
+            nodes: whole(target.num_nodes),
+        };
+        Known {
+            targets: library.targets().iter().map(target).collect(),
+            workloads: (library.workloads().iter())
+                .map(|workload| KnownWorkload { name: workload.name.to_string(), mode: workload.shape.mode })
+                .collect(),
+        }
+    }
+}
+
+/// A scenario and its estimate.
+#[derive(Debug, Clone)]
+pub(super) struct Case<'a> {
+    pub(super) library: &'a Library,
+    pub(super) flags: &'a [String],
+    pub(super) parts: Parts,
+    pub(super) overrides: Overrides,
+    pub(super) scenario: Scenario,
+    pub(super) estimate: Estimate,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn of(
+        context: &'a Context<'_>,
+        target: &str,
+        workload: &str,
+        overrides: Overrides,
+    ) -> Result<Case<'a>, Refusal> {
+        let parts = Parts::find(context.library, target, workload).map_err(|found| Refusal::Files(found.messages()))?;
+        Case::from(context.library, &context.flags, parts, overrides)
+    }
+
+    fn from(
+        library: &'a Library,
+        flags: &'a [String],
+        parts: Parts,
+        overrides: Overrides,
+    ) -> Result<Case<'a>, Refusal> {
+        let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| Refusal::Scenario(error.to_string()))?;
+        let estimate = engine::estimate(&scenario);
+        estimate.finite().map_err(Refusal::Scenario)?;
+        Ok(Case { library, flags, parts, overrides, scenario, estimate })
+    }
+
+    /// The same with other knobs.
+    pub(super) fn with(&self, changes: &[(Knob, Setting)]) -> Result<Case<'a>, Refusal> {
+        let mut overrides = self.overrides.clone();
+        overrides.extend(changes.iter().cloned());
+        Case::from(self.library, self.flags, self.parts.clone(), overrides)
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.scenario.mode()
+    }
+
+    /// A figure's value; `None` where it says nothing about the scenario, or the scenario cannot run.
+    pub(super) fn value(&self, metric: &Metric) -> Option<f64> {
+        standing::figure(metric, &self.scenario, &self.estimate)
+    }
+
+    /// The value with its unit.
+    pub(super) fn shown(&self, metric: &Metric) -> String {
+        self.value(metric).map_or_else(|| "no figure".to_owned(), |value| metric.show(value))
+    }
+
+    /// The interval as text.
+    pub(super) fn interval(&self, metric: &Metric) -> Option<String> {
+        self.value(metric)?;
+        let (low, high) = metric.interval(&self.estimate, &self.scenario)?;
+        Some(format!("{} to {}", metric.show(low), metric.show(high)))
+    }
+
+    /// Adds a figure to an answer.
+    pub(super) fn figure(&self, reply: &mut Reply, metric: &Metric) {
+        let Some(value) = self.value(metric) else { return };
+        let figure = Figure {
+            metric: metric.name,
+            value: value.is_finite().then_some(value),
+            shown: metric.show(value),
+            interval: metric.interval(&self.estimate, &self.scenario),
+            about: self.about(),
+        };
+        if !reply.figures.contains(&figure) {
+            reply.figures.push(figure);
+        }
+    }
+
+    pub(super) fn about(&self) -> About {
+        About {
+            target: self.parts.target.name.to_string(),
+            workload: self.parts.workload.name.to_string(),
+            set: self.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect(),
+        }
+    }
+
+    /// `--target T --workload W --set KNOB=VALUE …`, and the flags of files.
+    pub(super) fn command_flags(&self) -> Vec<String> {
+        let about = self.about();
+        let mut flags = vec!["--target".to_owned(), about.target, "--workload".to_owned(), about.workload];
+        flags.extend(self.set_flags());
+        flags
+    }
+
+    /// `--set KNOB=VALUE …`, and the flags of files.
+    pub(super) fn set_flags(&self) -> Vec<String> {
+        let set = self.about().set.into_iter().flat_map(|setting| ["--set".to_owned(), setting]);
+        set.chain(self.flags.iter().cloned()).collect()
+    }
+
+    /// What is wrong, where the scenario cannot run.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let detail = self.estimate.detail.as_ref()?;
+        (!detail.verdict.fits()).then(|| detail.verdict.describe())
+    }
+
+    /// The figures that answer what users ask first, those that say something.
+    pub(super) fn headlines(&self) -> impl Iterator<Item = &'static Metric> {
+        Metric::headlines(self.mode()).filter(|metric| metric.applies_to(&self.scenario))
+    }
+}

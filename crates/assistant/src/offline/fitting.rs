@@ -1,0 +1,212 @@
+//! Whether a scenario can run, what makes it run, and how many accelerators are enough.
+
+use atlas_core::units::MEMORY_GB;
+use atlas_plan::advice::fit;
+use atlas_plan::engine::at_once;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::search::condition::Relation;
+use atlas_plan::search::{Condition, Gauge, figure};
+
+use super::case::{Case, Context};
+use super::rank::{Best, best, where_flags};
+use super::reply::Kind;
+use super::subject::{Asked, part_of_a_node};
+use super::why::suggest;
+use super::{Refusal, Reply};
+
+/// Fixes that are listed.
+const FIXES: usize = 6;
+/// Most nodes that are tried.
+const MOST_NODES: f64 = 4096.0;
+
+/// Whether it can run, and if not, the smallest changes that make it run.
+pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    if let Some((hardware, most)) = part_of_a_node(&asked.subject, &asked.known) {
+        let mut asked = asked.clone();
+        asked.subject.hardware = vec![hardware];
+        return part(&asked, most, context, gauge);
+    }
+    let mut reply = Reply::new(Kind::Fit);
+    let case = asked.case(context, &mut reply)?;
+    reply.answer.retain(|block| !is_warning(block));
+    let Some(detail) = case.estimate.detail else {
+        return Err(Refusal::Nothing(format!("the {} engine does not say what fits", case.scenario.engine.name())));
+    };
+    let memory = detail.memory;
+    let (needs, has) = (memory.upper / MEMORY_GB, memory.capacity / MEMORY_GB);
+    if let Some(metric) = Metric::named("memory_fill") {
+        case.figure(&mut reply, metric);
+    }
+    reply.command(&["advise"], case.command_flags());
+    let Some(found) = fit::fit(&case.scenario, &case.parts, &case.estimate) else {
+        reply.say(format!(
+            "It fits: the fullest device needs at most {needs:.1} GB of {has:.1} GB ({:.0} % free). No change is needed.",
+            100.0 * (1.0 - memory.upper / memory.capacity)
+        ));
+        return Ok(reply);
+    };
+    reply.say(format!("It does not run: {}.", found.verdict.describe()));
+    if found.fixes.is_empty() {
+        reply.say("No change of one or two knobs makes it run. With any layout, it takes:");
+        let enough = count(asked, context, gauge)?;
+        reply.answer.extend(enough.answer);
+        reply.figures.extend(enough.figures);
+        reply.commands.extend(enough.commands);
+        reply.suggestion = enough.suggestion;
+        return Ok(reply);
+    }
+    let throughput = figure::named("tokens_per_sec");
+    let mut rows = Vec::new();
+    for fix in found.fixes.iter().take(FIXES) {
+        let changed = case.with(&fix.changes)?;
+        let shown = throughput.map(|metric| {
+            changed.figure(&mut reply, metric);
+            changed.shown(metric)
+        });
+        rows.push(vec![fix.text.clone(), shown.unwrap_or_default()]);
+        if reply.suggestion.is_none() {
+            suggest(&mut reply, &changed, &fix.text);
+            reply.command(&["explain", "tokens_per_sec"], changed.command_flags());
+        }
+    }
+    reply.say("The smallest changes that make it run, least loss of speed per accelerator first:");
+    reply.table(["change", "tokens/s"], rows);
+    Ok(reply)
+}
+
+/// One replica, so that a layout need not fill the node.
+fn one_replica() -> [(Knob, Setting); 1] {
+    [(Knob::Dp, Setting::Number(1.0))]
+}
+
+/// Whether it can run on some of a node's accelerators, with any layout.
+fn part(asked: &Asked, most: u32, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Fit);
+    let case = asked.case(context, &mut reply)?.with(&one_replica())?;
+    reply.answer.retain(|block| !is_warning(block));
+    let bound = Condition::at_most(&figure::ACCELERATORS, f64::from(most));
+    let conditions = vec![bound];
+    let found = best(&case, &figure::ACCELERATORS, &conditions, gauge)?;
+    let name = &case.parts.target.name;
+    match &found.case {
+        Some(fits) => {
+            let used = fits.value(&figure::ACCELERATORS).unwrap_or_default();
+            reply.say(format!("It fits on {used:.0} of the accelerators of {name}: {}.", found.layout));
+            fits.figure(&mut reply, &figure::ACCELERATORS);
+            found.caveat(&mut reply);
+            headline(&mut reply, fits);
+            suggest(&mut reply, fits, &found.layout);
+        }
+        None => reply.say(format!("No layout fits on {most} of the accelerators of {name}.")),
+    }
+    let flags = where_flags(&case, &figure::ACCELERATORS, &conditions, &case.overrides);
+    reply.command(&["optimize"], flags);
+    Ok(reply)
+}
+
+/// The fewest nodes of the hardware on which a layout keeps all constraints.
+pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Count);
+    let mut asked = asked.clone();
+    // A number of accelerators would be the answer.
+    for hardware in &mut asked.subject.hardware {
+        hardware.count = None;
+    }
+    let case = asked.case(context, &mut reply)?;
+    reply.answer.retain(|block| !is_warning(block));
+    if !at_once(&case.scenario).engine.reasons() {
+        return Err(Refusal::Nothing(format!("the {} engine does not say what fits", case.scenario.engine.name())));
+    }
+    let conditions = asked.subject.constraints.clone();
+    let on = |nodes: f64| -> Result<(Case<'_>, Best<'_>), Refusal> {
+        let case = case.with(&[(Knob::NumNodes, Setting::Number(nodes))])?;
+        let found = best(&case, &figure::ACCELERATORS, &conditions, gauge)?;
+        Ok((case, found))
+    };
+    let (mut fails, mut nodes) = (0.0, 1.0);
+    let mut found = on(nodes)?;
+    while !found.1.meets_all() && nodes < MOST_NODES && !gauge.cancelled() {
+        (fails, nodes) = (nodes, 2.0 * nodes);
+        found = on(nodes)?;
+    }
+    if !found.1.meets_all() {
+        let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
+        let bounds = if bounds.is_empty() { "fits".to_owned() } else { bounds.join(", ") };
+        reply.say(format!("No layout keeps {bounds} on up to {nodes:.0} nodes of {}.", case.parts.target.name));
+        reply.command(&["optimize"], where_flags(&found.0, &figure::ACCELERATORS, &conditions, &found.0.overrides));
+        return Ok(reply);
+    }
+    while nodes - fails > 1.0 && !gauge.cancelled() {
+        let middle = f64::midpoint(fails, nodes).floor();
+        let tried = on(middle)?;
+        if tried.1.meets_all() {
+            (nodes, found) = (middle, tried);
+        } else {
+            fails = middle;
+        }
+    }
+    let (asked_on, found) = found;
+    let Some(fits) = &found.case else { return Err(Refusal::Nothing("the search was stopped".to_owned())) };
+    let used = fits.value(&figure::ACCELERATORS).unwrap_or_default();
+    let plural = if nodes == 1.0 { "node" } else { "nodes" };
+    let name = &fits.parts.target.name;
+    reply.say(format!(
+        "{used:.0} accelerators: {nodes:.0} {plural} of {name} with {:.0} each, layout {}.",
+        fits.scenario.accelerators_per_node, found.layout
+    ));
+    if fails > 0.0 {
+        reply.say(format!("On {fails:.0} no layout keeps the constraints."));
+    }
+    fits.figure(&mut reply, &figure::ACCELERATORS);
+    if nodes == 1.0
+        && let Ok(single) = asked_on.with(&one_replica())
+    {
+        let smallest = best(&single, &figure::ACCELERATORS, &conditions, gauge)?;
+        let fewer = smallest.case.as_ref().filter(|_| smallest.meets_all());
+        if let Some(case) = fewer.filter(|case| case.value(&figure::ACCELERATORS).is_some_and(|few| few < used)) {
+            let few = case.value(&figure::ACCELERATORS).unwrap_or_default();
+            reply.say(format!("A single replica needs {few:.0} of them, layout {}.", smallest.layout));
+            case.figure(&mut reply, &figure::ACCELERATORS);
+            let flags = where_flags(&single, &figure::ACCELERATORS, &conditions, &single.overrides);
+            reply.command(&["optimize"], flags);
+        }
+    }
+    found.caveat(&mut reply);
+    bounds(&mut reply, fits, &conditions);
+    headline(&mut reply, fits);
+    reply.about = Some(fits.about());
+    suggest(&mut reply, fits, &format!("{nodes:.0} {plural}, {}", found.layout));
+    let held: Overrides = asked_on.overrides.clone();
+    reply.command(&["optimize"], where_flags(&asked_on, &figure::ACCELERATORS, &conditions, &held));
+    Ok(reply)
+}
+
+/// Whether a block warns that the layout in force cannot run, where other layouts are the answer.
+fn is_warning(block: &super::Block) -> bool {
+    matches!(block, super::Block::Text(text) if text.starts_with("This cannot run"))
+}
+
+/// The figures that are bounded.
+fn bounds(reply: &mut Reply, case: &Case<'_>, conditions: &[Condition]) {
+    for condition in conditions {
+        if let Condition::Figure(metric, relation, _) = condition
+            && *relation != Relation::Different
+        {
+            case.figure(reply, metric);
+        }
+    }
+}
+
+/// What users ask first.
+pub(super) fn headline(reply: &mut Reply, case: &Case<'_>) {
+    let mut rows = Vec::new();
+    let metrics: Vec<&'static Metric> = case.headlines().collect();
+    for metric in metrics {
+        if case.value(metric).is_some() {
+            case.figure(reply, metric);
+            rows.push(vec![metric.label.to_owned(), case.shown(metric), case.interval(metric).unwrap_or_default()]);
+        }
+    }
+    reply.table(["", "value", "90 % interval"], rows);
+}

@@ -1,0 +1,104 @@
+//! What to change: rules of the playbook, what brings a figure to a value, and what matters most.
+
+use atlas_core::units;
+use atlas_plan::engine::at_once;
+use atlas_plan::estimate::Metric;
+use atlas_plan::search::sensitivity::Lever;
+use atlas_plan::search::{self, Condition, goal_seek};
+
+use super::case::{Case, Context};
+use super::reply::{Kind, shown};
+use super::subject::Asked;
+use super::why::{improvements, suggest};
+use super::{Refusal, Reply};
+
+/// Rows that are listed.
+const ROWS: usize = 8;
+
+/// What improves a figure; with a bound, what brings the figure there alone.
+pub(super) fn improve(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    if let [Condition::Figure(metric, _, wanted)] = asked.subject.constraints.as_slice() {
+        let mut asked = asked.clone();
+        asked.figure = asked.figure.or(Some(super::figures::Asked::one(metric)));
+        return reach(&asked, metric, *wanted, context);
+    }
+    let mut reply = Reply::new(Kind::Improve);
+    let case = asked.case(context, &mut reply)?;
+    let metric = asked.metric(&case, "tokens_per_sec")?;
+    reply.say(format!("{} is {} now.", metric.label, case.shown(metric)));
+    case.figure(&mut reply, metric);
+    improvements(&mut reply, &case, metric);
+    reply.command(&["explain", metric.name], case.command_flags());
+    Ok(reply)
+}
+
+/// What brings a figure to a value, each alone.
+fn reach(asked: &Asked, metric: &'static Metric, wanted: f64, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Reach);
+    let case = asked.case(context, &mut reply)?;
+    if !metric.applies_to(&case.scenario) {
+        return Err(Refusal::Nothing(format!("{} says nothing about {}", metric.label, case.mode().name())));
+    }
+    case.figure(&mut reply, metric);
+    let goal = goal_seek(&at_once(&case.scenario), &case.parts, metric, wanted);
+    let lead = format!("{} is {} now, {} is wanted", metric.label, metric.show(goal.now), metric.show(wanted));
+    let mut rows = Vec::new();
+    let mut reached: Vec<(Case<'_>, String)> = Vec::new();
+    for way in goal.ways.iter().chain(&goal.nearest) {
+        match (way.lever, &way.setting) {
+            (Lever::Knob(knob), Some(setting)) => {
+                let changed = case.with(&[(knob, setting.clone())])?;
+                let text =
+                    format!("{} {} → {}", knob.name(), shown(knob, &case.scenario.get(knob)), shown(knob, setting));
+                rows.push(vec![text.clone(), metric.show(way.value)]);
+                changed.figure(&mut reply, metric);
+                reached.push((changed, text));
+            }
+            (lever, _) => {
+                let factor = way.factor.map(|factor| units::significant(factor, 3)).unwrap_or_default();
+                rows.push(vec![format!("hardware: {} × {factor}", lever.name()), metric.show(way.value)]);
+            }
+        }
+    }
+    reply.say(match (goal.ways.is_empty(), goal.nearest.is_some()) {
+        (false, _) => format!("{lead}. Each of these reaches it alone:"),
+        (true, true) => format!("{lead}. Nothing reaches it alone; this comes nearest:"),
+        (true, false) => format!("{lead}. Nothing brings it nearer."),
+    });
+    rows.truncate(2 * ROWS);
+    reply.table(["change", metric.label], rows);
+    reply.command(&["explain", metric.name], case.command_flags());
+    if let Some((changed, text)) = reached.first() {
+        suggest(&mut reply, changed, text);
+        reply.command(&["explain", metric.name], changed.command_flags());
+    }
+    Ok(reply)
+}
+
+/// What a figure depends on most.
+pub(super) fn sensitivity(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Sensitivity);
+    let case = asked.case(context, &mut reply)?;
+    let metric = asked.metric(&case, "tokens_per_sec")?;
+    case.figure(&mut reply, metric);
+    let tornado = search::sensitivity(&at_once(&case.scenario), &case.parts, metric);
+    reply.say(format!(
+        "{} is {}. Every knob moved a step and every number of the hardware ten per cent, the farthest-reaching first:",
+        metric.label,
+        metric.show(tornado.value)
+    ));
+    let outcome = |outcome: &Option<search::sensitivity::Outcome>| match outcome {
+        Some(outcome) if outcome.trouble.is_some() => format!("{}: cannot run", outcome.to),
+        Some(outcome) => format!("{}: {}", outcome.to, metric.show(outcome.value)),
+        None => String::new(),
+    };
+    let row = |swing: &search::sensitivity::Swing| {
+        vec![swing.lever.name().to_owned(), outcome(&swing.down), outcome(&swing.up), units::percent(swing.reach)]
+    };
+    reply.table(["", "down", "up", "reach"], tornado.swings.iter().take(ROWS).map(row).collect());
+    for note in &tornado.notes {
+        reply.say(*note);
+    }
+    reply.command(&["sensitivity", "--metric", metric.name], case.command_flags());
+    Ok(reply)
+}

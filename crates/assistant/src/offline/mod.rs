@@ -1,0 +1,125 @@
+//! Answers without a network: a question in words becomes a topic, a figure and a subject; the engines compute the
+//! answer, and every answer ends with the commands that reproduce it.
+//!
+//! The subject — workload, hardware, settings, constraints — is read by the grammar of the command line, so that words
+//! mean the same everywhere. A word that means nothing is named, never passed over.
+
+mod case;
+mod change;
+mod figures;
+mod fitting;
+mod improving;
+mod knowledge;
+mod meaning;
+mod rank;
+mod reply;
+mod subject;
+mod topic;
+mod value;
+mod what_if;
+mod why;
+mod words;
+
+pub use case::Context;
+pub use reply::{About, Block, Figure, Kind, Reply, Suggestion};
+
+use atlas_plan::search::Gauge;
+
+use crate::Trouble;
+use subject::Asked;
+use topic::Topic;
+
+/// What can be asked: kinds of questions with an example each.
+pub const EXAMPLES: [&str; 18] = [
+    "why is TTFT high?",
+    "what if prices fall by a third?",
+    "what if tp=8?",
+    "what is the smallest change that fits?",
+    "does llama 70b fit on 8 h100?",
+    "how many h100 do I need to serve llama 70b with tpot under 50ms?",
+    "which is cheapest for serving llama 70b on h100, h200, mi300x?",
+    "compare h100 and h200",
+    "what limits throughput?",
+    "where does the time go?",
+    "where does the memory go?",
+    "what matters most for cost?",
+    "how can I make it faster?",
+    "how do I get tpot under 20ms?",
+    "how much does it cost to train llama 8b on 64 h100?",
+    "how accurate is this?",
+    "what does MFU mean?",
+    "which models are there?",
+];
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The question is not understood.
+    #[error("{reason}\n{}", askable())]
+    Unknown {
+        /// Which part of it, and why.
+        reason: String,
+    },
+    /// The subject is not understood.
+    #[error("{trouble}\n{}", askable())]
+    Subject {
+        /// What is wrong with it.
+        trouble: Trouble,
+    },
+    /// The scenario cannot be found in the files.
+    #[error("{0}")]
+    Files(String),
+    /// The scenario cannot be resolved.
+    #[error("{0}")]
+    Scenario(String),
+    /// The question is understood, but there is nothing to compute.
+    #[error("{0}")]
+    Nothing(String),
+}
+
+impl From<Trouble> for Refusal {
+    fn from(trouble: Trouble) -> Refusal {
+        match trouble {
+            Trouble::NoWorkload { .. } | Trouble::NoTarget { .. } => Refusal::Nothing(trouble.to_string()),
+            trouble => Refusal::Subject { trouble },
+        }
+    }
+}
+
+fn askable() -> String {
+    let lines: Vec<String> = EXAMPLES.iter().map(|example| format!("  {example}")).collect();
+    format!("You can ask, for example:\n{}", lines.join("\n"))
+}
+
+/// Whether a line is a question in words rather than a line of the command line's grammar.
+#[must_use]
+pub fn is_question(line: &str) -> bool {
+    topic::take(&mut words::Words::of(line)).is_some_and(|topic| topic != Topic::Rank)
+}
+
+/// Answers a question. `gauge` stops searches.
+///
+/// # Errors
+/// The question or its subject is not understood, or the scenario cannot be resolved.
+pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    let asked = Asked::of(line, context)?;
+    let reply = match asked.topic {
+        Topic::Meaning => meaning::meaning(&asked, context),
+        Topic::List => knowledge::list(&asked, context),
+        Topic::Guide => knowledge::guide(&asked),
+        Topic::WhatIf => what_if::what_if(&asked, context),
+        Topic::Fit => fitting::fit(&asked, context, gauge),
+        Topic::Count => fitting::count(&asked, context, gauge),
+        Topic::Rank => rank::rank(&asked, context, gauge),
+        Topic::Compare => rank::compare(&asked, context),
+        Topic::Value => value::value(&asked, context),
+        Topic::Trust => value::trust(&asked, context),
+        Topic::Origin => value::origin(&asked, context),
+        Topic::Limits => why::limits(&asked, context),
+        Topic::Time | Topic::Memory => why::breakdown(&asked, context),
+        Topic::Why => why::why(&asked, context),
+        Topic::Improve => improving::improve(&asked, context),
+        Topic::Sensitivity => improving::sensitivity(&asked, context),
+    };
+    reply.map(|reply| Reply { question: line.trim().to_owned(), ..reply })
+}

@@ -1,0 +1,307 @@
+//! Targets against each other: each at its best under the same constraints, or all with the same settings.
+
+use atlas_plan::engine::at_once;
+use atlas_plan::estimate::standing::{Standing, ranked, standings};
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::Scenario;
+use atlas_plan::search::optimise::{Proof, freed};
+use atlas_plan::search::{Condition, Gauge, Problem, Space, figure, optimise};
+
+use super::case::{Case, Context};
+use super::reply::Kind;
+use super::subject::Asked;
+use super::why::suggest;
+use super::{Refusal, Reply};
+use crate::Objective;
+
+/// Rows of a ranking that are shown.
+const ROWS: usize = 12;
+
+/// The best of a search.
+#[derive(Debug)]
+pub(super) struct Best<'a> {
+    /// The best with everything that is set for it; `None` where nothing keeps the conditions.
+    pub(super) case: Option<Case<'a>>,
+    /// What the search sets, in words.
+    pub(super) layout: String,
+    /// Usual conditions that nothing keeps and that were dropped.
+    dropped: Vec<Condition>,
+    proof: Proof,
+}
+
+impl Best<'_> {
+    /// Whether there is a best that keeps the usual conditions as well.
+    pub(super) fn meets_all(&self) -> bool {
+        self.case.is_some() && self.dropped.is_empty()
+    }
+
+    /// Says what the search did not prove.
+    pub(super) fn caveat(&self, reply: &mut Reply) {
+        if !self.dropped.is_empty() {
+            let dropped: Vec<String> = self.dropped.iter().map(ToString::to_string).collect();
+            reply.say(format!("Nothing keeps the usual bounds {}; they are dropped.", dropped.join(", ")));
+        }
+        if self.proof != Proof::Exhaustive {
+            reply.say("The space is too large to try everything: this is the best that local searches found.");
+        }
+    }
+}
+
+/// The search that `atlas optimize` makes.
+pub(super) fn best<'a>(
+    case: &Case<'a>,
+    objective: &'static Metric,
+    conditions: &[Condition],
+    gauge: &Gauge,
+) -> Result<Best<'a>, Refusal> {
+    let asked = at_once(&case.scenario);
+    let metrics = conditions.iter().filter_map(|condition| match condition {
+        Condition::Figure(metric, ..) => Some(*metric),
+        _ => None,
+    });
+    if let Some(metric) = metrics.chain([objective]).find(|metric| !metric.applies_to(&asked)) {
+        return Err(Refusal::Nothing(format!(
+            "{} says nothing about {} under the {} engine",
+            metric.name,
+            asked.mode().name(),
+            asked.engine.name()
+        )));
+    }
+    let held = |knob: Knob| case.overrides.contains_key(&knob);
+    let start = freed(&asked, &held, &case.parts);
+    let mut problem = Problem::of(&start, &case.parts, objective).from(&asked);
+    let axes = problem.space.axes().iter().filter(|axis| !held(axis.knob)).cloned().collect();
+    problem.space = Space::of(axes).map_err(|error| Refusal::Scenario(error.to_string()))?;
+    problem.conditions = conditions.to_vec();
+    problem.front.clear();
+    problem.runners_up = 0;
+    let problem = problem.usually(&[]);
+    let found = optimise(&problem, gauge);
+    let Some(best) = found.best else {
+        return Ok(Best { case: None, layout: String::new(), dropped: found.dropped, proof: found.looked.proof });
+    };
+    // What follows from the layout would otherwise follow it again; see `atlas optimize`.
+    let global = asked.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
+    let pinned = global.then(|| (Knob::Global, best.scenario.get(Knob::Global)));
+    let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
+    let searched: Vec<(Knob, Setting)> = searched.map(|knob| (knob, best.scenario.get(knob))).collect();
+    let changes: Overrides = searched.into_iter().chain(best.changes.iter().cloned()).chain(pinned).collect();
+    let changes: Vec<(Knob, Setting)> = changes.into_iter().collect();
+    let chosen = case.with(&changes)?;
+    Ok(Best { layout: layout(&best.scenario), case: Some(chosen), dropped: found.dropped, proof: found.looked.proof })
+}
+
+/// The layout in words: `tp=4 pp=2 dp=8`, ranks of one left out.
+fn layout(scenario: &Scenario) -> String {
+    let ranks =
+        [Knob::Tp, Knob::Pp, Knob::Cp, Knob::Ep, Knob::Dp].into_iter().filter_map(|knob| match scenario.get(knob) {
+            Setting::Number(ranks) if ranks > 1.0 && scenario.heeds(knob) => Some(format!("{}={ranks}", knob.name())),
+            _ => None,
+        });
+    let ranks: Vec<String> = ranks.collect();
+    if ranks.is_empty() { "one accelerator a replica".to_owned() } else { ranks.join(" ") }
+}
+
+/// Flags of the search: objective, conditions, scenario.
+pub(super) fn where_flags(
+    case: &Case<'_>,
+    objective: &Metric,
+    conditions: &[Condition],
+    held: &Overrides,
+) -> Vec<String> {
+    let about = case.about();
+    let mut flags = vec!["--target".to_owned(), about.target, "--workload".to_owned(), about.workload];
+    flags.extend(goal_flags(objective, conditions));
+    for (knob, setting) in held {
+        flags.extend(["--set".to_owned(), format!("{}={setting}", knob.name())]);
+    }
+    flags.extend(case.flags.iter().cloned());
+    flags
+}
+
+fn goal_flags(objective: &Metric, conditions: &[Condition]) -> Vec<String> {
+    let mut flags = vec!["--objective".to_owned(), objective.name.to_owned()];
+    for condition in conditions {
+        flags.extend(["--where".to_owned(), crate::question::constraint_as_condition(condition)]);
+    }
+    flags
+}
+
+/// Ranks targets at their best.
+pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Rank);
+    let workload = asked.workload(context, &mut reply)?;
+    let named = asked.subject.targets(&asked.known)?;
+    let lanes: Vec<(String, Option<u32>)> = if named.is_empty() {
+        context.library.targets().iter().map(|target| (target.name.to_string(), None)).collect()
+    } else {
+        named.into_iter().map(|(target, nodes)| (target.name.clone(), nodes)).collect()
+    };
+    let mut entries: Vec<(Case<'_>, String)> = Vec::new();
+    let mut refused: Vec<String> = Vec::new();
+    let mut compared: Vec<String> = Vec::new();
+    let mut metric = &figure::ACCELERATORS;
+    let conditions = &asked.subject.constraints;
+    for (target, nodes) in lanes {
+        let mut overrides = context.overrides.clone();
+        overrides.extend(asked.settings(nodes));
+        let Ok(case) = Case::of(context, &target, &workload, overrides) else {
+            refused.push(target);
+            continue;
+        };
+        metric = asked.subject.objective.unwrap_or(Objective::Cheapest).metric(case.mode());
+        // Engines are not comparable with one another: only the closed form of hardware ranks.
+        if !at_once(&case.scenario).engine.reasons() {
+            refused.push(target);
+            continue;
+        }
+        match best(&case, metric, conditions, gauge) {
+            Ok(Best { case: Some(found), layout, dropped, .. }) if dropped.is_empty() => {
+                // Without a price it would rank as free.
+                match found.value(metric) {
+                    Some(_) => entries.push((found, layout)),
+                    None => refused.push(target.clone()),
+                }
+            }
+            Ok(_) | Err(_) => refused.push(target.clone()),
+        }
+        if nodes.is_none() {
+            compared.push(target);
+        }
+        if gauge.cancelled() {
+            return Err(Refusal::Nothing("the search was stopped".to_owned()));
+        }
+    }
+    let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+    let score = |case: &Case<'_>| case.value(metric).map_or(f64::INFINITY, |value| sign * value);
+    entries.sort_by(|a, b| score(&a.0).total_cmp(&score(&b.0)));
+    let Some((first, layout)) = entries.first() else {
+        return Err(Refusal::Nothing(format!(
+            "{workload}: no target keeps all constraints; leave some out, or name other hardware"
+        )));
+    };
+    let all: Vec<_> = entries.iter().map(|(case, _)| ranked(metric, &case.scenario, &case.estimate)).collect();
+    let ties = standings(&all, metric.better).iter().filter(|standing| **standing == Standing::Tied).count();
+    reply.say(format!(
+        "{} by {}: {} with {} ({layout}).",
+        asked.subject.objective.unwrap_or(Objective::Cheapest).word(),
+        metric.label,
+        first.parts.target.name,
+        first.shown(metric),
+    ));
+    if ties > 1 {
+        reply.say(format!("The 90 % intervals of the first {ties} overlap: which of them is best is not known."));
+    }
+    let mut rows = Vec::new();
+    for (case, layout) in entries.iter().take(ROWS) {
+        case.figure(&mut reply, metric);
+        let interval = case.interval(metric).unwrap_or_default();
+        rows.push(vec![case.parts.target.name.to_string(), case.shown(metric), interval, layout.clone()]);
+    }
+    reply.table(["target", metric.label, "90 % interval", "layout"], rows);
+    if entries.len() > ROWS {
+        reply.say(format!("{} more targets keep the constraints.", entries.len() - ROWS));
+    }
+    if !refused.is_empty() {
+        reply.say(format!(
+            "Not ranked, since they cannot run it, miss a bound or have no price: {}.",
+            refused.join(", ")
+        ));
+    }
+    suggest(&mut reply, first, &format!("{} with {layout}", first.parts.target.name));
+    reply.about = Some(first.about());
+    let mut flags =
+        vec!["--workload".to_owned(), workload, "--methodology".to_owned(), "maximum-performance".to_owned()];
+    flags.extend(goal_flags(metric, conditions));
+    let held: Overrides = context.overrides.clone().into_iter().chain(asked.settings(None)).collect();
+    for (knob, setting) in &held {
+        flags.extend(["--set".to_owned(), format!("{}={setting}", knob.name())]);
+    }
+    flags.extend(compared.iter().flat_map(|target| ["--target".to_owned(), target.clone()]));
+    flags.extend(context.flags.iter().cloned());
+    if !compared.is_empty() {
+        reply.command(&["compare"], flags);
+    }
+    reply.command(&["explain", metric.name], first.command_flags());
+    Ok(reply)
+}
+
+/// Targets side by side with the same settings.
+pub(super) fn compare(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Compare);
+    let workload = asked.workload(context, &mut reply)?;
+    let mut targets: Vec<(String, Option<u32>)> = (asked.subject.targets(&asked.known)?)
+        .into_iter()
+        .map(|(target, nodes)| (target.name.clone(), nodes))
+        .collect();
+    if targets.len() == 1 && targets.iter().all(|(name, _)| *name != *context.target) {
+        targets.insert(0, (context.target.to_string(), None));
+    }
+    if targets.len() < 2 {
+        return Err(Refusal::Unknown {
+            reason: "which targets? Name at least two, as in `compare h100 and h200`".into(),
+        });
+    }
+    let mut cases = Vec::new();
+    for (target, nodes) in &targets {
+        let mut overrides = context.overrides.clone();
+        overrides.extend(asked.settings(*nodes));
+        cases.push(Case::of(context, target, &workload, overrides)?);
+    }
+    let mut head = vec![String::new()];
+    head.extend(cases.iter().map(|case| case.parts.target.name.to_string()));
+    let Some(first) = cases.first() else { return Err(Refusal::Nothing("there is no target".to_owned())) };
+    let headlines: Vec<&'static Metric> = first.headlines().collect();
+    let named = asked.figure.map(|figure| figure.metric(first.mode()));
+    let metrics = named.into_iter().chain(headlines.into_iter().filter(|metric| Some(*metric) != named));
+    let mut rows = Vec::new();
+    for metric in metrics {
+        for case in &cases {
+            case.figure(&mut reply, metric);
+        }
+        rows.push(
+            std::iter::once(metric.label.to_owned()).chain(cases.iter().map(|case| case.shown(metric))).collect(),
+        );
+    }
+    for case in &cases {
+        if let Some(trouble) = case.trouble() {
+            reply.say(format!("{} cannot run it with these settings: {trouble}.", case.parts.target.name));
+        }
+    }
+    if let Some(metric) = named {
+        verdict(&mut reply, metric, &cases);
+    }
+    reply.say(format!("{workload}, all with the same settings:"));
+    reply.answer.push(super::Block::Table { head, rows });
+    if targets.iter().all(|(_, nodes)| nodes.is_none()) {
+        let names = targets.iter().flat_map(|(target, _)| ["--target".to_owned(), target.clone()]);
+        let flags = ["--workload".to_owned(), workload].into_iter().chain(names).chain(first.set_flags());
+        reply.command(&["compare"], flags.collect());
+    } else {
+        for case in &cases {
+            reply.command(&["run"], case.command_flags());
+        }
+    }
+    Ok(reply)
+}
+
+/// Who is best at a figure, as far as the intervals tell.
+fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
+    let all: Vec<_> = cases.iter().map(|case| ranked(metric, &case.scenario, &case.estimate)).collect();
+    let standings = standings(&all, metric.better);
+    let named = |wanted: Standing| {
+        let all = cases.iter().zip(&standings).filter(|(_, standing)| **standing == wanted);
+        let names: Vec<String> = all.map(|(case, _)| case.parts.target.name.to_string()).collect();
+        names.join(", ")
+    };
+    let (best, tied) = (named(Standing::Best), named(Standing::Tied));
+    if !best.is_empty() {
+        reply.say(format!("{best} is best by {}: its 90 % interval lies apart from the others'.", metric.label));
+    } else if !tied.is_empty() {
+        reply.say(format!(
+            "By {} the 90 % intervals of {tied} overlap: which of them is better is not known.",
+            metric.label
+        ));
+    }
+}

@@ -1,0 +1,285 @@
+//! What a question is about: its topic, its figure, and the scenario.
+
+use atlas_catalog::software::Software;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+
+use super::case::{Case, Context};
+use super::change::{self, Scaled};
+use super::figures::{self, Asked as Figure};
+use super::topic::{self, Topic};
+use super::words::{Words, count};
+use super::{Refusal, Reply};
+use crate::{Hardware, Intent, Known, KnownWorkload, Question, parse};
+
+/// Words that a topic's questions have besides their subject.
+const BESIDES: [&str; 50] = [
+    "high",
+    "low",
+    "big",
+    "large",
+    "long",
+    "take",
+    "takes",
+    "fit",
+    "fits",
+    "enough",
+    "gpu",
+    "gpus",
+    "accelerator",
+    "accelerators",
+    "card",
+    "cards",
+    "chip",
+    "chips",
+    "instead",
+    "switch",
+    "move",
+    "change",
+    "changes",
+    "most",
+    "only",
+    "computed",
+    "calculated",
+    "than",
+    "better",
+    "best",
+    "figure",
+    "figures",
+    "value",
+    "still",
+    "about",
+    "hardware",
+    "target",
+    "targets",
+    "one",
+    "work",
+    "make",
+    "makes",
+    "going",
+    "go",
+    "by",
+    "total",
+    "faster",
+    "cheaper",
+    "reach",
+    "draw",
+];
+
+/// A question, understood.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) topic: Topic,
+    /// The figure that it names.
+    pub(super) figure: Option<Figure>,
+    /// Numbers that change by a factor.
+    pub(super) scaled: Option<Scaled>,
+    /// Workload, hardware, settings, constraints.
+    pub(super) subject: Question,
+    /// What is left of the words, for topics that are not about a scenario.
+    pub(super) words: Words,
+    pub(super) known: Known,
+}
+
+impl Asked {
+    pub(super) fn of(line: &str, context: &Context<'_>) -> Result<Asked, Refusal> {
+        let known = context.known();
+        let mut words = Words::of(line);
+        if words.all().is_empty() {
+            return Err(Refusal::Unknown { reason: "there is no question".to_owned() });
+        }
+        let Some(topic) = topic::take(&mut words) else { return Asked::plain(line, words, known) };
+        let mut asked =
+            Asked { topic, figure: None, scaled: None, subject: Question::default(), words: words.clone(), known };
+        if matches!(topic, Topic::Meaning | Topic::List | Topic::Guide) {
+            return Ok(asked);
+        }
+        // "What is MFU" asks for a meaning, "what is the MFU" for a value.
+        if topic == Topic::Value
+            && let [word] = words.all()
+            && super::meaning::is_term(word)
+            && Words::of(line).begins("what is")
+        {
+            return Ok(Asked { topic: Topic::Meaning, ..asked });
+        }
+        if topic == Topic::WhatIf {
+            asked.scaled = change::take(&mut words);
+        } else if !matches!(topic, Topic::Rank | Topic::Fit | Topic::Count | Topic::Memory) {
+            asked.figure = figures::take(&mut words);
+            // "How much does training cost": what else is named of figures adds nothing.
+            while topic == Topic::Value && asked.figure.is_some() && figures::take(&mut words).is_some() {}
+        }
+        if topic == Topic::Origin && asked.figure.is_none() {
+            return Err(Refusal::Unknown { reason: "the origin of which figure?".to_owned() });
+        }
+        asked.subject = subject(words, &asked.known, topic)?;
+        Ok(asked)
+    }
+
+    /// A line of the command line's grammar, or a figure and a subject.
+    fn plain(line: &str, mut words: Words, known: Known) -> Result<Asked, Refusal> {
+        let asked =
+            |topic, figure, subject, words| Asked { topic, figure, scaled: None, subject, words, known: known.clone() };
+        match parse(line, &known) {
+            Ok(subject) if subject.intent() == Intent::Race => Ok(asked(Topic::Rank, None, subject, words)),
+            Ok(subject) if subject.intent() == Intent::Set => Ok(asked(Topic::WhatIf, None, subject, words)),
+            Ok(subject) if subject.intent() == Intent::Jump => Ok(asked(Topic::Value, None, subject, words)),
+            parsed => {
+                let figure = figures::take(&mut words);
+                match (figure, subject(words.clone(), &known, Topic::Value)) {
+                    (Some(figure), Ok(subject)) => Ok(asked(Topic::Value, Some(figure), subject, words)),
+                    (_, Err(refusal)) => Err(refusal),
+                    (None, Ok(_)) => Err(parsed.err().map_or(
+                        Refusal::Unknown { reason: "this is not understood as a question".to_owned() },
+                        |trouble| Refusal::Subject { trouble },
+                    )),
+                }
+            }
+        }
+    }
+
+    /// The scenario that the question is about, with everything that it sets. What the answer had to assume is said.
+    pub(super) fn case<'a>(&self, context: &'a Context<'_>, reply: &mut Reply) -> Result<Case<'a>, Refusal> {
+        let (workload, target, nodes) = self.place(context, reply)?;
+        let mut overrides = context.overrides.clone();
+        overrides.extend(self.settings(nodes));
+        let case = Case::of(context, &target, &workload, overrides)?;
+        reply.about = Some(case.about());
+        if let Some(trouble) = case.trouble() {
+            reply
+                .say(format!("This cannot run: {trouble}. `what is the smallest change that fits?` lists what helps."));
+        }
+        Ok(case)
+    }
+
+    /// The scenario without what the question sets.
+    pub(super) fn bare<'a>(&self, context: &'a Context<'_>, reply: &mut Reply) -> Result<Case<'a>, Refusal> {
+        let (workload, target, nodes) = self.place(context, reply)?;
+        let mut overrides = context.overrides.clone();
+        overrides.extend(nodes.map(number_of_nodes));
+        Case::of(context, &target, &workload, overrides)
+    }
+
+    /// Workload, target, and nodes where they are not the target's own.
+    fn place(&self, context: &Context<'_>, reply: &mut Reply) -> Result<(String, String, Option<u32>), Refusal> {
+        let workload = self.workload(context, reply)?;
+        let targets = self.subject.targets(&self.known)?;
+        let (target, nodes) = match targets.first() {
+            Some((target, nodes)) => (target.name.clone(), *nodes),
+            None => (context.target.to_string(), None),
+        };
+        Ok((workload, target, nodes))
+    }
+
+    /// The workload that the question is about.
+    pub(super) fn workload(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
+        if let Some(workload) = self.subject.workload(&self.known)? {
+            return Ok(workload.name.clone());
+        }
+        let only = self.figure.and_then(Figure::mode);
+        let Some(mode) = self.subject.mode.or(only) else { return Ok(context.workload.to_string()) };
+        let all = &self.known.workloads;
+        let of_mode = |workload: &&KnownWorkload| workload.mode == mode;
+        let here = all.iter().find(|workload| workload.name == *context.workload);
+        if here.is_some_and(|workload| workload.mode == mode) {
+            return Ok(context.workload.to_string());
+        }
+        // The workload of the same model that does what is asked about.
+        let model = |name: &str| context.library.workload(name).ok().and_then(|workload| workload.model.clone());
+        let own = model(&context.workload);
+        let same = all.iter().filter(of_mode).find(|workload| own.is_some() && model(&workload.name) == own);
+        let Some(found) = same.or_else(|| all.iter().find(of_mode)) else {
+            return Err(Refusal::Nothing(format!("there is no {} workload in the files", mode.name())));
+        };
+        if self.subject.mode.is_none() {
+            let figure = self.figure.map_or("", |figure| figure.metric(mode).label);
+            reply.say(format!(
+                "{figure} is a figure of {}; the answer is about {}, not {}.",
+                mode.name(),
+                found.name,
+                context.workload
+            ));
+        }
+        Ok(found.name.clone())
+    }
+
+    /// All that the question sets.
+    pub(super) fn settings(&self, nodes: Option<u32>) -> Overrides {
+        let tokens = self.subject.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
+        let nodes = nodes.map(number_of_nodes);
+        nodes.into_iter().chain(self.subject.settings.iter().cloned()).chain(tokens).collect()
+    }
+
+    /// The figure that it names, or another one; it must say something about the scenario.
+    pub(super) fn metric(&self, case: &Case<'_>, otherwise: &str) -> Result<&'static Metric, Refusal> {
+        let named = self.figure.map(|figure| figure.metric(case.mode()));
+        let metric = named.or_else(|| atlas_plan::search::figure::named(otherwise));
+        let metric = metric.ok_or_else(|| Refusal::Nothing(format!("no figure `{otherwise}`")))?;
+        if metric.applies_to(&case.scenario) {
+            return Ok(metric);
+        }
+        Err(Refusal::Nothing(format!(
+            "{} says nothing about {} under the {} engine",
+            metric.label,
+            case.mode().name(),
+            case.scenario.engine.name()
+        )))
+    }
+}
+
+pub(super) fn number_of_nodes(nodes: u32) -> (Knob, Setting) {
+    (Knob::NumNodes, Setting::Number(f64::from(nodes)))
+}
+
+/// Reads what is left of a question's words by the grammar of the command line.
+fn subject(mut words: Words, known: &Known, topic: Topic) -> Result<Question, Refusal> {
+    for phrase in ["requests per second", "queries per second", "requests/s", "req/s", "requests a second", "qps"] {
+        while words.replace(phrase, &["rps"]) {}
+    }
+    let plural = |word: &str| {
+        let one = word.strip_suffix('s')?;
+        let named = |word: &str| known.names_target(word) || known.names_workload(word);
+        (!named(word) && named(one) && one.len() > 2).then(|| vec![one.to_owned()])
+    };
+    words.rewrite(plural);
+    words.rewrite_pairs(|first, second| {
+        let number = count(first)?;
+        let set = |name: &str| Some(vec![format!("{name}={number}")]);
+        match second {
+            "node" | "nodes" | "machine" | "machines" | "server" | "servers" => set("num_nodes"),
+            "user" | "users" => set("concurrency"),
+            "rps" => set("request_rate"),
+            name if known.names_target(name) && !name.contains('=') => Some(vec![number.to_string(), name.to_owned()]),
+            _ => None,
+        }
+    });
+    words.rewrite(|word| {
+        let format = Knob::Precision.parse(word, &[]).is_ok() && !known.names_workload(word);
+        let software = || Software::parse(word).is_ok() && !known.names_workload(word) && !known.names_target(word);
+        if format {
+            Some(vec![format!("precision={word}")])
+        } else if !word.contains(['=', '<', '>']) && software() {
+            Some(vec![format!("software={word}")])
+        } else {
+            None
+        }
+    });
+    let words = words.without_fillers();
+    let mut kept = words;
+    for word in BESIDES {
+        let objective = topic == Topic::Rank && matches!(word, "fits" | "fit");
+        if !objective {
+            while kept.take(word) {}
+        }
+    }
+    Ok(parse(&kept.line(), known)?)
+}
+
+/// Hardware that asks for less than a node of every target of its name: the name, and how many accelerators.
+pub(super) fn part_of_a_node(subject: &Question, known: &Known) -> Option<(Hardware, u32)> {
+    let [hardware] = subject.hardware.as_slice() else { return None };
+    let count = hardware.count?;
+    let whole = subject.targets(known).is_ok();
+    let larger = known.targets_of(&hardware.name).any(|target| target.per_node > count);
+    (!whole && larger && count > 0).then(|| (Hardware { count: None, name: hardware.name.clone() }, count))
+}

@@ -1,0 +1,313 @@
+//! What a question asks, by the phrases in it.
+
+use super::words::Words;
+
+/// What a question asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Topic {
+    WhatIf,
+    Fit,
+    Count,
+    Rank,
+    Compare,
+    Meaning,
+    Value,
+    Limits,
+    Time,
+    Memory,
+    Why,
+    Improve,
+    Sensitivity,
+    Trust,
+    Origin,
+    List,
+    Guide,
+}
+
+/// Where a phrase stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// At the beginning.
+    First,
+    /// Anywhere.
+    Any,
+}
+
+use At::{Any, First};
+
+/// Phrases and what they ask; the first that is found decides.
+const RULES: [(Topic, At, &[&str]); 26] = [
+    (
+        Topic::WhatIf,
+        First,
+        &[
+            "what if",
+            "what happens if",
+            "what happens when",
+            "what happens with",
+            "what would happen if",
+            "suppose",
+            "assume",
+        ],
+    ),
+    (Topic::WhatIf, Any, &["change if", "changes if", "change when", "changes when", "change with"]),
+    (
+        Topic::Fit,
+        Any,
+        &[
+            "smallest change",
+            "smallest changes",
+            "least change",
+            "minimal change",
+            "make it fit",
+            "make this fit",
+            "make it run",
+            "get it to fit",
+            "not fit",
+            "not run",
+        ],
+    ),
+    (Topic::Value, First, &["how many tokens"]),
+    (Topic::Count, First, &["how many"]),
+    (Topic::Count, Any, &["what hardware do i need", "how much hardware"]),
+    (Topic::Origin, Any, &["come from", "comes from", "source of", "written in", "where is the price set"]),
+    (
+        Topic::Memory,
+        Any,
+        &[
+            "memory go",
+            "uses memory",
+            "uses the memory",
+            "uses most memory",
+            "uses the most memory",
+            "takes memory",
+            "takes the memory",
+            "fills the memory",
+            "memory used for",
+            "memory breakdown",
+            "use of memory",
+        ],
+    ),
+    (
+        Topic::Time,
+        Any,
+        &[
+            "time go",
+            "time spent",
+            "time goes",
+            "takes the time",
+            "takes most time",
+            "takes the most time",
+            "breakdown",
+        ],
+    ),
+    (
+        Topic::Limits,
+        Any,
+        &[
+            "limits",
+            "limit",
+            "bottleneck",
+            "bounds",
+            "bound by",
+            "limited by",
+            "holds back",
+            "limiting",
+            "slows down",
+            "stops it",
+            "compute bound",
+            "memory bound",
+        ],
+    ),
+    (
+        Topic::Sensitivity,
+        Any,
+        &[
+            "matters most",
+            "matter most",
+            "most sensitive",
+            "sensitivity",
+            "which knob",
+            "which knobs",
+            "biggest lever",
+            "what drives",
+            "depend on",
+            "depends on",
+            "depend most on",
+            "depends most on",
+        ],
+    ),
+    (
+        Topic::Trust,
+        Any,
+        &[
+            "how accurate",
+            "how sure",
+            "how certain",
+            "how reliable",
+            "how far off",
+            "trust",
+            "confidence",
+            "uncertain",
+            "uncertainty",
+            "evidence",
+            "accuracy",
+            "error bar",
+            "measured",
+        ],
+    ),
+    (Topic::List, First, &["list"]),
+    (Topic::List, Any, &["are there", "do you know", "do you have", "are available", "is available", "are known"]),
+    (Topic::Compare, First, &["compare"]),
+    (
+        Topic::Compare,
+        Any,
+        &[
+            "versus",
+            "vs",
+            "compared to",
+            "compared with",
+            "difference between",
+            "faster than",
+            "cheaper than",
+            "better than",
+        ],
+    ),
+    (Topic::Meaning, Any, &["mean", "meaning of", "stand for", "stands for", "definition of", "is meant by"]),
+    (Topic::Meaning, First, &["define"]),
+    (Topic::Why, First, &["why", "explain", "what makes", "how is", "how are", "derive", "how does the"]),
+    (
+        Topic::Improve,
+        Any,
+        &[
+            "should i change",
+            "should i do",
+            "can i do",
+            "could i do",
+            "advice",
+            "advise",
+            "tune",
+            "improve",
+            "reduce",
+            "lower the",
+            "cut the",
+            "cut",
+            "speed up",
+            "make it faster",
+            "make it cheaper",
+            "make this faster",
+            "make this cheaper",
+            "increase",
+            "raise",
+            "get more",
+            "reach",
+            "bring",
+            "brings",
+            "get under",
+            "it would take",
+            "would it take",
+            "how do i get",
+            "how can i get",
+        ],
+    ),
+    (Topic::Fit, First, &["does", "do", "will", "would", "can", "could", "is"]),
+    (Topic::Fit, Any, &["fit on", "fits on", "fit in", "fits in"]),
+    (Topic::Guide, First, &["how do i", "how to", "how can i", "where can i", "where do i", "how does", "how do you"]),
+    (Topic::Rank, Any, &["which", "best", "cheapest", "fastest", "greenest", "smallest", "soonest", "lowest-latency"]),
+    (
+        Topic::Value,
+        First,
+        &[
+            "how much",
+            "how long",
+            "how fast",
+            "how big",
+            "how expensive",
+            "what is",
+            "what are",
+            "what would",
+            "what does",
+            "what will",
+        ],
+    ),
+    (Topic::Value, Any, &["how much", "how long", "how fast"]),
+];
+
+/// Phrases of the chosen topic that stay, since they say what is asked: figures and objectives.
+const KEPT: [&str; 17] = [
+    "faster than",
+    "cheaper than",
+    "better than",
+    "how long",
+    "how fast",
+    "how expensive",
+    "best",
+    "cheapest",
+    "fastest",
+    "greenest",
+    "smallest",
+    "soonest",
+    "lowest-latency",
+    "how many tokens",
+    "compute bound",
+    "memory bound",
+    "make it faster",
+];
+
+/// The topic of a question, whose phrases are taken out.
+pub(super) fn take(words: &mut Words) -> Option<Topic> {
+    let found = |at: At, phrase: &str, words: &Words| match at {
+        At::First => words.begins(phrase),
+        At::Any => words.has(phrase),
+    };
+    // "Does it fit" asks something else than "does it get faster than".
+    let rule = RULES.iter().find(|(topic, at, phrases)| {
+        let closed = *topic == Topic::Fit && *at == First;
+        let runs = || ["fit", "fits", "run", "enough"].iter().any(|word| words.has(word));
+        phrases.iter().any(|phrase| found(*at, phrase, words)) && (!closed || runs())
+    });
+    let (topic, at, phrases) = rule?;
+    for phrase in phrases.iter().filter(|phrase| !KEPT.contains(phrase)) {
+        if found(*at, phrase, words) {
+            words.take(phrase);
+        }
+    }
+    Some(*topic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_have_the_topic_that_a_reader_would_give_them() {
+        let expected = [
+            ("why is TTFT high?", Topic::Why),
+            ("what if prices fall by a third?", Topic::WhatIf),
+            ("what is the smallest change that fits?", Topic::Fit),
+            ("does 70b fit on 8 h100?", Topic::Fit),
+            ("why does it not fit?", Topic::Fit),
+            ("how many H100 do I need to serve 70b?", Topic::Count),
+            ("how many tokens per second does it reach?", Topic::Value),
+            ("which is cheapest for serving 70b?", Topic::Rank),
+            ("is h200 cheaper than h100?", Topic::Compare),
+            ("what does MFU mean?", Topic::Meaning),
+            ("what limits throughput?", Topic::Limits),
+            ("where does the time go?", Topic::Time),
+            ("where does the memory go?", Topic::Memory),
+            ("what matters most for cost?", Topic::Sensitivity),
+            ("how accurate is this?", Topic::Trust),
+            ("where does the price come from?", Topic::Origin),
+            ("which models are there?", Topic::List),
+            ("how can I make it faster?", Topic::Improve),
+            ("how do I get ttft under 500ms?", Topic::Improve),
+            ("how do I calibrate?", Topic::Guide),
+            ("how long does training take?", Topic::Value),
+            ("what is the power draw?", Topic::Value),
+        ];
+        for (line, topic) in expected {
+            assert_eq!(take(&mut Words::of(line)), Some(topic), "{line}");
+        }
+        assert_eq!(take(&mut Words::of("tp=8")), None);
+    }
+}

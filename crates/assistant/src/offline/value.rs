@@ -1,0 +1,87 @@
+//! Values of figures, how far they can be trusted, and where their inputs come from.
+
+use atlas_evidence::support;
+use atlas_plan::explain::{self, Term};
+
+use super::case::Context;
+use super::fitting::headline;
+use super::reply::Kind;
+use super::subject::Asked;
+use super::{Refusal, Reply};
+
+/// Inputs that are listed.
+const INPUTS: usize = 16;
+
+/// The figure that was asked for, or those that users ask first.
+pub(super) fn value(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Value);
+    let case = asked.case(context, &mut reply)?;
+    if asked.figure.is_some() {
+        let metric = asked.metric(&case, "tokens_per_sec")?;
+        let interval = case.interval(metric).map(|ends| format!(", 90 % interval {ends}")).unwrap_or_default();
+        reply.say(format!("{}: {}{interval} ({}).", metric.label, case.shown(metric), metric.help));
+        case.figure(&mut reply, metric);
+        reply.command(&["explain", metric.name], case.command_flags());
+    }
+    headline(&mut reply, &case);
+    reply.command(&["run"], case.command_flags());
+    Ok(reply)
+}
+
+/// Intervals, and the measurements behind them.
+pub(super) fn trust(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Trust);
+    let case = asked.case(context, &mut reply)?;
+    let named = asked.figure.map(|figure| figure.metric(case.mode()));
+    let mut rows = Vec::new();
+    let headlines: Vec<_> = case.headlines().collect();
+    for metric in named.into_iter().chain(headlines.into_iter().filter(|metric| Some(*metric) != named)) {
+        let Some(interval) = case.interval(metric) else { continue };
+        case.figure(&mut reply, metric);
+        rows.push(vec![metric.label.to_owned(), case.shown(metric), interval]);
+    }
+    if rows.is_empty() {
+        reply.say("No interval is known for these figures.");
+    } else {
+        reply.say("Nine measurements of ten are expected within these intervals:");
+    }
+    reply.table(["", "value", "90 % interval"], rows);
+    let supports = support::of(&case.parts, &case.scenario);
+    if supports.is_empty() {
+        reply.say(atlas_report::evidence::NONE);
+    }
+    for found in &supports {
+        reply.say(format!("Evidence for {}: {}.", found.figure.title(), found.line()));
+    }
+    let metric = named.map_or("tokens_per_sec", |metric| metric.name);
+    reply.command(&["explain", metric], case.command_flags());
+    reply.command(&["validate"], case.flags.to_vec());
+    Ok(reply)
+}
+
+/// The inputs of a figure and where each was written.
+pub(super) fn origin(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Origin);
+    let case = asked.case(context, &mut reply)?;
+    let metric = asked.metric(&case, "usd_per_hour")?;
+    case.figure(&mut reply, metric);
+    reply.say(format!("{} is {}. Its inputs:", metric.label, case.shown(metric)));
+    let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let leaves = tree.walk().into_iter().filter(|term| term.terms.is_empty());
+    for (term, origin) in leaves.filter_map(|term: &Term| Some((term, term.origin.as_ref()?))) {
+        let row = vec![term.name.to_string(), term.shown(), origin.to_string()];
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    let more = rows.len().saturating_sub(INPUTS);
+    rows.truncate(INPUTS);
+    let lines: Vec<String> = rows.iter().map(|row| row.join("  ·  ")).collect();
+    reply.answer.push(super::Block::Lines(lines.join("\n")));
+    if more > 0 {
+        reply.say(format!("{more} more inputs: the command below shows all."));
+    }
+    reply.command(&["explain", metric.name, "--depth", "64"], case.command_flags());
+    Ok(reply)
+}

@@ -1,0 +1,129 @@
+//! Figures before and after a change.
+
+use atlas_core::units;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::figure;
+
+use super::case::{Case, Context};
+use super::reply::{Kind, shown};
+use super::subject::Asked;
+use super::why::suggest;
+use super::{Refusal, Reply};
+
+/// Estimates both sides of a change.
+pub(super) fn what_if(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::WhatIf);
+    // A change is one to what the context is about: other hardware and another workload are the change itself.
+    let changed_place = !asked.subject.hardware.is_empty() && asked.scaled.is_none();
+    let before = if changed_place {
+        let workload = asked.workload(context, &mut reply)?;
+        Case::of(context, &context.target, &workload, context.overrides.clone())?
+    } else {
+        asked.bare(context, &mut reply)?
+    };
+    let mut changes: Vec<(Knob, Setting)> = Vec::new();
+    if let Some(scaled) = asked.scaled {
+        let plan = &before.scenario.base.plan.serving;
+        let open = plan.request_rate.is_some_and(|rate| rate > 0.0);
+        let knob = scaled.of.knob(before.mode(), open);
+        changes.push((knob, scaled_setting(&before, knob, scaled.factor)?));
+    }
+    changes.extend(asked.settings(None));
+    let after = if changed_place { asked.case(context, &mut reply)? } else { before.with(&changes)? };
+    if let Some((knob, _)) = changes.iter().find(|(knob, _)| !after.scenario.heeds(*knob)) {
+        return Err(Refusal::Nothing(format!(
+            "{} changes nothing in {} under the {} engine",
+            knob.name(),
+            after.mode().name(),
+            after.scenario.engine.name()
+        )));
+    }
+    if after.about() == before.about() {
+        return Err(Refusal::Unknown { reason: "which change? Name a knob, a price, a load or hardware".to_owned() });
+    }
+    reply.about = Some(before.about());
+    let words = change_in_words(&before, &after);
+    reply.say(format!("With {words}:"));
+    if let Some(trouble) = after.trouble() {
+        reply.say(format!("This cannot run: {trouble}."));
+    }
+    tell(&mut reply, &before, &after);
+    if after.trouble().is_none() {
+        suggest(&mut reply, &after, &words);
+    }
+    if let Some(metric) = reply.figures.first().and_then(|figure| Metric::named(figure.metric)) {
+        reply.command(&["explain", metric.name], before.command_flags());
+        reply.command(&["explain", metric.name], after.command_flags());
+    }
+    reply.command(&["run"], after.command_flags());
+    Ok(reply)
+}
+
+fn scaled_setting(case: &Case<'_>, knob: Knob, factor: f64) -> Result<Setting, Refusal> {
+    let Setting::Number(now) = case.scenario.get(knob) else {
+        return Err(Refusal::Nothing(format!("{} is not a number", knob.name())));
+    };
+    if now <= 0.0 {
+        return Err(Refusal::Nothing(format!(
+            "{} is {now} here, so that a share of it says nothing; set it, as in `what if {}=…`",
+            knob.name(),
+            knob.name()
+        )));
+    }
+    let then = now * factor;
+    let whole = matches!(knob.spec().kind, atlas_plan::knob::Kind::Number { bounds, .. } if bounds.whole);
+    let then = if whole { then.round() } else { then };
+    knob.parse(&then.to_string(), &[]).map_err(|error| Refusal::Scenario(error.to_string()))
+}
+
+/// What differs between two scenarios.
+fn change_in_words(before: &Case<'_>, after: &Case<'_>) -> String {
+    let mut words = Vec::new();
+    if before.parts.target.name != after.parts.target.name {
+        words.push(format!("{} instead of {}", after.parts.target.name, before.parts.target.name));
+    }
+    if before.parts.workload.name != after.parts.workload.name {
+        words.push(format!("{} instead of {}", after.parts.workload.name, before.parts.workload.name));
+    }
+    let turned = after.overrides.iter().filter(|(knob, setting)| before.overrides.get(*knob) != Some(*setting));
+    for (knob, setting) in turned {
+        words.push(format!(
+            "{} {} → {}",
+            knob.name(),
+            shown(*knob, &before.scenario.get(*knob)),
+            shown(*knob, setting)
+        ));
+    }
+    words.join(", ")
+}
+
+/// Figures of both, those that change.
+fn tell(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
+    let others = ["usd_per_hour", "power_w", "p99_ms", "joules_per_token"];
+    let others = others.iter().filter_map(|name| figure::named(name));
+    let mut rows = Vec::new();
+    let mut same = Vec::new();
+    for metric in before.headlines().chain(others).filter(|metric| metric.applies_to(&after.scenario)) {
+        let (old, new) = (before.value(metric), after.value(metric));
+        if old == new {
+            same.push(metric.label);
+            continue;
+        }
+        before.figure(reply, metric);
+        after.figure(reply, metric);
+        let change = match (old, new) {
+            (Some(old), Some(new)) => units::relative(old, new),
+            _ => String::new(),
+        };
+        rows.push(vec![metric.label.to_owned(), before.shown(metric), after.shown(metric), change]);
+    }
+    if rows.is_empty() {
+        reply.say("No figure changes: it is so already, or nothing that is shown depends on it.");
+        before.headlines().for_each(|metric| before.figure(reply, metric));
+    }
+    reply.table(["", "now", "then", "change"], rows);
+    if !same.is_empty() {
+        reply.say(format!("Unchanged: {}.", same.join(", ")));
+    }
+}

@@ -1,0 +1,227 @@
+//! Why a figure is what it is: its parts, what limits the speed, and which changes improve it.
+
+use atlas_config::Mode;
+use atlas_core::units;
+use atlas_core::units::MEMORY_GB;
+use atlas_plan::advice::{self, Objective};
+use atlas_plan::estimate::{Better, Breakdown, Metric, Section};
+use atlas_plan::explain;
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search;
+
+use super::case::{Case, Context};
+use super::reply::{Kind, Suggestion};
+use super::subject::Asked;
+use super::topic::Topic;
+use super::{Refusal, Reply};
+
+/// Parts that are listed.
+const PARTS: usize = 8;
+/// Changes that are listed.
+const CHANGES: usize = 5;
+/// Least improvement that is listed.
+const LEAST: f64 = 0.005;
+
+/// Why a figure is what it is.
+pub(super) fn why(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Why);
+    let case = asked.case(context, &mut reply)?;
+    let metric = asked.metric(&case, "tokens_per_sec")?;
+    let interval = case.interval(metric).map(|ends| format!(" (90 % interval {ends})")).unwrap_or_default();
+    reply.say(format!("{} is {}{interval}: {}.", metric.label, case.shown(metric), metric.help));
+    case.figure(&mut reply, metric);
+    let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
+    if let (Some(symbols), Some(numbers)) = (tree.in_symbols(), tree.in_numbers()) {
+        reply.say(format!("{symbols} = {numbers}"));
+    }
+    let detail = case.estimate.detail;
+    match (detail, metric.name) {
+        (Some(detail), "ttft_ms" | "ttft_p99_ms") if detail.serving.is_some() => {
+            let parts = detail.serving.map(|serving| serving.first_token).unwrap_or_default();
+            parts_table(&mut reply, "time to first token", &parts, units::duration_ms);
+        }
+        (Some(detail), "peak_mem_gb" | "memory_fill") => memory_table(&mut reply, &detail.memory.parts),
+        (Some(detail), _) if matches!(metric.section, Section::Throughput | Section::Latency | Section::Cost) => {
+            time_table(&mut reply, case.mode(), &detail.time);
+        }
+        _ => {}
+    }
+    if metric.section == Section::Cost {
+        for name in ["usd_per_hour", "tokens_per_sec"] {
+            if let Some(metric) = search::figure::named(name) {
+                case.figure(&mut reply, metric);
+                reply.say(format!("{}: {}.", metric.label, case.shown(metric)));
+            }
+        }
+    }
+    if let Some(detail) = &detail {
+        reply.say(format!("The speed is {}.", detail.limits.describe()));
+    }
+    improvements(&mut reply, &case, metric);
+    reply.command(&["explain", metric.name], case.command_flags());
+    Ok(reply)
+}
+
+/// What limits the speed.
+pub(super) fn limits(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Limits);
+    let case = asked.case(context, &mut reply)?;
+    let metric = asked.metric(&case, "tokens_per_sec")?;
+    case.figure(&mut reply, metric);
+    let Some(detail) = case.estimate.detail else {
+        return Err(Refusal::Nothing(format!(
+            "the {} engine does not say what limits a scenario",
+            case.scenario.engine.name()
+        )));
+    };
+    let first = detail.limits.first().name();
+    reply.say(format!("{} is {}; it is {}.", metric.label, case.shown(metric), detail.limits.describe()));
+    reply.say(format!(
+        "The share of {first} would have to shrink by {} before another limit is as large.",
+        units::percent(detail.limits.margin())
+    ));
+    let shares = detail.limits.ranked().into_iter().filter(|(_, share)| *share > 0.0005);
+    let rows = shares.map(|(cause, share)| vec![cause.name().to_owned(), units::percent(share)]);
+    reply.table(["limit", "share of the time"], rows.collect());
+    improvements(&mut reply, &case, metric);
+    reply.command(&["run"], case.command_flags());
+    reply.command(&["sensitivity", "--metric", metric.name], case.command_flags());
+    Ok(reply)
+}
+
+/// Where time or memory goes.
+pub(super) fn breakdown(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Breakdown);
+    let case = asked.case(context, &mut reply)?;
+    let Some(detail) = case.estimate.detail else {
+        return Err(Refusal::Nothing(format!("the {} engine has no breakdown", case.scenario.engine.name())));
+    };
+    let name = if asked.topic == Topic::Memory {
+        let memory = detail.memory;
+        reply.say(format!(
+            "The fullest device holds {:.1} GB of {:.1} GB (upper bound {:.1} GB, which decides what fits).",
+            memory.total() / MEMORY_GB,
+            memory.capacity / MEMORY_GB,
+            memory.upper / MEMORY_GB
+        ));
+        memory_table(&mut reply, &memory.parts);
+        "peak_mem_gb"
+    } else {
+        time_table(&mut reply, case.mode(), &detail.time);
+        reply.say(format!("The speed is {}.", detail.limits.describe()));
+        if case.mode() == Mode::Training { "step_time_ms" } else { "tpot_ms" }
+    };
+    if let Some(metric) = Metric::named(name).filter(|metric| metric.applies_to(&case.scenario)) {
+        case.figure(&mut reply, metric);
+        reply.command(&["explain", metric.name], case.command_flags());
+    }
+    reply.command(&["run"], case.command_flags());
+    Ok(reply)
+}
+
+fn time_table(reply: &mut Reply, mode: Mode, time: &Breakdown) {
+    let of = if mode == Mode::Training { "optimizer step" } else { "output token" };
+    parts_table(reply, &format!("time of one {of}"), time, |seconds| units::duration_ms(1e3 * seconds));
+}
+
+fn memory_table(reply: &mut Reply, memory: &Breakdown) {
+    parts_table(reply, "memory of the fullest device", memory, units::memory);
+}
+
+/// The largest parts and the rest: rows that sum to the whole.
+fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64) -> String) {
+    let total = whole.total();
+    if total <= 0.0 {
+        return;
+    }
+    let mut parts: Vec<(&str, f64)> = whole.parts().filter(|(_, value)| *value > 0.0).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let rest: f64 = parts.iter().skip(PARTS).map(|(_, value)| value).sum();
+    parts.truncate(PARTS);
+    parts.extend((rest > 0.0).then_some(("all other parts", rest)));
+    parts.push(("all", total));
+    let row = |(name, value): &(&str, f64)| vec![(*name).to_owned(), show(*value), units::percent(value / total)];
+    reply.table([of, "", "share"], parts.iter().map(row).collect());
+}
+
+/// Which objective of the playbook suits a figure.
+pub(super) fn objective(metric: &Metric) -> Objective {
+    match metric.section {
+        Section::Latency => Objective::Latency,
+        Section::Cost | Section::Power => Objective::Cost,
+        Section::Throughput if metric.better == Better::Lower => Objective::Latency,
+        Section::Throughput | Section::Utilization => Objective::Throughput,
+    }
+}
+
+/// A rule's change, estimated.
+struct Tried<'a> {
+    /// By which share the figure improves.
+    gain: f64,
+    text: String,
+    changes: Vec<(Knob, Setting)>,
+    case: Case<'a>,
+}
+
+/// Rules of the playbook that improve this very figure, each estimated; the best becomes the suggestion.
+pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static Metric) -> bool {
+    let Some(now) = case.value(metric).filter(|value| value.is_finite()) else { return false };
+    let lower = match metric.better {
+        Better::Lower => true,
+        Better::Higher => false,
+        Better::Neutral => return false,
+    };
+    let mut tried: Vec<Tried<'_>> = Vec::new();
+    for objective in [objective(metric), Objective::Throughput] {
+        for advice in advice::advise(&case.scenario, &case.parts, &case.estimate, objective) {
+            let Ok(changed) = case.with(&advice.changes) else { continue };
+            let known = tried.iter().any(|known| known.changes == advice.changes);
+            let Some(value) = changed.value(metric).filter(|_| changed.trouble().is_none() && !known) else { continue };
+            let gain = if lower { 1.0 - value / now } else { value / now - 1.0 };
+            if gain >= LEAST {
+                let text = format!("{}: {}", advice.rule.name, advice.text);
+                tried.push(Tried { gain, text, changes: advice.changes, case: changed });
+            }
+        }
+    }
+    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    // Of changes of the same knobs the best is enough.
+    let mut seen: Vec<Vec<Knob>> = Vec::new();
+    tried.retain(|one| {
+        let knobs: Vec<Knob> = one.changes.iter().map(|(knob, _)| *knob).collect();
+        let new = !seen.contains(&knobs);
+        seen.push(knobs);
+        new
+    });
+    tried.truncate(CHANGES);
+    if tried.is_empty() {
+        reply.say(format!("No rule of the playbook improves {} here.", metric.label));
+        return false;
+    }
+    let row = |tried: &Tried<'_>| {
+        let value = tried.case.value(metric).unwrap_or(f64::NAN);
+        vec![tried.text.clone(), metric.show(value), units::relative(now, value)]
+    };
+    let rows = tried.iter().map(row).collect();
+    reply.table(["what improves it", metric.label, "change"], rows);
+    for one in &tried {
+        one.case.figure(reply, metric);
+    }
+    if let Some(first) = tried.first() {
+        suggest(reply, &first.case, &first.text);
+        reply.command(&["explain", metric.name], first.case.command_flags());
+    }
+    let flag = objective(metric).name();
+    reply.command(&["advise", "--objective", flag], case.command_flags());
+    true
+}
+
+/// Makes a scenario the suggestion.
+pub(super) fn suggest(reply: &mut Reply, case: &Case<'_>, text: &str) {
+    reply.suggestion = Some(Suggestion {
+        text: text.to_owned(),
+        target: case.parts.target.name.to_string(),
+        workload: case.parts.workload.name.to_string(),
+        overrides: case.overrides.clone().into_iter().collect(),
+    });
+}

@@ -1,0 +1,129 @@
+//! The words of a question, and phrases taken out of them.
+
+/// Words that say nothing of their own in a question.
+const FILLERS: [&str; 70] = [
+    "a", "an", "the", "my", "our", "your", "this", "that", "these", "it", "its", "is", "are", "was", "be", "am", "do",
+    "does", "did", "will", "would", "can", "could", "should", "shall", "i", "we", "you", "me", "us", "for", "of", "to",
+    "with", "and", "or", "so", "very", "too", "much", "many", "there", "here", "now", "then", "just", "please", "need",
+    "needed", "have", "has", "get", "use", "using", "used", "if", "in", "from", "when", "which", "what", "at", "run",
+    "running", "want", "given", "how", "where", "who", "why",
+];
+
+/// The words of a question in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words(Vec<String>);
+
+impl Words {
+    pub(super) fn of(line: &str) -> Words {
+        let line = line.to_lowercase().replace('’', "'");
+        let line = line.replace("what's", "what is").replace("how's", "how is").replace("n't", " not");
+        let line: String = line.chars().map(|c| if matches!(c, '?' | '!' | '"' | '`') { ' ' } else { c }).collect();
+        let line = line.replace([',', ';'], " , ");
+        let clean = |word: &str| word.trim_end_matches(['.', ':']).trim_end_matches("'s").trim_matches('\'').to_owned();
+        Words(line.split_whitespace().map(clean).filter(|word| !word.is_empty()).collect())
+    }
+
+    pub(super) fn all(&self) -> &[String] {
+        &self.0
+    }
+
+    fn find(&self, phrase: &str) -> Option<(usize, usize)> {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        let at = self.0.windows(phrase.len()).position(|window| window.iter().zip(&phrase).all(|(a, b)| a == b));
+        at.map(|at| (at, phrase.len()))
+    }
+
+    /// Whether a phrase stands in it.
+    pub(super) fn has(&self, phrase: &str) -> bool {
+        self.find(phrase).is_some()
+    }
+
+    /// Whether it begins with a phrase.
+    pub(super) fn begins(&self, phrase: &str) -> bool {
+        self.find(phrase).is_some_and(|(at, _)| at == 0)
+    }
+
+    /// Takes the first place where a phrase stands out.
+    pub(super) fn take(&mut self, phrase: &str) -> bool {
+        self.replace(phrase, &[])
+    }
+
+    /// Puts words in place of a phrase.
+    pub(super) fn replace(&mut self, phrase: &str, with: &[&str]) -> bool {
+        let Some((at, length)) = self.find(phrase) else { return false };
+        self.0.splice(at..at + length, with.iter().map(|word| (*word).to_owned()));
+        true
+    }
+
+    /// Rewrites two words that follow each other.
+    pub(super) fn rewrite_pairs(&mut self, rewrite: impl Fn(&str, &str) -> Option<Vec<String>>) {
+        let mut at = 0;
+        while let (Some(first), Some(second)) = (self.0.get(at), self.0.get(at + 1)) {
+            if let Some(with) = rewrite(first, second) {
+                self.0.splice(at..at + 2, with);
+            }
+            at += 1;
+        }
+    }
+
+    /// Rewrites words.
+    pub(super) fn rewrite(&mut self, rewrite: impl Fn(&str) -> Option<Vec<String>>) {
+        self.0 = self.0.drain(..).flat_map(|word| rewrite(&word).unwrap_or_else(|| vec![word])).collect();
+    }
+
+    /// Without words that say nothing of their own; relations of two words keep theirs.
+    pub(super) fn without_fillers(mut self) -> Words {
+        const RELATIONS: [(&str, &str); 5] =
+            [("at most", "<="), ("up to", "<="), ("at least", ">="), ("less than", "<"), ("more than", ">")];
+        for (phrase, sign) in RELATIONS {
+            while self.replace(phrase, &[sign]) {}
+        }
+        self.0.retain(|word| !FILLERS.contains(&word.as_str()));
+        self
+    }
+
+    /// As one line.
+    pub(super) fn line(&self) -> String {
+        self.0.join(" ")
+    }
+}
+
+/// A number as digits or a small number as a word.
+pub(super) fn count(word: &str) -> Option<f64> {
+    const NAMES: [&str; 13] =
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+    if word == "single" {
+        return Some(1.0);
+    }
+    if let Some(at) = NAMES.iter().position(|name| *name == word) {
+        return u32::try_from(at).ok().map(f64::from);
+    }
+    let digits = word.replace('_', "");
+    let (digits, scale) = match digits.strip_suffix('k') {
+        Some(digits) => (digits.to_owned(), 1e3),
+        None => (digits, 1.0),
+    };
+    let starts = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    digits.parse::<f64>().ok().map(|value| value * scale).filter(|value| starts && value.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_are_taken_out_and_fillers_dropped() {
+        let mut words = Words::of("How many H100s do I need to serve Llama 70B, please?");
+        assert!(words.begins("how many") && words.take("how many"));
+        assert_eq!(words.without_fillers().line(), "h100s serve llama 70b ,");
+        assert_eq!(Words::of("ttft at most 2s").without_fillers().line(), "ttft <= 2s");
+    }
+
+    #[test]
+    fn small_numbers_are_read_as_words_too() {
+        assert_eq!(
+            (count("four"), count("16"), count("2k"), count("h100")),
+            (Some(4.0), Some(16.0), Some(2000.0), None)
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Realistic questions: each gets the right kind of answer, every figure is the engine's, and what is not understood is
+//! refused.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use atlas_assistant::offline::{About, Context, Figure, Refusal, Reply, answer};
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine;
+use atlas_plan::knob::{self, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::{Gauge, figure};
+use proptest::prelude::*;
+
+/// A line of the list.
+struct Row<'r> {
+    question: &'r str,
+    target: &'r str,
+    workload: &'r str,
+    kind: &'r str,
+    words: Vec<&'r str>,
+}
+
+fn rows() -> Vec<Row<'static>> {
+    let lines = include_str!("data/questions.txt").lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let [question, target, workload, kind, words] = cells.as_slice() else { panic!("{line}") };
+        Row { question, target, workload, kind, words: words.split("; ").collect() }
+    };
+    lines.map(row).collect()
+}
+
+fn context<'l>(library: &'l Library, target: &str, workload: &str) -> Context<'l> {
+    Context {
+        library,
+        target: target.into(),
+        workload: workload.into(),
+        overrides: Overrides::new(),
+        flags: Vec::new(),
+    }
+}
+
+fn ask(library: &Library, question: &str, target: &str, workload: &str) -> Result<Reply, Refusal> {
+    answer(question, &context(library, target, workload), &Gauge::default())
+}
+
+/// The figure as the engine computes it from target, workload and settings.
+fn computed(library: &Library, figure: &Figure) -> Option<f64> {
+    let About { target, workload, set } = &figure.about;
+    let parts = Parts::find(library, target, workload).unwrap();
+    let setting = |text: &String| {
+        let (knob, value) = knob::assignment(text).unwrap();
+        (knob, knob.parse(&value, parts.fabrics()).unwrap())
+    };
+    let scenario = Scenario::resolve(&parts, &set.iter().map(setting).collect()).unwrap();
+    let estimate = engine::estimate(&scenario);
+    let metric = figure::named(figure.metric).unwrap();
+    Some((metric.get)(&estimate, &scenario)).filter(|value| value.is_finite())
+}
+
+#[test]
+fn every_question_gets_its_kind_of_answer_and_every_figure_is_the_engines() {
+    let library = Library::load(&Sources::built_in(), None);
+    let mut wrong = Vec::new();
+    let rows = rows();
+    assert!(rows.len() >= 30, "{}", rows.len());
+    for row in rows {
+        let reply = match ask(&library, row.question, row.target, row.workload) {
+            Ok(reply) => reply,
+            Err(refusal) => {
+                wrong.push(format!("{}: {refusal}", row.question));
+                continue;
+            }
+        };
+        let kind = serde_json::to_value(reply.kind).unwrap();
+        let text = reply.text(100);
+        if kind != row.kind {
+            wrong.push(format!("{}: {kind}\n{text}", row.question));
+        }
+        for word in row.words.iter().filter(|word| !text.contains(**word)) {
+            wrong.push(format!("{}: no `{word}` in\n{text}", row.question));
+        }
+        if reply.commands.is_empty() {
+            wrong.push(format!("{}: no command", row.question));
+        }
+        let of_scenario = !matches!(row.kind, "meaning" | "list" | "guide");
+        if of_scenario && reply.figures.is_empty() {
+            wrong.push(format!("{}: no figure", row.question));
+        }
+        for figure in &reply.figures {
+            let again = computed(&library, figure);
+            if again != figure.value {
+                wrong.push(format!("{}: {figure:?} is {again:?}", row.question));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_what_can_be_asked() {
+    let library = Library::load(&Sources::built_in(), None);
+    for question in [
+        "why is the sky blue?",
+        "what if wibble?",
+        "wibble",
+        "",
+        "what does wibble mean?",
+        "how do I bake bread?",
+        "list",
+    ] {
+        let refused = ask(&library, question, "h100-sxm-8", "llama3.1-70b-serve");
+        let Err(refusal) = refused else { panic!("{question}: {}", refused.unwrap().text(100)) };
+        assert!(refusal.to_string().contains("You can ask"), "{question}: {refusal}");
+    }
+}
+
+#[test]
+fn a_third_off_the_rent_is_a_third_off_the_rent_in_the_suggestion() {
+    let library = Library::load(&Sources::built_in(), None);
+    let reply = ask(&library, "what if prices fall by a third?", "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+    let price = library.target("h100-sxm-8").unwrap();
+    let parts = Parts::find(&library, &price.name, "llama3.1-70b-serve").unwrap();
+    let before = Scenario::from_files(&parts).hourly_usd;
+    let (_, setting) = &reply.suggestion.unwrap().overrides[0];
+    let after: f64 = setting.to_string().parse().unwrap();
+    assert!((after / before - 2.0 / 3.0).abs() < 1e-9, "{before} {after}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Any text is answered or refused; words of questions in any order reach deeper than arbitrary text.
+    #[test]
+    fn any_words_are_answered_or_refused(words in prop::collection::vec(prop_oneof![
+        Just("why"), Just("what"), Just("if"), Just("is"), Just("high"), Just("ttft"), Just("prices"), Just("fall"),
+        Just("by"), Just("a"), Just("third"), Just("200%"), Just("does"), Just("fit"), Just("mean"), Just("list"),
+        Just("tp=8"), Just("70b"), Just("h100"), Just("limits"), Just("cost"), Just("0"), Just("<"), Just("under"),
+        Just("50ms"), Just("memory"), Just("go"), Just("ｘ"), Just("\u{1b}[31m"), Just("'"), Just("users"),
+    ], 0..9)) {
+        static LIBRARY: std::sync::LazyLock<Library> = std::sync::LazyLock::new(|| Library::load(&Sources::built_in(), None));
+        let line = words.join(" ");
+        if let Ok(reply) = ask(&LIBRARY, &line, "h100-sxm-8", "llama3.1-8b-serve") {
+            prop_assert!(!reply.text(80).is_empty());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `atlas ask`.
+
+use std::time::Duration;
+
+use super::args::{Globals, KnobArgs};
+use super::explain::Format;
+use super::failure::Failure;
+use super::{output, pick, watching};
+use atlas_assistant::offline::{self, Context, EXAMPLES, Refusal};
+use atlas_config::library::Library;
+use atlas_plan::scenario::Parts;
+use atlas_plan::search::Gauge;
+use atlas_report::serialised;
+
+/// Answer a question in words.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = after_help())]
+pub struct Args {
+    /// The question, in one or several words
+    #[arg(value_name = "QUESTION", required = true)]
+    pub question: Vec<String>,
+    /// Target that the question is about where it names none [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<String>,
+    /// Workload that the question is about where it names none [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+fn after_help() -> String {
+    let examples: Vec<String> = EXAMPLES.iter().map(|example| format!("  atlas ask \"{example}\"")).collect();
+    format!(
+        "Examples:\n{}\n\nNo network is used: the engines compute every figure, and each answer ends with the commands that \
+         reproduce it. Workload, hardware, settings and constraints are read as on the command line of the interface: \
+         `serve llama 70b`, `on h100, h200`, `128 h100`, `tp=8`, `tpot<50ms`.",
+        examples.join("\n")
+    )
+}
+
+/// Prints the answer.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let context = context(args, globals, &library)?;
+    let question = args.question.join(" ");
+    let gauge = Gauge::default();
+    let reply =
+        watching(&gauge, Duration::from_millis(500), "candidates", || offline::answer(&question, &context, &gauge))?;
+    let reply = reply.map_err(|refusal| match refusal {
+        Refusal::Unknown { .. } | Refusal::Subject { .. } => Failure::usage([refusal.to_string()]).into(),
+        other => color_eyre::eyre::eyre!(other),
+    });
+    let reply: offline::Reply = reply?;
+    match args.format {
+        Format::Table => output::print(&globals.charset().write(&reply.text(output::width())))?,
+        Format::Json => output::print(&serialised(&reply, false)?)?,
+    }
+    Ok(())
+}
+
+/// What the question is about where it does not say.
+fn context<'l>(args: &Args, globals: &Globals, library: &'l Library) -> color_eyre::Result<Context<'l>> {
+    let first_target = || library.targets().first().map(|target| target.name.to_string());
+    let first_workload = || library.workloads().first().map(|workload| workload.name.to_string());
+    let target = args.target.clone().or_else(first_target);
+    let workload = args.workload.clone().or_else(first_workload);
+    let (Some(target), Some(workload)) = (target, workload) else {
+        return Err(Failure::usage(["there are no targets or no workloads in the files"]).into());
+    };
+    let parts: Parts = pick::pick(library, &target, &workload)?;
+    let overrides = args.knobs.overrides(parts.fabrics())?;
+    let (target, workload) = (parts.target.name.clone(), parts.workload.name.clone());
+    Ok(Context { library, target, workload, overrides, flags: globals.file_flags() })
+}
