@@ -53,20 +53,6 @@ impl Globals {
         }
     }
 
-    /// The flags that name files, as a command line repeats them.
-    #[must_use]
-    pub fn file_flags(&self) -> Vec<String> {
-        let flags = [
-            ("--workload-dir", &self.workload_dir),
-            ("--targets", &self.targets),
-            ("--workloads", &self.workloads),
-            ("--hardware", &self.hardware),
-            ("--config", &self.config),
-        ];
-        let given = flags.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
-        given.flat_map(|(flag, path)| [flag.to_owned(), path.to_string_lossy().into_owned()]).collect()
-    }
-
     /// What characters tables may use.
     #[must_use]
     pub fn charset(&self) -> Charset {

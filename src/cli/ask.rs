@@ -76,5 +76,5 @@ fn context<'l>(args: &Args, globals: &Globals, library: &'l Library) -> color_ey
     let parts: Parts = pick::pick(library, &target, &workload)?;
     let overrides = args.knobs.overrides(parts.fabrics())?;
     let (target, workload) = (parts.target.name.clone(), parts.workload.name.clone());
-    Ok(Context { library, target, workload, overrides, flags: globals.file_flags() })
+    Ok(Context { library, target, workload, overrides, flags: globals.sources().flags() })
 }

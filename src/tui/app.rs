@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::assistant::Conversation;
 pub use super::finder::Found;
 use super::frontier::Trading;
 use super::keymap::Mode;
@@ -243,6 +244,8 @@ pub struct App {
     pub seeking: Seeking,
     /// The race.
     pub race: Race,
+    /// Questions in words.
+    pub assistant: Conversation,
     /// What the last search found.
     pub found: Option<Found>,
     /// What the outlook asks.
@@ -329,6 +332,7 @@ impl App {
             trading: Trading::default(),
             seeking: Seeking::default(),
             race: Race::default(),
+            assistant: Conversation::default(),
             found: None,
             outlook: Outlook::default(),
             known: Known::default(),
@@ -357,6 +361,7 @@ impl App {
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
             (_, Some(Overlay::Goal(_))) => return Mode::Seeking,
+            (_, Some(Overlay::Assistant)) => return Mode::Conversing,
             _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
             _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             (_, Some(Overlay::Export(_))) => return Mode::Exporting,

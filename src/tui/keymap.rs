@@ -96,6 +96,8 @@ pub enum Action {
     Help,
     /// Type the wanted value of a figure.
     Goal,
+    /// Ask in words.
+    Assistant,
     /// Unmark all targets.
     UnmarkAll,
     /// Type the question of the race.

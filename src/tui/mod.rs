@@ -7,6 +7,7 @@ pub mod answer;
 pub mod app;
 mod applying;
 mod asking;
+pub mod assistant;
 #[cfg(test)]
 mod budgets;
 pub mod clipboard;

@@ -26,6 +26,8 @@ pub enum Overlay {
     Goal(GoalSeek),
     /// The view on its way to a file.
     Export(Export),
+    /// Questions in words, and their answers.
+    Assistant,
     /// The list of tours.
     Demos {
         /// The row under the cursor.

@@ -7,8 +7,8 @@ use super::app::{App, Overlay, Palette, View};
 use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
-use super::{asking, race, showing, sweeping, tour, update};
-use atlas_assistant::{Intent, Question, parse};
+use super::{asking, assistant, race, showing, sweeping, tour, update};
+use atlas_assistant::{Intent, Question, offline, parse};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
@@ -27,6 +27,8 @@ pub enum Deed {
     Explain(&'static Metric),
     /// Does what a line in words asks for.
     Ask(Arc<Question>),
+    /// Asks the assistant.
+    Question(String),
 }
 
 /// A row of the palette.
@@ -86,6 +88,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     };
     match command.deed {
         Deed::Ask(asked) => asking::ask(app, &asked, effects),
+        Deed::Question(text) => assistant::ask(app, &text),
         Deed::Explain(metric) => {
             app.figure = metric.name;
             showing::explain(app);
@@ -199,6 +202,15 @@ fn asked(question: Question) -> Option<Command> {
     Some(Command { text, keys: &["Enter"], deed: Deed::Ask(Arc::new(question)) })
 }
 
+/// A question for the assistant: what stands behind `ask`, or a question in words that is no command.
+fn in_words(typed: &str, nothing_else: bool) -> Option<String> {
+    let typed = typed.trim();
+    let behind = typed.strip_prefix("ask ").or_else(|| typed.strip_prefix("ask:")).map(str::trim);
+    let several = typed.split_whitespace().count() > 2;
+    let question = || ((several || nothing_else) && offline::is_question(typed)).then_some(typed);
+    behind.or_else(question).filter(|question| !question.is_empty()).map(str::to_owned)
+}
+
 /// What matches, best first, or why nothing does.
 fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     let mut all = commands(app);
@@ -221,6 +233,10 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     let mut matches: Vec<Command> = ranked.into_iter().map(|(_, command)| command).collect();
     if let Some(command) = parsed.ok().and_then(asked) {
         matches.insert(usize::from(named).min(matches.len()), command);
+    }
+    if let Some(question) = in_words(typed, matches.is_empty()) {
+        let text = format!("ask: {question}");
+        matches.insert(0, Command { text, keys: &["Enter"], deed: Deed::Question(question) });
     }
     let trouble = trouble.filter(|_| matches.is_empty());
     (matches, trouble)

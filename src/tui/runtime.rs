@@ -71,6 +71,7 @@ pub fn run(options: Options) -> Result<()> {
     app.problems = app.library.problems().clone();
     app.problems.extend(problems);
     app.out.clone_from(&options.out);
+    app.assistant.flags = options.sources.flags();
     app.profiles = profiles(&options);
     let measuring = Measuring::new(&options, waiter.waker());
     let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;

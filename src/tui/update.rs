@@ -15,8 +15,8 @@ use super::stale::Stale;
 use super::tables::{Sort, Table};
 use super::walking::{Walk, walk, walk_results};
 use super::{
-    copying, export, finder, frontier, goal, layout, measured, mouse, optimum, outlook, palette, prompt, race, reload,
-    scenarios, sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
+    assistant, copying, export, finder, frontier, goal, layout, measured, mouse, optimum, outlook, palette, prompt,
+    race, reload, scenarios, sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use atlas_plan::record::Record;
 
@@ -87,6 +87,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Bounding => optimum::typed(app, |line| line.key(key)),
         Mode::Asking => race::typed(app, |line| line.key(key)),
         Mode::Seeking => goal::typed(app, |line| line.key(key)),
+        Mode::Conversing => assistant::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
         Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
@@ -105,6 +106,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Bounding => optimum::typed(app, insert),
         Mode::Asking => race::typed(app, insert),
         Mode::Seeking => goal::typed(app, insert),
+        Mode::Conversing => assistant::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
         Mode::Exporting => export::typed(app, insert),
         _ => {}
@@ -208,6 +210,8 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Export => export::open(app),
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
+        Action::Assistant => assistant::open(app),
+        Action::Copy if mode == Mode::Conversing => assistant::copy(app, effects),
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
@@ -227,6 +231,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Accept => accept(app, mode, effects),
         Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
         Action::Escape if mode == Mode::Asking => race::cancel_typed(app),
+        Action::Escape if mode == Mode::Conversing => assistant::escape(app, effects),
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
@@ -335,6 +340,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Bounding => optimum::accept_bound(app),
         Mode::Race => race::apply(app, effects),
         Mode::Seeking => goal::accept(app, effects),
+        Mode::Conversing => assistant::accept(app, effects),
         Mode::Asking => race::accept_typed(app, effects),
         Mode::Timeline => timeline::cause(app),
         Mode::Measurements => measured::accept(app, effects),

@@ -6,7 +6,7 @@ use super::app::{App, Finder, Headline, Overlay, Palette};
 use super::keymap::Mode;
 use super::layout::Areas;
 use super::update::{select_target, select_workload};
-use super::{export, frontier, layout, sweeping, timeline, view};
+use super::{assistant, export, frontier, layout, sweeping, timeline, view};
 
 /// How far to go in a list.
 pub(super) enum Walk {
@@ -100,6 +100,11 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *cursor = walk.from(*cursor, matches.len(), 10);
             }
         }
+        Mode::Conversing => match walk {
+            Walk::By(by) => assistant::recall(app, by),
+            Walk::Page(by) => assistant::scroll(app, by),
+            Walk::To(_) => {}
+        },
         Mode::Confirming => {
             if let Some(Overlay::WriteBack { plan, scroll }) = &mut app.overlay {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);

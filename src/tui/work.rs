@@ -24,7 +24,8 @@ use std::sync::Arc;
 
 use super::app::{App, View};
 use super::message::Effect;
-use super::{frontier, optimum, outlook, race, simulating, sweeping, tornado};
+use super::{assistant, frontier, optimum, outlook, race, simulating, sweeping, tornado};
+use atlas_assistant::offline::Reply;
 use atlas_core::units;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::Gauge;
@@ -52,6 +53,8 @@ pub enum Product {
     Optimum(Arc<optimum::Found>),
     /// Results of some lanes of a race.
     Race(Arc<race::Batch>),
+    /// An answer in words.
+    Reply(Arc<Reply>),
     /// A simulated scenario.
     Simulation(Arc<Run>),
     /// A job at growing scale.
@@ -274,6 +277,8 @@ pub struct Queries {
     pub optimum: Query<optimum::Question, Arc<optimum::Found>>,
     /// The lanes of the race.
     pub race: Query<race::Round, Arc<race::Batch>>,
+    /// Questions in words.
+    pub assistant: Query<assistant::Question, Arc<Reply>>,
     /// The scenario on the screen, simulated.
     pub simulation: Query<simulating::Question, Arc<Run>>,
     /// The same at growing scale.
@@ -307,6 +312,11 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
                 race::settle(app);
             }
         }
+        Ok(Product::Reply(reply)) => {
+            if queries.assistant.arrived(serial, reply) {
+                assistant::settle(app);
+            }
+        }
         Ok(Product::Simulation(run)) => {
             if queries.simulation.arrived(serial, run) {
                 simulating::settle(app);
@@ -324,6 +334,8 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
             queries.race.failed(serial, &trouble);
             queries.simulation.failed(serial, &trouble);
             queries.scaling.failed(serial, &trouble);
+            queries.assistant.failed(serial, &trouble);
+            assistant::settle(app);
         }
     }
 }
@@ -338,6 +350,7 @@ pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
     queries.race.progressed(serial, progress);
     queries.simulation.progressed(serial, progress);
     queries.scaling.progressed(serial, progress);
+    queries.assistant.progressed(serial, progress);
 }
 
 /// Asks what the view that is shown wants to know, and forgets what no view does.
@@ -349,6 +362,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     optimum::follow(app, effects);
     race::follow(app, effects);
     outlook::follow(app, effects);
+    assistant::follow(app, effects);
 }
 
 /// Stops the work of the view that is shown, where there is some.

@@ -5,6 +5,7 @@ mod common;
 
 mod advice;
 mod analytical;
+mod ask;
 mod benchboard;
 mod calibrate;
 mod catalog;

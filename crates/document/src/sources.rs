@@ -39,6 +39,20 @@ impl Sources {
         Sources::default()
     }
 
+    /// The flags that name these files, as a command line repeats them.
+    #[must_use]
+    pub fn flags(&self) -> Vec<String> {
+        let flags = [
+            ("--workload-dir", &self.workload_dir),
+            ("--targets", &self.targets),
+            ("--workloads", &self.workloads),
+            ("--hardware", &self.hardware),
+            ("--config", &self.config),
+        ];
+        let given = flags.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
+        given.flat_map(|(flag, path)| [flag.to_owned(), path.to_string_lossy().into_owned()]).collect()
+    }
+
     /// The files and directories to watch for changes, whether they exist yet or not.
     #[must_use]
     pub fn watched(&self) -> Vec<PathBuf> {

@@ -51,6 +51,8 @@ pub enum Mode {
     Editing,
     /// A wanted value is being typed.
     Seeking,
+    /// A question in words is being typed.
+    Conversing,
     /// The finder is open.
     Finding,
     /// The palette of commands is open.
@@ -67,7 +69,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 30] = [
+    pub const ALL: [Mode; 31] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -92,6 +94,7 @@ impl Mode {
         Mode::Exporting,
         Mode::Editing,
         Mode::Seeking,
+        Mode::Conversing,
         Mode::Finding,
         Mode::Commanding,
         Mode::Confirming,
@@ -128,6 +131,7 @@ impl Mode {
             Mode::Exporting => "Export",
             Mode::Editing => "Typing a value",
             Mode::Seeking => "Goal seek",
+            Mode::Conversing => "Assistant",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
             Mode::Confirming => "Write to the file",

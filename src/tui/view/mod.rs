@@ -165,6 +165,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
         Some(Overlay::Goal(seek)) => super::goal::draw(app, &mut canvas, seek),
+        Some(Overlay::Assistant) => super::assistant::view::draw(app, &mut canvas),
         Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
     }

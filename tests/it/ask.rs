@@ -1,17 +1,14 @@
 //! `atlas ask` as it is typed: the answers, and every command that they end with.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
-
-#[path = "common/atlas.rs"]
-mod program;
 
 use std::collections::BTreeSet;
 
-use program::{atlas, stderr, stdout};
 use serde_json::Value;
+
+use crate::common::program::{self, atlas, stderr, stdout};
 
 /// Question, target, workload.
 fn questions() -> Vec<[&'static str; 3]> {
-    let lines = include_str!("../crates/assistant/tests/data/questions.txt").lines();
+    let lines = include_str!("../../crates/assistant/tests/data/questions.txt").lines();
     let cells = lines.filter(|line| !line.starts_with('#')).map(|line| line.split(" | ").collect::<Vec<_>>());
     cells.map(|cells| [cells[0], cells[1], cells[2]]).collect()
 }

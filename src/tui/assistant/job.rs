@@ -1,0 +1,32 @@
+//! An answer, on a thread of its own.
+
+use std::sync::Arc;
+
+use super::Question;
+use crate::tui::work::{Job, Product};
+use atlas_assistant::offline::{self, Context};
+use atlas_config::library::Library;
+use atlas_plan::search::Gauge;
+
+/// The question with all that it is answered from.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) library: Arc<Library>,
+    pub(super) question: Question,
+    pub(super) flags: Vec<String>,
+}
+
+impl Job for Work {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let setup = &self.question.setup;
+        let context = Context {
+            library: &self.library,
+            target: Arc::clone(&setup.target),
+            workload: Arc::clone(&setup.workload),
+            overrides: setup.overrides.clone(),
+            flags: self.flags.clone(),
+        };
+        let reply = offline::answer(&self.question.text, &context, gauge).map_err(|refusal| refusal.to_string())?;
+        Ok(Product::Reply(Arc::new(reply)))
+    }
+}

@@ -1,0 +1,186 @@
+//! The assistant: questions in words over the screen, answered by the engines on a thread of their own.
+//!
+//! * this file – the state, and what keys do to it
+//! * `job` – the work
+//! * `view` – the picture
+
+mod job;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::sync::Arc;
+
+use atlas_assistant::offline::Reply;
+
+use super::app::{App, Overlay};
+use super::applying;
+use super::line::Line;
+use super::message::Effect;
+use super::update::{fail, note};
+use crate::demo::Setup;
+
+/// Questions that are kept.
+const KEPT: usize = 100;
+
+/// A question and its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The question.
+    pub question: String,
+    /// The answer, or why there is none.
+    pub answer: Result<Arc<Reply>, String>,
+}
+
+/// A question to the workers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Counts questions: the same one can be asked again.
+    serial: u64,
+    /// As it was typed.
+    pub text: String,
+    /// The scenario that it is about where it does not say.
+    pub setup: Setup,
+}
+
+/// The conversation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conversation {
+    /// What was asked and answered, oldest first.
+    pub turns: Vec<Turn>,
+    /// What is typed.
+    pub line: Line,
+    /// First line of the conversation that is shown.
+    pub scroll: usize,
+    /// The earlier question that is in the line: its place among the turns.
+    recalled: Option<usize>,
+    /// Flags that commands need to find the same files.
+    pub flags: Vec<String>,
+    /// The question that is being answered.
+    asked: Option<Question>,
+    serial: u64,
+}
+
+/// Opens the pane.
+pub(super) fn open(app: &mut App) {
+    app.overlay = Some(Overlay::Assistant);
+}
+
+/// Opens the pane and asks.
+pub(super) fn ask(app: &mut App, text: &str) {
+    open(app);
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    let conversation = &mut app.assistant;
+    conversation.serial += 1;
+    conversation.asked =
+        Some(Question { serial: conversation.serial, text: text.to_owned(), setup: app.now.setup.clone() });
+    conversation.line = Line::default();
+    conversation.recalled = None;
+    conversation.scroll = usize::MAX;
+}
+
+/// Changes what is typed.
+pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+    change(&mut app.assistant.line);
+}
+
+/// Asks what is typed; with nothing typed, applies the change that the last answer proposes.
+pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    let text = app.assistant.line.text().trim().to_owned();
+    if !text.is_empty() {
+        return ask(app, &text);
+    }
+    let last = app.assistant.turns.last().and_then(|turn| turn.answer.as_ref().ok());
+    let Some(suggestion) = last.and_then(|reply| reply.suggestion.clone()) else {
+        return note(app, "type a question; the last answer proposes no change", effects);
+    };
+    let setup = Setup {
+        target: suggestion.target.as_str().into(),
+        workload: suggestion.workload.as_str().into(),
+        overrides: suggestion.overrides.into_iter().collect(),
+    };
+    app.overlay = None;
+    applying::take(app, setup, effects);
+}
+
+/// The question before or after the one in the line.
+pub(super) fn recall(app: &mut App, by: i32) {
+    let conversation = &mut app.assistant;
+    let last = conversation.turns.len();
+    let at = conversation.recalled.unwrap_or(last).saturating_add_signed(by as isize).min(last);
+    conversation.recalled = (at < last).then_some(at);
+    let text = conversation.turns.get(at).map(|turn| turn.question.clone());
+    conversation.line = text.map_or_else(Line::default, Line::new);
+}
+
+/// Scrolls the conversation.
+pub(super) fn scroll(app: &mut App, by: i32) {
+    let (rows, lines) = (view::room(app), view::lines(app).len());
+    let last = lines.saturating_sub(rows);
+    app.assistant.scroll =
+        app.assistant.scroll.min(last).saturating_add_signed(by as isize * rows.max(1) as isize).min(last);
+}
+
+/// Puts the last answer on the clipboard, with the commands that reproduce it.
+pub(super) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
+    let last = app.assistant.turns.last().map(|turn| match &turn.answer {
+        Ok(reply) => format!("{}\n\n{}", turn.question, reply.text(100)),
+        Err(refusal) => format!("{}\n\n{refusal}", turn.question),
+    });
+    match last {
+        Some(text) => effects.push(Effect::Copy { text, what: "the answer".to_owned() }),
+        None => fail(app, "nothing to copy"),
+    }
+}
+
+/// Stops the answer under way; else closes the pane.
+pub(super) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.queries.assistant.stop(effects) {
+        if let Some(asked) = app.assistant.asked.take() {
+            turn(app, Turn { question: asked.text, answer: Err("stopped".to_owned()) });
+        }
+        return;
+    }
+    app.overlay = None;
+}
+
+/// Whether an answer is under way.
+#[must_use]
+pub fn asked(app: &App) -> Option<&str> {
+    app.assistant.asked.as_ref().map(|question| question.text.as_str())
+}
+
+/// Orders the answer to the question.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(question) = app.assistant.asked.clone() else { return };
+    let work =
+        job::Work { library: Arc::clone(&app.library), question: question.clone(), flags: app.assistant.flags.clone() };
+    let queries = &mut app.queries;
+    queries.assistant.ask(question, &mut queries.serial, effects, |_| Ok(Arc::new(work)));
+}
+
+/// Takes the answer that arrived.
+pub(super) fn settle(app: &mut App) {
+    let Some(asked) = app.assistant.asked.clone() else { return };
+    let answer = match (app.queries.assistant.question() == Some(&asked), app.queries.assistant.answer()) {
+        (true, Some(reply)) => Ok(Arc::clone(reply)),
+        _ => match app.queries.assistant.trouble() {
+            Some(trouble) => Err(trouble.to_owned()),
+            None => return,
+        },
+    };
+    app.assistant.asked = None;
+    turn(app, Turn { question: asked.text, answer });
+}
+
+/// Adds a turn; its first line becomes the first that is shown.
+fn turn(app: &mut App, turn: Turn) {
+    let turns = &mut app.assistant.turns;
+    turns.push(turn);
+    let excess = turns.len().saturating_sub(KEPT);
+    turns.drain(..excess);
+    app.assistant.scroll = view::last_turn(app);
+}

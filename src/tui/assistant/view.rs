@@ -1,0 +1,105 @@
+//! The picture of the assistant: the conversation, and the line that is typed below it.
+
+use ratatui::layout::Rect;
+
+use super::Turn;
+use crate::tui::app::App;
+use crate::tui::theme::Role;
+use crate::tui::view::draw::{Canvas, wrap};
+use atlas_assistant::offline::EXAMPLES;
+use atlas_core::escape;
+
+/// A line of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    text: String,
+    role: Role,
+}
+
+/// Columns that it takes at most.
+const WIDEST: u16 = 110;
+
+fn area(app: &App) -> Rect {
+    let (columns, rows) = app.size;
+    let width = columns.saturating_sub(2).min(WIDEST);
+    let height = rows.saturating_sub(2);
+    Rect::new((columns - width) / 2, (rows - height) / 2, width, height)
+}
+
+/// Lines of the conversation that fit.
+pub(super) fn room(app: &App) -> usize {
+    usize::from(area(app).height.saturating_sub(4))
+}
+
+fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
+    let mut rows = vec![Row { text: format!("> {}", turn.question), role: Role::Key }];
+    match &turn.answer {
+        Ok(reply) => {
+            for line in reply.text(width).lines() {
+                let heading = reply.about.as_ref().is_some_and(|about| about.line() == line) || line == "Reproduce:";
+                // Tables and commands keep their lines; what is too wide is cut by the frame.
+                let role = if heading { Role::Heading } else { Role::Text };
+                rows.push(Row { text: escape::terminal(line).into_owned(), role });
+            }
+            if let Some(suggestion) = &reply.suggestion {
+                let text = format!("Enter applies: {}", suggestion.text);
+                rows.extend(wrap(&text, width).into_iter().map(|text| Row { text, role: Role::Good }));
+            }
+        }
+        Err(refusal) => {
+            let lines = refusal.lines().flat_map(|line| {
+                // What is indented are examples, a line each.
+                if line.starts_with(' ') { vec![line.to_owned()] } else { wrap(line, width) }
+            });
+            rows.extend(lines.map(|text| Row { text: escape::terminal(&text).into_owned(), role: Role::Warn }));
+        }
+    }
+    rows.push(Row { text: String::new(), role: Role::Text });
+    rows
+}
+
+/// All lines of the conversation.
+pub(super) fn lines(app: &App) -> Vec<Row> {
+    let width = usize::from(area(app).width.saturating_sub(4));
+    if app.assistant.turns.is_empty() && super::asked(app).is_none() {
+        let lead =
+            "Ask about the scenario on the screen, or name another one. Every figure is computed; no network is used.";
+        let lead = wrap(lead, width).into_iter().map(|text| Row { text, role: Role::Dim });
+        let examples = EXAMPLES.iter().map(|example| Row { text: format!("  {example}"), role: Role::Text });
+        return lead.chain(examples).collect();
+    }
+    let mut rows: Vec<Row> = app.assistant.turns.iter().flat_map(|turn| turn_rows(turn, width)).collect();
+    if let Some(question) = super::asked(app) {
+        rows.push(Row { text: format!("> {question}"), role: Role::Key });
+        let progress = app.queries.assistant.progress().unwrap_or_default();
+        rows.push(Row { text: format!("computes: {}; Esc stops", progress.describe()), role: Role::Dim });
+    }
+    rows
+}
+
+/// The first line of the last turn.
+pub(super) fn last_turn(app: &App) -> usize {
+    let width = usize::from(area(app).width.saturating_sub(4));
+    let before = app.assistant.turns.len().saturating_sub(1);
+    app.assistant.turns.iter().take(before).map(|turn| turn_rows(turn, width).len()).sum()
+}
+
+/// Draws the pane.
+pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>) {
+    let area = area(app);
+    canvas.clear(area);
+    let inner = canvas.frame(area, "Assistant", "Enter asks or applies, ↑ earlier questions, Ctrl-Y copies", true);
+    let rows = lines(app);
+    let room = room(app);
+    let skip = app.assistant.scroll.min(rows.len().saturating_sub(room));
+    let width = inner.width.saturating_sub(2);
+    for (y, row) in (inner.y..).zip(rows.iter().skip(skip).take(room)) {
+        let style = canvas.role(row.role);
+        canvas.text(inner.x + 1, y, width, &row.text, style);
+    }
+    canvas.more(area, skip > 0, skip + room < rows.len());
+    let (key, input) = (canvas.role(Role::Key), canvas.role(Role::Input));
+    let y = inner.bottom().saturating_sub(1);
+    canvas.text(inner.x + 1, y, 1, "?", key);
+    canvas.typed(inner.x + 3, y, width.saturating_sub(2), &app.assistant.line, input);
+}
