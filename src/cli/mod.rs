@@ -220,7 +220,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     let Some(command) = command else {
         // A dumb terminal cannot address its cursor: it gets what a pipe gets.
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if std::io::stdout().is_terminal() && !dumb {
+        if root.plain || (std::io::stdout().is_terminal() && !dumb) {
             return tui::run(root, &globals);
         }
         pick::sound(&globals)?;

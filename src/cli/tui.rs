@@ -14,6 +14,9 @@ pub struct Args {
     /// Flags of the screen.
     #[command(flatten)]
     pub screen: Screen,
+    /// Lines of text in place of a screen: for screen readers, dumb terminals and scripts
+    #[arg(long, conflicts_with_all = ["theme", "no_mouse", "poll"])]
+    pub plain: bool,
     /// Target to start on
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
@@ -40,6 +43,7 @@ impl Args {
     pub fn or(self, other: Args) -> Args {
         Args {
             screen: self.screen.or(other.screen),
+            plain: self.plain || other.plain,
             target: self.target.or(other.target),
             workload: self.workload.or(other.workload),
             fresh: self.fresh || other.fresh,
@@ -53,6 +57,7 @@ impl Args {
     /// `screen` tells whether the subcommand takes those of the screen from there.
     pub fn refuse_before_subcommand(&self, screen: bool) -> Result<(), Failure> {
         let given = [
+            ("--plain", self.plain),
             ("--target", self.target.is_some()),
             ("--workload", self.workload.is_some()),
             ("--out", self.out.is_some()),
@@ -74,7 +79,9 @@ impl Args {
 
 /// Opens the interface.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
-    crate::tui::run(options(args, globals))
+    let plain = args.plain;
+    let options = options(args, globals);
+    if plain { crate::tui::plain::run(options) } else { crate::tui::run(options) }
 }
 
 /// What the interface is started with.

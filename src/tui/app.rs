@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 pub use super::answer::Answer;
 use super::assistant::Conversation;
+use super::comparison::Chosen;
 pub use super::finder::Found;
 use super::frontier::Trading;
+use super::history::{self, Named, Point};
 use super::keymap::Mode;
 use super::line::Line;
 use super::measured::Measured;
@@ -32,7 +34,7 @@ pub use crate::demo::{Pane, Setup, View};
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::advice::{Advice, Objective, advise};
-use atlas_plan::estimate::{Estimate, Metric};
+use atlas_plan::estimate::{Estimate, Metric, Section};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::document::Kind;
@@ -178,6 +180,10 @@ pub struct App {
     pub tabs: Tabs,
     /// What undo brings back.
     pub now: Snapshot,
+    /// Points of the history that have a name.
+    pub points: Vec<Named>,
+    /// The points of the history, worked out when they are looked at.
+    trail: OnceCell<Vec<Point>>,
     /// Before, oldest first.
     pub past: Vec<Snapshot>,
     /// Undone, next redo last.
@@ -204,6 +210,8 @@ pub struct App {
     pub figure: &'static str,
     /// The line above the figures that is under the cursor in their place.
     pub above: Option<Headline>,
+    /// Groups of figures that are not folded or unfolded as the size of the screen has it.
+    pub folds: Vec<Section>,
     /// What is explained in place of the scenario on the screen.
     pub subject: Option<Arc<Subject>>,
     /// First rows shown of targets, workloads, knobs, results.
@@ -218,6 +226,8 @@ pub struct App {
     pub column: usize,
     /// The metric that orders the comparison's columns, best first; the files' order where unset.
     pub order: Option<&'static str>,
+    /// The metrics that the comparison shows.
+    pub chosen: Chosen,
     /// Whether what is described at the foot took more than its line.
     pub tall: bool,
     /// The line of status.
@@ -299,6 +309,8 @@ impl App {
             stale: Stale::All,
             tabs: Tabs::default(),
             now: Snapshot { setup, ..Snapshot::default() },
+            points: Vec::new(),
+            trail: OnceCell::new(),
             past: Vec::new(),
             future: Vec::new(),
             last_change: None,
@@ -312,6 +324,7 @@ impl App {
             knob: Knob::Engine,
             figure: "tokens_per_sec",
             above: None,
+            folds: Vec::new(),
             subject: None,
             scroll: [0; 4],
             view_scroll: 0,
@@ -319,6 +332,7 @@ impl App {
             toggled: BTreeSet::new(),
             column: 0,
             order: None,
+            chosen: Chosen::default(),
             tall: false,
             status: None,
             offer: None,
@@ -364,6 +378,7 @@ impl App {
             (_, Some(Overlay::Assistant)) => return Mode::Conversing,
             _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
             _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
+            (_, Some(Overlay::Form(_))) => return Mode::Filling,
             (_, Some(Overlay::Export(_))) => return Mode::Exporting,
             _ => {}
         }
@@ -409,6 +424,7 @@ impl App {
         self.answer = self.answered(&self.now.setup);
         self.generation += 1;
         self.advice = OnceCell::new();
+        self.trail = OnceCell::new();
         self.subject = None;
         self.measured.stale();
         self.baseline = match self.reference() {
@@ -464,7 +480,14 @@ impl App {
             self.past.push(self.now.clone());
         }
         self.future.clear();
+        self.trail = OnceCell::new();
         self.last_change = Some(change);
+    }
+
+    /// The points of the history, oldest first.
+    #[must_use]
+    pub fn trail(&self) -> &[Point] {
+        self.trail.get_or_init(|| history::points(self))
     }
 
     /// What the playbook advises on the scenario, best first.

@@ -104,6 +104,7 @@ fn go(app: &mut App, place: &Place) {
                 app.pane = Pane::Results;
                 app.view = View::Main;
                 app.back.clear();
+                super::view::results::reveal(app);
             }
         }
         None => {}

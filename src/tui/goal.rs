@@ -137,6 +137,12 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     canvas.more(area, skip > 0, skip + room < ways.len());
 }
 
+/// A way in words, with the figure that it leads to.
+#[must_use]
+pub fn described(app: &App, metric: &Metric, way: &Way) -> String {
+    format!("{} {}: {} {}", name(way), change(app, way), metric.label, metric.show(way.value))
+}
+
 fn name(way: &Way) -> &'static str {
     match way.lever {
         Lever::Knob(knob) => knob.name(),

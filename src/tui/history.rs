@@ -1,10 +1,16 @@
 //! What was: the baseline that deltas are against, and the changes that can be taken back.
 
+mod trail;
+
 use std::sync::Arc;
 
-use super::app::{App, Change, Snapshot};
+pub use trail::{MOST_NAMED, Named, Point, points};
+
+use super::app::{App, Change, Setup, Snapshot};
 use super::keymap::Mode;
+use super::line::Line;
 use super::message::Effect;
+use super::prompt::{Prompt, Purpose};
 use super::scenarios;
 use super::update::note;
 use atlas_plan::knob::Knob;
@@ -69,6 +75,50 @@ pub(super) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
     }
     app.last_change = None;
     app.recompute();
+}
+
+/// Moves along the history: back where the number of steps is negative.
+pub(super) fn go(app: &mut App, steps: i32, effects: &mut Vec<Effect>) {
+    for _ in 0..steps.unsigned_abs() {
+        if steps < 0 { undo(app, effects) } else { redo(app, effects) }
+    }
+}
+
+/// Asks for the name of the point on the screen.
+pub(super) fn name(app: &mut App) {
+    let known = app.points.iter().find(|point| point.setup == app.now.setup);
+    let line = Line::selected(known.map_or("", |point| &*point.name));
+    app.prompt = Some(Prompt { purpose: Purpose::PointName, line, before: String::new(), error: None });
+}
+
+/// Gives the scenario on the screen a name under which it is kept; an empty one takes the name away.
+pub(super) fn set_name(app: &mut App, name: &str) {
+    let setup = app.now.setup.clone();
+    app.points.retain(|point| point.setup != setup && *point.name != *name.trim());
+    if !name.trim().is_empty() {
+        app.points.push(Named { name: name.trim().into(), setup });
+        let excess = app.points.len().saturating_sub(MOST_NAMED);
+        app.points.drain(..excess);
+    }
+}
+
+/// Goes to a named point; undo comes back.
+pub(super) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
+    let Some(Named { name, setup }) = app.points.get(index).cloned() else { return };
+    if setup == app.now.setup {
+        return note(app, format!("{name} is on the screen"), effects);
+    }
+    app.remember(Change::Single);
+    app.now.setup = setup;
+    app.recompute();
+    note(app, format!("{name}; u comes back"), effects);
+}
+
+/// What led from one scenario to another, in words.
+#[must_use]
+pub fn words(before: &Setup, after: &Setup) -> String {
+    let of = |setup: &Setup| Snapshot { setup: setup.clone(), ..Snapshot::default() };
+    difference(&of(before), &of(after))
 }
 
 /// Most changes that are named one by one.

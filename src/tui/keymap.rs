@@ -40,6 +40,8 @@ pub enum Action {
     ResetAll,
     /// Mark the target for comparison.
     Mark,
+    /// Mark it, and go to the next one.
+    MarkNext,
     /// What is on the screen becomes the baseline.
     Baseline,
     /// The baseline is the files again.
@@ -50,6 +52,12 @@ pub enum Action {
     Sort,
     /// Sort the comparison by the targets' names, or as before.
     SortByName,
+    /// Hide the metric under the cursor from the comparison.
+    HideMetric,
+    /// Move it among the others.
+    ShiftMetric(i32),
+    /// Type the metrics of the comparison.
+    ChooseMetrics,
     /// Fold or unfold what is under the cursor.
     Fold,
     /// The next or last knob across.
@@ -104,6 +112,10 @@ pub enum Action {
     Question,
     /// To the next or the previous match of the last search.
     NextMatch(i32),
+    /// A new target or workload.
+    NewEntry,
+    /// Name the point of the history on the screen.
+    NamePoint,
     /// Take the last change back.
     Undo,
     /// Make it again.

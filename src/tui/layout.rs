@@ -50,6 +50,8 @@ pub struct Areas {
     pub breakdown: Rect,
     /// The playbook's best: a pane, or a line without a frame.
     pub advice: Rect,
+    /// The edits so far, below the results, where there are some and there is room.
+    pub history: Rect,
     /// The figure over a knob, beside the results, where there is room.
     pub outlook: Rect,
     /// The phases beside or below the results, where there is room.
@@ -170,6 +172,8 @@ fn take(from: &mut Rect, rows: u16) -> Rect {
 
 /// Rows of the playbook's pane below the results: three, in a frame.
 const ADVICE_ROWS: u16 = 5;
+/// Rows of the strip of edits.
+const HISTORY_ROWS: u16 = super::view::history::ROWS;
 /// Fewest rows of results worth a pane of advice below.
 const RESULTS_ROWS: u16 = 20;
 
@@ -180,6 +184,10 @@ fn below(app: &App, areas: &mut Areas) {
     let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
     let advised = app.answer.detail().is_some();
     let phases = phase_rows(app);
+    if app.past.len() + app.future.len() > 0 && results.height >= wanted.min(RESULTS_ROWS).saturating_add(HISTORY_ROWS)
+    {
+        areas.history = take(results, HISTORY_ROWS);
+    }
     if advised {
         let pane = results.height >= wanted.min(RESULTS_ROWS).saturating_add(ADVICE_ROWS);
         areas.advice = take(results, if pane { ADVICE_ROWS } else { 1 });
@@ -205,6 +213,8 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
         return;
     }
     areas.phases = take(&mut column, phase_rows(app));
+    let edited = app.past.len() + app.future.len() > 0;
+    areas.history = take(&mut column, if edited { HISTORY_ROWS } else { 0 });
     let parts = u16::try_from(super::view::breakdown::pane_rows(app) + 2).unwrap_or(u16::MAX);
     let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
     // The playbook has the room to itself, unless there is enough for the chart as well.
@@ -213,6 +223,12 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     let advice = spare - chart;
     areas.advice = take(&mut column, advice);
     areas.breakdown = column;
+}
+
+/// What is inside a frame.
+#[must_use]
+pub fn inner(area: Rect) -> Rect {
+    Rect::new(area.x + 1, area.y + 1, area.width.saturating_sub(2), area.height.saturating_sub(2))
 }
 
 /// Rows inside a frame.
@@ -240,6 +256,8 @@ pub fn follow(app: &mut App) {
 
 /// Moves a pane's list.
 fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
+    // Rows that do not scroll.
+    let mut above = 0;
     // The first row that must be seen, the last, and how many there are.
     let (place, first, last, total) = match pane {
         Pane::Targets => {
@@ -256,11 +274,13 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
             (2, row.saturating_sub(usize::from(app.knobs_are_grouped())), row, knob_rows(app))
         }
         Pane::Results => {
-            let (total, row) = super::view::results::rows_and_cursor(app, area.width.saturating_sub(2));
+            let inner = inner(area);
+            let (total, row) = super::view::results::rows_and_cursor(app, inner.width);
+            above = usize::from(super::view::results::headline_rows(app, inner));
             (3, row, row, total)
         }
     };
-    let rows = inner_rows(area);
+    let rows = inner_rows(area).saturating_sub(above);
     if let Some(scroll) = app.scroll.get_mut(place) {
         *scroll = (*scroll).min(first).max((last + 1).saturating_sub(rows)).min(total.saturating_sub(rows));
     }

@@ -17,6 +17,35 @@ const FOLDER: &str = "measurements";
 /// A file as it was when it was read.
 type Seen = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
+/// Reads all measurements before it returns, where no loop waits for them.
+pub(super) fn at_once(options: &Options) -> Message {
+    let (named, mut problems) = named(options);
+    let mut rows = Vec::new();
+    for one in named.iter().filter(|one| is_there(one)) {
+        let found = one.read(Warmup::default());
+        rows.extend(found.rows);
+        problems.extend(found.problems);
+    }
+    Message::Measured(Arc::new(rows), problems)
+}
+
+/// The files of the flags, else the folder; and what of the flags names none.
+fn named(options: &Options) -> (Vec<Named>, Vec<String>) {
+    let (mut named, mut problems) = (Vec::new(), Vec::new());
+    for argument in &options.measured {
+        Named::parse(argument).map(|one| named.push(one)).unwrap_or_else(|problem| problems.push(problem));
+    }
+    if options.measured.is_empty() && options.sources.working_dir {
+        named.push(Named { path: PathBuf::from(FOLDER), labels: Vec::new() });
+    }
+    (named, problems)
+}
+
+/// Whether it was named by the user, or is the folder and exists.
+fn is_there(one: &Named) -> bool {
+    one.path.as_os_str() != FOLDER || one.path.is_dir()
+}
+
 /// Reads measurements on a thread of its own, again whenever they change.
 pub(super) struct Measuring {
     named: Vec<Named>,
@@ -31,13 +60,7 @@ impl Measuring {
     /// For the files of the flags, else the folder.
     pub(super) fn new(options: &Options, waker: Waker) -> Measuring {
         let (sender, receiver) = channel();
-        let (mut named, mut problems) = (Vec::new(), Vec::new());
-        for argument in &options.measured {
-            Named::parse(argument).map(|one| named.push(one)).unwrap_or_else(|problem| problems.push(problem));
-        }
-        if options.measured.is_empty() && options.sources.working_dir {
-            named.push(Named { path: PathBuf::from(FOLDER), labels: Vec::new() });
-        }
+        let (named, problems) = named(options);
         Measuring { named, problems, seen: Arc::default(), sender, receiver, waker }
     }
 
@@ -54,8 +77,7 @@ impl Measuring {
         let named = self.named.clone();
         let mut problems = self.problems.clone();
         let (seen, sender, waker) = (Arc::clone(&self.seen), self.sender.clone(), self.waker.clone());
-        let optional = |one: &Named| one.path.as_os_str() != FOLDER || one.path.is_dir();
-        let named: Vec<Named> = named.into_iter().filter(optional).collect();
+        let named: Vec<Named> = named.into_iter().filter(is_there).collect();
         if named.is_empty() && problems.is_empty() && seen.lock().is_ok_and(|seen| seen.is_none()) {
             return;
         }

@@ -7,7 +7,8 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::app::{App, Overlay, Pane, View};
 use super::keymap::{Action, Mode};
 use super::message::Effect;
-use super::{layout, prompt, scenarios, update, view};
+use super::view::results::{self, Place};
+use super::{history, layout, prompt, scenarios, update, view};
 use atlas_plan::knob::Kind;
 
 /// Rows one notch of the wheel goes.
@@ -73,7 +74,19 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         }
         return;
     }
+    if let Some(steps) = view::history::step_at(app, event.column, event.row) {
+        return history::go(app, steps, effects);
+    }
     if app.view == View::Compare {
+        if let Some(metric) = view::compare::metric_at(app, event.column, event.row) {
+            // A click on a heading sorts by it; on the label of a row it selects first.
+            let again = app.figure == metric.name || view::compare::is_list(app);
+            app.figure = metric.name;
+            if again {
+                update::order(app);
+            }
+            return;
+        }
         if let Some(column) = view::compare::column_at(app, event.column, event.row) {
             app.column = column;
         }
@@ -141,23 +154,19 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             }
         }
         Pane::Results => {
-            let (width, row) = (area.width.saturating_sub(2), row + app.scroll[3]);
-            let above = view::results::headline_at(app, width, row);
-            let figure = view::results::figure_at(app, width, row);
-            let here = if app.headline().is_none() { app.figure_here() } else { None };
-            let again = focused && figure == here && above == app.headline();
-            if above.is_some() {
-                app.above = above;
-                if again {
-                    update::act(app, Mode::Results, Action::Accept, effects);
+            let here = app.figure_here().map(Place::Figure);
+            let here = app.headline().map(Place::Above).or(here);
+            let Some(place) = results::place_at(app, layout::inner(area), event.column, event.row) else { return };
+            match place {
+                Place::Above(line) => app.above = Some(line),
+                Place::Figure(figure) => {
+                    app.above = None;
+                    app.figure = figure.name;
                 }
+                Place::Folded(section) => results::fold(app, section),
             }
-            if let Some(figure) = figure {
-                app.above = None;
-                app.figure = figure.name;
-                if again {
-                    update::act(app, Mode::Results, Action::Accept, effects);
-                }
+            if focused && Some(place) == here {
+                update::act(app, Mode::Results, Action::Accept, effects);
             }
         }
     }

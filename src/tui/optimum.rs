@@ -1,4 +1,4 @@
-//! The optimiser: a goal and constraints to fill in, a search that runs while one looks elsewhere, and what it found. The
+//! The optimizer: a goal and constraints to fill in, a search that runs while one looks elsewhere, and what it found. The
 //! answer belongs to the scenario that it was asked of; an edit stops the search.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,9 @@ use atlas_config::Mode;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::{Candidate, Optimum, Problem, freed};
+use atlas_plan::search::optimise::{Candidate, Optimum, Problem, freed, usual_conditions};
 use atlas_plan::search::{Condition, Gauge, figure, optimise};
+use atlas_report::optimum::defaults;
 
 /// What can be sought: in words, and the metric; the first that says something here is the usual one.
 const OBJECTIVES: [(&str, &str); 7] = [
@@ -48,8 +49,8 @@ const BOUNDS: [(&str, bool); 10] = [
 pub struct Seeking {
     /// What is sought, among what can be here.
     pub objective: usize,
-    /// Bounds by their metric's name.
-    pub bounds: BTreeMap<&'static str, Condition>,
+    /// The user's own bounds by their metric's name, `None` where a default was removed. Defaults hold otherwise.
+    pub bounds: BTreeMap<&'static str, Option<Condition>>,
     /// Whether accelerators may idle.
     pub idle: bool,
     /// A bound being typed, and why it is none.
@@ -63,8 +64,10 @@ pub struct Question {
     pub generation: u64,
     /// What is sought.
     pub objective: &'static Metric,
-    /// What must hold.
+    /// What must hold, besides the defaults.
     pub conditions: Vec<Condition>,
+    /// Metrics whose default bound was removed.
+    pub without: Vec<&'static str>,
     /// Whether accelerators may idle.
     pub idle: bool,
 }
@@ -78,6 +81,8 @@ pub struct Found {
     pub candidates: Vec<(Setup, Candidate)>,
     /// What the best bought that was not asked about.
     pub warnings: Vec<String>,
+    /// The default bounds that were kept or dropped, in words.
+    pub defaults: String,
     /// Of which target and workload.
     pub of: Setup,
 }
@@ -102,7 +107,8 @@ impl Job for Work {
         });
         let candidates = candidates.collect();
         let warnings = optimum.warnings(&problem);
-        Ok(Product::Optimum(Arc::new(Found { candidates, warnings, optimum, of: self.before.clone() })))
+        let defaults = defaults(&problem, &optimum);
+        Ok(Product::Optimum(Arc::new(Found { candidates, warnings, defaults, optimum, of: self.before.clone() })))
     }
 }
 
@@ -111,7 +117,7 @@ pub(super) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Ques
     let mut problem = Problem::of(start, parts, question.objective);
     problem.conditions.clone_from(&question.conditions);
     problem.idle |= question.idle;
-    problem
+    problem.usually(&question.without)
 }
 
 /// A row that the cursor can stand on.
@@ -153,6 +159,18 @@ pub fn rows(app: &App) -> Vec<Row> {
     let bounds = known.map(|(metric, below)| Row::Bound(metric, below));
     let form = std::iter::once(Row::Objective).chain(bounds).chain([Row::Idle, Row::Search]);
     form.chain((0..shown(app).map_or(0, |found| found.candidates.len())).map(Row::Candidate)).collect()
+}
+
+/// The bound on a metric: the user's own, else the default.
+#[must_use]
+pub fn bound(app: &App, metric: &Metric) -> Option<Condition> {
+    if let Some(own) = app.seeking.bounds.get(metric.name) {
+        return own.clone();
+    }
+    let (scenario, (_, objective)) = (app.answer.scenario.as_ref()?, objective(app)?);
+    let stated: Vec<Condition> = app.seeking.bounds.values().flatten().cloned().collect();
+    let bounds = |known: &Condition| matches!(known, Condition::Figure(of, ..) if **of == *metric);
+    usual_conditions(scenario, objective, &stated).into_iter().find(bounds)
 }
 
 /// The row under the cursor.
@@ -210,7 +228,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     match here(app) {
         Row::Objective => step(app, 1),
         Row::Bound(metric, _) => {
-            let bound = app.seeking.bounds.get(metric.name).map(Condition::bound_text).unwrap_or_default();
+            let bound = bound(app, metric).map_or_else(String::new, |bound| bound.bound_text());
             app.seeking.typing = Some((Line::selected(bound), None));
         }
         Row::Idle => app.seeking.idle = !app.seeking.idle,
@@ -238,10 +256,10 @@ pub(super) fn step(app: &mut App, by: i32) {
     }
 }
 
-/// Takes a bound away.
+/// Removes a bound, a default one too.
 pub(super) fn clear(app: &mut App) {
     if let Row::Bound(metric, _) = here(app) {
-        app.seeking.bounds.remove(metric.name);
+        app.seeking.bounds.insert(metric.name, None);
     }
 }
 
@@ -258,13 +276,13 @@ pub(super) fn accept_bound(app: &mut App) {
     let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), here(app)) else { return };
     let text = line.text().trim();
     if text.is_empty() {
-        app.seeking.bounds.remove(metric.name);
+        app.seeking.bounds.insert(metric.name, None);
         return;
     }
     let sign = if below { ">=" } else { "<=" };
     match Condition::parse(&format!("{}{sign}{text}", metric.name)) {
         Ok(condition) => {
-            app.seeking.bounds.insert(metric.name, condition);
+            app.seeking.bounds.insert(metric.name, Some(condition));
             let last = rows(app).len().saturating_sub(1);
             app.view_row = (app.view_row + 1).min(last);
         }
@@ -277,12 +295,7 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
         return fail(app, "there is no scenario to begin from");
     };
-    let bounded = rows(app).into_iter().filter_map(|row| match row {
-        Row::Bound(metric, _) => app.seeking.bounds.get(metric.name).cloned(),
-        _ => None,
-    });
-    let question =
-        Question { generation: app.generation, objective, conditions: bounded.collect(), idle: app.seeking.idle };
+    let question = asked(app, objective);
     let (from, parts, before) = (app.answer.scenario.clone(), app.answer.parts.clone(), app.now.setup.clone());
     let queries = &mut app.queries;
     // Asked again on purpose: what was stopped begins anew.
@@ -294,18 +307,35 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();
 }
 
-/// Points that the search would look through, in words.
+/// What the form asks for.
+fn asked(app: &App, objective: &'static Metric) -> Question {
+    let own: Vec<(&'static str, Option<Condition>)> = (rows(app).into_iter())
+        .filter_map(|row| match row {
+            Row::Bound(metric, _) => Some((metric.name, app.seeking.bounds.get(metric.name)?.clone())),
+            _ => None,
+        })
+        .collect();
+    Question {
+        generation: app.generation,
+        objective,
+        without: own.iter().filter(|(_, bound)| bound.is_none()).map(|(name, _)| *name).collect(),
+        conditions: own.into_iter().filter_map(|(_, bound)| bound).collect(),
+        idle: app.seeking.idle,
+    }
+}
+
+/// Points that the search would look through.
 #[must_use]
 pub fn size(app: &App) -> Option<u128> {
     let (scenario, parts, (_, metric)) = (app.answer.scenario.as_ref()?, app.answer.parts.as_ref()?, objective(app)?);
     let start = freed(scenario, &|_| false, parts);
-    let question = Question { generation: 0, objective: metric, conditions: Vec::new(), idle: app.seeking.idle };
-    Some(problem(&start, parts, &question).space.size())
+    Some(problem(&start, parts, &asked(app, metric)).space.size())
 }
 
-/// Whether a scenario is of serving, whose latency nobody bounds by default.
+/// Whether nothing bounds how long requests wait, in serving.
 #[must_use]
 pub fn unbounded(app: &App) -> bool {
     let serves = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.mode() == Mode::Inference);
-    serves && !["ttft_ms", "ttft_p99_ms", "p99_ms"].iter().any(|name| app.seeking.bounds.contains_key(name))
+    let waits = ["ttft_ms", "ttft_p99_ms", "p99_ms"].into_iter().filter_map(figure::named);
+    serves && waits.into_iter().all(|metric| bound(app, metric).is_none())
 }

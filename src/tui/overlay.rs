@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::export::Export;
+use super::form::Form;
 use super::goal::GoalSeek;
 use super::line::Line;
 use super::palette::Command;
@@ -24,6 +25,8 @@ pub enum Overlay {
     Palette(Palette),
     /// A wanted value, and what reaches it.
     Goal(GoalSeek),
+    /// A new entry.
+    Form(Form),
     /// The view on its way to a file.
     Export(Export),
     /// Questions in words, and their answers.

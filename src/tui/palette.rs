@@ -7,7 +7,7 @@ use super::app::{App, Overlay, Palette, View};
 use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
-use super::{asking, assistant, race, showing, sweeping, tour, update};
+use super::{asking, assistant, history, race, showing, sweeping, tour, update};
 use atlas_assistant::{Intent, Question, offline, parse};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
@@ -19,6 +19,8 @@ pub enum Deed {
     Action(Action),
     /// Takes a theme, by its place.
     Theme(usize),
+    /// Goes to a named point of the history, by its place.
+    Point(usize),
     /// Plays a tour, by its place.
     Tour(usize),
     /// Sweeps over a knob, alone or against another one.
@@ -105,6 +107,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
                 update::act(app, app.mode_below(), Action::Show(View::Sweep), effects);
             }
         }
+        Deed::Point(index) => history::go_to(app, index, effects),
         Deed::Tour(index) => {
             if let Some(demo) = app.demos.get(index).cloned() {
                 tour::begin(app, demo, None, effects);
@@ -114,7 +117,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Every command of the mode below, then themes and tours.
-fn commands(app: &App) -> Vec<Command> {
+pub(super) fn commands(app: &App) -> Vec<Command> {
     let mut seen = HashSet::new();
     let mut all: Vec<Command> = keymap::rows(app.mode_below())
         .filter(|row| row.action != Action::Palette && seen.insert(row.action))
@@ -150,6 +153,11 @@ fn commands(app: &App) -> Vec<Command> {
         });
         std::iter::once(over).chain(against)
     });
+    all.extend(app.points.iter().enumerate().map(|(index, point)| Command {
+        text: format!("point {}: {}", point.name, history::words(&app.now.setup, &point.setup)),
+        keys: &[],
+        deed: Deed::Point(index),
+    }));
     all.extend(sweeps);
     all.extend(themes);
     all.extend(tours);

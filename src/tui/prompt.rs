@@ -1,8 +1,8 @@
-//! A line typed at the foot of the screen: a tab's name, a table's filter.
+//! A line typed at the foot of the screen: a tab's name, a table's filter, the metrics of the comparison.
 
 use super::app::App;
 use super::line::Line;
-use super::{scenarios, tables};
+use super::{comparison, history, scenarios, tables};
 
 /// What is typed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,10 @@ pub enum Purpose {
     TabName,
     /// The filter of the table that has the focus.
     Filter,
+    /// The metrics of the comparison, in their order.
+    Metrics,
+    /// The name of a point of the history.
+    PointName,
 }
 
 /// A line being typed.
@@ -33,21 +37,28 @@ impl Prompt {
         match self.purpose {
             Purpose::TabName => "name of this tab:",
             Purpose::Filter => "filter:",
+            Purpose::Metrics => "metrics:",
+            Purpose::PointName => "name of this point:",
         }
     }
 }
 
-/// Changes what is typed; a filter follows every key.
+/// Changes what is typed; a filter and the metrics follow every key.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(prompt) = &mut app.prompt else { return };
     let before = prompt.line.text().to_owned();
     change(&mut prompt.line);
     let text = prompt.line.text().to_owned();
-    if text != before && prompt.purpose == Purpose::Filter {
-        let error = tables::set_filter(app, &text);
-        if let Some(prompt) = &mut app.prompt {
-            prompt.error = error;
-        }
+    if text == before {
+        return;
+    }
+    let error = match prompt.purpose {
+        Purpose::TabName | Purpose::PointName => None,
+        Purpose::Filter => tables::set_filter(app, &text),
+        Purpose::Metrics => comparison::choose(app, &text),
+    };
+    if let Some(prompt) = &mut app.prompt {
+        prompt.error = error;
     }
 }
 
@@ -56,16 +67,20 @@ pub(super) fn accept(app: &mut App) {
     let Some(prompt) = app.prompt.take() else { return };
     match prompt.purpose {
         Purpose::TabName => scenarios::set_name(app, prompt.line.text()),
-        // It holds already; what cannot be meant stays to be mended.
-        Purpose::Filter if prompt.error.is_some() => app.prompt = Some(prompt),
+        Purpose::PointName => history::set_name(app, prompt.line.text()),
+        // It holds already; what cannot be meant stays to be corrected.
+        Purpose::Filter | Purpose::Metrics if prompt.error.is_some() => app.prompt = Some(prompt),
         Purpose::Filter => tables::settle(app),
+        Purpose::Metrics => {}
     }
 }
 
 /// Leaves things as they were.
 pub(super) fn cancel(app: &mut App) {
     let Some(prompt) = app.prompt.take() else { return };
-    if prompt.purpose == Purpose::Filter {
-        tables::set_filter(app, &prompt.before);
+    match prompt.purpose {
+        Purpose::TabName | Purpose::PointName => {}
+        Purpose::Filter => drop(tables::set_filter(app, &prompt.before)),
+        Purpose::Metrics => drop(comparison::choose(app, &prompt.before)),
     }
 }

@@ -2,23 +2,20 @@
 //! draws at most once per round.
 
 use std::io::Write as _;
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use color_eyre::eyre::{Result, WrapErr as _, eyre};
+use color_eyre::eyre::{Result, WrapErr as _};
 use crossterm::event::Event;
 
 use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
-use super::export::{self, Export};
+use super::effects::{adopted, edit, rewrite, save, write_profile, write_view};
 use super::loading::{profiles, reload, tours, watch_configs, watched};
-use super::measured::Proposal;
 use super::measuring::Measuring;
-use super::message::{Effect, Message, Saving, Timer};
+use super::message::{Effect, Message, Timer};
 use super::session::Store;
 use super::stale::Stale;
 use super::terminal::{self, Screen};
@@ -26,16 +23,10 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
-use super::write_back::WritePlan;
 use super::{Options, session, tour, update as updates, view};
 use crate::demo::Tours;
-use atlas_catalog::shipped;
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
-use atlas_document::files;
-use atlas_document::sources::read_text;
-use atlas_evidence::calibrate::document;
-use atlas_plan::record::now;
 
 /// How long after the last key the session is written down, and how long it may wait while keys keep coming.
 const KEEP_AFTER: Duration = Duration::from_secs(2);
@@ -120,18 +111,6 @@ fn message(event: Event) -> Option<Message> {
         Event::Mouse(mouse) => Some(Message::Mouse(mouse)),
         Event::Resize(columns, rows) => Some(Message::Resize(columns, rows)),
         Event::FocusGained | Event::FocusLost => None,
-    }
-}
-
-/// Writes a profile that was looked at; one that was not there then must not be there now.
-fn write_profile(proposal: &Proposal) -> Message {
-    let date = now().get(..10).unwrap_or_default().to_owned();
-    let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
-    let write = if proposal.replaces { files::write } else { files::write_new };
-    let path = proposal.path.display();
-    match write(&proposal.path, &text) {
-        Ok(()) => Message::Done(format!("wrote {path}; it is in force")),
-        Err(error) => Message::Failed(format!("{path} cannot be written: {error}")),
     }
 }
 
@@ -374,12 +353,7 @@ impl Session {
                         messages.push(self.reload(app));
                     }
                     Effect::Adopt { path, line } => {
-                        messages.push(match adopt(&path) {
-                            Ok(()) => {
-                                Message::Done(format!("{} is yours now and takes precedence by name", path.display()))
-                            }
-                            Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
-                        });
+                        messages.push(adopted(&path));
                         if path.exists() {
                             effects.push(Effect::Edit { path, line });
                         }
@@ -419,76 +393,4 @@ fn tell_of_problems(app: &mut App) {
         updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
     }
     app.stale = Stale::All;
-}
-
-fn save(saving: &Saving) -> Message {
-    let path = saving.dir.join(&saving.name);
-    let written =
-        files::write(&path, &saving.json).and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
-    match written {
-        Ok(()) => Message::Done(format!("saved {}", path.display())),
-        Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
-    }
-}
-
-/// Writes the view on the screen, over what is there only where that was said.
-fn write_view(app: &App, dialog: Box<Export>) -> Message {
-    let path = dialog.path();
-    if path.exists() && !dialog.overwrite {
-        let why = format!("{} is there already; Enter again writes over it", path.display());
-        return Message::NotExported(dialog, why, true);
-    }
-    let Some(document) = export::document(app, &now()) else {
-        return Message::Failed("nothing to export: there is no estimate".to_owned());
-    };
-    match files::write(&path, document.write(dialog.kind())) {
-        Ok(()) => Message::Done(format!("wrote {}", path.display())),
-        Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
-    }
-}
-
-/// Writes the files that were looked at, each only if it still says what was shown.
-fn rewrite(plan: &WritePlan) -> Message {
-    for file in &plan.files {
-        let path = file.path.display();
-        match read_text(&file.path) {
-            Ok(text) if text == file.before => {}
-            Ok(_) => return Message::Failed(format!("{path} has changed meanwhile; w shows it anew")),
-            Err(error) => return Message::Failed(error),
-        }
-        if let Err(error) = files::write(&file.path, &file.after) {
-            return Message::Failed(format!("{path} cannot be written: {error}"));
-        }
-    }
-    let names: Vec<String> = plan.files.iter().map(|file| file.path.display().to_string()).collect();
-    Message::Done(format!("wrote {}", names.join(", ")))
-}
-
-/// Writes a shipped file into the working directory; one that is there stays as it is.
-fn adopt(path: &Path) -> std::io::Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    let text = path.to_str().and_then(shipped::document).map(shipped::Document::text);
-    files::write(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
-}
-
-/// Opens `$VISUAL`, `$EDITOR` or vi at a line.
-fn edit(path: &Path, line: u32) -> Result<()> {
-    let chosen =
-        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
-    let chosen = chosen.unwrap_or_else(|| "vi".to_owned());
-    let program = chosen.split_whitespace().next().unwrap_or("vi");
-    let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    // Through the shell, as git does it: the variable may hold quotes and arguments of its own.
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{chosen} \"$@\"")).arg(program);
-    match stem.as_str() {
-        "code" | "codium" | "cursor" => command.arg("--goto").arg(format!("{}:{line}", path.display())),
-        "subl" | "hx" | "helix" | "zed" => command.arg(format!("{}:{line}", path.display())),
-        // What vi, emacs, nano and most others understand.
-        _ => command.arg(format!("+{line}")).arg(path),
-    };
-    let status = command.status().map_err(|error| eyre!("{program} cannot be started: {error}; set EDITOR"))?;
-    if status.success() { Ok(()) } else { Err(eyre!("{program} ended with {status}")) }
 }

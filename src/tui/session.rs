@@ -10,11 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::app::{App, Pane, Setup, Snapshot, View};
 use super::frontier::Trading;
+use super::history::{MOST_NAMED, Named};
 use super::scenarios::{self, Place};
 use super::sweeping::Sweeping;
 use super::tables::{Sort, Table};
-use atlas_plan::estimate::Metric;
+use atlas_config::Mode;
+use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Kind, Knob, Overrides, Setting};
+use atlas_plan::search::figure;
 
 pub use store::{Keep, Store};
 
@@ -41,6 +44,15 @@ pub struct Document {
     /// What lists are sorted by, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     sorted: BTreeMap<String, String>,
+    /// Groups of figures that are folded or unfolded by hand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    folds: Vec<String>,
+    /// Named points of the history.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    points: BTreeMap<String, SetupDocument>,
+    /// The metrics of the comparison, by mode.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, Vec<String>>,
     /// The tabs.
     tabs: Vec<TabDocument>,
 }
@@ -181,6 +193,11 @@ pub fn capture(app: &App, suited: &str) -> Document {
     let sorted = LISTS
         .into_iter()
         .filter_map(|(name, table)| Some((name.to_owned(), sort_name(app.tables.sort(table))?.to_owned())));
+    let chosen = [Mode::Training, Mode::Inference].into_iter();
+    let metrics = chosen.filter_map(|mode| {
+        let names = app.chosen.of(mode)?.iter().map(|metric| metric.name.to_owned());
+        Some((mode.name().to_owned(), names.collect()))
+    });
     Document {
         version: VERSION,
         theme: app.theme().map(|theme| theme.name().to_owned()).filter(|name| name != suited),
@@ -188,6 +205,9 @@ pub fn capture(app: &App, suited: &str) -> Document {
         pinned: app.tabs.pinned(),
         order: app.order.map(str::to_owned),
         sorted: sorted.collect(),
+        folds: app.folds.iter().map(|section| section.name().to_owned()).collect(),
+        points: app.points.iter().map(|point| (point.name.to_string(), SetupDocument::of(&point.setup))).collect(),
+        metrics: metrics.collect(),
         tabs: tabs.collect(),
     }
 }
@@ -207,6 +227,15 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             app.tables.set_sort(table, sort);
         }
     }
+    for mode in [Mode::Training, Mode::Inference] {
+        let Some(names) = document.metrics.get(mode.name()) else { continue };
+        let known: Vec<_> = names.iter().filter_map(|name| figure::named(name)).collect();
+        app.chosen.set(mode, (!known.is_empty()).then_some(known));
+    }
+    app.folds = document.folds.iter().filter_map(|name| Section::named(name)).collect();
+    let points = document.points.iter().take(MOST_NAMED);
+    let points = points.map(|(name, setup)| Named { name: name.as_str().into(), setup: setup.read(&mut problems) });
+    app.points = points.collect();
     let fallback = app.now.setup.clone();
     let mut tabs = Vec::new();
     for (index, tab) in document.tabs.iter().enumerate() {

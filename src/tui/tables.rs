@@ -290,9 +290,13 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
         _ if conditional => all.iter().map(|target| on(app, target)).collect(),
         _ => Vec::new(),
     };
+    // What stands so in a name or a vendor is meant; only where nothing does may letters lie apart.
+    let short = |target: &Target| format!("{} {}", target.name, target.vendor);
+    let literal = filter.is_some_and(|filter| all.iter().any(|target| filter.stands_in(&short(target))));
     let passes = |index: usize, target: &Target| {
         filter.is_none_or(|filter| {
-            filter.finds(&target_text(target)) && answers.get(index).is_none_or(|answer| filter.holds(answer))
+            let found = if literal { filter.stands_in(&short(target)) } else { filter.finds(&target_text(target)) };
+            found && answers.get(index).is_none_or(|answer| filter.holds(answer))
         })
     };
     let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|t| passes(*i, t))).collect();

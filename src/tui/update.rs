@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::app::{App, Change, Edit, Overlay, PANES, Pane, Status, View};
+use super::cursor::{Walk, walk, walk_results};
 use super::history::{baseline, clear_baseline, redo, undo};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
@@ -13,10 +14,10 @@ use super::message::{Effect, Message, Saving, Timer};
 use super::showing::{explain, explain_metric, explain_results, show, standing};
 use super::stale::Stale;
 use super::tables::{Sort, Table};
-use super::walking::{Walk, walk, walk_results};
 use super::{
-    assistant, copying, export, finder, frontier, goal, layout, measured, mouse, optimum, outlook, palette, prompt,
-    race, reload, scenarios, sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
+    assistant, comparison, copying, edit_knob, export, finder, form, frontier, goal, history, layout, measured, mouse,
+    optimum, outlook, palette, prompt, race, reload, scenarios, sweeping, tables, timeline, tornado, tour, view, work,
+    write_back,
 };
 use atlas_plan::record::Record;
 
@@ -81,7 +82,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
     }
     app.stale = Stale::All;
     match mode {
-        Mode::Editing => turning::typed(app, |line| line.key(key)),
+        Mode::Editing => edit_knob::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
         Mode::Bounding => optimum::typed(app, |line| line.key(key)),
@@ -89,6 +90,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Seeking => goal::typed(app, |line| line.key(key)),
         Mode::Conversing => assistant::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
+        Mode::Filling => form::typed(app, |line| line.key(key)),
         Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
     }
@@ -100,7 +102,7 @@ fn paste(app: &mut App, text: &str) {
         true
     };
     match app.mode() {
-        Mode::Editing => turning::typed(app, insert),
+        Mode::Editing => edit_knob::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
         Mode::Bounding => optimum::typed(app, insert),
@@ -108,6 +110,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Seeking => goal::typed(app, insert),
         Mode::Conversing => assistant::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
+        Mode::Filling => form::typed(app, insert),
         Mode::Exporting => export::typed(app, insert),
         _ => {}
     }
@@ -175,12 +178,18 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
             app.recompute_columns();
             app.pane = PANES.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(app.pane);
         }
-        Action::Step(by) => turning::step(app, by),
-        Action::Edit => turning::begin_edit(app),
-        Action::Toggle => turning::toggle(app),
-        Action::Reset => turning::reset(app, effects),
-        Action::ResetAll => turning::reset_all(app, effects),
+        Action::Step(by) => edit_knob::step(app, by),
+        Action::Edit => edit_knob::begin_edit(app),
+        Action::Toggle => edit_knob::toggle(app),
+        Action::Reset => edit_knob::reset(app, effects),
+        Action::ResetAll => edit_knob::reset_all(app, effects),
         Action::Mark => mark(app, mode),
+        Action::MarkNext => {
+            mark(app, mode);
+            // One step of undo takes both back.
+            app.last_change = Some(Change::Walk(Pane::Targets));
+            walk(app, mode, Walk::By(1));
+        }
         Action::Goal => goal::open(app),
         Action::UnmarkAll => unmark_all(app, effects),
         Action::Question => race::edit(app),
@@ -194,6 +203,10 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Sort if mode == Mode::Compare => order(app),
         Action::Sort => tables::sort(app, effects),
         Action::SortByName => order_by_name(app),
+        Action::HideMetric => comparison::hide(app, effects),
+        Action::ShiftMetric(by) => comparison::shift(app, by),
+        Action::ChooseMetrics => comparison::open(app),
+        Action::Fold if mode == Mode::Results => view::results::fold_here(app),
         Action::Fold => view::explain::fold(app),
         Action::Across(by) => sweeping::turn_across(app, by),
         Action::Against(by) => sweeping::turn_against(app, by),
@@ -219,6 +232,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Discard if !measured::discard(app, effects) => note(app, "nothing is proposed", effects),
         Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
+        Action::NamePoint => history::name(app),
+        Action::NewEntry if mode == Mode::Workloads => form::open(app, form::Kind::Workload),
+        Action::NewEntry => form::open(app, form::Kind::Target),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
         Action::Save => save(app, effects),
@@ -251,7 +267,7 @@ fn across(app: &mut App, by: i32) {
 }
 
 /// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already.
-fn order(app: &mut App) {
+pub(super) fn order(app: &mut App) {
     let metric = view::compare::metrics(app).nth(view::compare::metric_index(app)).map(|metric| metric.name);
     app.order = if app.order == metric { None } else { metric };
     app.tables.set_sort(Table::Compare, Sort::Natural);
@@ -309,6 +325,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Prompting => prompt::accept(app),
+        Mode::Filling => form::accept(app),
         Mode::Exporting => export::accept(app, effects),
         Mode::Finding => finder::accept(app),
         Mode::Commanding => palette::accept(app, effects),
@@ -379,6 +396,7 @@ fn escape(app: &mut App, mode: Mode) {
         | Mode::Confirming
         | Mode::Helping
         | Mode::Choosing
+        | Mode::Filling
         | Mode::Exporting => app.overlay = None,
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),

@@ -148,7 +148,7 @@ fn unknown_names_are_told_together_with_what_there_is() {
         described.contains("no target `GROQ_LPU_NOD`") && described.contains("did you mean `GROQ_LPU_NODE`?"),
         "{described}"
     );
-    assert!(described.contains("no workload `gpt`; known are llama3.1-8b-train, "), "{described}");
+    assert!(described.contains("no workload `gpt`; known are llama3.1-70b-serve, "), "{described}");
     assert!(stdout(&run).is_empty());
 }
 

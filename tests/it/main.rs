@@ -36,6 +36,7 @@ mod screens_measurements;
 mod search;
 mod shipped;
 mod study;
+mod tasks;
 mod terminal;
 mod timeline;
 mod tprimat;

@@ -115,7 +115,7 @@ fn the_screens_look_as_they_did() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
         snapshot!(format!("main_{size}"), Harness::new(columns, rows));
-        snapshot!(format!("turned_{size}"), Harness::new(columns, rows).keys("jm<Tab>j<Tab>j<Space>jjj<Right>"));
+        snapshot!(format!("turned_{size}"), Harness::new(columns, rows).keys("j<Space><Tab>j<Tab>j<Space>jjj<Right>"));
         snapshot!(format!("compare_{size}"), Harness::new(columns, rows).keys("WjC"));
         snapshot!(format!("schedule_{size}"), Harness::new(columns, rows).keys("Wjp"));
         snapshot!(format!("help_{size}"), Harness::new(columns, rows).keys("?<C-d>").without_paths());
@@ -349,7 +349,7 @@ fn a_reload_keeps_what_the_user_has_done() {
     let mut h = Harness::new(120, 40);
     h.app.library = Arc::new(Library::load(&sources, None));
     h.app.recompute();
-    h.keys("jmKjj<Space>bH");
+    h.keys("j<Space>Kjj<Space>bH");
     let before = h.metric("usd_per_hour");
     let reload = |h: &mut Harness| {
         let library = Arc::new(Library::load(&sources, Some(&h.app.library)));

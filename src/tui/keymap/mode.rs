@@ -47,6 +47,8 @@ pub enum Mode {
     Measurements,
     /// The view is on its way to a file.
     Exporting,
+    /// Filling a form in.
+    Filling,
     /// A value is being typed.
     Editing,
     /// A wanted value is being typed.
@@ -92,6 +94,7 @@ impl Mode {
         Mode::Prompting,
         Mode::Measurements,
         Mode::Exporting,
+        Mode::Filling,
         Mode::Editing,
         Mode::Seeking,
         Mode::Conversing,
@@ -129,6 +132,7 @@ impl Mode {
             Mode::Prompting => "Typing a name or a filter",
             Mode::Measurements => "Measurements",
             Mode::Exporting => "Export",
+            Mode::Filling => "Form",
             Mode::Editing => "Typing a value",
             Mode::Seeking => "Goal seek",
             Mode::Conversing => "Assistant",
@@ -154,6 +158,7 @@ impl Mode {
                 | Mode::Commanding
                 | Mode::Prompting
                 | Mode::Exporting
+                | Mode::Filling
         )
     }
 }

@@ -4,7 +4,25 @@ use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
 use crate::tui::app::Answer;
+use atlas_plan::estimate::METRICS;
 use atlas_plan::search::Condition;
+
+/// A text in which labels of several words, as the screen shows them, are names: `TTFT p99<2s` is `ttft_p99_ms<2s`.
+fn with_names(text: &str) -> String {
+    let mut out = text.to_owned();
+    for metric in METRICS.iter().filter(|metric| metric.label.contains(' ')) {
+        // Labels are ASCII: places in the text and in its lower case are the same.
+        while let Some(at) = out.to_ascii_lowercase().find(&metric.label.to_ascii_lowercase()) {
+            let end = at + metric.label.len();
+            let bounds = out.get(end..).is_some_and(|rest| rest.trim_start().starts_with(['<', '>', '=', '!']));
+            if !bounds {
+                break;
+            }
+            out.replace_range(at..end, metric.name);
+        }
+    }
+    out
+}
 
 /// What a filter asks of a row: every word must be found, every condition hold.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +39,7 @@ impl Filter {
     /// A condition that cannot be meant, in words.
     pub fn parse(text: &str) -> Result<Filter, String> {
         let mut filter = Filter { text: text.trim().to_owned(), ..Filter::default() };
+        let text = &with_names(text);
         // A condition is one word, however it is spaced.
         let mut tight = String::new();
         for (c, next) in text.chars().zip(text.chars().skip(1).chain([' '])) {
@@ -55,6 +74,13 @@ impl Filter {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether every word stands in `text` as it was typed, whatever its case.
+    #[must_use]
+    pub fn stands_in(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.words.iter().all(|word| text.contains(&word.to_lowercase()))
     }
 
     /// Whether every word is found in `text`, its letters in order.

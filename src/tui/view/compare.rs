@@ -1,6 +1,8 @@
 //! Targets side by side. As many as fit stand beside one another, a row a metric; more than fit fold into a list, a row
 //! a target, and as many metrics as fit. The best of each metric is marked, with ratios to the reference.
 
+mod list;
+
 use std::sync::Arc;
 
 use crate::tui::painter::cells::TextWidth as _;
@@ -15,6 +17,7 @@ use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
+use atlas_plan::estimate::standing::{Standing, ranked, standings};
 use atlas_plan::estimate::{Better, Metric, Scale};
 
 /// Columns of a metric's name, and of its unit behind it.
@@ -22,8 +25,6 @@ const LABEL: u16 = 25;
 const UNIT: u16 = 8;
 const MIN_COLUMN: u16 = 18;
 const MAX_COLUMN: u16 = 30;
-/// Columns of a metric in the list.
-const LISTED: u16 = 14;
 
 /// A row of the table of columns.
 enum Row {
@@ -32,13 +33,19 @@ enum Row {
     Complaint(String),
 }
 
-/// The metrics that say something about any of the columns: figures that are there, and not nothing everywhere.
+/// The metrics that were chosen, or all, as far as they say something about any of the columns: figures that are there, and
+/// not nothing everywhere.
 pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
     let says = |(_, answer): &(Arc<str>, Answer), metric: &Metric| {
         let applies = answer.scenario.as_ref().is_some_and(|scenario| metric.applies_to(scenario));
         applies && answer.value(metric).is_some_and(|value| value != 0.0)
     };
-    Metric::by_importance(mode(app)).filter(move |metric| app.columns.iter().any(|column| says(column, metric)))
+    let known = move |metric: &&'static Metric| app.columns.iter().any(|column| says(column, metric));
+    // What was chosen and says nothing here leaves the usual.
+    let chosen = app.chosen.of(mode(app)).filter(|chosen| chosen.iter().any(&known));
+    let usual = chosen.is_none().then(|| Metric::by_importance(mode(app)).filter(known));
+    let own = chosen.unwrap_or_default().iter().copied().filter(known);
+    usual.into_iter().flatten().chain(own)
 }
 
 /// Whether the columns train or serve.
@@ -80,8 +87,13 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut section = None;
     let headlines: Vec<&Metric> = Metric::headlines(mode(app)).collect();
+    let chosen = app.chosen.of(mode(app)).is_some();
     for metric in metrics(app) {
-        let name = if headlines.contains(&metric) { "key figures" } else { metric.section.name() };
+        let name = match () {
+            () if chosen => "chosen figures",
+            () if headlines.contains(&metric) => "key figures",
+            () => metric.section.name(),
+        };
         if section != Some(name) {
             rows.push(Row::Heading(name));
             section = Some(name);
@@ -125,6 +137,20 @@ fn column_width(app: &App, width: u16) -> u16 {
     (width.saturating_sub(LABEL + 2) / columns).min(MAX_COLUMN)
 }
 
+/// The metric whose heading, or whose row's label, is at a place of the screen.
+#[must_use]
+pub fn metric_at(app: &App, x: u16, y: u16) -> Option<&'static Metric> {
+    let body = layout::areas(app).body;
+    if is_list(app) {
+        return list::heading_at(app, body, x, y);
+    }
+    let line = usize::from(y.checked_sub(body.y + 3)?) + app.view_scroll;
+    match build(app, body.width).get(line).filter(|_| (body.x..body.x + 1 + LABEL).contains(&x))? {
+        Row::Figure(metric) => Some(metric),
+        _ => None,
+    }
+}
+
 /// The column at a place of the screen: that of the target there.
 #[must_use]
 pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
@@ -137,32 +163,36 @@ pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
     (index < app.columns.len()).then_some(index)
 }
 
-/// The index of the best column of a metric, where one is best alone. What does not fit is not in the race.
-fn best(app: &App, metric: &Metric) -> Option<usize> {
-    let values = app
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(_, (_, answer))| answer.fits() && compares(app, answer))
-        .filter_map(|(i, (_, answer))| answer.value(metric).map(|value| (i, value)));
-    let ordered = |a: f64, b: f64| if metric.better == Better::Higher { a > b } else { a < b };
-    let mut best: Option<(usize, f64)> = None;
-    // One value alone is not the best of anything.
-    let mut values = values.peekable();
-    let several = values.clone().count() > 1;
-    let mut tie = !several && values.peek().is_some();
-    for (i, value) in values {
-        match best {
-            // Figures that differ by rounding alone are equal to whoever reads them.
-            Some((_, leader)) if (value - leader).abs() <= 1e-9 * leader.abs() => tie = true,
-            Some((_, leader)) if !ordered(value, leader) => {}
-            _ => {
-                best = Some((i, value));
-                tie = !several;
-            }
-        }
+/// What each column stands at in a metric, as far as the intervals tell. What does not fit, and what another engine says, is
+/// not ranked.
+fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
+    let figure = |answer: &Answer| {
+        let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
+        (answer.fits() && compares(app, answer)).then(|| ranked(metric, scenario, estimate)).flatten()
+    };
+    let figures: Vec<_> = app.columns.iter().map(|(_, answer)| figure(answer)).collect();
+    standings(&figures, metric.better)
+}
+
+/// What stands behind a figure: a star behind the best, an equals sign behind those that are tied with it.
+fn sign(standing: Option<&Standing>) -> &'static str {
+    match standing {
+        Some(Standing::Best) => "*",
+        Some(Standing::Tied) => "=",
+        _ => "",
     }
-    best.filter(|_| !tie && metric.better != Better::Neutral).map(|(i, _)| i)
+}
+
+/// The figure under the cursor with its interval and the evidence behind it.
+fn under_cursor(app: &App) -> Option<String> {
+    let (name, answer) = app.columns.get(app.column)?;
+    let metric = metrics(app).nth(metric_index(app))?;
+    let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
+    let value = answer.value(metric)?;
+    let range = metric.interval(estimate, scenario).filter(|(low, high)| low < high);
+    let range = range
+        .map_or_else(String::new, |(low, high)| format!(", 90 % range {} to {}", metric.show(low), metric.show(high)));
+    Some(format!("{name}: {} {}{range}", metric.label, metric.show(value)))
 }
 
 /// What the line of information says.
@@ -185,7 +215,11 @@ pub fn info(app: &App) -> String {
     } else {
         ""
     };
-    complaint.unwrap_or_else(|| format!("{closed}* best; × = ratio to reference (b); {order}{others}"))
+    let marks = || format!("{closed}* best, = tied with it; × = ratio to reference (b); {order}{others}");
+    complaint.unwrap_or_else(|| match under_cursor(app) {
+        Some(figure) => format!("{figure}; {}", marks()),
+        None => marks(),
+    })
 }
 
 /// Draws the view.
@@ -201,7 +235,7 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "nothing matches; Esc shows all", dim);
         return;
     }
-    if is_list(app) { list(app, canvas, area, inner) } else { columns(app, canvas, area, inner) }
+    if is_list(app) { list::list(app, canvas, area, inner) } else { columns(app, canvas, area, inner) }
 }
 
 /// A name that is too long for its column goes on below, from its last joint that fits.
@@ -256,12 +290,12 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 if usize::from(LABEL) > metric.label.width() + scale.unit().width() + 3 {
                     canvas.right(inner.x + LABEL - UNIT, y, UNIT, scale.unit(), dim);
                 }
-                let best = best(app, metric);
+                let standing = standing(app, metric);
                 let base = app.columns.get(reference).and_then(|(_, answer)| answer.value(metric));
                 for (slot, (index, (_, answer))) in slots() {
                     let cell = Rect::new(inner.x + LABEL + slot * width, y, width - 1, 1);
                     let base = base.filter(|_| index != reference && compares(app, answer));
-                    value(canvas, cell, (metric, &scale), answer, base, best == Some(index));
+                    value(canvas, cell, (metric, &scale), answer, base, sign(standing.get(index)));
                 }
             }
         }
@@ -277,23 +311,21 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
-/// A number flush with the right edge of its cell; a star behind it says that it is the best of its row or column.
-fn number(canvas: &mut Canvas<'_>, cell: Rect, text: &str, style: Style, best: bool) {
+/// A number flush with the right edge of its cell, and behind it the sign of what it stands at.
+fn number(canvas: &mut Canvas<'_>, cell: Rect, text: &str, style: Style, sign: &str) {
     let width = cell.width.saturating_sub(1);
     canvas.right(cell.x, cell.y, width, text, style);
-    if best {
-        canvas.text(cell.x + width, cell.y, 1, "*", style);
-    }
+    canvas.text(cell.x + width, cell.y, 1, sign, style);
 }
 
-/// A cell: the value, a star where it is the best, and the ratio to the reference.
+/// A cell: the value, what it stands at, and the ratio to the reference.
 fn value(
     canvas: &mut Canvas<'_>,
     cell: Rect,
     (metric, scale): (&Metric, &Scale),
     answer: &Answer,
     base: Option<f64>,
-    best: bool,
+    sign: &str,
 ) {
     // Narrow columns have a digit less for ratios.
     let ratio_width = if cell.width < 22 { RATIO - 1 } else { RATIO };
@@ -304,11 +336,11 @@ fn value(
         return;
     };
     let style = canvas.role(match () {
-        () if best => Role::Best,
+        () if sign == "*" => Role::Best,
         () if answer.fits() => Role::Value,
         () => Role::Dim,
     });
-    number(canvas, Rect { width: room, ..cell }, &scale.show(value), style, best);
+    number(canvas, Rect { width: room, ..cell }, &scale.show(value), style, sign);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
         let text = ratio_text(ratio, ratio_width);
         let style = ratio_style(canvas, metric.better, ratio);
@@ -338,99 +370,6 @@ fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
     super::results::change_style(canvas, better, ratio - 1.0)
 }
 
-/// The name of a metric as a heading of the list, in one line or two.
-fn heads(metric: &Metric) -> (&'static str, &'static str) {
-    const MOST: usize = 11;
-    match metric.label.rsplit_once(' ') {
-        Some(parts) if metric.label.width() > MOST => parts,
-        _ => (metric.label, ""),
-    }
-}
-
-/// Targets as rows.
-fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
-    let all: Vec<&'static Metric> = metrics(app).collect();
-    let longest = app.columns.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
-    let name_width = u16::try_from(longest + 3).unwrap_or(u16::MAX).clamp(12, 34).min(inner.width / 3);
-    let room = inner.width.saturating_sub(name_width + 10);
-    let fit = usize::from(room / LISTED).clamp(1, all.len().max(1));
-    let here = metric_index(app);
-    let from = (here + 1).saturating_sub(fit).min(all.len().saturating_sub(fit));
-    let shown = || (0u16..).zip(all.iter().enumerate().skip(from).take(fit));
-    let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
-    let metric_x = |slot: u16| inner.x + name_width + slot * LISTED;
-    for (slot, (index, metric)) in shown() {
-        let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
-        let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
-        let ((first, second), width) = (heads(metric), LISTED - 2);
-        canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
-        let unit = scale(app, metric).unit().to_owned();
-        let x = metric_x(slot) - 1;
-        canvas.right(x, inner.y + 1, width, &unit, dim);
-        let taken = u16::try_from(unit.width() + usize::from(!unit.is_empty())).unwrap_or(width);
-        canvas.right(x, inner.y + 1, width.saturating_sub(taken), second, style);
-        if index == here {
-            canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 2), canvas.role(Role::SelectionDim));
-        }
-    }
-    let more = match (from > 0, from + fit < all.len()) {
-        (false, false) => String::new(),
-        _ => format!("{}–{} of {}", from + 1, from + fit, all.len()),
-    };
-    canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &more, dim);
-    canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "to ref.", dim);
-    canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
-    let scales: Vec<Scale> = shown().map(|(_, (_, metric))| scale(app, metric)).collect();
-    let winners: Vec<Option<usize>> = shown().map(|(_, (_, metric))| best(app, metric)).collect();
-    let reference = app.reference_column();
-    let base = all.get(here).and_then(|metric| app.columns.get(reference)?.1.value(metric));
-    let height = inner.height.saturating_sub(2);
-    for (line, (index, (name, answer))) in (0..height).zip(app.columns.iter().enumerate().skip(app.view_scroll)) {
-        let y = inner.y + 2 + line;
-        let (sign, role) = match () {
-            () if !answer.fits() => (canvas.glyphs.cross, Role::Error),
-            () if app.now.marks.contains(name) => (canvas.glyphs.mark, Role::Mark),
-            () if answer.pending => ("~", Role::Dim),
-            () if !compares(app, answer) => ("!", Role::Warn),
-            () => ("", Role::Text),
-        };
-        let sign_style = canvas.role(role);
-        canvas.text(inner.x, y, 1, sign, sign_style);
-        let style = canvas.role(if index == reference { Role::Baseline } else { Role::Text });
-        canvas.text(inner.x + 2, y, name_width - 2, name, style);
-        for (((slot, (_, metric)), winner), scale) in shown().zip(&winners).zip(&scales) {
-            let best = *winner == Some(index);
-            let style = canvas.role(match () {
-                () if best => Role::Best,
-                () if answer.fits() => Role::Value,
-                () => Role::Dim,
-            });
-            let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| scale.show(value));
-            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), &text, style, best);
-        }
-        // The ratio of the metric under the cursor.
-        let metric = all.get(here);
-        let base = base.filter(|base| *base != 0.0 && index != reference && compares(app, answer));
-        if let (Some(metric), Some(base)) = (metric, base)
-            && let Some(value) = answer.value(metric)
-        {
-            let ratio = value / base;
-            let style = ratio_style(canvas, metric.better, ratio);
-            let text = ratio_text(ratio, RATIO);
-            canvas.right(inner.right() - 9, y, 8, &text, style);
-        }
-        if index == app.column {
-            // The name and the cell under the cursor: a whole row of a wide screen is a lot to send at every step.
-            let selection = canvas.role(Role::Selection);
-            canvas.tint(Rect::new(inner.x, y, name_width, 1), selection);
-            if let Some(slot) = here.checked_sub(from).and_then(|slot| u16::try_from(slot).ok()) {
-                canvas.tint(Rect::new(metric_x(slot), y, LISTED - 1, 1), selection);
-            }
-        }
-    }
-    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < app.columns.len());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -453,15 +392,5 @@ mod tests {
         assert_eq!(broken("NVIDIA_H100_8x_NVLink", 19), ("NVIDIA_H100_8x_", "NVLink"));
         assert_eq!(broken("NVIDIA_H100_8x_NVLink", 21), ("NVIDIA_H100_8x_NVLink", ""));
         assert_eq!(broken("unbroken", 4), ("unbroken", ""));
-    }
-
-    #[test]
-    fn every_heading_of_the_list_has_its_columns_for_itself() {
-        for metric in &atlas_plan::estimate::METRICS {
-            let (first, second) = heads(metric);
-            // An arrow may stand before the first line.
-            let widest = first.width().max(second.width());
-            assert!(widest < usize::from(LISTED) - 1, "{}: {first} {second}", metric.name);
-        }
     }
 }

@@ -216,7 +216,8 @@ impl<'a> Canvas<'a> {
 }
 
 /// Text in ASCII: what the program itself writes has an equivalent, anything else becomes `?`.
-fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
+#[must_use]
+pub fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
     }

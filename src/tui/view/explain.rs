@@ -7,9 +7,9 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use super::results;
 use crate::tui::app::{App, View};
+use crate::tui::cursor::{Walk, walk_results};
 use crate::tui::layout;
 use crate::tui::theme::Role;
-use crate::tui::walking::{Walk, walk_results};
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain::{Term, explain as derive};
 

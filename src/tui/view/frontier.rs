@@ -4,13 +4,16 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use super::plot::{Plot, Series, Shape};
+use super::plot::{Limit, Plot, Series, Shape};
 use super::sweep::{figures, legend, range, remark, scaled, silence, split};
 use crate::tui::app::{App, View};
 use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
 use crate::tui::theme::Role;
-use atlas_plan::estimate::Better;
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::search::Condition;
+use atlas_plan::search::condition::Relation;
+use atlas_plan::search::optimise::Candidate;
 use atlas_report::chart::Axis;
 use atlas_report::chart::axis::Range;
 use atlas_report::optimum::changes;
@@ -55,8 +58,17 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
     let across = spread(&label_x, all().chain(here).map(|(x, _)| factor_x * x).collect())?;
     let up = spread(&label_y, all().chain(here).map(|(_, y)| factor_y * y).collect())?;
     let place = |(x, y): (f64, f64)| (across.share(factor_x * x), up.share(factor_y * y));
+    let edits = app
+        .trail()
+        .iter()
+        .filter(|point| point.step != 0 && point.fits && point.setup.workload == app.now.setup.workload);
+    let trail = edits.filter_map(|point| point.value(front.across).zip(point.value(front.up)));
+    let trail = trail.filter(|(x, y)| {
+        (0.0..=1.0).contains(&across.share(factor_x * x)) && (0.0..=1.0).contains(&up.share(factor_y * y))
+    });
     let series = front.curves.iter().map(|curve| Series {
         points: curve.points.iter().map(|(_, candidate)| Some(place(front.place(candidate)))).collect(),
+        name: curve.target.to_string(),
         shape: Shape::Line,
     });
     let (curve, point) = cursor(app, front);
@@ -67,6 +79,10 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
         Better::Lower => "less is better",
         Better::Neutral => "",
     };
+    let limits = bounds(app, front).into_iter().filter_map(|bound| {
+        let at = if bound.across { across.share(factor_x * bound.value) } else { up.share(factor_y * bound.value) };
+        (0.0..=1.0).contains(&at).then(|| Limit { across: bound.across, at, name: bound.name.clone() })
+    });
     let ticks = |range: &Range| range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect();
     Some(Plot {
         up: format!("{label_y} ({})", better(front.up.better)),
@@ -74,9 +90,65 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
         ticks: [ticks(&across), ticks(&up)],
         series: series.collect(),
         shaded: Vec::new(),
+        trail: trail.map(place).collect(),
+        limits: limits.collect(),
         here: here.map(place),
         cursor: under.map(|(x, y)| (x, Some(y))),
     })
+}
+
+/// A bound of the race's question on one of the two figures.
+struct Bound {
+    across: bool,
+    value: f64,
+    /// Whether figures have to be at least that.
+    least: bool,
+    name: String,
+}
+
+/// The bounds of the race's question on the two figures. A time per output token bounds the tokens that a user gets in a
+/// second, too.
+fn bounds(app: &App, front: &Front) -> Vec<Bound> {
+    let conditions = crate::tui::race::question(app).constraints.into_iter();
+    let known = conditions.filter_map(|condition| {
+        let Condition::Figure(metric, relation, value) = condition else { return None };
+        let least = match relation {
+            Relation::AtLeast | Relation::Above => true,
+            Relation::AtMost | Relation::Below => false,
+            Relation::Equal | Relation::Different => return None,
+        };
+        let name = format!("{} {} {}", metric.label, if least { "at least" } else { "at most" }, metric.show(value));
+        let inverse = metric.name == "tpot_ms" && value > 0.0;
+        let own = |figure: &Metric| match () {
+            () if figure == metric => Some((value, least)),
+            () if inverse && figure.name == "tokens_per_sec_per_user" => Some((1000.0 / value, !least)),
+            () => None,
+        };
+        let of_across = own(front.across).map(|found| (true, found));
+        let (across, (value, least)) = of_across.or_else(|| own(front.up).map(|found| (false, found)))?;
+        Some(Bound { across, value, least, name })
+    });
+    known.collect()
+}
+
+/// What each curve reaches within the first bound: the one question that the chart is opened for.
+fn within_bound(app: &App, front: &Front) -> Option<Vec<String>> {
+    let all = bounds(app, front);
+    let bound = all.first()?;
+    let (bounded, free) = if bound.across { (front.across, front.up) } else { (front.up, front.across) };
+    let value = |metric: &Metric, candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
+    let sign = if free.better == Better::Higher { 1.0 } else { -1.0 };
+    let best = front.curves.iter().map(|curve| {
+        let keeps = |candidate: &&Candidate| {
+            let at = value(bounded, candidate);
+            if bound.least { at >= bound.value } else { at <= bound.value }
+        };
+        let kept =
+            curve.points.iter().map(|(_, candidate)| candidate).filter(keeps).map(|candidate| value(free, candidate));
+        let best = { kept }.max_by(|a, b| (sign * a).total_cmp(&(sign * b)));
+        format!("{} {}", curve.target, best.map_or_else(|| "–".to_owned(), |best| free.show(best)))
+    });
+    Some(std::iter::once(format!("{} within {}:", free.label, bound.name)).chain(best).collect())
 }
 
 /// What is read out: the target, the knobs that lead to the point, its figures against the scenario's.
@@ -84,6 +156,16 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     let (curve, point) = cursor(app, front);
     let names = front.curves.iter().map(|curve| &*curve.target);
     let Some(mut y) = legend(canvas, area, names, curve) else { return };
+    if let Some(lines) = within_bound(app, front) {
+        let text = canvas.role(Role::Text);
+        for line in lines {
+            if y < area.bottom() {
+                canvas.text(area.x, y, area.width, &line, text);
+            }
+            y += 1;
+        }
+        y += 1;
+    }
     let Some((setup, candidate)) = front.curves.get(curve).and_then(|curve| curve.points.get(point)) else {
         let warn = canvas.role(Role::Warn);
         canvas.text(area.x, y, area.width, "no layout of it can run this", warn);
@@ -112,7 +194,14 @@ pub fn info(app: &App) -> String {
     let Some(front) = app.queries.frontier.answer() else { return String::new() };
     let pairs = crate::tui::frontier::pairs(app);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
-    format!("{} ({} of {}): Pareto-optimal points", front.pair.name, at + 1, pairs.len())
+    let (curve, point) = cursor(app, front);
+    let under = front.curves.get(curve).and_then(|curve| Some((&curve.target, &curve.points.get(point)?.1)));
+    let under = under.map_or_else(String::new, |(target, candidate)| {
+        let (across, up) = front.place(candidate);
+        let [across, up] = [(front.across, across), (front.up, up)].map(|(metric, v)| (metric.label, metric.show(v)));
+        format!("; at the cursor: {target}, {} {}, {} {}", across.0, across.1, up.0, up.1)
+    });
+    format!("{} ({} of {}): Pareto-optimal points{under}", front.pair.name, at + 1, pairs.len())
 }
 
 /// Moves the cursor to the point that is nearest to a click; whether it stood there.

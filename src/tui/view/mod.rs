@@ -2,6 +2,7 @@
 
 pub mod advice;
 pub mod breakdown;
+mod candidates;
 pub mod compare;
 pub mod diff;
 pub mod draw;
@@ -9,6 +10,7 @@ pub mod explain;
 pub mod frontier;
 mod heat;
 pub mod help;
+pub mod history;
 pub mod knobs;
 pub mod lists;
 pub mod measurements;
@@ -164,6 +166,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
+        Some(Overlay::Form(form)) => super::form::view::draw(app, &mut canvas, form),
         Some(Overlay::Goal(seek)) => super::goal::draw(app, &mut canvas, seek),
         Some(Overlay::Assistant) => super::assistant::view::draw(app, &mut canvas),
         Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
@@ -181,6 +184,9 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
             }
             if areas.advice.height > 0 {
                 advice::advice(app, canvas, areas.advice);
+            }
+            if areas.history.height > 2 {
+                history::history(app, canvas, areas.history);
             }
             if areas.outlook.height > 2 {
                 outlook::outlook(app, canvas, areas.outlook);

@@ -1,17 +1,17 @@
-//! The optimiser: the form on the left or above, what was found on the right or below.
+//! The optimizer: the form on the left or above, what was found on the right or below.
 
 use ratatui::layout::Rect;
 
+use super::candidates;
 use super::draw::{Canvas, wrap};
-use super::results::change_style;
 use super::sweep::figures;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
-use crate::tui::optimum::{Found, Row, here, is_stale, objective, rows, shown, size, unbounded};
+use crate::tui::optimum::{Found, Row, bound, here, is_stale, objective, rows, shown, size, unbounded};
 use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::search::optimise::Candidate;
-use atlas_report::optimum::{against, changes, looked};
+use atlas_report::optimum::{changes, looked};
 
 /// Columns of the form beside the answer, and fewest columns of a body that has it there.
 const BESIDE: u16 = 42;
@@ -73,9 +73,10 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
         let (label, shown) = match row {
             Row::Objective => ("seek", objective(app).map_or_else(String::new, |(words, _)| words.to_owned())),
             Row::Bound(metric, below) => {
-                let bound = app.seeking.bounds.get(metric.name);
                 let sign = if below { "at least" } else { "at most" };
-                let shown = bound.map_or_else(|| "–".to_owned(), |bound| format!("{sign} {}", bound.bound_text()));
+                let by = if app.seeking.bounds.contains_key(metric.name) { "" } else { " default" };
+                let shown = bound(app, metric);
+                let shown = shown.map_or_else(|| "–".to_owned(), |at| format!("{sign} {}{by}", at.bound_text()));
                 (metric.label, shown)
             }
             Row::Idle => ("idle accelerators", if app.seeking.idle { "allowed" } else { "none" }.to_owned()),
@@ -118,68 +119,40 @@ fn searching(app: &App) -> String {
 fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let dim = canvas.role(Role::Dim);
     let mut text =
-        "Layouts and what trades memory for time are turned; formats, the global batch and prices stay as they \
-                    are. Enter on a bound types it (50ms, 2s, $1.5, 20kW, 10%)."
+        "The search changes the layout and what trades memory for time; formats, the global batch and prices \
+                    stay as they are. Enter on a bound types it (50ms, 2s, $1.5, 20kW, 10%); Backspace removes it."
             .to_owned();
     if unbounded(app) {
-        text += " Throughput and cost are best where requests wait long: bound TTFT, or the answer may be one that nobody \
-                 waits for.";
+        text += " Throughput and cost are best where requests wait long: bound TTFT.";
     }
     for (y, line) in (area.top()..area.bottom()).zip(wrap(&text, usize::from(area.width))) {
         canvas.text(area.x, y, area.width, &line, dim);
     }
 }
 
-/// The best and its runners-up, warnings, what bound, how far was looked, and the figures of the one under the cursor.
+/// The table of candidates, warnings, what bound, how far was looked, and the figures of the one under the cursor.
 fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(question) = app.queries.optimum.question() else { return };
     let metric = question.objective;
-    let (text, dim, value) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
-    let (heading, warn) = (canvas.role(Role::Heading), canvas.role(Role::Warn));
     let at = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     let first = rows(app).iter().position(|row| matches!(row, Row::Candidate(_))).unwrap_or(usize::MAX);
-    let mut y = area.y;
-    let before = at(&found.optimum.start);
-    canvas.text(area.x, y, area.width, &format!("{} from {}", metric.label, metric.show(before)), heading);
-    y += 1;
+    let mut y = candidates::draw(found, metric, app.view_row.checked_sub(first), canvas, area);
+    let mut lines: Vec<(String, Role)> = Vec::new();
     if found.candidates.is_empty() {
-        canvas.text(area.x, y, area.width, "no candidate meets all constraints", warn);
-        y += 1;
+        lines.push(("no candidate meets all constraints".to_owned(), Role::Warn));
     }
-    for (nth, (_, candidate)) in found.candidates.iter().enumerate() {
-        if y >= area.bottom() {
-            return;
-        }
-        let name = if nth == 0 { "best".to_owned() } else { format!("{:>2}", nth + 1) };
-        canvas.text(area.x, y, 5, &name, if nth == 0 { canvas.role(Role::Best) } else { dim });
-        canvas.right(area.x + 5, y, 13, &metric.show(at(candidate)), value);
-        let style = change_style(canvas, metric.better, at(candidate) - before);
-        canvas.right(area.x + 18, y, 10, &units::relative(before, at(candidate)), style);
-        // The best against the scenario, the others against the best.
-        let differs = match found.candidates.first() {
-            Some((_, best)) if nth > 0 => against(best, candidate),
-            _ => changes(candidate),
-        };
-        canvas.text(area.x + 30, y, area.width.saturating_sub(30), &differs, text);
-        if app.view_row == first.saturating_add(nth) {
-            let selection = canvas.role(Role::Selection);
-            canvas.tint(Rect { y, height: 1, ..area }, selection);
-        }
-        y += 1;
-    }
-    let mut lines: Vec<(String, Role)> =
-        found.warnings.iter().map(|warning| (format!("warning: {warning}"), Role::Warn)).collect();
-    let bounds = found.optimum.bounds.iter().filter(|bound| bound.without.is_some());
-    for bound in bounds {
+    lines.extend(found.warnings.iter().map(|warning| (format!("warning: {warning}"), Role::Warn)));
+    for bound in &found.optimum.bounds {
         if let Some(without) = &bound.without {
             lines.push((format!("without \"{}\": {}", bound.what, metric.show(at(without))), Role::Text));
         }
     }
+    lines.push((found.defaults.clone(), Role::Dim));
     lines.push((looked(&found.optimum.looked), Role::Dim));
-    for (line, role) in lines {
-        for piece in wrap(&line, usize::from(area.width)) {
+    for (line, role) in lines.iter().filter(|(line, _)| !line.is_empty()) {
+        for piece in wrap(line, usize::from(area.width)) {
             if y < area.bottom() {
-                let style = canvas.role(role);
+                let style = canvas.role(*role);
                 canvas.text(area.x, y, area.width, &piece, style);
             }
             y += 1;
@@ -223,6 +196,6 @@ pub fn row_at(app: &App, column: u16, row: u16) -> Option<usize> {
     if form.contains((column, row).into()) {
         return Some(usize::from(row - form.y + above)).filter(|at| *at < first);
     }
-    let at = first + usize::from(row.checked_sub(answer.y + 1)?);
+    let at = first + usize::from(row.checked_sub(answer.y + candidates::HEADING)?);
     (answer.contains((column, row).into()) && at < all.len()).then_some(at)
 }

@@ -19,6 +19,8 @@ pub(super) type Place = (f64, f64);
 /// Points of one kind; a point of `None` is a gap.
 pub(super) struct Series {
     pub(super) points: Vec<Option<Place>>,
+    /// What stands at its end, where several are drawn.
+    pub(super) name: String,
     /// How they are drawn.
     pub(super) shape: Shape,
 }
@@ -30,6 +32,16 @@ pub(super) enum Shape {
     Line,
     /// As bars from the floor, of this width: between words there is nothing to join.
     Bars(f64),
+}
+
+/// A bound that a line shows, with its name.
+pub(super) struct Limit {
+    /// Whether it bounds what runs across; else what runs up.
+    pub(super) across: bool,
+    /// Where it stands.
+    pub(super) at: f64,
+    /// What it says.
+    pub(super) name: String,
 }
 
 /// What is drawn.
@@ -44,6 +56,10 @@ pub(super) struct Plot {
     pub(super) series: Vec<Series>,
     /// Parts of the width where nothing can run.
     pub(super) shaded: Vec<(f64, f64)>,
+    /// Where the scenario stood before.
+    pub(super) trail: Vec<Place>,
+    /// Bounds.
+    pub(super) limits: Vec<Limit>,
     /// Where the scenario stands.
     pub(super) here: Option<Place>,
     /// The cursor: a line, and a point on it where there is one.
@@ -85,10 +101,16 @@ impl Plot {
             return;
         }
         let dim = canvas.role(Role::Dim);
-        canvas.text(area.x, area.y, area.width, &self.up, dim);
+        let end = canvas.text(area.x, area.y, area.width, &self.up, dim);
+        if !self.shaded.is_empty() {
+            let legend = format!("{} cannot run", canvas.glyphs.shades[1]);
+            canvas.right(end, area.y, area.right().saturating_sub(end), &legend, dim);
+        }
         self.shade(canvas, picture);
         self.axes(canvas, area, picture);
         self.curves(canvas, picture);
+        self.limits(canvas, picture);
+        self.names(canvas, picture);
         self.marks(canvas, picture);
     }
 
@@ -187,6 +209,71 @@ impl Plot {
         }
     }
 
+    /// Lines at bounds, in cells that are free, with their names.
+    fn limits(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        let style = canvas.role(Role::Warn);
+        let [horizontal, vertical, ..] = canvas.glyphs.border;
+        for limit in &self.limits {
+            let name = u16::try_from(limit.name.width()).unwrap_or(u16::MAX);
+            if limit.across {
+                let x = picture.x + place(limit.at, usize::from(picture.width)) as u16;
+                for y in picture.top()..picture.bottom() {
+                    if canvas.is_blank(x, y) {
+                        canvas.text(x, y, 1, vertical, style);
+                    }
+                }
+                let start = (x + 1).min(picture.right().saturating_sub(name));
+                self.label(canvas, (start, picture.y), &limit.name, Role::Warn);
+            } else {
+                let y = picture.y + place(1.0 - limit.at, usize::from(picture.height)) as u16;
+                for x in picture.left()..picture.right() {
+                    if canvas.is_blank(x, y) {
+                        canvas.text(x, y, 1, horizontal, style);
+                    }
+                }
+                let start = picture.right().saturating_sub(name);
+                self.label(canvas, (start, y.saturating_sub(1).max(picture.y)), &limit.name, Role::Warn);
+            }
+        }
+    }
+
+    /// The name of each series at its end.
+    fn names(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        if self.series.len() < 2 {
+            return;
+        }
+        for (index, series) in self.series.iter().enumerate() {
+            let Some((across, up)) = series.points.iter().flatten().last().copied().filter(|_| !series.name.is_empty())
+            else {
+                continue;
+            };
+            let x = picture.x + place(across, usize::from(picture.width)) as u16;
+            let y = picture.y + place(1.0 - up, usize::from(picture.height)) as u16;
+            let width = u16::try_from(series.name.width()).unwrap_or(u16::MAX);
+            // Beside the end where there is room, else before it, on a line that is free.
+            let starts = [x + 2, x.saturating_sub(width + 2)];
+            let lines = [y, y.saturating_sub(1), y + 1, y.saturating_sub(2), y + 2];
+            let places = lines.into_iter().flat_map(|y| starts.map(|x| (x, y)));
+            let free = |(x, y): &(u16, u16)| {
+                let inside =
+                    *x >= picture.x && x + width <= picture.right() && (picture.top()..picture.bottom()).contains(y);
+                inside && (*x..x + width).all(|x| canvas.is_blank(x, *y))
+            };
+            let found = { places }.find(free);
+            if let Some(at) = found {
+                self.label(canvas, at, &series.name, colour(index));
+            }
+        }
+    }
+
+    fn label(&self, canvas: &mut Canvas<'_>, (x, y): (u16, u16), text: &str, role: Role) {
+        let style = canvas.role(role);
+        let width = u16::try_from(text.width()).unwrap_or(u16::MAX);
+        if (x..x.saturating_add(width)).all(|x| canvas.is_blank(x, y)) {
+            canvas.text(x, y, width, text, style);
+        }
+    }
+
     fn sign(&self, canvas: &mut Canvas<'_>, picture: Rect, (across, up): Place, sign: &str, role: Role) {
         let x = picture.x + place(across, usize::from(picture.width)) as u16;
         let y = picture.y + place(1.0 - up, usize::from(picture.height)) as u16;
@@ -195,6 +282,9 @@ impl Plot {
     }
 
     fn marks(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        for point in &self.trail {
+            self.sign(canvas, picture, *point, canvas.glyphs.bullet, Role::Mark);
+        }
         if let Some((across, point)) = self.cursor {
             let x = picture.x + place(across, usize::from(picture.width)) as u16;
             let (vertical, style) = (canvas.glyphs.border[1], canvas.role(Role::Accent));

@@ -138,6 +138,8 @@ pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
             ticks: [ticks(values), Vec::new()],
             series: Vec::new(),
             shaded: vec![(0.0, 1.0)],
+            trail: Vec::new(),
+            limits: Vec::new(),
             here: None,
             cursor: cursor.map(|(column, _)| (share(column, values.len()), None)),
         };
@@ -154,7 +156,11 @@ pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
     };
     let shape = if words { Shape::Bars(0.9 * width) } else { Shape::Line };
     let series = (0..count)
-        .map(|curve| Series { points: (0..values.len()).map(|at| point(curve, at)).collect(), shape })
+        .map(|curve| Series {
+            points: (0..values.len()).map(|at| point(curve, at)).collect(),
+            name: curves.curves.get(curve).map_or_else(String::new, |(name, _)| name.to_string()),
+            shape,
+        })
         .collect();
     let half = 0.5 / values.len().max(1) as f64;
     let own = cells(0).iter().enumerate().filter(|(_, cell)| !cell.feasible);
@@ -176,6 +182,8 @@ pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
         ticks: [ticks(values), up.ticks().into_iter().map(|(value, label)| (up.share(value), label)).collect()],
         series,
         shaded,
+        trail: Vec::new(),
+        limits: Vec::new(),
         here,
         cursor,
     }

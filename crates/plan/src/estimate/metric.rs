@@ -115,6 +115,16 @@ pub enum Section {
 }
 
 impl Section {
+    /// All of them, in their order.
+    pub const ALL: [Section; 5] =
+        [Section::Throughput, Section::Latency, Section::Cost, Section::Power, Section::Utilization];
+
+    /// The section of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Section> {
+        Section::ALL.into_iter().find(|section| section.name() == name)
+    }
+
     /// Its heading.
     #[must_use]
     pub fn name(self) -> &'static str {

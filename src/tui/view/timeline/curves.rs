@@ -38,6 +38,7 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
     let (Some(nodes), Some(up)) = (nodes, Axis::linear(scaling.metric.label).range(values)) else { return false };
     let curve = |get: fn(&(f64, f64, f64)) -> f64| Series {
         points: scaling.points.iter().map(|point| Some((nodes.share(point.0), up.share(get(point))))).collect(),
+        name: String::new(),
         shape: Shape::Line,
     };
     names(canvas, area, &["simulated", "closed form"]);
@@ -50,6 +51,8 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
         ],
         series: vec![curve(|point| point.1), curve(|point| point.2)],
         shaded: Vec::new(),
+        trail: Vec::new(),
+        limits: Vec::new(),
         here: scaling
             .points
             .iter()
@@ -91,6 +94,7 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
             .enumerate()
             .map(|(cell, levels)| Some((at(cell), up.share(get(levels)))))
             .collect(),
+        name: String::new(),
         shape: Shape::Line,
     };
     names(canvas, area, &["in batches", "waiting"]);
@@ -102,6 +106,8 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
         ticks: [across.clone(), ticks],
         series,
         shaded: Vec::new(),
+        trail: Vec::new(),
+        limits: Vec::new(),
         here: None,
         cursor: None,
     };
@@ -151,8 +157,10 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
                 across.ticks().into_iter().map(|(value, _)| (across.share(value), duration_ms(value))).collect(),
                 [0.0, 0.5, 0.9, 0.99].map(|share| (up.share(share), units::percent(share))).to_vec(),
             ],
-            series: vec![Series { points, shape: Shape::Line }],
+            series: vec![Series { points, name: String::new(), shape: Shape::Line }],
             shaded: Vec::new(),
+            trail: Vec::new(),
+            limits: Vec::new(),
             here: None,
             cursor: limit.zip(kept).map(|(limit, kept)| (across.share(limit), Some(up.share(kept)))),
         };

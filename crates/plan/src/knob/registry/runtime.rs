@@ -35,7 +35,7 @@ pub(super) const RUNTIME: [Spec; 30] = [
         Group::Runtime,
         ranks(65_536.0),
         &["runtime_tuning", "microbatch"],
-        "sequences per device and step; in inference, requests served side by side",
+        "sequences per device and step; in serving, requests at once",
     )
     .unit("seq")
     .except(Mode::Inference, REASONING),
@@ -58,7 +58,7 @@ pub(super) const RUNTIME: [Spec; 30] = [
         Group::Runtime,
         Kind::Choice(Format::NAMES),
         &["precision", "weights"],
-        "format of the weights, and of matrix products where the hardware multiplies it",
+        "format of the weights, and of products where the hardware supports it",
     )
     .reasoned(),
     entry(
@@ -68,7 +68,7 @@ pub(super) const RUNTIME: [Spec; 30] = [
         Group::Runtime,
         Kind::Choice(Format::NAMES),
         &["precision", "compute"],
-        "format of matrix products, where it differs from the weights (W8A16, W4A8)",
+        "format of products where it differs from the weights (W8A16, W4A8)",
     )
     .reasoned(),
     entry(

@@ -1,4 +1,4 @@
-//! Turning knobs: by steps, by toggling, by typing.
+//! Changing knobs: by steps, by toggling, by typing.
 
 use super::app::{App, Change, Edit};
 use super::line::Line;
@@ -11,7 +11,7 @@ fn value(app: &App, knob: Knob) -> Option<Setting> {
     app.answer.scenario.as_ref().map(|scenario| scenario.get(knob))
 }
 
-/// Turns the knob under the cursor, or what is being typed, by steps.
+/// Changes the knob under the cursor, or what is being typed, by steps.
 pub(super) fn step(app: &mut App, by: i32) {
     if let Some(edit) = &app.edit {
         // While typing, the arrows step what is typed, where it is a value.

@@ -6,7 +6,7 @@ use super::app::{App, Finder, Headline, Overlay, Palette};
 use super::keymap::Mode;
 use super::layout::Areas;
 use super::update::{select_target, select_workload};
-use super::{assistant, export, frontier, layout, sweeping, timeline, view};
+use super::{assistant, export, form, frontier, layout, sweeping, timeline, view};
 
 /// How far to go in a list.
 pub(super) enum Walk {
@@ -110,6 +110,11 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);
             }
         }
+        Mode::Filling => {
+            if let Walk::By(by) = walk {
+                form::go(app, by);
+            }
+        }
         Mode::Exporting => {
             if let Walk::By(by) = walk {
                 export::choose(app, by);
@@ -139,6 +144,7 @@ fn walk_pane(app: &mut App, walk: &Walk, page: usize) {
         }
         Some(_) => walk_results(app, walk, page),
     }
+    view::results::reveal(app);
 }
 
 /// From figure to figure; beyond the last, on to the notes below it.

@@ -1,0 +1,143 @@
+//! What stands side by side: the comparison's targets and metrics, which target is their reference, and who else a chart
+//! shows.
+
+use std::sync::Arc;
+
+use super::app::{Answer, App, Setup, View};
+use super::line::Line;
+use super::message::Effect;
+use super::prompt::{Prompt, Purpose};
+use super::tables::{Sort, Table};
+use super::update::note;
+use super::view::compare;
+use atlas_config::{Mode, Target};
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::search::figure;
+
+/// The metrics that the comparison shows, in their order, where the user chose them; each mode has its own.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Chosen {
+    /// In training.
+    pub training: Option<Vec<&'static Metric>>,
+    /// In serving.
+    pub inference: Option<Vec<&'static Metric>>,
+}
+
+impl Chosen {
+    /// Those of a mode.
+    #[must_use]
+    pub fn of(&self, mode: Mode) -> Option<&[&'static Metric]> {
+        match mode {
+            Mode::Training => self.training.as_deref(),
+            Mode::Inference => self.inference.as_deref(),
+        }
+    }
+
+    /// Chooses those of a mode; `None` for the usual ones.
+    pub fn set(&mut self, mode: Mode, metrics: Option<Vec<&'static Metric>>) {
+        match mode {
+            Mode::Training => self.training = metrics,
+            Mode::Inference => self.inference = metrics,
+        }
+    }
+}
+
+/// Hides the metric under the cursor.
+pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
+    let mut shown: Vec<&'static Metric> = compare::metrics(app).collect();
+    let at = compare::metric_index(app);
+    if shown.len() < 2 {
+        return note(app, "the last metric stays; = chooses others", effects);
+    }
+    let hidden = shown.remove(at);
+    let next = shown.get(at).or(shown.last());
+    app.figure = next.map_or(app.figure, |metric| metric.name);
+    app.chosen.set(app.answer.mode(), Some(shown));
+    note(app, format!("{} is hidden; = chooses metrics, and nothing typed there shows all", hidden.label), effects);
+}
+
+/// Moves the metric under the cursor among the others.
+pub(super) fn shift(app: &mut App, by: i32) {
+    let mut shown: Vec<&'static Metric> = compare::metrics(app).collect();
+    let at = compare::metric_index(app);
+    let to = at.saturating_add_signed(by as isize).min(shown.len().saturating_sub(1));
+    if at < shown.len() && at != to {
+        let metric = shown.remove(at);
+        shown.insert(to, metric);
+        app.figure = metric.name;
+        app.chosen.set(app.answer.mode(), Some(shown));
+    }
+}
+
+/// Begins to type the metrics and their order.
+pub(super) fn open(app: &mut App) {
+    let names: Vec<&str> = compare::metrics(app).map(|metric| metric.name).collect();
+    let before = if app.chosen.of(app.answer.mode()).is_some() { names.join(" ") } else { String::new() };
+    let line = Line::selected(names.join(" "));
+    app.prompt = Some(Prompt { purpose: Purpose::Metrics, line, before, error: None });
+}
+
+/// Shows the metrics of that text; the usual ones where it is empty. Returns what is wrong with it.
+pub(super) fn choose(app: &mut App, text: &str) -> Option<String> {
+    let words = text.split([' ', ',']).filter(|word| !word.is_empty());
+    let mut chosen: Vec<&'static Metric> = Vec::new();
+    for word in words {
+        let Some(metric) = figure::named(word) else {
+            let near = figure::near(word).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            return Some(format!("no metric is called `{word}`{near}"));
+        };
+        if !chosen.contains(&metric) {
+            chosen.push(metric);
+        }
+    }
+    app.chosen.set(app.answer.mode(), (!chosen.is_empty()).then_some(chosen));
+    (app.view_scroll, app.figure) = (0, compare::metrics(app).next().map_or(app.figure, |metric| metric.name));
+    None
+}
+
+impl App {
+    /// Works out the comparison, where it is on the screen.
+    pub fn recompute_columns(&mut self) {
+        if self.view != View::Compare {
+            self.columns.clear();
+            return;
+        }
+        let marked = |target: &&Arc<Target>| self.now.marks.len() < 2 || self.now.marks.contains(&target.name);
+        let columns = self.library.targets().iter().filter(marked).map(|target| {
+            let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
+            (Arc::clone(&target.name), self.answered(&setup))
+        });
+        self.columns = columns.filter(|(name, answer)| self.asks_to_compare(name, answer)).collect();
+        self.sort_columns();
+        self.column = self.column.min(self.columns.len().saturating_sub(1));
+    }
+
+    /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
+    fn sort_columns(&mut self) {
+        if self.tables.sort(Table::Compare) == Sort::Name {
+            self.columns.sort_by_key(|(name, _)| name.to_lowercase());
+            return;
+        }
+        let Some(metric) = self.order.and_then(Metric::named) else { return };
+        let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+        let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
+        // Where it does not fit, the figure is one that cannot be had.
+        self.columns.sort_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
+    }
+
+    /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
+    #[must_use]
+    pub fn reference_column(&self) -> usize {
+        let of = |name: &Arc<str>| self.columns.iter().position(|(column, _)| column == name);
+        let baseline = self.reference().and_then(|setup| of(&setup.target));
+        baseline.or_else(|| of(&self.now.setup.target)).unwrap_or_default()
+    }
+
+    /// The targets that charts show: the selected one, then the marked ones.
+    #[must_use]
+    pub fn contenders(&self) -> Vec<Arc<str>> {
+        let own = &self.now.setup.target;
+        let marked = self.now.marks.iter().filter(|name| *name != own);
+        std::iter::once(own).chain(marked).cloned().collect()
+    }
+}

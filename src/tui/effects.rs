@@ -1,0 +1,142 @@
+//! What the interface does to files, whether it has a screen or not.
+
+use std::path::Path;
+use std::process::Command;
+
+use color_eyre::eyre::{Result, eyre};
+
+use super::Options;
+use super::app::App;
+use super::color::ColorDepth;
+use super::export::{self, Export};
+use super::loading::reload;
+use super::measured::Proposal;
+use super::message::{Effect, Message, Saving};
+use super::write_back::WritePlan;
+use atlas_catalog::shipped;
+use atlas_document::files;
+use atlas_document::sources::read_text;
+use atlas_evidence::calibrate::document;
+use atlas_plan::record::now;
+
+/// Does what needs no screen of its own: writes and reads files, and opens an editor on the terminal as it is.
+pub(super) fn without_screen(effect: Effect, app: &App, options: &Options) -> Vec<Message> {
+    let reloaded = || reload(options, ColorDepth::Mono, &app.library).1;
+    match effect {
+        Effect::Reload => vec![reloaded()],
+        Effect::WriteProfile(proposal) => {
+            let described = write_profile(&proposal);
+            vec![reloaded(), described]
+        }
+        Effect::Save(saving) => vec![save(&saving)],
+        Effect::Export(dialog) => vec![write_view(app, dialog)],
+        Effect::WriteBack(plan) => {
+            let described = rewrite(&plan);
+            vec![reloaded(), described]
+        }
+        Effect::Adopt { path, .. } => vec![adopted(&path), reloaded()],
+        Effect::Edit { path, line } => match edit(&path, line) {
+            Ok(()) => vec![reloaded()],
+            Err(error) => vec![Message::Failed(format!("{error:#}"))],
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Writes a profile that was looked at; one that was not there then must not be there now.
+pub(super) fn write_profile(proposal: &Proposal) -> Message {
+    let date = now().get(..10).unwrap_or_default().to_owned();
+    let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
+    let write = if proposal.replaces { files::write } else { files::write_new };
+    let path = proposal.path.display();
+    match write(&proposal.path, &text) {
+        Ok(()) => Message::Done(format!("wrote {path}; it is in force")),
+        Err(error) => Message::Failed(format!("{path} cannot be written: {error}")),
+    }
+}
+
+pub(super) fn save(saving: &Saving) -> Message {
+    let path = saving.dir.join(&saving.name);
+    let written =
+        files::write(&path, &saving.json).and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
+    match written {
+        Ok(()) => Message::Done(format!("saved {}", path.display())),
+        Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+    }
+}
+
+/// Writes the view on the screen, over what is there only where that was said.
+pub(super) fn write_view(app: &App, dialog: Box<Export>) -> Message {
+    let path = dialog.path();
+    if path.exists() && !dialog.overwrite {
+        let why = format!("{} is there already; Enter again writes over it", path.display());
+        return Message::NotExported(dialog, why, true);
+    }
+    let Some(document) = export::document(app, &now()) else {
+        return Message::Failed("nothing to export: there is no estimate".to_owned());
+    };
+    match files::write(&path, document.write(dialog.kind())) {
+        Ok(()) => Message::Done(format!("wrote {}", path.display())),
+        Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
+    }
+}
+
+/// Writes the files that were looked at, each only if it still says what was shown.
+pub(super) fn rewrite(plan: &WritePlan) -> Message {
+    for file in &plan.files {
+        let path = file.path.display();
+        // A file that is new is made only where there is still none.
+        if file.before.is_empty() && !file.path.exists() {
+            if let Err(error) = files::write_new(&file.path, &file.after) {
+                return Message::Failed(format!("{path} cannot be written: {error}"));
+            }
+            continue;
+        }
+        match read_text(&file.path) {
+            Ok(text) if text == file.before => {}
+            Ok(_) => return Message::Failed(format!("{path} has changed meanwhile; w shows it anew")),
+            Err(error) => return Message::Failed(error),
+        }
+        if let Err(error) = files::write(&file.path, &file.after) {
+            return Message::Failed(format!("{path} cannot be written: {error}"));
+        }
+    }
+    let names: Vec<String> = plan.files.iter().map(|file| file.path.display().to_string()).collect();
+    Message::Done(format!("wrote {}", names.join(", ")))
+}
+
+/// Writes a shipped file into the working directory; one that is there stays as it is.
+pub(super) fn adopt(path: &Path) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let text = path.to_str().and_then(shipped::document).map(shipped::Document::text);
+    files::write(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
+}
+
+pub(super) fn adopted(path: &Path) -> Message {
+    match adopt(path) {
+        Ok(()) => Message::Done(format!("{} is yours now and takes precedence by name", path.display())),
+        Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+    }
+}
+
+/// Opens `$VISUAL`, `$EDITOR` or vi at a line.
+pub(super) fn edit(path: &Path, line: u32) -> Result<()> {
+    let chosen =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
+    let chosen = chosen.unwrap_or_else(|| "vi".to_owned());
+    let program = chosen.split_whitespace().next().unwrap_or("vi");
+    let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    // Through the shell, as git does it: the variable may hold quotes and arguments of its own.
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{chosen} \"$@\"")).arg(program);
+    match stem.as_str() {
+        "code" | "codium" | "cursor" => command.arg("--goto").arg(format!("{}:{line}", path.display())),
+        "subl" | "hx" | "helix" | "zed" => command.arg(format!("{}:{line}", path.display())),
+        // What vi, emacs, nano and most others understand.
+        _ => command.arg(format!("+{line}")).arg(path),
+    };
+    let status = command.status().map_err(|error| eyre!("{program} cannot be started: {error}; set EDITOR"))?;
+    if status.success() { Ok(()) } else { Err(eyre!("{program} ended with {status}")) }
+}

@@ -1,0 +1,145 @@
+//! The entry of a form as commented YAML, and what is wrong with it: what the files' own reader says.
+
+use std::sync::Arc;
+
+use super::{Form, Key, Kind};
+use crate::tui::app::App;
+use atlas_config::{Mode, Target, Workload};
+use atlas_document::parse::parse;
+use atlas_document::{Diagnostics, Node};
+use atlas_plan::scenario::Parts;
+
+/// The fields of a new entry, filled from the selected one.
+pub(super) fn begin(app: &App, kind: Kind) -> Vec<(Key, String)> {
+    match kind {
+        Kind::Target => {
+            let of = app.answer.target.as_deref();
+            let number = |get: fn(&Target) -> f64, usual: f64| of.map_or(usual, get).to_string();
+            let network = of.and_then(|target| target.network.as_ref()?.gbits_per_accel);
+            vec![
+                (Key::Name, of.map_or_else(|| "my-cluster".to_owned(), |target| format!("my-{}", target.name))),
+                (Key::Accelerator, of.and_then(|target| target.accelerator.as_deref()).unwrap_or_default().to_owned()),
+                (Key::PerNode, number(|target| target.accelerators_per_node, 8.0)),
+                (Key::Nodes, number(|target| target.num_nodes, 1.0)),
+                (Key::Network, network.map_or_else(|| "400".to_owned(), |rate| rate.to_string())),
+                (Key::Price, number(|target| target.cost.hourly_usd, 0.0)),
+                (Key::Watts, number(|target| target.cost.energy_watts_node, 10_000.0)),
+            ]
+        }
+        Kind::Workload => {
+            let (of, scenario) = (app.answer.workload.as_deref(), app.answer.scenario.as_ref());
+            let mode = app.answer.mode();
+            let knob = |knob| scenario.map_or_else(String::new, |scenario| scenario.get(knob).to_string());
+            use atlas_plan::knob::Knob;
+            let batch = if mode == Mode::Training { Knob::Global } else { Knob::Concurrency };
+            vec![
+                (Key::Name, of.map_or_else(|| "my-workload".to_owned(), |workload| format!("my-{}", workload.name))),
+                (Key::Mode, mode.name().to_owned()),
+                (Key::Model, of.and_then(|workload| workload.model.as_deref()).unwrap_or_default().to_owned()),
+                (Key::Prompt, knob(Knob::Prompt)),
+                (Key::Generate, knob(Knob::Generate)),
+                (Key::Precision, knob(Knob::Precision)),
+                (Key::Tp, knob(Knob::Tp)),
+                (Key::Batch, knob(batch)),
+            ]
+        }
+    }
+}
+
+/// The entry.
+pub(super) fn text(app: &App, form: &Form) -> String {
+    let quoted = |key: Key| yaml(form.value(key));
+    let plain = |key: Key| form.value(key);
+    match form.kind {
+        Kind::Target => {
+            let sheet = app.library.catalog().accelerator(plain(Key::Accelerator)).ok();
+            let vendor = sheet.as_ref().map_or_else(|| "unknown".to_owned(), |sheet| sheet.vendor.clone());
+            let memory = sheet.as_ref().map_or(0.0, |sheet| sheet.memory.gb);
+            format!(
+                "# Made in the terminal interface; vendor and memory are the catalog's.\n\
+                 - name: {}\n  vendor: {}\n  accelerator: {}\n  accelerators_per_node: {}\n  num_nodes: {}\n  \
+                 memory_gb_per_accel: {memory}\n  network: {{ type: IB, Gbps_per_accel: {} }}\n  \
+                 cost: {{ hourly_usd: {}, energy_watts_node: {} }} # of one node\n",
+                quoted(Key::Name),
+                yaml(&vendor),
+                quoted(Key::Accelerator),
+                plain(Key::PerNode),
+                plain(Key::Nodes),
+                plain(Key::Network),
+                plain(Key::Price),
+                plain(Key::Watts),
+            )
+        }
+        Kind::Workload => {
+            let training = plain(Key::Mode) == Mode::Training.name();
+            let batch = if training {
+                format!("batch: {{ micro: 1, global: {} }} # sequences of a step", plain(Key::Batch))
+            } else {
+                format!("serving: {{ engine: vllm, concurrency: {} }} # requests in flight", plain(Key::Batch))
+            };
+            format!(
+                "# Made in the terminal interface.\n\
+                 - name: {}\n  mode: {}\n  model: {}\n  sequence: {{ prompt: {}, generate: {} }}\n  \
+                 parallelism: {{ tp: {} }}\n  precision: {{ weights: {}, activations: bf16 }}\n  {batch}\n",
+                quoted(Key::Name),
+                quoted(Key::Mode),
+                quoted(Key::Model),
+                plain(Key::Prompt),
+                plain(Key::Generate),
+                plain(Key::Tp),
+                quoted(Key::Precision),
+            )
+        }
+    }
+}
+
+/// A text as a YAML scalar: quoted where it could be read as something else.
+fn yaml(text: &str) -> String {
+    let word = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let special = ["true", "false", "null", "yes", "no", "on", "off"].contains(&text.to_lowercase().as_str());
+    if word && !special { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}
+
+/// The one entry of a text.
+fn decoded<T>(
+    text: &str,
+    decode: fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
+    problems: &mut Diagnostics,
+) -> Option<T> {
+    let label: Arc<str> = "this form".into();
+    let tree = parse(&label, text, problems)?;
+    decode(&label, tree.items()?.first()?, problems)
+}
+
+/// What is wrong with the entry, in a line.
+pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
+    let name = form.value(Key::Name);
+    let library = &app.library;
+    let taken = match form.kind {
+        Kind::Target => library.target(name).is_ok(),
+        Kind::Workload => library.workload(name).is_ok(),
+    };
+    if name.is_empty() || taken {
+        let why = if taken { "there is an entry of this name already" } else { "an entry needs a name" };
+        return Some(format!("name: {why}"));
+    }
+    let (mut problems, text) = (Diagnostics::new(), text(app, form));
+    let found = match form.kind {
+        Kind::Target => {
+            let target = decoded(&text, Target::decode, &mut problems);
+            target.zip(app.answer.workload.clone()).map(|(target, workload)| (Arc::new(target), workload))
+        }
+        Kind::Workload => {
+            let workload = decoded(&text, Workload::decode, &mut problems);
+            app.answer.target.clone().zip(workload).map(|(target, workload)| (target, Arc::new(workload)))
+        }
+    };
+    let first = |problems: &Diagnostics| problems.iter().next().map(|problem| problem.message.clone());
+    if problems.has_errors() {
+        return first(&problems);
+    }
+    // What the entry names has to be there.
+    let (target, workload) = found?;
+    Parts::of(library, &target, &workload).err().and_then(|problems| first(&problems))
+}

@@ -1,0 +1,221 @@
+//! Forms for new entries: a target or a workload, field by field, with the catalog's names to choose from and the errors
+//! that the files' own reader finds. Nothing is written before the change was shown.
+//!
+//! * this file – the state, and what keys do to it
+//! * `entry` – the entry as commented YAML, and what is wrong with it
+//! * `view` – the picture
+
+mod entry;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::app::{App, Overlay};
+use super::line::Line;
+use super::update::fail;
+use super::write_back::{Rewrite, WritePlan};
+use atlas_document::Origin;
+
+/// What is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An entry of `targets.yaml`.
+    Target,
+    /// An entry of `workloads.yaml`.
+    Workload,
+}
+
+/// What a field is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// The name of the entry.
+    Name,
+    /// A key of the catalog of accelerators.
+    Accelerator,
+    /// Accelerators of a node.
+    PerNode,
+    /// Nodes.
+    Nodes,
+    /// Gigabits a second of an accelerator's network.
+    Network,
+    /// Dollars an hour for a node.
+    Price,
+    /// Watts of a node.
+    Watts,
+    /// Training or inference.
+    Mode,
+    /// A key of the catalog of models, or the path of a `config.json`.
+    Model,
+    /// Prompt tokens; the sequence's length in training.
+    Prompt,
+    /// Generated tokens.
+    Generate,
+    /// Format of the weights.
+    Precision,
+    /// Tensor-parallel ranks.
+    Tp,
+    /// Requests in flight in serving, sequences of a step in training.
+    Batch,
+}
+
+/// A field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// What it is.
+    pub key: Key,
+    /// What is typed.
+    pub line: Line,
+}
+
+/// A form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Form {
+    /// What is made.
+    pub kind: Kind,
+    /// The fields.
+    pub fields: Vec<Field>,
+    /// The field under the cursor.
+    pub cursor: usize,
+    /// Names that match what is typed in it.
+    pub matches: Vec<String>,
+    /// What is wrong.
+    pub trouble: Option<String>,
+}
+
+impl Form {
+    /// What is typed in a field.
+    #[must_use]
+    pub fn value(&self, key: Key) -> &str {
+        self.fields.iter().find(|field| field.key == key).map_or("", |field| field.line.text().trim())
+    }
+}
+
+impl Key {
+    /// Its label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Key::Name => "name",
+            Key::Accelerator => "accelerator",
+            Key::PerNode => "accelerators per node",
+            Key::Nodes => "nodes",
+            Key::Network => "network, Gbit/s each",
+            Key::Price => "price, $/h a node",
+            Key::Watts => "power, W a node",
+            Key::Mode => "mode",
+            Key::Model => "model or config.json",
+            Key::Prompt => "prompt tokens",
+            Key::Generate => "generated tokens",
+            Key::Precision => "weights",
+            Key::Tp => "tp",
+            Key::Batch => "requests or sequences",
+        }
+    }
+
+    /// The names that can be chosen.
+    fn choices(self, app: &App) -> Vec<String> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        match self {
+            Key::Accelerator => app.library.catalog().accelerators().iter().map(|sheet| sheet.id.clone()).collect(),
+            Key::Model => app.library.catalog().models().iter().map(|model| model.id.to_string()).collect(),
+            Key::Mode => words(&["inference", "training"]),
+            Key::Precision => words(&["bf16", "fp8", "fp16", "mxfp8", "mxfp4", "int8", "int4"]),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Opens the form for a new entry that begins as a copy of the selected one.
+pub(super) fn open(app: &mut App, kind: Kind) {
+    let fields = entry::begin(app, kind).into_iter();
+    let fields = fields.map(|(key, text)| Field { key, line: Line::selected(text) }).collect();
+    let mut form = Form { kind, fields, cursor: 0, matches: Vec::new(), trouble: None };
+    check(app, &mut form);
+    app.overlay = Some(Overlay::Form(form));
+}
+
+/// Changes what is typed; what is wrong with the entry follows every key.
+pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+    let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
+    let cursor = form.cursor;
+    if let Some(field) = form.fields.get_mut(cursor) {
+        change(&mut field.line);
+    }
+    check(app, &mut form);
+    app.overlay = Some(Overlay::Form(form));
+}
+
+/// Works out what matches and what is wrong.
+fn check(app: &App, form: &mut Form) {
+    form.matches = form.fields.get(form.cursor).map(|field| matches(app, field)).unwrap_or_default();
+    form.trouble = entry::trouble(app, form);
+}
+
+fn matches(app: &App, field: &Field) -> Vec<String> {
+    let typed = field.line.text().to_lowercase();
+    let words: Vec<&str> = typed.split_whitespace().collect();
+    let all = field.key.choices(app);
+    let exact = all.contains(&typed);
+    let known = |choice: &String| exact || words.iter().all(|word| choice.to_lowercase().contains(word));
+    all.into_iter().filter(known).collect()
+}
+
+/// To another field. One whose text is part of a name of the catalog takes the first that matches.
+pub(super) fn go(app: &mut App, by: i32) {
+    let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
+    complete(app, &mut form);
+    let last = form.fields.len().saturating_sub(1);
+    form.cursor = form.cursor.saturating_add_signed(by as isize).min(last);
+    check(app, &mut form);
+    app.overlay = Some(Overlay::Form(form));
+}
+
+fn complete(app: &App, form: &mut Form) {
+    let Some(field) = form.fields.get_mut(form.cursor) else { return };
+    let typed = field.line.text().trim().to_owned();
+    let found = matches(app, field);
+    let known = field.key.choices(app).contains(&typed);
+    let file = typed.contains(['/', '.']) && field.key == Key::Model;
+    if let Some(first) = found.into_iter().next().filter(|_| !known && !file) {
+        field.line = Line::new(first);
+    }
+}
+
+/// The next field; on the last, the change to the file is shown.
+pub(super) fn accept(app: &mut App) {
+    let at_end = matches!(&app.overlay, Some(Overlay::Form(form)) if form.cursor + 1 >= form.fields.len());
+    if !at_end {
+        return go(app, 1);
+    }
+    let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
+    complete(app, &mut form);
+    check(app, &mut form);
+    if let Some(trouble) = form.trouble.clone() {
+        app.overlay = Some(Overlay::Form(form));
+        return fail(app, trouble);
+    }
+    let path = file(app, form.kind);
+    let before = app.library.text(&path.display().to_string()).unwrap_or_default().to_owned();
+    let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
+    let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    let after = format!("{before}{end}{gap}{}", entry::text(app, &form));
+    let plan = WritePlan { files: vec![Rewrite { path, before, after }], left: Vec::new() };
+    app.status = None;
+    app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 });
+}
+
+/// The file that gets the entry: the selected entry's own, else the usual one of the working directory.
+fn file(app: &App, kind: Kind) -> PathBuf {
+    let (origin, name) = match kind {
+        Kind::Target => (app.answer.target.as_ref().map(|target| &target.origin), "targets.yaml"),
+        Kind::Workload => (app.answer.workload.as_ref().map(|workload| &workload.origin), "workloads.yaml"),
+    };
+    let own = origin.map(|origin| &*origin.file).filter(|file| !file.starts_with(Origin::BUILT_IN));
+    match own {
+        Some(file) => PathBuf::from(file),
+        None => app.profiles.parent().unwrap_or(&app.profiles).join(name),
+    }
+}

@@ -1,0 +1,61 @@
+//! The picture of a form.
+
+use ratatui::layout::Rect;
+
+use super::{Form, Kind};
+use crate::tui::app::App;
+use crate::tui::theme::Role;
+use crate::tui::view::draw::{Canvas, wrap};
+
+/// Columns of a label.
+const LABEL: u16 = 24;
+/// Rows of names to choose from, and of what is wrong.
+const MATCHES: u16 = 6;
+const TROUBLE: u16 = 3;
+
+/// Draws the form.
+pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
+    let (columns, rows) = app.size;
+    let fields = u16::try_from(form.fields.len()).unwrap_or(u16::MAX);
+    let width = columns.saturating_sub(4).min(86);
+    let height = (fields + MATCHES + TROUBLE + 4).min(rows.saturating_sub(2));
+    let area = Rect::new((columns - width) / 2, rows.saturating_sub(height) / 2, width, height);
+    canvas.clear(area);
+    let title = match form.kind {
+        Kind::Target => "New target",
+        Kind::Workload => "New workload",
+    };
+    let inner = canvas.frame(area, title, "Tab next, Enter on the last shows the change", true);
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
+    let mut y = inner.y;
+    for (at, field) in form.fields.iter().enumerate() {
+        if y >= inner.bottom() {
+            return;
+        }
+        canvas.text(inner.x, y, LABEL, field.key.label(), text);
+        let room = inner.width.saturating_sub(LABEL);
+        if at == form.cursor {
+            let input = canvas.role(Role::Input);
+            canvas.typed(inner.x + LABEL, y, room, &field.line, input);
+        } else {
+            canvas.text(inner.x + LABEL, y, room, field.line.text(), value);
+        }
+        y += 1;
+    }
+    y += 1;
+    let (good, bad) = (canvas.role(Role::Good), canvas.role(Role::Error));
+    let (said, style) = match &form.trouble {
+        Some(trouble) => (format!("{} {trouble}", canvas.glyphs.cross), bad),
+        None => (format!("{} this entry can be written", canvas.glyphs.check), good),
+    };
+    for line in wrap(&said, usize::from(inner.width)).iter().take(usize::from(TROUBLE)) {
+        if y < inner.bottom() {
+            canvas.text(inner.x, y, inner.width, line, style);
+        }
+        y += 1;
+    }
+    for (line, name) in (y..inner.bottom()).zip(form.matches.iter().take(usize::from(MATCHES))) {
+        canvas.text(inner.x + LABEL, line, inner.width.saturating_sub(LABEL), name, dim);
+    }
+}

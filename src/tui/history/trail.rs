@@ -1,0 +1,76 @@
+//! The edits of a scenario as a row of points, each with its figures: what undo and redo move along.
+
+use std::sync::Arc;
+
+use crate::tui::app::{App, Setup, Snapshot};
+use atlas_plan::estimate::{METRICS, Metric};
+
+/// Most points on either side of the scenario.
+const MOST: usize = 60;
+/// Most points that are named.
+pub const MOST_NAMED: usize = 64;
+
+/// A scenario on the way.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Steps of redo that lead there; negative for undo.
+    pub step: i32,
+    /// The scenario.
+    pub setup: Setup,
+    /// Whether it can run.
+    pub fits: bool,
+    /// Its figures, in the order of [`METRICS`].
+    values: Vec<Option<f64>>,
+}
+
+impl Point {
+    /// A metric's value, where it says something.
+    #[must_use]
+    pub fn value(&self, metric: &Metric) -> Option<f64> {
+        let at = METRICS.iter().position(|known| known == metric)?;
+        self.values.get(at).copied().flatten()
+    }
+}
+
+/// A scenario that the user gave a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Named {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The scenario.
+    pub setup: Setup,
+}
+
+/// The points, oldest first: one for each scenario that differs from the one before.
+#[must_use]
+pub fn points(app: &App) -> Vec<Point> {
+    let steps = |index: usize| i32::try_from(index + 1).unwrap_or(i32::MAX);
+    let past = app.past.iter().rev().take(MOST).enumerate().map(|(at, snapshot)| (-steps(at), snapshot));
+    let past: Vec<(i32, &Snapshot)> = past.collect();
+    let future = app.future.iter().rev().take(MOST).enumerate().map(|(at, snapshot)| (steps(at), snapshot));
+    let mut all: Vec<(i32, &Snapshot)> = Vec::new();
+    for (step, snapshot) in past.into_iter().rev().chain([(0, &app.now)]).chain(future) {
+        match all.last_mut() {
+            // Marks and names change no figure; the scenario on the screen stands for its equals.
+            Some((last, known)) if known.setup == snapshot.setup => {
+                if *last != 0 {
+                    *last = step;
+                }
+            }
+            _ => all.push((step, snapshot)),
+        }
+    }
+    all.into_iter().map(|(step, snapshot)| point(app, step, &snapshot.setup)).collect()
+}
+
+fn point(app: &App, step: i32, setup: &Setup) -> Point {
+    let own;
+    let answer = if step == 0 {
+        &app.answer
+    } else {
+        own = app.answered(setup);
+        &own
+    };
+    let values = METRICS.iter().map(|metric| answer.value(metric)).collect();
+    Point { step, setup: setup.clone(), fits: answer.fits(), values }
+}

@@ -1,0 +1,269 @@
+//! The interface as lines of text, for screen readers, dumb terminals and scripts: commands and questions are read a line
+//! at a time, and what the screen would show is printed one statement a line.
+//!
+//! * this file – reading lines and doing what they ask for
+//! * `text` – the views in words
+
+mod text;
+
+use std::collections::VecDeque;
+use std::io::{BufRead, IsTerminal as _, Read as _, Write};
+use std::sync::Arc;
+
+use color_eyre::eyre::{Result, WrapErr as _};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::app::{App, Overlay, Pane, View};
+use super::color::ColorDepth;
+use super::keymap::{Action, Mode};
+use super::message::{Effect, Message, Timer};
+use super::session::Store;
+use super::theme::{Glyphs, Themes};
+use super::update::{act, update};
+use super::{Options, effects, loading, measuring, palette, session, view};
+use atlas_config::library::Library;
+use atlas_plan::search::Gauge;
+
+/// Most bytes of a line.
+const LONGEST: u64 = 64 * 1024;
+/// A screen on which nothing is left out.
+const SIZE: (u16, u16) = (200, 200);
+
+/// Reads lines until the input ends or `quit` is read.
+///
+/// # Errors
+///
+/// Where input or output fails.
+pub fn run(options: Options) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    let mut input = std::io::stdin().lock();
+    let prompts = std::io::stdin().is_terminal();
+    let mut store = Store::of(&options.keep, &options.sources);
+    let mut plain = Plain::new(options);
+    let first = plain.start(&mut store);
+    write(&mut output, &first)?;
+    while !plain.quit {
+        if prompts {
+            write(&mut output, "> ")?;
+        }
+        let mut line = Vec::new();
+        let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut line).wrap_err("the input cannot be read")?;
+        if read == 0 {
+            break;
+        }
+        let answer = plain.answer(String::from_utf8_lossy(&line).trim());
+        write(&mut output, &answer)?;
+    }
+    store.save(session::capture(&plain.app, "")).map_err(color_eyre::eyre::Report::msg)
+}
+
+fn write(output: &mut impl Write, text: &str) -> Result<()> {
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).wrap_err("the output cannot be written")
+}
+
+/// The state, and what was said since the last line.
+struct Plain {
+    app: App,
+    options: Options,
+    said: Vec<String>,
+    quit: bool,
+}
+
+impl Plain {
+    fn new(options: Options) -> Plain {
+        let library = Arc::new(Library::load(&options.sources, None));
+        let (themes, problems) = Themes::load(options.sources.config_dir.as_deref(), ColorDepth::Mono);
+        let (tours, of_tours) = loading::tours(&options);
+        let glyphs = if options.ascii { Glyphs::ascii() } else { Glyphs::unicode() };
+        let mut app = App::new(library, tours, themes, glyphs, SIZE);
+        app.problems = app.library.problems().clone();
+        app.problems.extend(problems);
+        app.problems.extend(of_tours);
+        app.out.clone_from(&options.out);
+        app.profiles = loading::profiles(&options);
+        app.pane = Pane::Results;
+        Plain { app, options, said: Vec::new(), quit: false }
+    }
+
+    /// What the flags and the session ask for; returns the first text.
+    fn start(&mut self, store: &mut Store) -> String {
+        let first = self.app.now.setup.clone();
+        store.starts_as(session::capture(&self.app, ""));
+        match store.load() {
+            Ok(Some(document)) => self.said.extend(session::restore(&document, &mut self.app)),
+            Ok(None) => {}
+            Err(why) => self.said.push(why),
+        }
+        let mut asked = first;
+        for (name, of_target) in [(&self.options.target, true), (&self.options.workload, false)] {
+            let Some(name) = name else { continue };
+            let library = &self.app.library;
+            let found = if of_target {
+                library.target(name).map(|target| asked.target = Arc::clone(&target.name))
+            } else {
+                library.workload(name).map(|workload| asked.workload = Arc::clone(&workload.name))
+            };
+            self.said.extend(found.err().map(|problem| problem.message));
+        }
+        if self.options.target.is_some() || self.options.workload.is_some() {
+            session::ask(&mut self.app, asked);
+        } else {
+            self.app.recompute();
+        }
+        (self.app.view, self.app.pane) = (View::Main, Pane::Results);
+        let measured = measuring::at_once(&self.options);
+        self.send(measured);
+        if !self.app.problems.is_empty() {
+            self.said.push(format!("{} in the files: type problems", self.app.problems.summary()));
+        }
+        self.said
+            .push("Type a command or a question; help lists commands, an empty line repeats, quit ends.".to_owned());
+        let text = text::view(&self.app);
+        self.with_said(&text)
+    }
+
+    /// Does what a line asks for; returns what there is to say.
+    fn answer(&mut self, line: &str) -> String {
+        let before = self.place();
+        let mut whole = line.is_empty();
+        match line {
+            "" => {}
+            "quit" | "exit" => self.quit = true,
+            "help" => return text::commands(&palette::commands(&self.app)),
+            "back" => self.press(KeyCode::Esc),
+            "yes" => self.press(KeyCode::Enter),
+            "next" if self.app.mode() == Mode::Seeking => {
+                self.press(KeyCode::Down);
+                whole = true;
+            }
+            _ if self.app.mode() == Mode::Seeking => {
+                self.type_over(line);
+                whole = true;
+            }
+            _ if self.app.mode().types() => {
+                self.type_over(line);
+                self.press(KeyCode::Enter);
+            }
+            _ => match (line.parse::<usize>(), line.strip_prefix("keys ")) {
+                (Ok(row), _) if row > 0 => {
+                    self.choose(row - 1);
+                    whole = self.app.view != View::Race;
+                }
+                (_, Some(keys)) => keys.chars().for_each(|key| self.press(KeyCode::Char(key))),
+                _ => self.command(line),
+            },
+        }
+        if self.quit {
+            return String::new();
+        }
+        let text = match () {
+            () if self.app.mode().types() && self.app.overlay.is_none() => text::typing(&self.app),
+            () if whole || before != self.place() || self.app.view != View::Main => text::view(&self.app),
+            () => text::summary(&self.app),
+        };
+        self.with_said(&text)
+    }
+
+    /// What is shown: another place is described in full.
+    fn place(&self) -> (View, Pane, bool, Option<usize>) {
+        let step = self.app.tour.as_ref().map(|tour| tour.step);
+        (self.app.view, self.app.pane, self.app.overlay.is_some(), step)
+    }
+
+    /// Does the command or asks the question that a line is.
+    fn command(&mut self, line: &str) {
+        palette::open(&mut self.app);
+        palette::typed(&mut self.app, |typed| {
+            typed.insert(line);
+            true
+        });
+        let Some(Overlay::Palette(found)) = &self.app.overlay else { return };
+        let Some(first) = found.matches.first().map(|command| command.text.clone()) else {
+            let why = found.trouble.clone().unwrap_or_else(|| format!("`{line}` is neither a command nor a question"));
+            self.app.overlay = None;
+            return self.said.push(why);
+        };
+        self.said.push(first);
+        let mut effects = Vec::new();
+        palette::accept(&mut self.app, &mut effects);
+        self.perform(effects);
+        // What a key does besides: work that views ask for.
+        self.send(Message::Resize(SIZE.0, SIZE.1));
+    }
+
+    /// Puts the cursor on a row, and does what Enter does there.
+    fn choose(&mut self, row: usize) {
+        let mode = self.app.mode();
+        let mut effects = Vec::new();
+        act(&mut self.app, mode, Action::First, &mut effects);
+        let by = i32::try_from(row).unwrap_or(i32::MAX);
+        act(&mut self.app, mode, Action::Move(by), &mut effects);
+        let selects = matches!(mode, Mode::Targets | Mode::Workloads);
+        if !selects {
+            let action = if mode == Mode::Explain { Action::Fold } else { Action::Accept };
+            act(&mut self.app, mode, if mode == Mode::Knobs { Action::Edit } else { action }, &mut effects);
+        }
+        self.perform(effects);
+        self.send(Message::Resize(SIZE.0, SIZE.1));
+    }
+
+    /// Types a line into what is open for typing, in place of what is there.
+    fn type_over(&mut self, line: &str) {
+        self.press(KeyCode::End);
+        self.send(Message::Key(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL)));
+        line.chars().for_each(|key| self.press(KeyCode::Char(key)));
+    }
+
+    fn press(&mut self, code: KeyCode) {
+        self.send(Message::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+    }
+
+    fn send(&mut self, message: Message) {
+        let effects = update(&mut self.app, message);
+        self.perform(effects);
+    }
+
+    /// Does what was ordered, long work too, until nothing is left.
+    fn perform(&mut self, effects: Vec<Effect>) {
+        let mut waiting: VecDeque<Effect> = effects.into();
+        while let Some(effect) = waiting.pop_front() {
+            let messages = match effect {
+                Effect::Quit => {
+                    self.quit = true;
+                    Vec::new()
+                }
+                Effect::Work(order) => vec![Message::Worked(order.serial, order.job.run(&Gauge::default()))],
+                Effect::After { timer: timer @ Timer::Outlook(_), .. } => vec![Message::Expired(timer)],
+                Effect::After { .. } | Effect::Paste(_) | Effect::Repaint | Effect::Cancel(_) => Vec::new(),
+                Effect::Suspend => vec![Message::Failed("press Ctrl-Z to suspend".to_owned())],
+                Effect::Copy { text, .. } => {
+                    self.said.push(text);
+                    Vec::new()
+                }
+                other => effects::without_screen(other, &self.app, &self.options),
+            };
+            for message in messages {
+                waiting.extend(update(&mut self.app, message));
+            }
+        }
+    }
+
+    /// What was said, then a text; a status is said once.
+    fn with_said(&mut self, text: &str) -> String {
+        let status = self
+            .app
+            .status
+            .take()
+            .map(|status| if status.error { format!("Error: {}", status.text) } else { status.text });
+        let mut out = String::new();
+        for line in std::mem::take(&mut self.said).iter().chain(&status) {
+            out.push_str(line);
+            out.push('\n');
+        }
+        out.push_str(text);
+        if self.app.glyphs.is_ascii() { view::draw::ascii(&out).into_owned() } else { out }
+    }
+}
+
+#[cfg(test)]
+mod tests;

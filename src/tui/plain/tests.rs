@@ -1,0 +1,95 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+use atlas_document::Sources;
+use atlas_plan::knob::{Knob, Setting};
+
+/// The shipped catalog, without a session.
+fn plain() -> Plain {
+    let mut plain = Plain::new(Options { sources: Sources::built_in(), ..Options::default() });
+    plain.start(&mut Store::default());
+    plain
+}
+
+fn is_linear(text: &str) {
+    for line in text.lines() {
+        assert!(!line.contains(['│', '┌', '█', '├', '⡇']), "{line}");
+        assert!(!line.contains("   "), "columns are for eyes: {line}");
+    }
+}
+
+#[test]
+fn the_start_states_scenario_verdict_and_figures() {
+    let mut plain = plain();
+    let text = plain.answer("");
+    is_linear(&text);
+    for part in ["llama3.1-70b-serve on h100-sxm-8", "fits:", "TPOT: ", "90 % range", "evidence:"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn a_question_races_and_a_number_applies_a_row() {
+    let mut plain = plain();
+    let text = plain.answer("serve 70b cheapest tpot under 50ms on h100, h200, b200, mi300x");
+    is_linear(&text);
+    assert!(text.contains("Question: cheapest tpot<50ms") && text.contains("\n4. "), "{text}");
+    plain.answer("2");
+    assert!(!plain.app.now.setup.overrides.is_empty(), "the second layout is applied");
+    plain.answer("undo");
+    assert!(plain.app.now.setup.overrides.is_empty());
+}
+
+#[test]
+fn knobs_are_set_by_a_question_or_by_row_and_value() {
+    let mut plain = plain();
+    let text = plain.answer("tp=8");
+    assert!(text.contains("against saved values"), "{text}");
+    let tp = |plain: &Plain| plain.app.answer.scenario.as_ref().unwrap().get(Knob::Tp);
+    assert_eq!(tp(&plain), Setting::Number(8.0));
+    let list = plain.answer("to the knobs");
+    is_linear(&list);
+    let row = list.lines().find(|line| line.contains(". tp ")).unwrap();
+    let asked = plain.answer(row.split('.').next().unwrap());
+    assert!(asked.contains("Type a value for tp"), "{asked}");
+    plain.answer("2");
+    assert_eq!(tp(&plain), Setting::Number(2.0));
+}
+
+#[test]
+fn every_view_is_linear_text() {
+    for view in
+        ["compare", "breakdown", "sweep", "frontier", "explain", "advice", "sensitivity", "timeline", "problems"]
+    {
+        let mut plain = plain();
+        let text = plain.answer(view);
+        is_linear(&text);
+        assert!(text.lines().count() > 2 || view == "problems", "{view}: {text}");
+    }
+}
+
+#[test]
+fn the_optimizer_and_tours_work_by_numbers() {
+    let mut plain = plain();
+    let form = plain.answer("optimize");
+    let row = form.lines().find(|line| line.ends_with(". search")).unwrap();
+    let found = plain.answer(row.split('.').next().unwrap());
+    assert!(found.contains("apply candidate 1"), "{found}");
+    plain.answer("back");
+    let (demos, _) = crate::demo::Demos::load(None, None);
+    plain.app.demos = demos.into();
+    assert!(plain.answer("tours").contains("\n2. "));
+    assert!(plain.answer("1").contains("step 1 of"));
+    assert!(plain.answer("next").contains("step 2 of"));
+    plain.answer("back");
+    assert!(plain.app.tour.is_none());
+}
+
+#[test]
+fn what_is_not_known_is_said_and_quit_ends() {
+    let mut plain = plain();
+    assert!(plain.answer("zzqx").contains("`zzqx` is not known"));
+    assert!(plain.answer("help").contains("undo"));
+    plain.answer("quit");
+    assert!(plain.quit);
+}

@@ -1,0 +1,267 @@
+//! Views in words: a statement a line, rows with the number that chooses them.
+
+use crate::demo::narration;
+use crate::tui::app::{App, Overlay, Pane, View};
+use crate::tui::export;
+use crate::tui::keymap::Mode;
+use crate::tui::palette::Command;
+use crate::tui::view::results;
+use crate::tui::{goal, optimum, race};
+use atlas_plan::estimate::Metric;
+use atlas_report::study::{Block, Grid};
+
+/// Lines joined, each ended.
+fn lines(all: impl IntoIterator<Item = String>) -> String {
+    all.into_iter().map(|line| line + "\n").collect()
+}
+
+fn numbered(all: impl IntoIterator<Item = String>) -> String {
+    lines(all.into_iter().enumerate().map(|(at, line)| format!("{}. {line}", at + 1)))
+}
+
+/// What the screen would show.
+pub(super) fn view(app: &App) -> String {
+    if let Some(text) = overlay(app) {
+        return text;
+    }
+    let tour = tour(app);
+    let text = match (app.view, app.pane) {
+        (View::Main | View::Help, Pane::Targets) => {
+            numbered(app.targets().map(|(_, target)| marked(app, &target.name)))
+        }
+        (View::Main | View::Help, Pane::Workloads) => {
+            numbered(app.workloads().map(|workload| workload.name.to_string()))
+        }
+        (View::Main | View::Help, Pane::Knobs) => knobs(app),
+        (View::Main | View::Help, Pane::Results) => whole(app),
+        (View::Optimum, _) => optimum_form(app) + &document(app),
+        (View::Race, _) => {
+            format!("Question: {}. The command question asks another.\n", race::question(app)) + &document(app)
+        }
+        _ => document(app),
+    };
+    tour + &text
+}
+
+fn marked(app: &App, name: &str) -> String {
+    let mark = if app.now.marks.contains(name) { ", marked" } else { "" };
+    let here = if *app.now.setup.target == *name { ", selected" } else { "" };
+    format!("{name}{mark}{here}")
+}
+
+fn knobs(app: &App) -> String {
+    let Some(scenario) = &app.answer.scenario else { return "there is no scenario\n".to_owned() };
+    numbered(app.knobs().map(|spec| {
+        let changed = if app.now.setup.overrides.contains_key(&spec.knob) { ", changed" } else { "" };
+        let unit = if spec.unit.is_empty() { String::new() } else { format!(" {}", spec.unit) };
+        format!("{} {}{unit}{changed}: {}", spec.name, scenario.get(spec.knob), spec.help)
+    }))
+}
+
+/// A figure as a statement.
+fn figure(app: &App, metric: &Metric) -> Option<String> {
+    let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
+    let value = app.answer.value(metric)?;
+    let range = metric.interval(estimate, scenario).filter(|(low, high)| low < high && high.is_finite());
+    let range = range
+        .map_or_else(String::new, |(low, high)| format!("; 90 % range {} to {}", metric.show(low), metric.show(high)));
+    let before = app.baseline.value(metric).filter(|before| (value - before).abs() >= results::LEAST * before.abs());
+    let change = before.map_or_else(String::new, |before| {
+        format!("; {} against {}", atlas_core::units::relative(before, value), results::baseline_name(app))
+    });
+    Some(format!("{}: {}{range}{change}", metric.label, metric.show(value)))
+}
+
+fn scenario(app: &App) -> String {
+    let setup = &app.now.setup;
+    let knobs: Vec<String> =
+        setup.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect();
+    let changed = if knobs.is_empty() { String::new() } else { format!(", with {}", knobs.join(" ")) };
+    format!("{} on {}{changed}", setup.workload, setup.target)
+}
+
+fn verdict(app: &App) -> Vec<String> {
+    match (&app.answer.outcome, app.answer.detail()) {
+        (Err(complaint), _) => vec![format!("No estimate: {complaint}")],
+        (_, Some(detail)) => vec![results::verdict(app, detail).1, detail.limits.describe()],
+        _ => Vec::new(),
+    }
+}
+
+/// The scenario, whether it fits and the key figures.
+pub(super) fn summary(app: &App) -> String {
+    let keys = Metric::headlines(app.answer.mode()).filter_map(|metric| figure(app, metric));
+    lines(std::iter::once(scenario(app)).chain(verdict(app)).chain(keys))
+}
+
+/// The scenario with all its figures, evidence and caveats.
+fn whole(app: &App) -> String {
+    let mut section = "";
+    let mut out = lines(std::iter::once(scenario(app)).chain(verdict(app)));
+    for metric in app.figures() {
+        let Some(text) = figure(app, metric) else { continue };
+        let key = Metric::headlines(app.answer.mode()).any(|known| known == metric);
+        let name = if key { "key figures" } else { metric.section.name() };
+        if name != section {
+            out += &format!("\n{name}\n");
+            section = name;
+        }
+        out += &(text + "\n");
+    }
+    out += &lines(app.answer.evidence().map(str::to_owned));
+    if let (Some(scenario), Ok(estimate)) = (&app.answer.scenario, &app.answer.outcome) {
+        let notes = atlas_plan::engine::notes::notes(scenario, estimate);
+        out += &lines(notes.iter().map(|note| format!("caveat: {note}")));
+    }
+    out
+}
+
+/// The form of the optimizer: a row each, with the number that opens it.
+fn optimum_form(app: &App) -> String {
+    use optimum::Row;
+    let row = |row: &Row| match row {
+        Row::Objective => format!("seek {}", optimum::objective(app).map_or("nothing", |(words, _)| words)),
+        Row::Bound(metric, below) => {
+            let sign = if *below { "at least" } else { "at most" };
+            let bound = optimum::bound(app, metric);
+            bound.map_or_else(
+                || format!("{}: no bound", metric.label),
+                |bound| format!("{} {sign} {}", metric.label, bound.bound_text()),
+            )
+        }
+        Row::Idle => format!("idle accelerators: {}", if app.seeking.idle { "allowed" } else { "none" }),
+        Row::Search => "search".to_owned(),
+        Row::Candidate(nth) => format!("apply candidate {}", nth + 1),
+    };
+    numbered(optimum::rows(app).iter().map(row))
+}
+
+/// What a tour says.
+fn tour(app: &App) -> String {
+    let Some(tour) = &app.tour else { return String::new() };
+    let mut out = format!("Tour {}, step {} of {}\n", tour.demo.title, tour.step + 1, tour.demo.steps.len());
+    if let Some(step) = tour.demo.steps.get(tour.step) {
+        let say =
+            narration::described(&step.say, |metric| app.answer.value(metric), |metric| app.baseline.value(metric));
+        out += &format!("{}\n{say}\n", step.title);
+    }
+    out + "Type next, or back to leave.\n\n"
+}
+
+/// What lies over the screen, in words.
+fn overlay(app: &App) -> Option<String> {
+    Some(match app.overlay.as_ref()? {
+        Overlay::Demos { .. } => {
+            "Tours; type a number to play one, back to close.\n".to_owned()
+                + &numbered(app.demos.iter().map(|demo| demo.title.clone()))
+        }
+        Overlay::WriteBack { plan, .. } => {
+            let diff = plan.lines().into_iter().map(|(_, line)| line);
+            "Type yes to write this, back to leave the files alone.\n".to_owned() + &lines(diff)
+        }
+        Overlay::Goal(seek) => {
+            let lead = format!(
+                "Goal for {}: type the wanted value; yes applies the first row, next goes to the one below, back closes.\n",
+                seek.metric.label
+            );
+            match &seek.found {
+                Ok(_) => {
+                    lead + &numbered(
+                        seek.ways().iter().skip(seek.cursor).map(|way| goal::described(app, seek.metric, way)),
+                    )
+                }
+                Err(why) => lead + why + "\n",
+            }
+        }
+        Overlay::Export(export) => format!(
+            "Export as {}: type the name of the file, or back to leave. Now {}.\n{}",
+            export.kind().name(),
+            export.path().display(),
+            lines(export.error.clone())
+        ),
+        Overlay::Form(form) => {
+            let field = form.fields.get(form.cursor);
+            let asked =
+                field.map(|field| format!("Type {}, now {}; back leaves.", field.key.label(), field.line.text()));
+            let matches = form.matches.iter().take(8).map(|name| format!("choice: {name}"));
+            lines(form.trouble.iter().map(|trouble| format!("Not yet: {trouble}")).chain(matches).chain(asked))
+        }
+        Overlay::Finder(found) => {
+            numbered(found.matches.iter().map(|place| format!("{} {}", place.kind(), place.name())))
+        }
+        Overlay::Palette(_) | Overlay::Help { .. } => return None,
+    })
+}
+
+/// What is being typed, where something is.
+pub(super) fn typing(app: &App) -> String {
+    let error = match (&app.edit, &app.prompt) {
+        (Some(edit), _) => edit.error.clone(),
+        (_, Some(prompt)) => prompt.error.clone(),
+        _ => app.race.typing.as_ref().and_then(|(_, error)| error.clone()),
+    };
+    let what = match (&app.edit, &app.prompt, app.mode()) {
+        (Some(edit), ..) => format!("{}, now {}: {}", edit.knob.name(), edit.line.text(), edit.knob.spec().help),
+        (_, Some(prompt), _) => prompt.lead().to_owned(),
+        (.., Mode::Asking) => format!("question, now {}", race::question(app)),
+        _ => "value".to_owned(),
+    };
+    lines(error.into_iter().chain([format!("Type a value for {what}; back leaves it as it is.")]))
+}
+
+/// The view's document as text.
+fn document(app: &App) -> String {
+    let Some(document) = export::document(app, "") else {
+        let why = app.answer.outcome.as_ref().err().cloned();
+        return why.unwrap_or_else(|| "there is nothing to show here yet".to_owned()) + "\n";
+    };
+    let mut out = String::new();
+    for block in &document.blocks {
+        match block {
+            Block::Heading(_, text) => out += &format!("\n{text}\n"),
+            Block::Text(text) | Block::Callout(text) => out += &format!("{text}\n"),
+            Block::Code(text) => out += &lines(text.lines().map(undrawn)),
+            Block::List(points) => out += &lines(points.iter().cloned()),
+            Block::Table(grid) | Block::Heat(grid) => out += &table(grid),
+            Block::Bars(bars) => out += &lines(bars.bars.iter().map(|bar| format!("{}: {}", bar.name, bar.shown))),
+            Block::Plot(plot) => {
+                out += &format!("Chart {}: {} over {}\n", plot.title, plot.up.label, plot.across.label);
+                let point = |(x, y): &(f64, f64)| format!("{} at {}", number(*y), number(*x));
+                out += &lines(plot.series.iter().map(|series| {
+                    format!("{}: {}", series.name, series.points.iter().map(point).collect::<Vec<_>>().join(", "))
+                }));
+            }
+            // What it shows stands in a table beside it.
+            Block::Picture(_) => {}
+        }
+    }
+    out
+}
+
+/// A line without the drawing of a tree, and without columns.
+fn undrawn(line: &str) -> String {
+    let plain = line.replace(['│', '├', '└', '─'], " ");
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn number(value: f64) -> String {
+    atlas_core::units::significant(value, 3)
+}
+
+/// A table as a statement a row: each cell behind its heading.
+fn table(grid: &Grid) -> String {
+    numbered(grid.rows.iter().map(|row| {
+        let cells = grid.head.iter().zip(row).filter(|(_, cell)| !cell.text.is_empty());
+        cells
+            .map(|((head, _), cell)| if head.is_empty() { cell.text.clone() } else { format!("{head} {}", cell.text) })
+            .collect::<Vec<_>>()
+            .join("; ")
+    }))
+}
+
+/// The commands of the mode.
+pub(super) fn commands(all: &[Command]) -> String {
+    let first =
+        ["A number chooses a row; yes accepts, back leaves, an empty line repeats, keys TEXT presses keys.".to_owned()];
+    lines(first.into_iter().chain(all.iter().map(|command| command.text.clone())))
+}

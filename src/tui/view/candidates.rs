@@ -1,0 +1,149 @@
+//! What a search found, as a table: the objective, the layout and the figures of each candidate, in columns.
+
+use ratatui::layout::Rect;
+
+use super::draw::Canvas;
+use super::results::change_style;
+use crate::tui::optimum::Found;
+use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use atlas_config::Mode;
+use atlas_core::units;
+use atlas_plan::estimate::{Metric, Scale};
+use atlas_plan::knob::Knob;
+use atlas_plan::search::figure;
+use atlas_plan::search::optimise::Candidate;
+
+/// Lines above the first candidate: headings, units, and the scenario that the search began with.
+pub(super) const HEADING: u16 = 3;
+/// Columns of the rank, of the objective, of its change and of another figure.
+const RANK: u16 = 5;
+const OBJECTIVE: u16 = 12;
+const CHANGE: u16 = 9;
+const FIGURE: u16 = 10;
+/// Figures that have room before any setting has.
+const FIGURES_FIRST: usize = 3;
+
+/// The settings that make a layout: shown whether they change or not.
+const LAYOUT: [Knob; 3] = [Knob::Tp, Knob::Pp, Knob::Dp];
+
+/// Short headings of settings with long names.
+const SHORT: [(Knob, &str); 8] = [
+    (Knob::Microbatch, "micro"),
+    (Knob::Recompute, "recomp"),
+    (Knob::Sharding, "shard"),
+    (Knob::Concurrency, "users"),
+    (Knob::MaxNumSeqs, "seqs"),
+    (Knob::MaxNumBatchedTokens, "chunk"),
+    (Knob::AttentionKernel, "attn"),
+    (Knob::RecomputeReserve, "reserve"),
+];
+
+fn heading(knob: Knob) -> &'static str {
+    SHORT.iter().find(|(known, _)| *known == knob).map_or(knob.name(), |(_, short)| short)
+}
+
+/// The figures beside the objective, most telling first.
+fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
+    let start = &found.optimum.start.scenario;
+    let names: &[&str] = match start.mode() {
+        Mode::Inference => &["ttft_ms", "tpot_ms", "headroom", "dollar_per_1m_tokens", "tokens_per_sec"],
+        Mode::Training => &["headroom", "mfu", "step_time_ms", "dollar_per_1m_tokens", "tokens_per_sec"],
+    };
+    let known = names.iter().filter_map(|name| figure::named(name));
+    known.filter(|metric| **metric != *objective && metric.applies_to(start)).collect()
+}
+
+/// The settings in columns: those of the layout, then what else any candidate changes.
+fn knobs(found: &Found) -> Vec<Knob> {
+    let heeded = LAYOUT.into_iter().filter(|knob| found.optimum.start.scenario.heeds(*knob));
+    let mut all: Vec<Knob> = heeded.collect();
+    let mut changed: Vec<Knob> =
+        found.candidates.iter().flat_map(|(_, candidate)| &candidate.changes).map(|(knob, _)| *knob).collect();
+    changed.sort();
+    changed.dedup();
+    all.extend(changed.into_iter().filter(|knob| !LAYOUT.contains(knob)));
+    all
+}
+
+fn value(metric: &Metric, candidate: &Candidate) -> f64 {
+    (metric.get)(&candidate.estimate, &candidate.scenario)
+}
+
+/// Draws the table; returns the line below it. `here` is the candidate under the cursor.
+pub(super) fn draw(
+    found: &Found,
+    objective: &'static Metric,
+    here: Option<usize>,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+) -> u16 {
+    let start = &found.optimum.start;
+    let rows: Vec<&Candidate> = std::iter::once(start).chain(found.candidates.iter().map(|(_, row)| row)).collect();
+    let width_of = |knob: Knob| {
+        let cells = rows.iter().map(|row| row.scenario.get(knob).to_string().width());
+        u16::try_from(cells.chain([heading(knob).width()]).max().unwrap_or_default() + 2).unwrap_or(u16::MAX)
+    };
+    // The telling figures first, then settings, then the other figures, as long as there is room.
+    let mut room = area.width.saturating_sub(RANK + OBJECTIVE + CHANGE);
+    let mut take = |wanted: u16| {
+        let fits = wanted <= room;
+        room -= if fits { wanted } else { 0 };
+        fits
+    };
+    let mut figures = figures(found, objective);
+    let rest = figures.split_off(figures.len().min(FIGURES_FIRST));
+    figures.retain(|_| take(FIGURE));
+    let knobs: Vec<Knob> = knobs(found).into_iter().filter(|knob| take(width_of(*knob))).collect();
+    figures.extend(rest.into_iter().filter(|_| take(FIGURE)));
+    let scale = |metric: &'static Metric| Scale::of(metric, rows.iter().map(|row| value(metric, row)));
+    let (objective_scale, scales) = (scale(objective), figures.iter().map(|m| scale(m)).collect::<Vec<Scale>>());
+    let (head, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
+    let left = area.x + RANK;
+    canvas.right(left, area.y, OBJECTIVE, objective.label, head);
+    canvas.right(left, area.y + 1, OBJECTIVE, objective_scale.unit(), dim);
+    let mut x = left + OBJECTIVE + CHANGE;
+    for knob in &knobs {
+        canvas.right(x, area.y, width_of(*knob), heading(*knob), head);
+        x += width_of(*knob);
+    }
+    for (metric, scale) in figures.iter().zip(&scales) {
+        let label = if **metric == figure::HEADROOM { "free" } else { metric.label };
+        canvas.right(x, area.y, FIGURE, label, head);
+        canvas.right(x, area.y + 1, FIGURE, scale.unit(), dim);
+        x += FIGURE;
+    }
+    let right = x;
+    for (y, (place, row)) in (area.y + HEADING - 1..area.bottom()).zip(rows.iter().enumerate()) {
+        let nth = place.checked_sub(1);
+        let (name, role) = match nth {
+            None => ("now".to_owned(), Role::Dim),
+            Some(0) => ("best".to_owned(), Role::Best),
+            Some(nth) => (format!("{:>2}", nth + 1), Role::Text),
+        };
+        let (style, plain) = (canvas.role(role), canvas.role(if nth.is_none() { Role::Dim } else { Role::Value }));
+        canvas.text(area.x, y, RANK, &name, style);
+        let (before, now) = (value(objective, start), value(objective, row));
+        canvas.right(left, y, OBJECTIVE, &objective_scale.show(now), plain);
+        if nth.is_some() && before != 0.0 {
+            let style = change_style(canvas, objective.better, now - before);
+            canvas.right(left + OBJECTIVE, y, CHANGE, &units::relative(before, now), style);
+        }
+        let mut x = left + OBJECTIVE + CHANGE;
+        for knob in &knobs {
+            let changed = row.changes.iter().any(|(known, _)| known == knob);
+            let style = canvas.role(if changed && nth.is_some() { Role::Changed } else { Role::Dim });
+            canvas.right(x, y, width_of(*knob), &row.scenario.get(*knob).to_string(), style);
+            x += width_of(*knob);
+        }
+        for (metric, scale) in figures.iter().zip(&scales) {
+            canvas.right(x, y, FIGURE, &scale.show(value(metric, row)), plain);
+            x += FIGURE;
+        }
+        if nth.is_some() && nth == here {
+            let selection = canvas.role(Role::Selection);
+            canvas.tint(Rect::new(area.x, y, right - area.x, 1), selection);
+        }
+    }
+    area.y + HEADING + u16::try_from(found.candidates.len()).unwrap_or_default()
+}

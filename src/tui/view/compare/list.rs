@@ -1,0 +1,166 @@
+//! More targets than fit side by side: a row each, with as many metrics as fit in columns.
+
+use ratatui::layout::Rect;
+
+use super::{RATIO, compares, metric_index, metrics, number, ratio_style, ratio_text, scale, sign, standing};
+use crate::tui::app::App;
+use crate::tui::layout;
+use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::view::draw::Canvas;
+use atlas_plan::estimate::standing::Standing;
+use atlas_plan::estimate::{Metric, Scale};
+
+/// Columns of a metric.
+const LISTED: u16 = 14;
+/// Columns of an interval, and fewest columns of a list that shows one.
+const INTERVAL: u16 = 15;
+const INTERVAL_FROM: u16 = 100;
+
+/// The name of a metric as a heading of the list, in one line or two.
+fn heads(metric: &Metric) -> (&'static str, &'static str) {
+    const MOST: usize = 11;
+    match metric.label.rsplit_once(' ') {
+        Some(parts) if metric.label.width() > MOST => parts,
+        _ => (metric.label, ""),
+    }
+}
+
+/// Where the columns stand.
+struct Columns {
+    /// Columns of the names.
+    name: u16,
+    /// The first metric shown, and how many are.
+    from: usize,
+    fit: usize,
+    /// Columns of the interval of the metric under the cursor.
+    interval: u16,
+}
+
+impl Columns {
+    fn of(app: &App, inner: Rect) -> Columns {
+        let longest = app.columns.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
+        let name = u16::try_from(longest + 3).unwrap_or(u16::MAX).clamp(12, 34).min(inner.width / 3);
+        let interval = if inner.width >= INTERVAL_FROM { INTERVAL } else { 0 };
+        let room = inner.width.saturating_sub(name + RATIO + 2 + interval);
+        let all = metrics(app).count();
+        let fit = usize::from(room / LISTED).clamp(1, all.max(1));
+        let from = (metric_index(app) + 1).saturating_sub(fit).min(all.saturating_sub(fit));
+        Columns { name, from, fit, interval }
+    }
+}
+
+/// The metric whose heading is at a place of the screen.
+pub(super) fn heading_at(app: &App, body: Rect, x: u16, y: u16) -> Option<&'static Metric> {
+    let inner = layout::inner(body);
+    let columns = Columns::of(app, inner);
+    let slot = usize::from(x.checked_sub(inner.x + columns.name)? / LISTED);
+    let heading = (inner.y..inner.y + 2).contains(&y) && slot < columns.fit;
+    heading.then(|| metrics(app).nth(columns.from + slot)).flatten()
+}
+
+/// Targets as rows.
+pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
+    let all: Vec<&'static Metric> = metrics(app).collect();
+    let places = Columns::of(app, inner);
+    let name_width = places.name;
+    let Columns { from, fit, interval, .. } = places;
+    let here = metric_index(app);
+    let shown = || (0u16..).zip(all.iter().enumerate().skip(from).take(fit));
+    let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
+    let metric_x = |slot: u16| inner.x + name_width + slot * LISTED;
+    for (slot, (index, metric)) in shown() {
+        let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
+        let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
+        let ((first, second), width) = (heads(metric), LISTED - 2);
+        canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
+        let unit = scale(app, metric).unit().to_owned();
+        let x = metric_x(slot) - 1;
+        canvas.right(x, inner.y + 1, width, &unit, dim);
+        let taken = u16::try_from(unit.width() + usize::from(!unit.is_empty())).unwrap_or(width);
+        canvas.right(x, inner.y + 1, width.saturating_sub(taken), second, style);
+        if index == here {
+            canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 2), canvas.role(Role::SelectionDim));
+        }
+    }
+    let more = match (from > 0, from + fit < all.len()) {
+        (false, false) => String::new(),
+        _ => format!("{}–{} of {}", from + 1, from + fit, all.len()),
+    };
+    canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &more, dim);
+    canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "to ref.", dim);
+    canvas.right(inner.right() - RATIO - 2 - interval, inner.y + 1, interval, "90 % range", dim);
+    canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
+    let scales: Vec<Scale> = shown().map(|(_, (_, metric))| scale(app, metric)).collect();
+    let stand: Vec<Vec<Standing>> = shown().map(|(_, (_, metric))| standing(app, metric)).collect();
+    let reference = app.reference_column();
+    let base = all.get(here).and_then(|metric| app.columns.get(reference)?.1.value(metric));
+    let height = inner.height.saturating_sub(2);
+    for (line, (index, (name, answer))) in (0..height).zip(app.columns.iter().enumerate().skip(app.view_scroll)) {
+        let y = inner.y + 2 + line;
+        let (state, role) = match () {
+            () if !answer.fits() => (canvas.glyphs.cross, Role::Error),
+            () if app.now.marks.contains(name) => (canvas.glyphs.mark, Role::Mark),
+            () if answer.pending => ("~", Role::Dim),
+            () if !compares(app, answer) => ("!", Role::Warn),
+            () => ("", Role::Text),
+        };
+        let state_style = canvas.role(role);
+        canvas.text(inner.x, y, 1, state, state_style);
+        let style = canvas.role(if index == reference { Role::Baseline } else { Role::Text });
+        canvas.text(inner.x + 2, y, name_width - 2, name, style);
+        for (((slot, (_, metric)), stand), scale) in shown().zip(&stand).zip(&scales) {
+            let stands = sign(stand.get(index));
+            let style = canvas.role(match () {
+                () if stands == "*" => Role::Best,
+                () if answer.fits() => Role::Value,
+                () => Role::Dim,
+            });
+            let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| scale.show(value));
+            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), &text, style, stands);
+        }
+        // The interval and the ratio of the metric under the cursor.
+        let metric = all.get(here);
+        let scale = here.checked_sub(from).and_then(|slot| scales.get(slot));
+        let ends = metric.and_then(|metric| {
+            metric.interval(answer.outcome.as_ref().ok()?, answer.scenario.as_ref()?).filter(|(low, high)| low < high)
+        });
+        if let (Some((low, high)), Some(scale), true) = (ends, scale, interval > 0) {
+            let text = format!("{}–{}", scale.show(low), scale.show(high));
+            canvas.right(inner.right() - RATIO - 2 - interval, y, interval, &text, dim);
+        }
+        let base = base.filter(|base| *base != 0.0 && index != reference && compares(app, answer));
+        if let (Some(metric), Some(base)) = (metric, base)
+            && let Some(value) = answer.value(metric)
+        {
+            let ratio = value / base;
+            let style = ratio_style(canvas, metric.better, ratio);
+            let text = ratio_text(ratio, RATIO);
+            canvas.right(inner.right() - 9, y, 8, &text, style);
+        }
+        if index == app.column {
+            // The name and the cell under the cursor: a whole row of a wide screen is a lot to send at every step.
+            let selection = canvas.role(Role::Selection);
+            canvas.tint(Rect::new(inner.x, y, name_width, 1), selection);
+            if let Some(slot) = here.checked_sub(from).and_then(|slot| u16::try_from(slot).ok()) {
+                canvas.tint(Rect::new(metric_x(slot), y, LISTED - 1, 1), selection);
+            }
+        }
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < app.columns.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_heading_of_the_list_has_its_columns_for_itself() {
+        for metric in &atlas_plan::estimate::METRICS {
+            let (first, second) = heads(metric);
+            // An arrow may stand before the first line.
+            let widest = first.width().max(second.width());
+            assert!(widest < usize::from(LISTED) - 1, "{}: {first} {second}", metric.name);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The edits of the scenario as a strip: a small chart of each key figure over the points that undo and redo move along.
+
+use ratatui::layout::Rect;
+
+use super::draw::Canvas;
+use super::results::tiles;
+use crate::tui::app::{App, View};
+use crate::tui::history::{Point, words};
+use crate::tui::layout;
+use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use atlas_plan::estimate::Metric;
+
+/// Rows of the strip: its frame, three figures, what the last edit was.
+pub const ROWS: u16 = 6;
+/// Figures that are charted.
+const FIGURES: usize = 3;
+/// Columns of a figure's name, and of its value.
+const LABEL: u16 = 13;
+const VALUE: u16 = 12;
+
+/// The figures that are charted.
+fn figures(app: &App, area: Rect) -> Vec<&'static Metric> {
+    let mut all = tiles(app, area.width.saturating_sub(2));
+    all.truncate(FIGURES);
+    all
+}
+
+/// The points that have room, so that the scenario on the screen is among them; and the first column.
+fn shown(app: &App, area: Rect) -> (&[Point], u16) {
+    let inner = layout::inner(area);
+    let first = inner.x + 1 + LABEL + VALUE + 1;
+    let room = usize::from(inner.right().saturating_sub(first + 1));
+    let all = app.trail();
+    let here = all.iter().position(|point| point.step == 0).unwrap_or_default();
+    let from = (here + 1 + room / 4).min(all.len()).saturating_sub(room);
+    (all.get(from..(from + room).min(all.len())).unwrap_or_default(), first)
+}
+
+/// Draws the strip.
+pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let all = app.trail();
+    let here = all.iter().position(|point| point.step == 0).unwrap_or_default();
+    let remark = format!("point {} of {}, u back, U forward", here + 1, all.len());
+    let focused = false;
+    let inner = canvas.frame(area, "History", &remark, focused);
+    let (points, first) = shown(app, area);
+    let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
+    let figures = figures(app, area);
+    for (y, metric) in (inner.y..inner.bottom().saturating_sub(1)).zip(&figures) {
+        canvas.text(inner.x + 1, y, LABEL, metric.label, text);
+        let now = app.answer.value(metric).map_or_else(|| "–".to_owned(), |now| metric.show(now));
+        canvas.right(inner.x + 1 + LABEL, y, VALUE, &now, value);
+        let values = || points.iter().filter_map(|point| point.value(metric)).filter(|value| value.is_finite());
+        let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        for (x, point) in (first..).zip(points) {
+            let Some(at) = point.value(metric) else { continue };
+            let share = if high > low { (at - low) / (high - low) } else { 0.5 };
+            let role = match () {
+                () if point.step == 0 => Role::Accent,
+                () if !point.fits => Role::Bad,
+                () => Role::Dim,
+            };
+            let (glyph, style) = (canvas.glyphs.level(share), canvas.role(role));
+            canvas.text(x, y, 1, glyph, style);
+        }
+    }
+    if let Some(at) = points.iter().position(|point| point.step == 0).and_then(|at| u16::try_from(at).ok()) {
+        let height = u16::try_from(figures.len()).unwrap_or_default();
+        canvas.tint(Rect::new(first + at, inner.y, 1, height), canvas.role(Role::SelectionDim));
+    }
+    let named = app.points.iter().find(|named| named.setup == app.now.setup).map(|named| named.name.to_string());
+    let last =
+        here.checked_sub(1).and_then(|before| all.get(before)).map(|before| words(&before.setup, &app.now.setup));
+    let said = named.or(last).unwrap_or_else(|| "the first; z names a point".to_owned());
+    let y = inner.bottom().saturating_sub(1);
+    let width = inner.width.saturating_sub(2);
+    canvas.text(inner.x + 1, y, width, &super::draw::fit(&said, usize::from(width), app.glyphs.ellipsis), dim);
+    debug_assert!(said.width() > 0, "every point is described");
+}
+
+/// Steps of undo or redo that lead to the point at a place of the screen.
+#[must_use]
+pub fn step_at(app: &App, column: u16, row: u16) -> Option<i32> {
+    let area = layout::areas(app).history;
+    if app.view != View::Main || !area.contains((column, row).into()) {
+        return None;
+    }
+    let (points, first) = shown(app, area);
+    points.get(usize::from(column.checked_sub(first)?)).map(|point| point.step)
+}

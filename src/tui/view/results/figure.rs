@@ -1,0 +1,192 @@
+//! A figure as a row: label, value, unit, interval and change in columns that stand below one another.
+
+use crate::tui::painter::cells::TextWidth as _;
+use ratatui::layout::Rect;
+
+use super::change::{LEAST, change, signed, within};
+use crate::tui::app::App;
+use crate::tui::theme::Role;
+use crate::tui::view::draw::Canvas;
+use atlas_core::units;
+use atlas_plan::estimate::Metric;
+
+/// Columns of a figure's row. The digits before the point end where those behind it begin, in every row.
+pub(super) struct Columns {
+    label: u16,
+    interval: u16,
+    absolute: u16,
+    relative: u16,
+}
+
+/// What stands above the interval, where there is room and where there is little, and above the change.
+const INTERVAL: [&str; 2] = ["90 % range", "90 %"];
+const CHANGE: &str = "change";
+
+/// Digits and sign before the point; the point and the digits behind it; a space and the unit.
+const WHOLE: u16 = 5;
+const FRACTION: u16 = 5;
+const UNIT: u16 = 7;
+
+impl Columns {
+    /// What has room: the change in per cent first, then the interval, then the change itself.
+    pub(super) fn fit(width: u16, intervals: bool) -> Columns {
+        let label = match width {
+            66.. => 18,
+            51.. => 14,
+            _ => 13,
+        };
+        let mut room = width.saturating_sub(label + WHOLE + FRACTION + UNIT);
+        let mut take = |wanted: u16, least: u16| {
+            let taken = if room >= least { wanted.min(room) } else { 0 };
+            room -= taken;
+            taken
+        };
+        let relative = take(if width >= 51 { 9 } else { 8 }, 8);
+        let interval = if intervals { take(12, 10) } else { 0 };
+        let absolute = take(11, 10);
+        Columns { label, interval, absolute, relative }
+    }
+}
+
+/// Draws what the columns are, beside the first heading.
+pub(super) fn headings(canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, changed: bool) {
+    let dim = canvas.role(Role::Dim);
+    let x = area.x + columns.label + WHOLE + FRACTION + UNIT;
+    if columns.interval > 0 {
+        let [long, short] = INTERVAL;
+        let heading = if usize::from(columns.interval) > long.len() { long } else { short };
+        canvas.right(x, area.y, columns.interval - 1, heading, dim);
+    }
+    if changed {
+        canvas.right(x + columns.interval + columns.absolute, area.y, columns.relative, CHANGE, dim);
+    }
+}
+
+/// A number as written by [`Metric::show`] in its three columns: before the point, from the point on, the unit.
+pub(in crate::tui) fn split(shown: &str) -> (&str, &str, &str) {
+    let (number, unit) = shown.split_once(' ').unwrap_or((shown, ""));
+    let at = number.find(['.', 'e']).unwrap_or(number.len());
+    let (whole, fraction) = number.split_at_checked(at).unwrap_or((number, ""));
+    (whole, fraction, unit)
+}
+
+/// A fraction rounded to its column, where it is longer and has a unit behind it.
+fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
+    let digits = usize::from(FRACTION);
+    if fraction.len() <= digits || unit.is_empty() {
+        return None;
+    }
+    let number: f64 = format!("{whole}{fraction}").parse().ok()?;
+    let rounded = format!("{number:.*}", digits - 1);
+    rounded.find('.').and_then(|at| rounded.get(at..)).map(str::to_owned)
+}
+
+/// Draws a figure's row.
+pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, metric: &'static Metric) {
+    let now = app.answer.value(metric);
+    let shown = now.map_or_else(|| "–".to_owned(), |now| metric.show(now));
+    let role = match () {
+        () if app.flash.metrics.contains(metric.name) => Role::Flash,
+        () if app.answer.fits() => Role::Value,
+        // What cannot be had is not shouted.
+        () => Role::Dim,
+    };
+    let (style, dim) = (canvas.role(role), canvas.role(Role::Dim));
+    let (whole, fraction, unit) = split(&shown);
+    let rounded = short(whole, fraction, unit);
+    let fraction = rounded.as_deref().unwrap_or(fraction);
+    let text = canvas.role(Role::Text);
+    let indent = u16::from(columns.label > 13);
+    // A long label takes what the digits leave.
+    let spare = usize::from(WHOLE).saturating_sub(whole.chars().count() + 1);
+    let room = columns.label - indent + u16::try_from(spare).unwrap_or_default();
+    canvas.text(area.x + indent, area.y, room, metric.label, text);
+    let mut x = area.x + columns.label;
+    canvas.right(x, area.y, WHOLE, whole, style);
+    x += WHOLE;
+    // Small prices have no unit, and may need its room for their digits.
+    canvas.text(x, area.y, if unit.is_empty() { FRACTION + UNIT } else { FRACTION }, fraction, style);
+    x += FRACTION;
+    // A long unit begins in the room that a short fraction leaves.
+    let long = u16::try_from(unit.width()).unwrap_or_default().saturating_sub(UNIT - 1);
+    let spare = FRACTION.saturating_sub(u16::try_from(fraction.width()).unwrap_or(FRACTION));
+    let early = long.min(spare);
+    canvas.text(x + 1 - early, area.y, UNIT - 1 + early, unit, dim);
+    x += UNIT;
+    let (Some(now), before) = (now, app.baseline.value(metric)) else { return };
+    if columns.interval > 0 {
+        if let Some(interval) = interval(app, metric, now, &shown, usize::from(columns.interval - 2)) {
+            canvas.right(x, area.y, columns.interval - 1, &interval, dim);
+        }
+        x += columns.interval;
+    }
+    // What is next to nothing is no change.
+    let Some(before) = before.filter(|before| (now - before).abs() >= LEAST * before.abs()) else { return };
+    let (text, style) = change(canvas, metric.better, before, now);
+    if columns.absolute > 0 {
+        let room = usize::from(columns.absolute - 1);
+        canvas.right(x, area.y, columns.absolute - 1, &within(signed(metric, now - before), room), style);
+        x += columns.absolute;
+    }
+    canvas.right(x, area.y, columns.relative, &text, style);
+}
+
+/// The ends between which nine measurements of ten lie, in the unit in which the value is written, `31.2–41.0`, or as
+/// shares of it, `-14/+13%`.
+pub(super) fn interval(app: &App, metric: &Metric, now: f64, shown: &str, room: usize) -> Option<String> {
+    let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
+    let (low, high) = metric.interval(estimate, scenario)?;
+    if !(low.is_finite() && high.is_finite()) || low == high || now == 0.0 {
+        return None;
+    }
+    let number: f64 = shown.split(' ').next()?.trim_start_matches('$').parse().ok()?;
+    let show = |end: f64, digits: i32| {
+        let end = end / now * number;
+        if end.abs() >= 100.0 { format!("{end:.0}") } else { units::significant(end, digits) }
+    };
+    // As many digits as there is room for; ends that need more are shown as shares of the value.
+    let ends = [3, 2].map(|digits| format!("{}–{}", show(low, digits), show(high, digits)));
+    let fitting = ends.into_iter().find(|ends| ends.width() <= room);
+    let shares = || format!("{:+.0}/{:+.0}%", 100.0 * (low / now - 1.0), 100.0 * (high / now - 1.0));
+    Some(fitting.unwrap_or_else(shares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_gives_up_digits_then_noughts_then_its_unit_before_it_is_cut() {
+        assert_eq!(within("+0.8712 J".into(), 10), "+0.8712 J");
+        assert_eq!(within("+0.008712 J".into(), 10), "+0.00871 J");
+        assert_eq!(within("+0.00008712 J".into(), 10), "+8.71e-5 J");
+        assert_eq!(within("-0.001291 kg".into(), 10), "-1.29e-3");
+    }
+
+    #[test]
+    fn numbers_split_at_the_point_and_the_unit() {
+        assert_eq!(split("36.22 ktok/s"), ("36", ".22", "ktok/s"));
+        assert_eq!(split("2642 tok/s"), ("2642", "", "tok/s"));
+        assert_eq!(split("$0.01047"), ("$0", ".01047", ""));
+        assert_eq!(split("1.000e-9"), ("1", ".000e-9", ""));
+        assert_eq!(split("–"), ("–", "", ""));
+        assert_eq!(short("0", ".07196", "tok/J").as_deref(), Some(".0720"));
+        assert_eq!((short("0", ".07196", ""), short("36", ".22", "tok/J")), (None, None));
+        let narrow = |text: &str| within(text.to_owned(), 9);
+        assert_eq!((narrow("-0.1533 ms"), narrow("+88.86 min")), ("-0.153 ms".to_owned(), "+88.9 min".to_owned()));
+        assert_eq!(narrow("+6.410 ms"), "+6.410 ms");
+    }
+
+    #[test]
+    fn every_width_has_room_for_the_figure() {
+        for width in 40..90 {
+            for intervals in [false, true] {
+                let c = Columns::fit(width, intervals);
+                let used = c.label + WHOLE + FRACTION + UNIT + c.interval + c.absolute + c.relative;
+                assert!(used <= width, "{used} of {width}");
+            }
+        }
+        let narrow = Columns::fit(48, true);
+        assert!(narrow.interval > 0 && narrow.relative > 0, "both fit 80 columns");
+    }
+}

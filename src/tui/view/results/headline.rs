@@ -1,0 +1,270 @@
+//! What stays visible above the figures: whether it fits, what bounds it, and the most telling figures.
+
+use crate::tui::painter::cells::TextWidth as _;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use super::change::{LEAST, change};
+use super::figure::interval;
+use crate::tui::app::{App, Headline, Pane, View};
+use crate::tui::theme::Role;
+use crate::tui::view::draw::{Canvas, wrap};
+use atlas_config::Mode;
+use atlas_plan::estimate::{Detail, Metric, Verdict};
+
+/// Fewest columns of a tile.
+const TILE: u16 = 13;
+/// Most tiles.
+const MOST: usize = 5;
+
+/// The figures that have a tile where there is room for few of them, most telling first.
+const TELLING: [(Mode, [&str; MOST]); 2] = [
+    (
+        Mode::Inference,
+        ["tpot_ms", "dollar_per_1m_tokens", "ttft_ms", "tokens_per_sec_per_accel", "tokens_per_sec_per_user"],
+    ),
+    (Mode::Training, ["time_to_train_h", "mfu", "dollar_per_1m_tokens", "tokens_per_sec_per_accel", "step_time_ms"]),
+];
+
+/// How much of the headline a pane has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Size {
+    /// Verdict, names and values.
+    Small,
+    /// And the changes.
+    Medium,
+    /// And what bounds it, intervals and evidence.
+    Large,
+}
+
+impl Size {
+    fn of(rows: u16) -> Size {
+        match rows {
+            0..=7 => Size::Small,
+            8..=15 => Size::Medium,
+            _ => Size::Large,
+        }
+    }
+}
+
+/// A line of the headline.
+#[derive(Debug, Clone, PartialEq)]
+enum Line {
+    /// A line that can be explained.
+    Above(Headline, Role, String),
+    Text(Role, String),
+    /// Names, values, intervals or changes of the tiles.
+    Names,
+    Values,
+    Intervals,
+    Changes,
+}
+
+/// The figures with a tile in a pane of that width, in the order of the figures.
+#[must_use]
+pub fn tiles(app: &App, width: u16) -> Vec<&'static Metric> {
+    // Figures that are sorted or filtered stand in their list alone.
+    if !app.figures_are_grouped() {
+        return Vec::new();
+    }
+    let mode = app.answer.mode();
+    let names = TELLING.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, names)| names);
+    let known = names.iter().filter_map(|name| Metric::named(name));
+    let mut all: Vec<&'static Metric> =
+        known.filter(|metric| app.answer.value(metric).is_some() && app.asks_for_figure(metric)).collect();
+    all.truncate(usize::from(width / TILE).min(MOST));
+    let place = |metric: &&Metric| app.figures().position(|known| known == *metric);
+    all.sort_by_key(place);
+    all
+}
+
+fn lines(app: &App, width: u16, rows: u16) -> Vec<Line> {
+    let (size, text_width) = (Size::of(rows), usize::from(width.saturating_sub(2)));
+    let mut lines = Vec::new();
+    if let Some(detail) = app.answer.detail() {
+        let (role, text) = verdict(app, detail);
+        let most = if size == Size::Large { 2 } else { 1 };
+        let wrapped = wrap(&text, text_width).into_iter().take(most);
+        lines.extend(wrapped.map(|line| Line::Above(Headline::Verdict, role, line)));
+        if size == Size::Large {
+            let [(first, share), (second, next), ..] = detail.limits.ranked();
+            let (share, next) = (100.0 * share, 100.0 * next);
+            let whole = format!("bound by {} {share:.0} %, then {} {next:.0} %", first.name(), second.name());
+            let short = format!("{} {share:.0} %, {} {next:.0} %", first.name(), second.name());
+            let text = if whole.width() <= text_width { whole } else { short };
+            lines.push(Line::Above(Headline::Limits, Role::Text, text));
+        }
+    }
+    if tiles(app, width).is_empty() {
+        return lines;
+    }
+    lines.extend([Line::Names, Line::Values]);
+    if size == Size::Large && app.answer.detail().is_some() {
+        lines.push(Line::Intervals);
+    }
+    if size >= Size::Medium {
+        lines.push(Line::Changes);
+    }
+    if size == Size::Large
+        && let Some(evidence) = app.answer.evidence()
+    {
+        lines.push(Line::Text(Role::Dim, evidence.to_owned()));
+    }
+    lines
+}
+
+/// Lines of the headline in a pane whose inside has these columns and rows.
+#[must_use]
+pub(super) fn height(app: &App, width: u16, rows: u16) -> u16 {
+    u16::try_from(lines(app, width, rows).len()).unwrap_or(u16::MAX)
+}
+
+/// What is at a place inside the pane: a line that can be explained, or the figure of a tile.
+#[must_use]
+pub(super) fn at(app: &App, inner: Rect, column: u16, row: u16) -> Option<(Option<Headline>, Option<&'static Metric>)> {
+    let line = row.checked_sub(inner.y)?;
+    match lines(app, inner.width, inner.height).into_iter().nth(usize::from(line))? {
+        Line::Above(headline, ..) => Some((Some(headline), None)),
+        Line::Text(..) => Some((None, None)),
+        Line::Names | Line::Values | Line::Intervals | Line::Changes => {
+            let tiles = tiles(app, inner.width);
+            let place = column.saturating_sub(inner.x) / tile_width(inner.width, tiles.len());
+            Some((None, tiles.get(usize::from(place)).copied()))
+        }
+    }
+}
+
+fn tile_width(width: u16, tiles: usize) -> u16 {
+    (width.saturating_sub(1) / u16::try_from(tiles.max(1)).unwrap_or(1)).max(1)
+}
+
+/// Draws the headline; returns its height.
+pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
+    let focused = app.pane == Pane::Results && app.view == View::Main && app.tour.is_none();
+    let all = lines(app, inner.width, inner.height);
+    let tiles = tiles(app, inner.width);
+    let width = tile_width(inner.width, tiles.len());
+    let above = app.headline().filter(|_| focused);
+    let here = app.figure_here().filter(|_| focused && above.is_none());
+    let selection = canvas.role(Role::Selection);
+    for (y, line) in (inner.y..inner.bottom()).zip(&all) {
+        match line {
+            Line::Above(headline, role, text) => {
+                let style = canvas.role(*role);
+                canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
+                if above == Some(*headline) {
+                    canvas.tint(Rect::new(inner.x, y, inner.width, 1), selection);
+                }
+            }
+            Line::Text(role, text) => {
+                let style = canvas.role(*role);
+                canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
+            }
+            Line::Names | Line::Values | Line::Intervals | Line::Changes => {
+                for (x, metric) in (inner.x + 1..).step_by(usize::from(width)).zip(&tiles) {
+                    tile(app, canvas, Rect::new(x, y, width - 1, 1), line, metric);
+                    // The name alone: a step along the figures sends little.
+                    if here == Some(*metric) && *line == Line::Names {
+                        canvas.tint(Rect::new(x - 1, y, width, 1), selection);
+                    }
+                }
+            }
+        }
+    }
+    u16::try_from(all.len()).unwrap_or(u16::MAX).min(inner.height)
+}
+
+/// Draws a line of a tile.
+fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'static Metric) {
+    let Some(now) = app.answer.value(metric) else { return };
+    let text = match line {
+        Line::Names => Some((metric.label.to_owned(), canvas.role(Role::Heading))),
+        Line::Values => {
+            let role = match () {
+                () if app.flash.metrics.contains(metric.name) => Role::Flash,
+                () if app.answer.fits() => Role::Value,
+                () => Role::Dim,
+            };
+            Some((short(metric, now), canvas.role(role).add_modifier(Modifier::BOLD)))
+        }
+        Line::Intervals => {
+            let room = usize::from(cell.width.saturating_sub(1));
+            interval(app, metric, now, &metric.show(now), room).map(|text| (text, canvas.role(Role::Dim)))
+        }
+        _ => {
+            let before = app.baseline.value(metric);
+            let before = before.filter(|before| (now - before).abs() >= LEAST * before.abs());
+            before.map(|before| change(canvas, metric.better, before, now))
+        }
+    };
+    if let Some((text, style)) = text {
+        canvas.text(cell.x, cell.y, cell.width, &text, style);
+    }
+}
+
+/// A value with its unit, without what its label says already: `tok/s/user` is in tok/s.
+fn short(metric: &Metric, value: f64) -> String {
+    let shown = metric.show(value);
+    match shown.split_once(' ') {
+        Some((number, unit)) if metric.label.contains(unit) => number.to_owned(),
+        _ => shown,
+    }
+}
+
+/// A line above the figures in words, and the figure whose equations stand behind it.
+#[must_use]
+pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'static Metric>)> {
+    let detail = app.answer.detail()?;
+    let (text, metric) = match headline {
+        Headline::Verdict => {
+            let metric = match detail.verdict {
+                Verdict::Fits | Verdict::Memory { .. } => Some("memory_fill"),
+                Verdict::Overload { .. } => Some("queue_utilization"),
+                _ => None,
+            };
+            (verdict(app, detail).1, metric)
+        }
+        Headline::Limits => {
+            let time = if detail.serving.is_some() { "tpot_ms" } else { "step_time_ms" };
+            (detail.limits.describe(), Some(time))
+        }
+    };
+    Some((text, metric.and_then(Metric::named)))
+}
+
+/// What the line of information says of the line above the figures that is under the cursor.
+#[must_use]
+pub fn about_headline(app: &App) -> String {
+    let described = app.headline().and_then(|line| headline(app, line));
+    described.map_or_else(String::new, |(text, metric)| match metric {
+        Some(metric) => format!("Enter explains {}", metric.label),
+        None => text,
+    })
+}
+
+/// Whether it can run, and by how much.
+#[must_use]
+pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
+    let memory = &detail.memory;
+    match detail.verdict {
+        Verdict::Fits => {
+            let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::MEMORY_GB);
+            let free = 100.0 * (1.0 - memory.upper / memory.capacity.max(1.0));
+            let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
+            let text = format!("fits: {}{bound} of {} GB, {free:.0} % free", gb(memory.total()), gb(memory.capacity));
+            (Role::Best, format!("{} {text}", app.glyphs.check))
+        }
+        verdict => (Role::Error, format!("{} {}", app.glyphs.cross, verdict.describe())),
+    }
+}
+
+/// A verdict against in two or three words.
+#[must_use]
+pub fn refusal(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fits => "fits",
+        Verdict::Memory { .. } => "does not fit",
+        Verdict::Overload { .. } => "overloaded",
+        _ => "cannot run",
+    }
+}

@@ -1,0 +1,186 @@
+//! The tasks that users bring, as key scripts from the start: what is typed, how many keys that is, and what must then be on
+//! the screen. The limits keep the interface as short as it is.
+
+use crate::common::keys;
+
+use std::sync::Arc;
+
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_fabric::demo::View;
+use atlas_fabric::tui::app::App;
+use atlas_fabric::tui::color::ColorDepth;
+use atlas_fabric::tui::message::{Effect, Message, Timer};
+use atlas_fabric::tui::race;
+use atlas_fabric::tui::theme::{Glyphs, Themes};
+use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::view::view;
+use atlas_plan::search::Gauge;
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// The interface on the shipped catalog, as it starts.
+struct Start {
+    app: App,
+}
+
+impl Start {
+    fn new() -> Start {
+        let library = Arc::new(Library::load(&Sources::built_in(), None));
+        let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+        Start { app: App::new(library, Vec::new(), themes, Glyphs::unicode(), (120, 40)) }
+    }
+
+    /// Types keys, and does the work that they order. Returns how many keys there were.
+    fn keys(&mut self, text: &str) -> usize {
+        let keys = keys::typed(text);
+        let count = keys.len();
+        for key in keys {
+            self.send(Message::Key(key));
+        }
+        count
+    }
+
+    fn send(&mut self, message: Message) {
+        let mut waiting = update(&mut self.app, message);
+        while !waiting.is_empty() {
+            for effect in std::mem::take(&mut waiting) {
+                let answer = match effect {
+                    Effect::Work(order) => Message::Worked(order.serial, order.job.run(&Gauge::default())),
+                    Effect::After { timer: timer @ Timer::Outlook(_), .. } => Message::Expired(timer),
+                    _ => continue,
+                };
+                waiting.extend(update(&mut self.app, answer));
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
+        view(&self.app, &mut buffer);
+        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Plays keys; fails where there are more than `most`.
+fn within(most: usize, keys: &str) -> Start {
+    let mut start = Start::new();
+    let count = start.keys(keys);
+    assert!(count <= most, "{count} keys, {most} at most: {keys}");
+    start
+}
+
+/// "Which of these four serves a 70B model under 50 ms per token most cheaply?" Before the race there was no view for it.
+#[test]
+fn the_cheapest_of_exactly_four_targets_under_fifty_milliseconds_takes_twelve_keys_at_most() {
+    let start = within(12, "f-8<Enter>mmmjjjmc");
+    assert_eq!((start.app.view, &*start.app.now.setup.workload), (View::Race, "llama3.1-70b-serve"));
+    assert_eq!(race::question(&start.app).to_string(), "cheapest tpot<50ms ttft<2s 10% free");
+    let mut names: Vec<String> = race::ranked(&start.app).iter().map(|entry| entry.name.to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["b200-8", "h100-sxm-8", "h200-sxm-8", "mi300x-8"]);
+}
+
+#[test]
+fn whether_a_model_fits_takes_eight_keys() {
+    let start = within(8, ":405b<Enter>V");
+    assert_eq!(&*start.app.now.setup.workload, "llama3.1-405b-train");
+    assert!(start.text().contains("✗"), "{}", start.text());
+}
+
+#[test]
+fn what_a_longer_prompt_costs_takes_fifteen_keys() {
+    let start = within(15, ":prompt=8192<Enter>V");
+    let text = start.text();
+    assert!(text.contains("▲") && text.contains("$/1M tokens"), "{text}");
+}
+
+#[test]
+fn which_settings_reach_a_price_takes_ten_keys() {
+    let start = within(10, "V=2.00");
+    assert!(start.text().contains("Goal for"), "{}", start.text());
+}
+
+#[test]
+fn the_best_layout_of_a_target_takes_two_keys() {
+    let start = within(2, "6R");
+    let text = start.text();
+    for part in ["best", "tp", "TTFT", "free", "default"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn two_machines_at_the_same_settings_take_eight_keys() {
+    let start = within(8, "mjjjmC");
+    assert_eq!(start.app.columns.len(), 2);
+    assert!(start.text().contains("reference"), "{}", start.text());
+}
+
+#[test]
+fn where_the_time_goes_and_why_take_one_key_each() {
+    assert_eq!(within(1, "3").app.view, View::Breakdown);
+    assert_eq!(within(1, "7").app.view, View::Explain);
+}
+
+#[test]
+fn a_question_that_is_typed_whole_needs_no_other_key() {
+    let typed = ":train 70b 1T tokens 128 h100 under 60d<Enter>";
+    let start = within(typed.len(), typed);
+    assert_eq!((start.app.view, &*start.app.now.setup.workload), (View::Race, "llama3.1-70b-train"));
+    assert!(start.text().contains("h100-sxm-128"), "{}", start.text());
+}
+
+/// A click on a heading of the comparison sorts by it, and the winner comes into sight.
+#[test]
+fn a_click_on_a_heading_sorts_and_shows_the_winner() {
+    let mut start = Start::new();
+    start.keys("CGGG");
+    let text = start.text();
+    let (row, line) = text.lines().enumerate().find(|(_, line)| line.contains("TTFT")).unwrap();
+    let column = line.char_indices().position(|(at, _)| line[at..].starts_with("TTFT")).unwrap();
+    start.send(Message::Mouse(MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: u16::try_from(column).unwrap(),
+        row: u16::try_from(row).unwrap(),
+        modifiers: KeyModifiers::NONE,
+    }));
+    assert_eq!(start.app.order, Some("ttft_ms"));
+    let best = start.app.columns.first().map(|(name, _)| name.to_string()).unwrap();
+    assert!(start.text().contains(&best), "{best}\n{}", start.text());
+    assert_eq!(start.app.column, 0, "the cursor is on the winner");
+}
+
+#[test]
+fn users_choose_order_and_hide_the_metrics_of_the_comparison() {
+    let mut start = Start::new();
+    start.keys("C=");
+    start.keys("<C-u>mfu<Enter>");
+    assert!(start.text().contains("TPOT"), "what does not apply to serving leaves the usual figures");
+    start.keys("<Esc>C");
+    start.keys("C=<C-u>tpot ttft wibble");
+    assert!(start.text().contains("no metric is called `wibble`"), "{}", start.text());
+    start.keys("<BS><BS><BS><BS><BS><BS><Enter>");
+    let shown = |start: &Start| {
+        start.app.chosen.of(start.app.answer.mode()).unwrap().iter().map(|m| m.name).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&start), ["tpot_ms", "ttft_ms"]);
+    start.keys(">");
+    assert_eq!(shown(&start), ["ttft_ms", "tpot_ms"]);
+    start.keys("<BS>");
+    assert_eq!(shown(&start), ["ttft_ms"]);
+    start.keys("=<C-u><Enter>");
+    assert!(start.app.chosen.of(start.app.answer.mode()).is_none(), "nothing typed shows the usual ones");
+}
+
+#[test]
+fn a_filter_knows_the_labels_on_the_screen() {
+    let mut start = Start::new();
+    start.keys("C/TTFT p99 > 1500ms<Enter>");
+    assert!(!start.app.columns.is_empty(), "{}", start.text());
+    let all = Start::new().app.library.targets().len();
+    assert!(start.app.columns.len() < all);
+}
