@@ -24,6 +24,7 @@ pub(super) fn begin(app: &App, kind: Kind) -> Vec<(Key, String)> {
                 (Key::Network, network.map_or_else(|| "400".to_owned(), |rate| rate.to_string())),
                 (Key::Price, number(|target| target.cost.hourly_usd, 0.0)),
                 (Key::Watts, number(|target| target.cost.energy_watts_node, 10_000.0)),
+                (Key::Pue, number(|target| target.cost.pue, 1.2)),
             ]
         }
         Kind::Workload => {
@@ -59,7 +60,7 @@ pub(super) fn text(app: &App, form: &Form) -> String {
                 "# Made in the terminal interface; vendor and memory are the catalog's.\n\
                  - name: {}\n  vendor: {}\n  accelerator: {}\n  accelerators_per_node: {}\n  num_nodes: {}\n  \
                  memory_gb_per_accel: {memory}\n  network: {{ type: IB, Gbps_per_accel: {} }}\n  \
-                 cost: {{ hourly_usd: {}, energy_watts_node: {} }} # of one node\n",
+                 cost: {{ hourly_usd: {}, energy_watts_node: {}, pue: {} }} # of one node\n",
                 quoted(Key::Name),
                 yaml(&vendor),
                 quoted(Key::Accelerator),
@@ -68,6 +69,7 @@ pub(super) fn text(app: &App, form: &Form) -> String {
                 plain(Key::Network),
                 plain(Key::Price),
                 plain(Key::Watts),
+                plain(Key::Pue),
             )
         }
         Kind::Workload => {

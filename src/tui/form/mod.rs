@@ -45,6 +45,8 @@ pub enum Key {
     Price,
     /// Watts of a node.
     Watts,
+    /// Power of the building over that of the machines.
+    Pue,
     /// Training or inference.
     Mode,
     /// A key of the catalog of models, or the path of a `config.json`.
@@ -105,6 +107,7 @@ impl Key {
             Key::Network => "network, Gbit/s each",
             Key::Price => "price, $/h a node",
             Key::Watts => "power, W a node",
+            Key::Pue => "PUE",
             Key::Mode => "mode",
             Key::Model => "model or config.json",
             Key::Prompt => "prompt tokens",
@@ -178,7 +181,7 @@ fn complete(app: &App, form: &mut Form) {
     let typed = field.line.text().trim().to_owned();
     let found = matches(app, field);
     let known = field.key.choices(app).contains(&typed);
-    let file = typed.contains(['/', '.']) && field.key == Key::Model;
+    let file = (typed.contains('/') || typed.ends_with(".json")) && field.key == Key::Model;
     if let Some(first) = found.into_iter().next().filter(|_| !known && !file) {
         field.line = Line::new(first);
     }

@@ -18,7 +18,7 @@ fn a_target_is_made_from_the_selected_one_with_a_name_of_the_catalog() {
     assert!(hands.text().contains("New target"), "{}", hands.text());
     hands.keys("<C-u>mine<Tab><C-u>b200");
     assert!(hands.text().contains("nvidia-b200"), "{}", hands.text());
-    hands.keys("<Tab><Tab><C-u>4<Tab><Tab><C-u>31.5<Tab><Enter>");
+    hands.keys("<Tab><Tab><C-u>4<Tab><Tab><C-u>31.5<Tab><Tab><Enter>");
     let text = written(&hands);
     for part in ["- name: mine", "accelerator: nvidia-b200", "num_nodes: 4", "hourly_usd: 31.5", "vendor: NVIDIA"] {
         assert!(text.contains(part), "{part}\n{text}");
@@ -32,7 +32,7 @@ fn what_is_wrong_is_said_at_every_key_and_nothing_is_written() {
     assert!(hands.text().contains("there is an entry of this name already"), "{}", hands.text());
     hands.keys("<C-u>mine<Tab><Tab><C-u>-8");
     assert!(hands.text().contains("✗"), "{}", hands.text());
-    hands.keys("<Enter><Enter><Enter><Enter><Enter><Enter><Enter>");
+    hands.keys("<Enter><Enter><Enter><Enter><Enter><Enter><Enter><Enter>");
     assert!(matches!(hands.app.overlay, Some(Overlay::Form(_))), "the form stays open");
 }
 
