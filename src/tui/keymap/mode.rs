@@ -71,7 +71,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 31] = [
+    pub const ALL: [Mode; 32] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,

@@ -179,6 +179,14 @@ fn overlay(app: &App) -> Option<String> {
             export.path().display(),
             lines(export.error.clone())
         ),
+        Overlay::Assistant => {
+            let asked = "Ask in words; yes applies what the answer proposes, back closes.\n".to_owned();
+            let last = app.assistant.turns.last().map(|turn| match &turn.answer {
+                Ok(reply) => reply.text(100).lines().map(undrawn).collect::<Vec<_>>().join("\n") + "\n",
+                Err(why) => format!("{why}\n"),
+            });
+            last.unwrap_or_default() + &asked
+        }
         Overlay::Form(form) => {
             let field = form.fields.get(form.cursor);
             let asked =
