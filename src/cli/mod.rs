@@ -32,6 +32,7 @@ pub mod measured;
 pub mod optimize;
 pub mod output;
 pub mod pick;
+pub mod post_train;
 pub mod report;
 pub mod run;
 pub mod scale;
@@ -135,6 +136,8 @@ pub enum Command {
     Frontier(frontier::Args),
     /// Rent or own, by the share of the time that the hardware works
     BreakEven(Box<break_even::Args>),
+    /// Show a step of reinforcement learning or preference optimization: seconds by part, idle share, cost
+    PostTrain(Box<post_train::Args>),
     /// Run a training job or a deployment event by event: queues, stragglers, bursts, failures
     Simulate(Box<simulate::Args>),
     /// Show what more nodes bring: strong and weak scaling, and where they break
@@ -273,6 +276,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Compare(args) => compare::run(args, &globals),
         Command::Frontier(args) => frontier::run(args, &globals),
         Command::BreakEven(args) => break_even::run(*args, &globals),
+        Command::PostTrain(args) => post_train::run(&args, &globals),
         Command::Simulate(args) => simulate::run(*args, &globals),
         Command::Scale(args) => scale::run(&args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),

@@ -360,4 +360,6 @@ pub fn assignment(text: &str) -> Result<(Knob, String), KnobError> {
 #[cfg(test)]
 mod effects;
 #[cfg(test)]
+mod fields;
+#[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ pub mod engine;
 pub mod estimate;
 pub mod explain;
 pub mod knob;
+pub mod post_training;
 pub mod record;
 pub mod scenario;
 pub mod search;

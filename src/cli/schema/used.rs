@@ -142,6 +142,7 @@ fn shared() -> Vec<Field> {
             ("node_mtbf_h", knob(Knob::NodeMtbf)),
             ("checkpoint_interval_s", knob(Knob::CheckpointInterval)),
             ("checkpoint_s", knob(Knob::Checkpoint)),
+            ("checkpoint_async", knob(Knob::CheckpointAsync)),
             ("restart_s", knob(Knob::Restart)),
         ],
     );

@@ -26,6 +26,8 @@ pub struct SimulationSpec {
     pub checkpoint_interval_s: Option<f64>,
     /// `simulation.checkpoint_s`: what a checkpoint costs.
     pub checkpoint_s: Option<f64>,
+    /// `simulation.checkpoint_async`: a checkpoint is written beside the work, from a copy in host memory.
+    pub checkpoint_async: Option<bool>,
     /// `simulation.restart_s`: what a failure costs besides lost work.
     pub restart_s: Option<f64>,
     /// `serving.arrivals`: how requests come.
@@ -61,6 +63,7 @@ impl SimulationSpec {
         self.node_mtbf_h = s.number("node_mtbf_h", upto(1e7));
         self.checkpoint_interval_s = s.number("checkpoint_interval_s", upto(1e7));
         self.checkpoint_s = s.number("checkpoint_s", upto(1e5));
+        self.checkpoint_async = s.boolean("checkpoint_async");
         self.restart_s = s.number("restart_s", upto(1e6));
     }
 

@@ -219,6 +219,8 @@ pub enum Knob {
     CheckpointInterval,
     /// What a checkpoint costs.
     Checkpoint,
+    /// Whether checkpoints are written beside the work.
+    CheckpointAsync,
     /// What a failure costs besides lost work.
     Restart,
 }

@@ -137,7 +137,8 @@ impl Scenario {
             Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
             Knob::NodeMtbf => number(plan.simulation.node_mtbf_h.unwrap_or(0.0)),
             Knob::CheckpointInterval => number(plan.simulation.checkpoint_interval_s.unwrap_or(0.0)),
-            Knob::Checkpoint => number(round(self.simulation(&self.base).checkpoint)),
+            Knob::Checkpoint => number(round(self.checkpoint_write(&self.base))),
+            Knob::CheckpointAsync => Setting::Toggle(plan.simulation.checkpoint_async.unwrap_or(false)),
             Knob::Restart => number(self.simulation(&self.base).restart),
         }
     }
@@ -254,6 +255,7 @@ impl Scenario {
             Knob::Noise => self.noise = on,
             Knob::Overlap => self.each(knob, |phase| phase.plan.overlap = Some(on)),
             Knob::Sp => self.each(knob, |phase| phase.plan.sp = Some(on)),
+            Knob::CheckpointAsync => self.each(knob, |phase| phase.plan.simulation.checkpoint_async = Some(on)),
             Knob::OverlapTensor => self.each(knob, |phase| phase.plan.switches.overlap_tensor = Some(on)),
             Knob::OverlapPipeline => self.each(knob, |phase| phase.plan.switches.overlap_pipeline = Some(on)),
             Knob::OverlapData => self.each(knob, |phase| phase.plan.switches.overlap_data = Some(on)),

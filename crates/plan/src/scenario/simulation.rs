@@ -19,6 +19,9 @@ const RESTART_S: f64 = 600.0;
 const CHECKPOINT_BYTES_PER_NODE: f64 = 1e9;
 /// Bytes that a checkpoint keeps of a weight under Adam: master weights and two moments in fp32, and the weight in 16 bit.
 const CHECKPOINT_BYTES_PER_WEIGHT: f64 = 14.0;
+/// Bytes per second at which an accelerator's states reach host memory: PCIe 4.0 x16, of whose 32 GB/s copies take about
+/// four fifths. MegaScale's copies take several seconds (arXiv 2402.15627, section 4.4).
+const HOST_COPY: f64 = 25e9;
 
 /// The settings of a phase in force.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,8 +54,10 @@ pub struct Simulation {
     pub node_mtbf: f64,
     /// Work between two checkpoints, s; `None` = Daly's interval.
     pub checkpoint_interval: Option<f64>,
-    /// What a checkpoint costs, s.
+    /// For which a checkpoint stops the work, s.
     pub checkpoint: f64,
+    /// In which it is written beside the work, s; 0 where the work waits for that.
+    pub checkpoint_write: f64,
     /// What a failure costs besides lost work, s.
     pub restart: f64,
 }
@@ -81,6 +86,7 @@ impl Simulation {
             node_mtbf: 0.0,
             checkpoint_interval: None,
             checkpoint: 0.0,
+            checkpoint_write: 0.0,
             restart: RESTART_S,
         }
     }
@@ -94,6 +100,9 @@ impl Scenario {
         let rate = phase.plan.serving.request_rate.filter(|rate| *rate > 0.0);
         let whole = |value: Option<f64>, or: f64| value.unwrap_or(or).clamp(0.0, 1e9) as u32;
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
+        let write = self.checkpoint_write(phase);
+        let beside = asked.checkpoint_async == Some(true);
+        let copy = (self.checkpoint_bytes() / (self.accelerators().max(1.0) * HOST_COPY)).min(write);
         Simulation {
             seed: seed(self.seed.saturating_add(i128::from(phase.index))),
             replications: whole(asked.replications, REPLICATIONS).max(1),
@@ -113,15 +122,20 @@ impl Scenario {
             slow_factor: asked.slow_factor.unwrap_or(SLOW_FACTOR),
             node_mtbf: 3600.0 * or_zero(asked.node_mtbf_h),
             checkpoint_interval: asked.checkpoint_interval_s.filter(|seconds| *seconds > 0.0),
-            checkpoint: asked.checkpoint_s.unwrap_or_else(|| self.checkpoint_seconds()),
+            checkpoint: if beside { copy } else { write },
+            checkpoint_write: if beside { write } else { 0.0 },
             restart: asked.restart_s.unwrap_or(RESTART_S),
         }
     }
 
-    /// For which a checkpoint stops the work, where all nodes write their part of it at once.
-    fn checkpoint_seconds(&self) -> f64 {
-        let weights = self.model.map_or(0.0, |model| model.params());
-        weights * CHECKPOINT_BYTES_PER_WEIGHT / (self.num_nodes.max(1.0) * CHECKPOINT_BYTES_PER_NODE)
+    fn checkpoint_bytes(&self) -> f64 {
+        self.model.map_or(0.0, |model| model.params()) * CHECKPOINT_BYTES_PER_WEIGHT
+    }
+
+    /// In which a checkpoint is written, s: unless stated, all nodes write their part of it at once.
+    pub(super) fn checkpoint_write(&self, phase: &Phase) -> f64 {
+        let usual = || self.checkpoint_bytes() / (self.num_nodes.max(1.0) * CHECKPOINT_BYTES_PER_NODE);
+        phase.plan.simulation.checkpoint_s.unwrap_or_else(usual)
     }
 }
 

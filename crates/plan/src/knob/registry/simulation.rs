@@ -1,9 +1,9 @@
 //! What only a simulation can tell apart: chance, stragglers, failures.
 
 use super::{entry, real, whole};
-use crate::knob::{Group, Knob, Spec, Step};
+use crate::knob::{Group, Kind, Knob, Spec, Step};
 
-pub(super) const SIMULATION: [Spec; 10] = [
+pub(super) const SIMULATION: [Spec; 11] = [
     entry(
         Knob::Replications,
         "replications",
@@ -101,9 +101,20 @@ pub(super) const SIMULATION: [Spec; 10] = [
         Group::Simulation,
         real(0.0, 1e5, 5.0),
         &["simulation", "checkpoint_s"],
-        "time for which a checkpoint stops the work; unset, the model's states at 1 GB/s from each node",
+        "time in which a checkpoint is written, and for which it stops the work; unset, the states at 1 GB/s from each node",
     )
     .unit("s")
+    .training()
+    .simulated(),
+    entry(
+        Knob::CheckpointAsync,
+        "checkpoint_async",
+        &["async_checkpoint"],
+        Group::Simulation,
+        Kind::Toggle,
+        &["simulation", "checkpoint_async"],
+        "checkpoints are written beside the work, which stops only for the copy to host memory",
+    )
     .training()
     .simulated(),
     entry(

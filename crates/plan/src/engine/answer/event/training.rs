@@ -207,7 +207,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         node_mtbf: if fails { settings.node_mtbf } else { f64::INFINITY },
         interval: 0.0,
         checkpoint: settings.checkpoint,
-        flush: 0.0,
+        flush: settings.checkpoint_write,
         detection: 0.0,
         restart: settings.restart,
         // A spare is always at hand: how many that takes is another question.
@@ -215,7 +215,9 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         repair: Distribution::Constant(0.0),
     };
     // No work is saved more often than a step ends.
-    input.interval = settings.checkpoint_interval.unwrap_or_else(|| input.daly()).max(step.max(1e-3));
+    // One checkpoint is written before the next one begins.
+    let least = step.max(settings.checkpoint_write).max(1e-3);
+    input.interval = settings.checkpoint_interval.unwrap_or_else(|| input.daly()).max(least);
     let mtbf = input.mtbf();
     if !fails {
         let goodput = input.interval / (input.interval + input.checkpoint);
@@ -229,6 +231,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         node_mtbf: input.node_mtbf / unit,
         interval: input.interval / unit,
         checkpoint: input.checkpoint / unit,
+        flush: input.flush / unit,
         restart: input.restart / unit,
         ..input
     };

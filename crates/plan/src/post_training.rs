@@ -1,0 +1,262 @@
+//! Post-training steps that are more than an optimizer step: reinforcement learning and preference optimization, composed
+//! of a training scenario and a serving scenario of the same model on the same target.
+//!
+//! * rollout: the serving engine, all requests queued at once, with the group of a prompt sharing its prefix
+//! * scoring: prefill of the serving engine, once for each frozen model (reference, reward)
+//! * training: as many optimizer steps as the sequences fill
+//! * sync: weights gathered from the trainers, and sent over the network where rollouts have nodes of their own
+//!
+//! Where both share all nodes, one waits for the other and its states are in host memory meanwhile; that move is left out.
+
+use crate::engine::answer::{throttle, training};
+use crate::engine::estimate;
+use crate::estimate::Estimate;
+use crate::knob::{Knob, KnobError, Overrides, Setting};
+use crate::scenario::{Parts, Scenario, ScenarioError};
+use atlas_config::Mode;
+use atlas_core::plan::LoadKind;
+use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
+
+/// What a step consists of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Asked {
+    /// Prompts of a step; pairs of answers under preference optimization.
+    pub prompts: f64,
+    /// Answers that are sampled for each prompt; `None`: the answers are data, two for each prompt.
+    pub samples: Option<f64>,
+    /// Frozen models of the same size that read every answer: a reference, a reward model.
+    pub scorers: f64,
+    /// Nodes that only roll out; `None`: all nodes do both in turn.
+    pub rollout_nodes: Option<f64>,
+    /// Rollouts of the next step run beside this step's training, one step behind.
+    pub asynchronous: bool,
+}
+
+/// A step, in seconds that sum to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Answers.
+    pub sequences: f64,
+    /// Optimizer steps that they fill.
+    pub updates: f64,
+    /// Generating the answers.
+    pub rollout: f64,
+    /// Of that, the time in which accelerators that have finished wait for the longest answers.
+    pub tail: f64,
+    /// Reading them by the frozen models.
+    pub scoring: f64,
+    /// Optimizer steps.
+    pub training: f64,
+    /// Bringing new weights to the rollouts.
+    pub sync: f64,
+    /// The whole step; less than the sum where rollouts run beside training.
+    pub seconds: f64,
+    /// Share of all accelerators' time in which they wait for another pool, for the longest answers or for weights.
+    pub idle: f64,
+    /// What the step costs, USD.
+    pub usd: f64,
+    /// Nodes that train and nodes that roll out; all of them twice where they do both.
+    pub nodes: [f64; 2],
+    /// Tokens of prompts and answers that are trained on.
+    pub tokens: f64,
+}
+
+impl Step {
+    /// Its parts with their names, in order.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, f64); 4] {
+        [("rollout", self.rollout), ("scoring", self.scoring), ("training", self.training), ("weight sync", self.sync)]
+    }
+}
+
+/// Why there is no step.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// A scenario that cannot be resolved.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A knob that cannot be set.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+    /// A workload of the wrong mode.
+    #[error("{workload}: found {found}, expected {expected}")]
+    Mode {
+        /// The workload.
+        workload: String,
+        /// Its mode.
+        found: &'static str,
+        /// The mode that is needed.
+        expected: &'static str,
+    },
+    /// Two models.
+    #[error("{0} and {1} are of different models: the rollout needs the model that is trained")]
+    Models(String, String),
+    /// No nodes are left for one of the pools.
+    #[error("found {rollout} rollout nodes of {all}, expected from 1 to {}: training needs nodes, too", .all - 1.0)]
+    Nodes {
+        /// Nodes for rollouts.
+        rollout: f64,
+        /// Nodes of the target.
+        all: f64,
+    },
+    /// Settings that exclude each other.
+    #[error("{0}")]
+    Setting(&'static str),
+    /// One of the two cannot run.
+    #[error("{workload} on {nodes} nodes: {why}")]
+    CannotRun {
+        /// The workload.
+        workload: String,
+        /// Its nodes.
+        nodes: f64,
+        /// In words.
+        why: String,
+    },
+}
+
+/// One of the two scenarios on its nodes.
+fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<f64>, expected: Mode) -> Result<Scenario, Refused> {
+    let mut scenario = Scenario::resolve(parts, overrides)?;
+    if scenario.mode() != expected {
+        let (workload, found) = (parts.workload.name.to_string(), scenario.mode().name());
+        return Err(Refused::Mode { workload, found, expected: expected.name() });
+    }
+    if let Some(nodes) = nodes {
+        scenario.set(Knob::NumNodes, &Setting::Number(nodes), parts)?;
+    }
+    scenario.phases.clear();
+    Ok(scenario)
+}
+
+/// The answer of a scenario that can run.
+fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, Refused> {
+    let answer = estimate(scenario);
+    let verdict = answer.detail.as_ref().map(|detail| detail.verdict);
+    match verdict {
+        Some(verdict) if verdict.fits() => Ok(answer),
+        other => Err(Refused::CannotRun {
+            workload: parts.workload.name.to_string(),
+            nodes: scenario.num_nodes,
+            why: other
+                .map_or_else(|| format!("the {} engine knows no layout", scenario.engine.name()), |v| v.describe()),
+        }),
+    }
+}
+
+/// Answers per second of a deployment under a load.
+fn pace(base: &Scenario, parts: &Parts, load: LoadKind, knobs: &[(Knob, f64)]) -> Result<(f64, Estimate), Refused> {
+    let mut scenario = base.clone();
+    scenario.set(Knob::Load, &Setting::Choice(load.name().into()), parts)?;
+    for (knob, value) in knobs {
+        scenario.set(*knob, &Setting::Number(*value), parts)?;
+    }
+    let answer = answered(&scenario, parts)?;
+    let rate = answer.detail.as_ref().and_then(|detail| detail.serving).map_or(0.0, |serving| serving.requests_per_sec);
+    Ok((rate.max(1e-12), answer))
+}
+
+/// Seconds until the rollouts have the weights of the trainers.
+fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
+    let (Some(input), Some(model)) = (training::input(train, &train.base), &rollout.model) else { return 0.0 };
+    let constants = throttle::training(train, &input);
+    let fabric = Fabric::new(&input.accelerator, &constants, input.nic_bw, input.oversubscription);
+    let shape = &rollout.base.shape;
+    let ranks = (shape.tp * shape.pp).max(1.0);
+    let shard = model.params() * rollout.base.served.formats.dense_bytes / ranks;
+    let gathered = all_gather(&fabric, Group::strided(input.accelerators / ranks, ranks, input.domain), shard);
+    // Replicas pass weights on as they come, so that one transfer over the network is what it takes.
+    gathered + if apart { point_to_point(&fabric, shard, false) } else { 0.0 }
+}
+
+/// A step of this kind.
+///
+/// # Errors
+/// Scenarios that cannot be resolved, fit or belong together.
+pub fn step(train: (&Parts, &Overrides), rollout: (&Parts, &Overrides), asked: &Asked) -> Result<Step, Refused> {
+    let ((train_parts, train_knobs), (rollout_parts, rollout_knobs)) = (train, rollout);
+    if train_parts.model_name() != rollout_parts.model_name() {
+        return Err(Refused::Models(train_parts.workload.name.to_string(), rollout_parts.workload.name.to_string()));
+    }
+    if asked.asynchronous && asked.rollout_nodes.is_none() {
+        return Err(Refused::Setting("asynchronous rollouts need nodes of their own: state how many roll out"));
+    }
+    if asked.samples.is_none() && asked.rollout_nodes.is_some() {
+        return Err(Refused::Setting("without rollouts no nodes can be set apart for them"));
+    }
+    let whole = Scenario::resolve(train_parts, train_knobs)?.num_nodes;
+    let split = match asked.rollout_nodes {
+        Some(nodes) if nodes < 1.0 || nodes >= whole => return Err(Refused::Nodes { rollout: nodes, all: whole }),
+        nodes => nodes,
+    };
+    let (train_nodes, rollout_nodes) = split.map_or((whole, whole), |nodes| (whole - nodes, nodes));
+
+    let sequences = asked.prompts * asked.samples.unwrap_or(2.0);
+    let mut serve = resolved(rollout_parts, rollout_knobs, Some(rollout_nodes), Mode::Inference)?;
+    let length = serve.base.shape.prompt + serve.base.shape.generate;
+    if let Some(samples) = asked.samples.filter(|_| serve.follows(Knob::PrefixHit)) {
+        // All answers to a prompt but the first find it in the cache.
+        serve.set(Knob::PrefixHit, &Setting::Number((samples - 1.0) / samples), rollout_parts)?;
+    }
+    let (rolled, rollout_s, tail) = match asked.samples {
+        None => (None, 0.0, 0.0),
+        Some(_) => {
+            let (rate, answer) = pace(&serve, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
+            let (endless, _) = pace(&serve, rollout_parts, LoadKind::Burst, &[])?;
+            (Some(answer), sequences / rate, (sequences / rate - sequences / endless).max(0.0))
+        }
+    };
+
+    let mut trained = resolved(train_parts, train_knobs, Some(train_nodes), Mode::Training)?;
+    let global = trained.global(&trained.base).min(sequences);
+    for (knob, value) in [(Knob::Prompt, length), (Knob::Generate, 0.0), (Knob::Global, global)] {
+        trained.set(knob, &Setting::Number(value), train_parts)?;
+    }
+    let optimizer = answered(&trained, train_parts)?;
+    let updates = (sequences / global).ceil().max(1.0);
+    let training_s = updates * optimizer.total.step_time_ms * 1e-3;
+
+    // Frozen models are read by the trainers' nodes, laid out as the rollout is.
+    let scoring = if asked.scorers > 0.0 {
+        let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
+        reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;
+        reader.set(Knob::Generate, &Setting::Number(1.0), rollout_parts)?;
+        let side_by_side = reader.base.shape.dp.max(1.0);
+        let (rate, _) = pace(&reader, rollout_parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, side_by_side)])?;
+        asked.scorers * sequences / rate
+    } else {
+        0.0
+    };
+    let sync = if asked.samples.is_some() { sync(&trained, &serve, split.is_some()) } else { 0.0 };
+
+    let learning = scoring + training_s;
+    let seconds = sync + if asked.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
+    let hour = |answer: &Estimate| answer.cost.usd_per_hour / 3600.0;
+    let (busy, all, usd) = match (&rolled, split) {
+        (Some(rolled), Some(_)) => (
+            rollout_nodes * (rollout_s - tail) + train_nodes * learning,
+            whole * seconds,
+            seconds * (hour(rolled) + hour(&optimizer)),
+        ),
+        (rolled, _) => {
+            let rollout_usd = rolled.as_ref().map_or(0.0, |rolled| rollout_s * hour(rolled));
+            (rollout_s - tail + learning, seconds, rollout_usd + (learning + sync) * hour(&optimizer))
+        }
+    };
+    Ok(Step {
+        sequences,
+        updates,
+        rollout: rollout_s,
+        tail,
+        scoring,
+        training: training_s,
+        sync,
+        seconds,
+        idle: (1.0 - busy / all.max(1e-12)).clamp(0.0, 1.0),
+        usd,
+        nodes: [train_nodes, rollout_nodes],
+        tokens: sequences * length,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Steps of post-training: their parts, and what published fine-tuning runs reach.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::{Asked, Refused, Step, step};
+use crate::engine::estimate;
+use crate::knob::{Knob, Overrides, Setting};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::library::Library;
+use atlas_document::Sources;
+
+const BASE: Asked =
+    Asked { prompts: 128.0, samples: Some(8.0), scorers: 1.0, rollout_nodes: None, asynchronous: false };
+
+fn library() -> Library {
+    Library::load(&Sources::built_in(), None)
+}
+
+fn asked(library: &Library, target: &str, asked: &Asked) -> Result<Step, Refused> {
+    let find = |workload| Parts::find(library, target, workload).unwrap();
+    let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
+    step((&train, &Overrides::new()), (&rollout, &Overrides::new()), asked)
+}
+
+#[test]
+fn the_parts_of_a_step_sum_to_it_unless_pools_run_side_by_side() {
+    let library = library();
+    let whole = asked(&library, "h100-sxm-64", &BASE).unwrap();
+    let parts: f64 = whole.parts().iter().map(|(_, seconds)| seconds).sum();
+    assert!((parts / whole.seconds - 1.0).abs() < 1e-9);
+    assert!(whole.parts().iter().all(|(name, seconds)| *seconds > 0.0 || panic!("{name}")), "{whole:?}");
+    assert_eq!((whole.sequences, whole.updates, whole.nodes), (1024.0, 2.0, [8.0, 8.0]));
+    // Waiting for the longest answers and for weights is all the idleness of one pool.
+    assert!((whole.idle - (whole.tail + whole.sync) / whole.seconds).abs() < 1e-9, "{whole:?}");
+
+    let apart = Asked { rollout_nodes: Some(4.0), ..BASE };
+    let in_turn = asked(&library, "h100-sxm-64", &apart).unwrap();
+    let beside = asked(&library, "h100-sxm-64", &Asked { asynchronous: true, ..apart }).unwrap();
+    assert!(in_turn.idle > 0.4 && beside.idle < in_turn.idle, "{} {}", in_turn.idle, beside.idle);
+    let longest = beside.rollout.max(beside.scoring + beside.training);
+    assert!((beside.seconds - longest - beside.sync).abs() < 1e-9 && beside.seconds < in_turn.seconds);
+    assert!(beside.usd < in_turn.usd && in_turn.sync > whole.sync);
+}
+
+#[test]
+fn every_setting_of_a_step_changes_it() {
+    let library = library();
+    let base = asked(&library, "h100-sxm-64", &BASE).unwrap();
+    for changed in [
+        Asked { prompts: 256.0, ..BASE },
+        Asked { samples: Some(16.0), ..BASE },
+        Asked { samples: None, ..BASE },
+        Asked { scorers: 2.0, ..BASE },
+        Asked { rollout_nodes: Some(2.0), ..BASE },
+    ] {
+        assert_ne!(asked(&library, "h100-sxm-64", &changed).unwrap(), base, "{changed:?}");
+    }
+    let more = asked(&library, "h100-sxm-64", &Asked { prompts: 256.0, ..BASE }).unwrap();
+    assert!(more.seconds > base.seconds && more.usd > base.usd);
+    // Answers that are data are not rolled out, nor are weights sent anywhere.
+    let preferences = asked(&library, "h100-sxm-8", &Asked { samples: None, ..BASE }).unwrap();
+    assert_eq!((preferences.rollout, preferences.sync, preferences.sequences), (0.0, 0.0, 256.0));
+    assert!(preferences.scoring > 0.0 && preferences.scoring < preferences.training);
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    let library = library();
+    let refused = |target, what: &Asked| asked(&library, target, what).unwrap_err().to_string();
+    assert!(refused("h100-sxm-64", &Asked { rollout_nodes: Some(8.0), ..BASE }).contains("expected from 1 to 7"));
+    assert!(refused("h100-sxm-64", &Asked { asynchronous: true, ..BASE }).contains("nodes of their own"));
+    assert!(
+        refused("h100-sxm-64", &Asked { samples: None, rollout_nodes: Some(2.0), ..BASE }).contains("without rollouts")
+    );
+    assert!(refused("rtx-3090-4", &BASE).contains("does not fit"), "{}", refused("rtx-3090-4", &BASE));
+    let find = |workload| Parts::find(&library, "h100-sxm-64", workload).unwrap();
+    let (train, other, serve) = (find("llama3.1-8b-rl-train"), find("llama3.1-70b-serve"), find("llama3.1-8b-serve"));
+    let none = Overrides::new();
+    let error = |train: &Parts, rollout: &Parts| step((train, &none), (rollout, &none), &BASE).unwrap_err().to_string();
+    assert!(error(&train, &other).contains("different models"));
+    assert!(error(&serve, &serve).contains("expected training"));
+    assert!(error(&train, &train).contains("expected inference"));
+}
+
+#[test]
+fn fine_tuning_meets_published_figures() {
+    let library = library();
+    // Tokens/s of an accelerator: DGX Cloud benchmarking 25.02, Llama 3 70B on H100 in bf16.
+    for (target, workload, nodes, published) in
+        [("h100-sxm-64", "llama3-70b-sft", 4.0, 1219.03), ("h100-sxm-8", "llama3-70b-lora", 1.0, 1796.88)]
+    {
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let nodes = Overrides::from([(Knob::NumNodes, Setting::Number(nodes))]);
+        let scenario = Scenario::resolve(&parts, &nodes).unwrap();
+        let answer = estimate(&scenario);
+        assert!(answer.detail.unwrap().verdict.fits(), "{workload}");
+        let each = answer.total.tokens_per_sec / scenario.accelerators();
+        assert!((each / published - 1.0).abs() < 0.15, "{workload}: {each} of {published}");
+    }
+}

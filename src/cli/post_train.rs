@@ -1,0 +1,169 @@
+//! `atlas post-train`.
+
+use color_eyre::eyre::eyre;
+use serde_json::{Map, Value, json};
+
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::{output, pick};
+use atlas_core::units;
+use atlas_plan::knob::{self, Overrides};
+use atlas_plan::post_training::{Asked, Step, step};
+use atlas_plan::scenario::Parts;
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, csv, serialised};
+
+/// What is trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Method {
+    /// Reinforcement learning: answers are sampled by the model, scored and trained on (PPO, GRPO)
+    Rl,
+    /// Direct preference optimization: pairs of answers are data, and a frozen reference reads them, too
+    Dpo,
+}
+
+/// A step of reinforcement learning or preference optimization: seconds by part, idle share, cost.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout
+  atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout \\
+      --rollout-nodes 4 --asynchronous
+  atlas post-train --method dpo --target h100-sxm-8 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout
+
+Both workloads are of one model. Lengths are the rollout's: it generates from its prompt, and training reads both. \
+Supervised fine-tuning and adapters are workloads of their own (llama3-70b-lora): `atlas run`.")]
+pub struct Args {
+    /// Target, by name
+    #[arg(long, value_name = "NAME")]
+    pub target: String,
+    /// Training workload, by name: layout, precision and batch of an optimizer step
+    #[arg(long, value_name = "WORKLOAD")]
+    pub train: String,
+    /// Serving workload, by name: layout and lengths of the rollout, and of what frozen models read
+    #[arg(long, value_name = "WORKLOAD")]
+    pub rollout: String,
+    /// What is trained on
+    #[arg(long, value_enum, default_value_t = Method::Rl)]
+    pub method: Method,
+    /// Prompts of a step; of dpo: pairs
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub prompts: u32,
+    /// Answers to each prompt [default: 8; dpo has two]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub samples: Option<u32>,
+    /// Frozen models of the same size that read every answer: reference, reward
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub scorers: u32,
+    /// Nodes that only roll out [default: all nodes do both in turn]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rollout_nodes: Option<u32>,
+    /// Roll the next step out beside training, one step behind
+    #[arg(long)]
+    pub asynchronous: bool,
+    /// Set a knob of the rollout; repeatable. --set is for training
+    #[arg(long, value_name = "KNOB=VALUE")]
+    pub rollout_set: Vec<String>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Prints a step.
+///
+/// # Errors
+/// Workloads that do not belong together or cannot run.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    if args.method == Method::Dpo && args.samples.is_some() {
+        return Err(Failure::usage(["--samples: dpo has two answers to each prompt".to_owned()]).into());
+    }
+    let library = pick::library(globals);
+    let find = |workload: &str| Parts::find(&library, &args.target, workload).map_err(Failure::from);
+    let (train, rollout) = (find(&args.train)?, find(&args.rollout)?);
+    let train_knobs = args.knobs.overrides(train.fabrics())?;
+    let mut rollout_knobs = Overrides::new();
+    for text in &args.rollout_set {
+        let parsed =
+            knob::assignment(text).and_then(|(knob, value)| Ok((knob, knob.parse(&value, rollout.fabrics())?)));
+        let (knob, setting) = parsed.map_err(|error| Failure::usage([format!("--rollout-set: {error}")]))?;
+        rollout_knobs.insert(knob, setting);
+    }
+    let asked = Asked {
+        prompts: f64::from(args.prompts),
+        samples: match args.method {
+            Method::Rl => Some(f64::from(args.samples.unwrap_or(8))),
+            Method::Dpo => None,
+        },
+        scorers: f64::from(args.scorers),
+        rollout_nodes: args.rollout_nodes.map(f64::from),
+        asynchronous: args.asynchronous,
+    };
+    let step = step((&train, &train_knobs), (&rollout, &rollout_knobs), &asked)
+        .map_err(|error| eyre!("{}: {error}", args.target))?;
+    match args.format {
+        Format::Table => output::print(&globals.charset().write(&described(&step, &asked)))?,
+        Format::Csv => output::print(&csv_of(&step))?,
+        Format::Json => output::print(&serialised(&document(&step, args), false)?)?,
+        Format::Yaml => output::print(&serialised(&document(&step, args), true)?)?,
+    }
+    Ok(())
+}
+
+/// What all tables say of a step.
+fn figures(step: &Step) -> [(&'static str, f64); 12] {
+    [
+        ("step_s", step.seconds),
+        ("rollout_s", step.rollout),
+        ("tail_s", step.tail),
+        ("scoring_s", step.scoring),
+        ("training_s", step.training),
+        ("sync_s", step.sync),
+        ("idle_share", step.idle),
+        ("sequences", step.sequences),
+        ("updates", step.updates),
+        ("tokens_per_sec", step.tokens / step.seconds),
+        ("usd_per_step", step.usd),
+        ("usd_per_1m_tokens", 1e6 * step.usd / step.tokens),
+    ]
+}
+
+fn described(step: &Step, asked: &Asked) -> String {
+    let mut table = Table::new([("part", Align::Left), ("time", Align::Right), ("of the step", Align::Right)]);
+    for (name, seconds) in step.parts() {
+        table.row([name.to_owned(), units::duration_ms(1e3 * seconds), units::percent(seconds / step.seconds)]);
+    }
+    table.row(["step".to_owned(), units::duration_ms(1e3 * step.seconds), String::new()]);
+    let [train, rollout] = step.nodes;
+    let place = match (asked.samples, asked.rollout_nodes) {
+        (None, _) => format!("{train} nodes"),
+        (_, None) => format!("{train} nodes roll out and train in turn"),
+        _ => format!("{rollout} nodes roll out, {train} train"),
+    };
+    let how = if asked.asynchronous { ", rollouts one step behind" } else { "" };
+    let plural = if step.updates == 1.0 { "update" } else { "updates" };
+    format!(
+        "{place}{how}; {} answers, {} {plural}\n{}\nidle {} of all accelerators' time; {} tok/s; {} a step, {} a million tokens\n",
+        step.sequences,
+        step.updates,
+        table.render(),
+        units::percent(step.idle),
+        units::si(step.tokens / step.seconds),
+        units::usd(step.usd),
+        units::usd(1e6 * step.usd / step.tokens),
+    )
+}
+
+fn csv_of(step: &Step) -> String {
+    let figures = figures(step);
+    let cells = figures.map(|(_, value)| value.to_string());
+    csv::line(figures.map(|(name, _)| name)) + &csv::line(cells.iter().map(String::as_str))
+}
+
+fn document(step: &Step, args: &Args) -> Value {
+    let figures: Map<String, Value> =
+        figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    json!({"target": args.target, "train": args.train, "rollout": args.rollout, "step": figures})
+}
