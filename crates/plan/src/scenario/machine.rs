@@ -63,7 +63,7 @@ impl Machine {
 }
 
 /// The architecture of a workload: the catalog's, with what `params` says laid over it; else what `params` alone says,
-/// read as a GPT (a plain MLP four times as wide as the hidden size, a key-value head for each query head).
+/// read as a GPT (unless stated, a plain MLP four times as wide as the hidden size, and a key-value head for each query head).
 #[must_use]
 pub fn architecture(parts: &Parts) -> Option<Architecture> {
     let workload = &parts.workload;
@@ -95,9 +95,9 @@ pub fn architecture(parts: &Parts) -> Option<Architecture> {
         layers,
         hidden,
         heads,
-        kv_heads: heads,
+        kv_heads: workload.n_kv_heads.and_then(stated).unwrap_or(heads),
         head_dim: hidden / heads,
-        ffn: 4.0 * hidden,
+        ffn: workload.ffn_hidden_size.and_then(stated).unwrap_or(4.0 * hidden),
         gated: false,
         vocab: vocab.unwrap_or(GPT2_VOCABULARY),
         attention: Attention::Grouped,
