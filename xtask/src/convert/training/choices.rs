@@ -168,6 +168,9 @@ fn schedule(record: &mut Record, row: &Row, lower: &str) {
     let framework = row.text("framework").to_ascii_lowercase();
     let text = format!("{lower}; {framework}");
     let quote = |phrase: &str| format!("\"{}\"", clause(&text, phrase));
+    if ["vocab-1", "vocab-2", "interlaced"].iter().any(|word| framework.contains(word)) {
+        return record.exclude("the output layer is spread over the stages, which no field states");
+    }
     for word in ["zb-1p", "zb-h1", "zb1p"] {
         if text.contains(word) {
             return record.convert("pp_schedule", "zero-bubble-1p", quote(word));
