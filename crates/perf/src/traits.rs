@@ -38,8 +38,10 @@ words! {
         Eager = "eager",
         /// A compiler made one program of a layer or of the whole step.
         Compiled = "compiled",
-        /// The step replays captured graphs.
+        /// The step replays captured graphs of its parts, which leave out what depends on the routing of tokens to experts.
         Captured = "captured",
+        /// The step replays one graph of the whole iteration, experts included.
+        Iteration = "iteration",
     }
 
     /// How the experts of a mixture are multiplied.

@@ -65,6 +65,9 @@ word_values! {
     HostOverlap: HostOverlap::WORDS;
     Executor: Executor::WORDS;
     SmallProducts: SmallProducts::WORDS;
+    StepInputs: StepInputs::WORDS;
+    KernelLibrary: KernelLibrary::WORDS;
+    AllReduce: AllReduce::WORDS;
     DraftVerification: DraftVerification::WORDS;
     Shapes: Shapes::WORDS;
     QuantizedProduct: QuantizedProduct::WORDS;
@@ -282,9 +285,12 @@ section! {
         prompts: PromptLaunch, "how prompts are launched";
         host: HostOverlap, "what the host does beside the device";
         host_with_drafts: HostOverlap, "the same while tokens are drafted";
+        inputs: StepInputs, "how the host prepares the inputs of a step";
         executor: Executor, "language of the scheduling loop";
         reserve_output: bool, "a sequence is admitted only when its whole output fits";
         small_products: SmallProducts, "kernels for products of a few rows";
+        kernels: KernelLibrary, "whose kernels most products and attention run on";
+        all_reduce: AllReduce, "how activations are summed over tensor-parallel ranks";
         drafts: DraftVerification, "how drafted tokens are verified";
         shapes: Shapes, "shapes that run";
         experts: ExpertProducts, "how experts are multiplied";

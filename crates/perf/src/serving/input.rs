@@ -3,7 +3,7 @@
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::roofline::FusedAttention;
-pub use crate::traits::{Admission, GraphCapture, HostOverlap, Stack};
+pub use crate::traits::{Admission, AllReduce, GraphCapture, HostOverlap, KernelLibrary, Stack, StepInputs};
 
 /// Offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,6 +176,12 @@ pub struct ServingInput {
     /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
     /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).
     pub tuned_products: bool,
+    /// How the host prepares the inputs of a step.
+    pub inputs: StepInputs,
+    /// Whose kernels most products and attention run on.
+    pub kernels: KernelLibrary,
+    /// How activations are summed over tensor-parallel ranks.
+    pub all_reduce: AllReduce,
     /// What the host does while the accelerator computes.
     pub host: HostOverlap,
     /// Generation of the attention kernel over prompts.
@@ -235,6 +241,9 @@ impl Default for ServingInput {
             grouped_decode: true,
             experts_in_turn: false,
             tuned_products: true,
+            inputs: StepInputs::Rebuilt,
+            kernels: KernelLibrary::General,
+            all_reduce: AllReduce::Direct,
             host: HostOverlap::Scheduling,
             attention: FusedAttention::Native,
             python_executor: false,

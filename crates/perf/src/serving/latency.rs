@@ -86,7 +86,11 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, cycle: &Cycle, waiting: 
 pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
     match input.admission {
         Admission::EveryStep => 0.0,
-        Admission::Batched => c.batched_steps * step,
+        // Prompts gather until they fill a step, or for so many steps: one that fills it alone does not wait.
+        Admission::Batched => {
+            let filled = super::steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
+            c.batched_steps * step * (1.0 - filled).max(0.0)
+        }
         Admission::Polled => c.polled_seconds,
     }
 }

@@ -33,7 +33,10 @@ mod tests;
 
 use crate::constants::Constants;
 use front_end::FrontEnd;
-pub use input::{Admission, Formats, GraphCapture, HostOverlap, Layout, Load, Pools, ServingInput, Speculation, Stack};
+pub use input::{
+    Admission, AllReduce, Formats, GraphCapture, HostOverlap, KernelLibrary, Layout, Load, Pools, ServingInput,
+    Speculation, Stack, StepInputs,
+};
 use latency::{FirstToken, Spread};
 use steady_state::Cycle;
 use step::{Machine, StepTime};

@@ -2,7 +2,9 @@
 //! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
 
 use super::front_end::FrontEnd;
-use super::input::{GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack};
+use super::input::{
+    AllReduce, GraphCapture, HostOverlap, KernelLibrary, Layout, Load, ServingInput, Stack, StepInputs,
+};
 use super::shape::Shape;
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::{Architecture, Attention};
@@ -112,6 +114,7 @@ pub struct Machine {
     expert_tile: f64,
     overlap_loss: f64,
     kernel_seconds: f64,
+    issue_seconds: f64,
     prefill_launch_seconds: f64,
     piece_seconds: f64,
     step_seconds: f64,
@@ -130,6 +133,9 @@ pub struct Machine {
     intake: f64,
 }
 
+/// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
+const UNFUSED: f64 = 3.0;
+
 /// FLOP/s of linear layers in a format, on many tokens.
 fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: f64) -> f64 {
     let share = c.serving_products * roofline::best_fraction(acc, c);
@@ -143,10 +149,11 @@ fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool
 }
 
 /// Share of the rooflines that stacks for this family reach.
-fn maturity(acc: &Accelerator, c: &Constants) -> f64 {
+fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
     use Generation::{Cdna3, Cdna4};
     match acc.generation {
         g if g.is_nvidia() => 1.0,
+        Cdna3 | Cdna4 if kernels == KernelLibrary::Vendor => c.cdna_vendor_fraction,
         Cdna3 | Cdna4 => c.cdna_fraction,
         _ => c.other_stack_fraction,
     }
@@ -171,29 +178,41 @@ impl Machine {
         let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
         // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
         // same kernels everywhere.
-        let mature = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, c) };
+        let mature = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, input.kernels, c) };
         // Gaudi streams from its memory as much of the datasheet as GPUs do: its compiler overlaps both engines.
         let planned = acc.generation == Generation::Gaudi;
         let streaming = if planned { 1.0 } else { mature };
         // Neuron's compiler reaches less of the systolic arrays than kernels written by hand do elsewhere.
-        let mature_arithmetic =
-            if acc.generation == Generation::Trainium { mature * c.neuron_fraction } else { mature };
+        let mature_arithmetic = match acc.generation {
+            Generation::Trainium => mature * c.neuron_fraction,
+            // The share of the peak that these families' products reach was fitted on their own software.
+            Generation::Gaudi | Generation::PonteVecchio | Generation::Other => 1.0,
+            _ => mature,
+        };
         let fabric = Fabric::of(acc, ranks, pipelined, c);
-        let reduce = Fabric::of(acc, layout.tp, pipelined, c);
+        let mut reduce = Fabric::of(acc, layout.tp, pipelined, c);
+        if input.all_reduce == AllReduce::Library {
+            reduce.latency = reduce.latency.max(c.library_latency);
+        }
         let hidden = shape.hidden * 2.0;
-        let (kernel_seconds, step_seconds) = match input.stack {
-            Stack::Compiled => (c.kernel_graph, c.step_compiled),
+        // A kernel's gap on the device, what the host takes to launch it where no graph is replayed, and the host's time
+        // between two steps.
+        let python = match input.inputs {
+            StepInputs::Rebuilt => c.step_python,
+            StepInputs::Incremental => c.step_incremental,
+        };
+        let (gap, issue, step_seconds) = match input.stack {
+            Stack::Compiled => (c.kernel_graph, 0.0, c.step_compiled),
             Stack::Graphed if input.graphs == GraphCapture::None => {
-                (f.product_kernels * (c.kernel_graph + c.kernel_prefill), c.step_python)
+                (c.kernel_graph, f.product_kernels * c.kernel_prefill, python)
             }
-            Stack::Graphed => (c.kernel_graph, c.step_python),
-            Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
-            // Three launches for one of an engine's where nothing is fused: 23 operators a layer.
+            Stack::Graphed => (c.kernel_graph, 0.0, python),
+            Stack::Eager => (UNFUSED * c.kernel_graph, c.kernel_eager * f.product_kernels, python),
             Stack::Local if input.graphs == GraphCapture::None => {
                 let launch = if acc.generation.is_nvidia() { c.kernel_native } else { c.kernel_prefill };
-                (3.0 * (c.kernel_graph + launch), 0.0)
+                (UNFUSED * c.kernel_graph, UNFUSED * launch, 0.0)
             }
-            Stack::Local => (c.kernel_graph, 0.0),
+            Stack::Local => (c.kernel_graph, 0.0, 0.0),
         };
         let exposed = if input.host == HostOverlap::Scheduling { c.host_exposed } else { 1.0 };
         // Two all-reduces a layer; a ring moves 2 (n-1)/n of the vector.
@@ -250,12 +269,14 @@ impl Machine {
             overlap_loss: c.overlap_loss,
             // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
             kernel_seconds: match (input.stack, acc.generation) {
-                (Stack::Compiled, Generation::Other) => 0.1 * kernel_seconds,
+                (Stack::Compiled, Generation::Other) => 0.1 * gap,
                 // XLA's and Neuron's compilers make one program of a whole step.
-                (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * kernel_seconds,
-                // What a framework's Python takes to launch is the host's alone.
-                (Stack::Eager, _) => kernel_seconds,
-                _ => kernel_seconds / mature,
+                (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * gap,
+                _ => gap / mature,
+            },
+            issue_seconds: match acc.generation {
+                Generation::Tpu | Generation::Trainium if input.stack == Stack::Graphed => 0.1 * issue,
+                _ => issue,
             },
             prefill_launch_seconds: match input.stack {
                 Stack::Local => 0.0,
@@ -392,15 +413,16 @@ impl Machine {
             out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
         }
         out.launch += s.kernels * self.kernel_seconds;
+        // What no captured graph covers is launched by the host, kernel by kernel, beside the accelerator: it shows only
+        // where the accelerator is the faster one.
+        let mut issued = s.kernels * self.issue_seconds;
         if prefill > 0.0 {
-            // No captured graph covers prompt chunks: the host launches kernel by kernel, hidden while the accelerator
-            // is the slower one.
             // Prompts of fewer keys than an indexer selects attend to all.
             let skipped = if 2.0 * t.prefill_context <= s.selected { s.index_kernels } else { 0.0 };
-            out.launch += ((s.kernels - skipped) * self.prefill_launch_seconds - out.total()).max(0.0);
+            issued = issued.max((s.kernels - skipped) * self.prefill_launch_seconds);
         }
-        // Launches of pieces are hidden while the accelerator is the slower one.
-        out.launch += (s.layers * self.piece_seconds - out.total()).max(0.0);
+        issued = issued.max(s.layers * self.piece_seconds);
+        out.launch += (issued - out.total()).max(0.0);
         let mut step = out.scaled(self.pp);
         // Every attention group has a scheduler of its own.
         let listed = if self.expansion { t.decode * verified } else { t.decode };

@@ -245,9 +245,16 @@ pub fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precisio
         sum.recompute_flops += again * op.flops();
         // The host waits for the routing where it runs: forward, and again where that is recomputed.
         let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
-        sum.kernels += op.kernels * (3.0 + again) + if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
+        let waiting = if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
+        sum.kernels += launched(i, c, op) * (op.kernels * (3.0 + again) + waiting);
     }
     sum
+}
+
+/// Share of an operator's launches that the host makes.
+fn launched(i: &TrainingInput, c: &Constants, op: &Op) -> f64 {
+    let routed = op.name == OpName::Dispatch || matches!(op.work, Work::Gemm(g) if g.batch > 1.0);
+    if !i.software.compiled || (i.software.eager_experts && routed) { 1.0 } else { c.compiled_kernels }
 }
 
 /// The slice of a layer that one accelerator computes for one micro-batch.

@@ -105,6 +105,9 @@ pub struct Software {
     pub fused_elementwise: bool,
     /// The step is compiled or replayed as a graph, so that the host launches little (XLA, CUDA graphs).
     pub compiled: bool,
+    /// Experts and their dispatch are launched kernel by kernel although the rest replays graphs: how many tokens each
+    /// expert gets is known only when the step runs.
+    pub eager_experts: bool,
     /// Attention is written for this generation's matrix units (FlashAttention-3, cuDNN 9 on Hopper), rather than
     /// carried over from the one before.
     pub native_attention: bool,
@@ -142,6 +145,7 @@ impl Default for Software {
             synchronous_routing: false,
             deduplicated_dispatch: true,
             fused_elementwise: true,
+            eager_experts: false,
             compiled: false,
             overlap_tensor: true,
             overlap_pipeline: true,

@@ -212,7 +212,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
     let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
     let calls = collective_calls(i, plan, moe_share) * layers;
-    let host = host_excess(device, (stage.kernels + calls) * eager * c.issue);
+    let host = host_excess(device, (stage.kernels + calls * eager) * c.issue);
 
     let upper = memory.upper(c);
     // Where collectives of a layer stand: as often in each pass, a third of a ring's exchange forward.

@@ -70,6 +70,14 @@ words! {
         Scheduling = "scheduling",
     }
 
+    /// How the host prepares the inputs of a step.
+    StepInputs {
+        /// From the list of sequences, anew for every step.
+        Rebuilt = "rebuilt",
+        /// By what changed since the step before.
+        Incremental = "incremental",
+    }
+
     /// The language of the loop that schedules and samples.
     Executor {
         /// Compiled code.
@@ -84,6 +92,22 @@ words! {
         Tuned = "tuned",
         /// A library's default choice, which passes the weights through the caches for every row.
         Untuned = "untuned",
+    }
+
+    /// Whose kernels most products and attention run on.
+    KernelLibrary {
+        /// The framework's and the general libraries'.
+        General = "general",
+        /// Kernels that the accelerator's vendor writes for inference on it.
+        Vendor = "vendor",
+    }
+
+    /// How a step's activations are summed over tensor-parallel ranks.
+    AllReduce {
+        /// By one kernel that loads and stores on its peers.
+        Direct = "direct",
+        /// By the collective library, whose protocol and launch cost more for a few tokens.
+        Library = "library",
     }
 
     /// How drafted tokens are verified.
@@ -233,12 +257,18 @@ pub struct ServingTraits {
     pub host: HostOverlap,
     /// The same while tokens are drafted.
     pub host_with_drafts: HostOverlap,
+    /// How inputs of a step are prepared.
+    pub inputs: StepInputs,
     /// Language of the scheduling loop.
     pub executor: Executor,
     /// A sequence is admitted only when its whole output fits.
     pub reserve_output: bool,
     /// Products of a few rows.
     pub small_products: SmallProducts,
+    /// Whose kernels run.
+    pub kernels: KernelLibrary,
+    /// How activations are summed over tensor-parallel ranks.
+    pub all_reduce: AllReduce,
     /// How drafts are verified.
     pub drafts: DraftVerification,
     /// Shapes that run.
@@ -285,9 +315,12 @@ impl Default for ServingTraits {
             prompts: PromptLaunch::Compiled,
             host: HostOverlap::FrontEnd,
             host_with_drafts: HostOverlap::FrontEnd,
+            inputs: StepInputs::Rebuilt,
             executor: Executor::Python,
             reserve_output: false,
             small_products: SmallProducts::Tuned,
+            kernels: KernelLibrary::General,
+            all_reduce: AllReduce::Direct,
             drafts: DraftVerification::InPlace,
             shapes: Shapes::Dynamic,
             experts: ExpertProducts::Grouped,

@@ -14,7 +14,7 @@ use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::roofline::FusedAttention;
 use atlas_perf::serving::formats::{Refused, Stated, formats, half_on, supported};
-use atlas_perf::serving::{Admission, Formats, Stack};
+use atlas_perf::serving::{Admission, AllReduce, Formats, KernelLibrary, Stack, StepInputs};
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
@@ -108,6 +108,12 @@ pub struct Served {
     pub grouped_decode: bool,
     /// Whether products of a few rows run on tuned kernels.
     pub tuned_products: bool,
+    /// How the host prepares the inputs of a step.
+    pub inputs: StepInputs,
+    /// Whose kernels most products and attention run on.
+    pub kernels: KernelLibrary,
+    /// How activations are summed over tensor-parallel ranks.
+    pub all_reduce: AllReduce,
     /// Whether drafted tokens are verified as sequences of their own.
     pub expanded_drafts: bool,
     /// Whether graphs have fixed shapes.
@@ -170,6 +176,9 @@ impl Served {
             experts_in_turn: t.experts == ExpertProducts::Sequential,
             grouped_decode: t.decode_attention == DecodeAttention::Grouped,
             tuned_products: t.small_products == SmallProducts::Tuned,
+            inputs: t.inputs,
+            kernels: t.kernels,
+            all_reduce: t.all_reduce,
             expanded_drafts: t.drafts == DraftVerification::Expanded,
             fixed_shapes: t.shapes == Shapes::Compiled,
             host: t.host,
@@ -327,8 +336,10 @@ impl Scenario {
             GraphCapture::None
         });
         let compiled = switches.compiled.unwrap_or(t.launch != StepLaunch::Eager) || graphs != GraphCapture::None;
-        let whole = graphs == GraphCapture::FullIteration;
+        let whole = graphs == GraphCapture::FullIteration
+            || (switches.graph_capture.is_none() && t.launch == StepLaunch::Iteration);
         let fixed = switches.moe_capacity == Some(MoeCapacity::Dropped);
+        let program = switches.compiled.unwrap_or(t.launch == StepLaunch::Compiled);
         let overlap = |own: Option<bool>, usual: bool| own.or(plan.overlap).unwrap_or(usual);
         TrainingSoftware {
             fused_attention: kernel != AttentionKernel::Unfused,
@@ -336,6 +347,8 @@ impl Scenario {
             first_flash: kernel == AttentionKernel::Flash1,
             fused_elementwise: t.fused_elementwise || compiled,
             compiled,
+            // Graphs of a layer's parts leave out what depends on the routing.
+            eager_experts: compiled && !program && !whole && !fixed,
             fused_experts: (t.experts == ExpertProducts::Grouped && t.fused_permutation) || whole,
             // A captured iteration cannot wait for the host.
             synchronous_routing: t.routing == Routing::HostSync && !fixed && !whole,
