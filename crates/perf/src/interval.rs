@@ -71,42 +71,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.652, 1.544;
+    DenseOneDomain: "training, dense, one domain", 0.606, 1.239;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", 0.646, 1.677;
+    DenseManyDomains: "training, dense, many domains", 0.609, 1.302;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", 0.465, 1.590;
+    Experts: "training, mixture of experts", 0.465, 1.559;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", 0.817, 1.237;
+    Adapters: "training, adapters", 0.818, 1.229;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", 0.445, 1.333;
+    OtherVendors: "training, other accelerators", 0.444, 1.259;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.548, 1.544;
+    CompiledEngine: "serving, compiled engine", 0.534, 1.538;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", 0.473, 2.088;
+    NativeRuntime: "serving, native runtime", 0.473, 1.574;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.433, 1.497;
+    PythonBatch: "serving, Python engine, static batch", 0.383, 1.479;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.360, 1.448;
+    PythonOffline: "serving, Python engine, offline", 0.371, 1.595;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.304, 1.862;
+    PythonServer: "serving, Python engine, server", 0.296, 1.986;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.340, 2.663;
+    Cdna: "serving, CDNA", 0.302, 2.488;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.373, 2.029;
+    OtherServing: "serving, other accelerators", 0.360, 1.826;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.620, 1.385;
+    Tpot: "TPOT", 0.615, 1.358;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.569, 3.427;
+    LightTtft: "TTFT, at most 32 requests", 0.524, 2.641;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.302, 7.009;
+    HeavyTtft: "TTFT, more requests", 0.321, 6.074;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }
