@@ -86,7 +86,12 @@ fn mistakes_are_found_by_the_rule_that_is_about_them() {
             "no speculation at large batch",
         ),
         ("h100x8", "serve_8b", &[("max_num_seqs", "8")], "more sequences in a step"),
-        ("h100x8", "serve_8b", &[("cuda_graphs", "off")], "CUDA graphs for decoding"),
+        (
+            "h100x8",
+            "serve_8b",
+            &[("cuda_graphs", "off"), ("concurrency", "1"), ("tp", "8")],
+            "CUDA graphs for decoding",
+        ),
         ("h100x8", "serve_8b", &[("max_num_batched_tokens", "64")], "larger prompt chunks"),
         ("rtx4090x2", "serve_8b", &[("tp", "2")], "consumer and workstation cards: 4-bit weights"),
         ("plain", "train_8b", &[], "GPUDirect RDMA"),

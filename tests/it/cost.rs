@@ -231,10 +231,11 @@ fn a_power_cap_slows_training_more_than_decoding_and_saves_energy() {
     let above = capped(TRAIN.0, TRAIN.1, 900.0);
     same(above.get("tokens_per_sec"), whole.get("tokens_per_sec"));
     assert!(atlas_plan::engine::notes::notes(&above.0, &above.1).iter().any(|note| note.contains("no effect")));
-    // Two nodes that share what 1.2 need are capped as well.
-    let rack = Answer::of(TRAIN.0, TRAIN.1, &[(Knob::RackKw, 12.0), (Knob::NodesPerRack, 2.0)]);
+    // Two nodes that share what 1.6 need are capped as well.
+    let kw = 1.6 * whole.get("node_power_w") / 1000.0;
+    let rack = Answer::of(TRAIN.0, TRAIN.1, &[(Knob::RackKw, kw), (Knob::NodesPerRack, 2.0)]);
     assert!(rack.get("tokens_per_sec") < whole.get("tokens_per_sec"));
-    same(Answer::of(TRAIN.0, TRAIN.1, &[(Knob::RackKw, 12.0)]).get("tokens_per_sec"), whole.get("tokens_per_sec"));
+    same(Answer::of(TRAIN.0, TRAIN.1, &[(Knob::RackKw, kw)]).get("tokens_per_sec"), whole.get("tokens_per_sec"));
 }
 
 #[test]

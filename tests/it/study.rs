@@ -44,7 +44,8 @@ fn a_study_says_everything_in_both_formats() {
     ];
     assert_eq!(headings, wanted);
     let text = markdown::write(std::slice::from_ref(&study));
-    for wanted in ["costs least", "| TPOT |", "90 %:", "hourly_usd", "| spike |", "bound by", "atlas report --workload"]
+    for wanted in
+        ["per million tokens", "| TPOT |", "90 %:", "hourly_usd", "| spike |", "bound by", "atlas report --workload"]
     {
         assert!(text.contains(wanted), "{wanted} is not in\n{text}");
     }
