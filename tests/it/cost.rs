@@ -190,12 +190,13 @@ fn a_price_basis_puts_all_targets_on_one_kind_of_price() {
 
 #[test]
 fn what_is_reserved_is_paid_while_it_waits() {
-    let half = |basis| {
+    let half = |target, basis| {
         let utilization = (Knob::Utilization, Setting::Number(0.5));
-        paid("trn2-16", basis, &[utilization])
+        paid(target, basis, &[utilization])
     };
-    same(half("reserved").get("usd_per_hour"), 2.0 * half("reserved").0.hourly_usd);
-    let on_demand = half("on-demand");
+    let reserved = half("trn2-16", "reserved");
+    same(reserved.get("usd_per_hour"), 2.0 * reserved.0.hourly_usd);
+    let on_demand = half("h100-sxm-8", "on-demand");
     same(on_demand.get("usd_per_hour"), on_demand.0.hourly_usd);
 }
 

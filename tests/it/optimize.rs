@@ -196,7 +196,9 @@ fn defaults_are_stated_taken_away_by_none_and_dropped_where_nothing_meets_them()
     let text = run(&over);
     assert!(text.contains("where TTFT <= 2000 ms (default; --ttft changes it, --ttft none removes it)"), "{text}");
     assert!(text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; all else as in the start"), "{text}");
-    assert!(text.contains("software outside it were not tried"), "{text}");
+    // Where the line breaks depends on the digits of the time taken.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("software outside it were not tried"), "{text}");
     let free = run(&[&over[..], &["--ttft", "none", "--tpot", "none"]].concat());
     assert!(!free.contains("where TTFT") && !free.contains("where TPOT"), "{free}");
     let own = run(&[&over[..], &["--ttft", "500"]].concat());

@@ -390,6 +390,11 @@ impl Metric {
         let inference = scenario.mode() == Mode::Inference;
         // The dashboard's estimator answers everything as a training step: it knows no latency.
         let dashboard = scenario.engine == Engine::Benchboard;
+        // Without a price there is no cost to show, and no cheapest.
+        let unpriced = scenario.engine.reasons() && scenario.usd_node_hour() <= 0.0;
+        if unpriced && self.section == Section::Cost && self.applies != Applies::Owned {
+            return false;
+        }
         match self.applies {
             Applies::Always => true,
             Applies::Training => !inference || dashboard,
