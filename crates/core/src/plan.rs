@@ -290,6 +290,26 @@ words! {
 }
 
 words! {
+    /// How experts that every token passes run where a mixture is served.
+    SharedExperts {
+        /// In kernels of their own, whole on every attention group.
+        Separate = "separate",
+        /// As one more expert of the grouped products.
+        Fused = "fused",
+    }
+}
+
+words! {
+    /// Over what keys and values travel from accelerators that prefill to those that decode.
+    KvTransfer {
+        /// Every accelerator's own share of the network.
+        Network = "network",
+        /// The scale-up fabric, where both pools lie in one domain.
+        ScaleUp = "scale-up",
+    }
+}
+
+words! {
     /// What happens to tokens beyond the capacity of an expert.
     MoeCapacity {
         /// There is no limit: shapes depend on routing.

@@ -158,7 +158,7 @@ fn shared() -> Vec<Field> {
             ],
         )
     };
-    let pools = map(&["prefill", "decode"], [("prefill", pool()), ("decode", pool())]);
+    let pools = map(&["prefill"], [("prefill", pool()), ("decode", pool())]);
     let serving = map(
         &[],
         [
@@ -185,6 +185,10 @@ fn shared() -> Vec<Field> {
             ("prefix_cache_hit", knob(Knob::PrefixHit)),
             ("speculative", help(speculative, "speculative decoding")),
             ("prefill_accelerators", knob(Knob::PrefillAccelerators)),
+            ("kv_transfer", choice(Knob::KvTransfer)),
+            ("redundant_experts", knob(Knob::RedundantExperts)),
+            ("two_batch_overlap", knob(Knob::TwoBatchOverlap)),
+            ("shared_experts", choice(Knob::SharedExperts)),
         ],
     );
     let precision = map(

@@ -3,8 +3,8 @@
 
 use super::SimulationSpec;
 use atlas_core::plan::{
-    AttentionKernel, CpuOffload, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
-    PipelineSchedule, Recompute, Sharding, Trained, stored_bits,
+    AttentionKernel, CpuOffload, Format, GraphCapture, KvTransfer, LoadKind, LoraTargets, MoeCapacity, MoeDispatcher,
+    Optimizer, PipelineSchedule, Recompute, Sharding, SharedExperts, Trained, stored_bits,
 };
 use atlas_document::Node;
 use atlas_document::decode::{Bounds, Fields};
@@ -101,26 +101,26 @@ pub struct Switches {
     pub overlap_data: Option<bool>,
 }
 
-/// One pool of a disaggregated deployment: `workers` replicas of this layout.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// One pool of a disaggregated deployment: `workers` replicas of this layout. What is absent is as in `parallelism`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PoolSpec {
     /// Replicas.
-    pub workers: f64,
+    pub workers: Option<f64>,
     /// Tensor-parallel ranks.
-    pub tp: f64,
+    pub tp: Option<f64>,
     /// Pipeline stages.
-    pub pp: f64,
+    pub pp: Option<f64>,
     /// Expert-parallel ranks.
-    pub ep: f64,
+    pub ep: Option<f64>,
     /// Data-parallel attention groups.
-    pub attention_dp: f64,
+    pub attention_dp: Option<f64>,
 }
 
 impl PoolSpec {
     fn read(fields: &mut Fields<'_>) -> PoolSpec {
-        let mut count = |key| fields.number(key, RANKS).unwrap_or(1.0);
+        let mut count = |key| fields.number(key, RANKS);
         PoolSpec {
-            workers: count("workers"),
+            workers: count("workers").or(Some(1.0)),
             tp: count("tp"),
             pp: count("pp"),
             ep: count("ep"),
@@ -130,7 +130,7 @@ impl PoolSpec {
 }
 
 /// `serving.pools`: prefill and decode on separate accelerators.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PoolsSpec {
     /// Replicas that prefill.
     pub prefill: PoolSpec,
@@ -163,8 +163,16 @@ pub struct ServingSpec {
     pub generate_max: Option<f64>,
     /// `sequence.generate_spread`: longest usual output over the mean.
     pub generate_spread: Option<f64>,
-    /// `pools`.
-    pub pools: Option<PoolsSpec>,
+    /// `pools`: apart where the prefill pool has workers.
+    pub pools: PoolsSpec,
+    /// `kv_transfer`: over what keys and values travel between the pools.
+    pub kv_transfer: Option<KvTransfer>,
+    /// `redundant_experts`: copies of busy experts in a layer.
+    pub redundant_experts: Option<f64>,
+    /// `two_batch_overlap`: one half of a batch computes while the other's tokens travel.
+    pub two_batch_overlap: Option<bool>,
+    /// `shared_experts`: how experts that every token passes run.
+    pub shared_experts: Option<SharedExperts>,
     /// Requests in flight, of all replicas together.
     pub concurrency: Option<f64>,
     /// Requests per second, of all replicas together; replaces the concurrency.
@@ -293,15 +301,17 @@ impl ServingSpec {
             pools: fields
                 .map("pools", |pools| {
                     let prefill = pools.map("prefill", PoolSpec::read);
-                    let decode = pools.map("decode", PoolSpec::read);
-                    for (pool, key) in [(&prefill, "prefill"), (&decode, "decode")] {
-                        if pool.is_none() {
-                            pools.missing(key);
-                        }
+                    if prefill.is_none() {
+                        pools.missing("prefill");
                     }
-                    Some(PoolsSpec { prefill: prefill?, decode: decode? })
+                    let decode = pools.map("decode", PoolSpec::read).unwrap_or_default();
+                    PoolsSpec { prefill: prefill.unwrap_or_default(), decode }
                 })
-                .flatten(),
+                .unwrap_or_default(),
+            kv_transfer: word(fields, "kv_transfer", KvTransfer::named, KvTransfer::NAMES),
+            redundant_experts: fields.number("redundant_experts", Bounds { max: 1e6, ..Bounds::NATURAL }),
+            two_batch_overlap: fields.boolean("two_batch_overlap"),
+            shared_experts: word(fields, "shared_experts", SharedExperts::named, SharedExperts::NAMES),
             concurrency: fields.number("concurrency", Bounds::COUNT),
             request_rate: fields.number("request_rate", Bounds::POSITIVE),
             max_num_seqs: fields.number("max_num_seqs", Bounds::COUNT),

@@ -96,11 +96,13 @@ pub struct Layout {
     pub attention_dp: f64,
     /// Independent replicas.
     pub dp: f64,
+    /// Copies of busy experts in a layer beyond one of each, spread over the ranks of a replica.
+    pub redundant: f64,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { tp: 1.0, pp: 1.0, ep: 1.0, attention_dp: 1.0, dp: 1.0 }
+        Layout { tp: 1.0, pp: 1.0, ep: 1.0, attention_dp: 1.0, dp: 1.0, redundant: 0.0 }
     }
 }
 
@@ -115,13 +117,40 @@ impl Layout {
     }
 }
 
-/// Speculative decoding: a draft of `tokens`, each accepted with probability `acceptance`.
+/// How tokens reach the ranks of their experts where attention groups share them, and how the work is arranged about it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ExpertSpread {
+    /// How tokens travel.
+    pub dispatch: Dispatch,
+    /// A batch is cut in two halves that take turns: one computes while the other's tokens travel.
+    pub two_batches: bool,
+    /// Shared experts are one more expert of the grouped products, without kernels of their own.
+    pub fused_shared: bool,
+}
+
+/// How tokens travel between attention groups and experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dispatch {
+    /// A collective among all ranks, as fast as the slowest link between any two.
+    #[default]
+    Collective,
+    /// Kernels that write into the memory of other ranks over the link that leads there: in decoding one copy for each
+    /// expert, of prompts one for each domain, passed on inside.
+    Direct,
+}
+
+/// Speculative decoding: a draft of `tokens`, the first accepted with probability `acceptance`, each further one with less
+/// by a share of `decline`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Speculation {
     /// Drafted tokens per step; 0 = off.
     pub tokens: f64,
-    /// Probability that a drafted token is accepted.
+    /// Probability that the first drafted token is accepted.
     pub acceptance: f64,
+    /// Share of that probability that each position loses against the one before; 0 = all alike.
+    pub decline: f64,
+    /// Sequences of a replica beyond which nothing is drafted; 0 = always.
+    pub most_batch: f64,
     /// Cost of drafting one token relative to a step of the target at batch 1 (an MTP or EAGLE layer: 1 / layers).
     pub draft_cost: f64,
 }
@@ -213,6 +242,10 @@ pub struct ServingInput {
     pub expanded_drafts: bool,
     /// Separate pools for prefill and decode.
     pub pools: Option<Pools>,
+    /// Keys and values travel between pools over the scale-up fabric rather than the network; only inside one domain.
+    pub near_transfer: bool,
+    /// How tokens reach experts of other ranks.
+    pub experts: ExpertSpread,
 }
 
 impl Default for ServingInput {
@@ -252,6 +285,8 @@ impl Default for ServingInput {
             speculation: Speculation::default(),
             expanded_drafts: false,
             pools: None,
+            near_transfer: false,
+            experts: ExpertSpread::default(),
         }
     }
 }
@@ -266,6 +301,7 @@ impl Layout {
             ep: one(self.ep),
             attention_dp: one(self.attention_dp),
             dp: one(self.dp),
+            redundant: if self.redundant.is_finite() { self.redundant.clamp(0.0, 1e6) } else { 0.0 },
         }
     }
 }

@@ -20,7 +20,7 @@ const TRAINING: [(&str, &str, &[&str]); 5] = [
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
 ];
-const SERVING: [(&str, &str, &[&str]); 8] = [
+const SERVING: [(&str, &str, &[&str]); 9] = [
     ("h100-sxm-8", "llama3.1-70b-serve", &[]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["draft_tokens=3", "generate_spread=2"]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["load=open", "request_rate=4"]),
@@ -29,6 +29,11 @@ const SERVING: [(&str, &str, &[&str]); 8] = [
     ("h100-sxm-64", "deepseek-v3-serve", &["tp=8", "ep=16", "attention_dp=2", "software=sglang"]),
     ("h100-sxm-8", "llama3.1-8b-serve", &["software=tensorrt-llm"]),
     ("h100-sxm-8", "gpt-oss-120b-serve", &["prefill_accelerators=4"]),
+    (
+        "gb200-nvl72",
+        "deepseek-v3-serve",
+        &["software=sglang", "tp=1", "attention_dp=8", "ep=8", "dp=2", "moe_dispatcher=deepep", "prefill_workers=2"],
+    ),
 ];
 /// The same for what only simulations tell apart.
 const SIMULATED: [(&str, &str, &[&str]); 5] = [

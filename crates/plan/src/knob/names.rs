@@ -85,6 +85,12 @@ pub enum Knob {
     AttentionDp,
     /// Ranks that share the KV cache of a sequence.
     ContextRanks,
+    /// Copies of busy experts.
+    RedundantExperts,
+    /// How experts that every token passes run.
+    SharedExperts,
+    /// Two halves of a batch take turns.
+    TwoBatchOverlap,
     /// Sequence parallelism.
     Sp,
     /// How model states are spread over replicas.
@@ -143,6 +149,18 @@ pub enum Knob {
     DraftAcceptance,
     /// Accelerators that only prefill.
     PrefillAccelerators,
+    /// Replicas that only prefill.
+    PrefillWorkers,
+    /// Tensor-parallel ranks of those.
+    PrefillTp,
+    /// Pipeline stages of those.
+    PrefillPp,
+    /// Expert-parallel ranks of those.
+    PrefillEp,
+    /// Attention groups of those.
+    PrefillAttentionDp,
+    /// Over what keys and values travel from those.
+    KvTransfer,
     /// How requests arrive.
     Arrivals,
     /// Burstiness of open arrivals.

@@ -7,6 +7,7 @@ mod machine;
 mod noise;
 mod parts;
 mod phase;
+mod pools;
 mod set_knob;
 mod simulation;
 mod software;
@@ -310,7 +311,7 @@ impl Scenario {
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
-            phase.shape.dp = (have / replica).floor().max(1.0);
+            phase.shape.dp = ((have - phase.set_apart()) / replica).floor().max(1.0);
         }
     }
 
@@ -325,13 +326,9 @@ impl Scenario {
     pub fn working_accelerators(&self) -> f64 {
         let Phase { shape, plan, .. } = &self.base;
         let Some(machine) = self.machine.as_ref().filter(|_| self.engine.reasons()) else { return self.accelerators() };
-        let ranks = match (shape.mode, plan.serving.pools) {
-            (Mode::Training, _) => shape.tp * shape.pp * plan.cp.unwrap_or(1.0) * shape.dp,
-            (Mode::Inference, Some(pools)) => [pools.prefill, pools.decode]
-                .map(|pool| pool.tp * pool.pp * pool.attention_dp * pool.workers)
-                .iter()
-                .sum(),
-            (Mode::Inference, None) => shape.tp * shape.pp * plan.attention_dp.unwrap_or(1.0) * shape.dp,
+        let ranks = match shape.mode {
+            Mode::Training => shape.tp * shape.pp * plan.cp.unwrap_or(1.0) * shape.dp,
+            Mode::Inference => self.serving_ranks(&self.base),
         };
         ranks / machine.dies
     }

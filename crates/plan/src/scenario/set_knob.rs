@@ -7,8 +7,7 @@ use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::{
-    Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity,
-    MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Sharding, Trained,
+    Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, KvTransfer, LoadKind, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Sharding, SharedExperts, Trained,
 };
 use atlas_perf::serving::formats::half_on;
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
@@ -48,7 +47,7 @@ impl Scenario {
             Knob::MoeDispatcher => word(self.moe_dispatcher(&self.base).name()),
             Knob::MoeCapacity => word(plan.switches.moe_capacity.unwrap_or(MoeCapacity::Dropless).name()),
             Knob::Etp => number(plan.etp.unwrap_or(1.0)),
-            Knob::AttentionDp => number(plan.attention_dp.unwrap_or(1.0)),
+            Knob::AttentionDp => number(self.base.decode_layout().attention_dp),
             Knob::ContextRanks => number(plan.serving.context_ranks.unwrap_or(1.0)),
             Knob::GenerateMax => number(plan.serving.generate_max.unwrap_or(0.0)),
             Knob::GenerateSpread => number(plan.serving.generate_spread.unwrap_or(1.0)),
@@ -71,14 +70,14 @@ impl Scenario {
             Knob::GpudirectRdma => Setting::Toggle(self.gpudirect_rdma),
             Knob::Virt => word(if self.sriov { "sriov" } else { "bare" }),
             Knob::Fabric => Setting::Choice(Arc::clone(&self.fabric)),
-            Knob::Tp => number(shape.tp),
-            Knob::Pp => number(shape.pp),
+            Knob::Tp => number(self.base.decode_layout().tp),
+            Knob::Pp => number(self.base.decode_layout().pp),
             Knob::Vpp => number(plan.vpp.unwrap_or(1.0)),
             Knob::FirstLayers => number(plan.first_layers.unwrap_or_else(|| stage_layers(self, 0.0))),
             Knob::LastLayers => number(plan.last_layers.unwrap_or_else(|| stage_layers(self, shape.pp - 1.0))),
-            Knob::Dp => number(shape.dp),
+            Knob::Dp => number(self.base.decode_layout().dp),
             Knob::Cp => number(plan.cp.unwrap_or(1.0)),
-            Knob::Ep => number(plan.ep.unwrap_or(1.0)),
+            Knob::Ep => number(self.base.decode_layout().ep),
             Knob::Sp => Setting::Toggle(self.sequence_parallel(&self.base)),
             Knob::Sharding => word(self.sharding(&self.base).name()),
             Knob::Shard => number(plan.shard.unwrap_or(0.0)),
@@ -98,6 +97,15 @@ impl Scenario {
             Knob::DraftTokens => number(plan.serving.draft_tokens.unwrap_or(0.0)),
             Knob::DraftAcceptance => number(plan.serving.draft_acceptance.unwrap_or(DRAFT_ACCEPTANCE)),
             Knob::PrefillAccelerators => number(plan.serving.prefill_accelerators.unwrap_or(0.0)),
+            Knob::PrefillWorkers => number(plan.serving.pools.prefill.workers.unwrap_or(0.0)),
+            Knob::PrefillTp => number(self.base.prefill_layout().tp),
+            Knob::PrefillPp => number(self.base.prefill_layout().pp),
+            Knob::PrefillEp => number(self.base.prefill_layout().ep),
+            Knob::PrefillAttentionDp => number(self.base.prefill_layout().attention_dp),
+            Knob::KvTransfer => word(plan.serving.kv_transfer.unwrap_or(KvTransfer::Network).name()),
+            Knob::RedundantExperts => number(plan.serving.redundant_experts.unwrap_or(0.0)),
+            Knob::SharedExperts => word(plan.serving.shared_experts.unwrap_or(SharedExperts::Separate).name()),
+            Knob::TwoBatchOverlap => Setting::Toggle(plan.serving.two_batch_overlap.unwrap_or(false)),
             Knob::NumNodes => number(self.num_nodes),
             Knob::NetworkGbps => number(self.machine.map_or(0.0, |m| round(m.device.nic_bw * m.dies * 8e-9))),
             Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
@@ -230,9 +238,26 @@ impl Scenario {
                     machine.oversubscription = value;
                 }
             }
-            Knob::Tp => self.each(knob, |phase| phase.shape.tp = value),
-            Knob::Pp => self.each(knob, |phase| phase.shape.pp = value),
-            Knob::Dp => self.each(knob, |phase| (phase.shape.dp, phase.plan.dp) = (value, Some(value))),
+            Knob::Tp => self.each(knob, |phase| {
+                phase.shape.tp = value;
+                phase.plan.serving.pools.decode.tp = None;
+            }),
+            Knob::Pp => self.each(knob, |phase| {
+                phase.shape.pp = value;
+                phase.plan.serving.pools.decode.pp = None;
+            }),
+            Knob::Ep => self.each(knob, |phase| {
+                phase.plan.ep = Some(value);
+                phase.plan.serving.pools.decode.ep = None;
+            }),
+            Knob::AttentionDp => self.each(knob, |phase| {
+                phase.plan.attention_dp = Some(value);
+                phase.plan.serving.pools.decode.attention_dp = None;
+            }),
+            Knob::Dp => self.each(knob, |phase| {
+                (phase.shape.dp, phase.plan.dp) = (value, Some(value));
+                phase.plan.serving.pools.decode.workers = None;
+            }),
             Knob::Prompt => self.each(knob, |phase| phase.shape.prompt = value),
             Knob::Generate => self.each(knob, |phase| phase.shape.generate = value),
             _ => {
@@ -262,6 +287,7 @@ impl Scenario {
             Knob::ReserveOutput => self.each(knob, |phase| phase.plan.serving.reserve_output = Some(on)),
             Knob::PythonExecutor => self.each(knob, |phase| phase.plan.serving.python_executor = Some(on)),
             Knob::ChunkedPrefill => self.each(knob, |phase| phase.plan.serving.chunked_prefill = Some(on)),
+            Knob::TwoBatchOverlap => self.each(knob, |phase| phase.plan.serving.two_batch_overlap = Some(on)),
             _ => return false,
         }
         true
@@ -320,6 +346,13 @@ impl Scenario {
             Knob::MoeCapacity => {
                 let capacity = MoeCapacity::named(word);
                 return self.each_word(knob, capacity, |phase| &mut phase.plan.switches.moe_capacity);
+            }
+            Knob::KvTransfer => {
+                return self.each_word(knob, KvTransfer::named(word), |phase| &mut phase.plan.serving.kv_transfer);
+            }
+            Knob::SharedExperts => {
+                let shared = SharedExperts::named(word);
+                return self.each_word(knob, shared, |phase| &mut phase.plan.serving.shared_experts);
             }
             Knob::Load => return self.each_word(knob, LoadKind::named(word), |phase| &mut phase.plan.serving.load),
             Knob::Arrivals => {
@@ -426,6 +459,12 @@ fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f64>> {
         Knob::DraftTokens => |phase| &mut phase.plan.serving.draft_tokens,
         Knob::DraftAcceptance => |phase| &mut phase.plan.serving.draft_acceptance,
         Knob::PrefillAccelerators => |phase| &mut phase.plan.serving.prefill_accelerators,
+        Knob::PrefillWorkers => |phase| &mut phase.plan.serving.pools.prefill.workers,
+        Knob::PrefillTp => |phase| &mut phase.plan.serving.pools.prefill.tp,
+        Knob::PrefillPp => |phase| &mut phase.plan.serving.pools.prefill.pp,
+        Knob::PrefillEp => |phase| &mut phase.plan.serving.pools.prefill.ep,
+        Knob::PrefillAttentionDp => |phase| &mut phase.plan.serving.pools.prefill.attention_dp,
+        Knob::RedundantExperts => |phase| &mut phase.plan.serving.redundant_experts,
         Knob::Replications => |phase| &mut phase.plan.simulation.replications,
         Knob::Requests => |phase| &mut phase.plan.simulation.requests,
         Knob::Steps => |phase| &mut phase.plan.simulation.steps,

@@ -2,9 +2,14 @@
 
 use super::{entry, ranks, real, whole};
 use crate::knob::{Group, Kind, Knob, Spec, Step};
-use atlas_core::plan::{Arrivals, LoadKind};
+use atlas_core::plan::{Arrivals, KvTransfer, LoadKind};
 
-pub(super) const SERVING: [Spec; 23] = [
+/// A knob of deployments whose prefill and decode are apart.
+const fn pool(knob: Knob, name: &'static str, kind: Kind, path: &'static [&'static str], help: &'static str) -> Spec {
+    entry(knob, name, &[], Group::Serving, kind, path, help).inference().reasoned()
+}
+
+pub(super) const SERVING: [Spec; 29] = [
     entry(
         Knob::Load,
         "load",
@@ -210,6 +215,48 @@ pub(super) const SERVING: [Spec; 23] = [
     )
     .inference()
     .reasoned(),
+    pool(
+        Knob::PrefillWorkers,
+        "prefill_workers",
+        whole(0.0, 1_048_576.0, Step::Add(1.0)),
+        &["serving", "pools", "prefill", "workers"],
+        "replicas that only prefill (x of xP:yD); tp, pp, ep, attention_dp and dp are then those that decode; 0: as prefill_accelerators says",
+    ),
+    pool(
+        Knob::PrefillTp,
+        "prefill_tp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "tp"],
+        "tensor-parallel ranks of a replica that only prefills; unset, as tp",
+    ),
+    pool(
+        Knob::PrefillPp,
+        "prefill_pp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "pp"],
+        "pipeline stages of a replica that only prefills; unset, as pp",
+    ),
+    pool(
+        Knob::PrefillEp,
+        "prefill_ep",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "ep"],
+        "expert-parallel ranks of a replica that only prefills; unset, as ep",
+    ),
+    pool(
+        Knob::PrefillAttentionDp,
+        "prefill_attention_dp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "attention_dp"],
+        "attention groups of a replica that only prefills; unset, as attention_dp",
+    ),
+    pool(
+        Knob::KvTransfer,
+        "kv_transfer",
+        Kind::Choice(KvTransfer::NAMES),
+        &["serving", "kv_transfer"],
+        "over what keys and values travel to the accelerators that decode; scale-up: where both pools lie in one domain",
+    ),
     entry(
         Knob::Arrivals,
         "arrivals",
