@@ -67,6 +67,8 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::CompiledBatch, some(serving.compiled_batch)),
         (Knob::Beams, many(serving.beams)),
         (Knob::DraftTokens, some(serving.draft_tokens)),
+        (Knob::DraftMethod, some(serving.draft_tokens) && serving.draft_method.is_some()),
+        (Knob::DraftMaxBatch, some(serving.draft_max_batch)),
         (Knob::PrefillAccelerators, scenario.base.pools().is_some()),
         (Knob::MoeDispatcher, switches.moe_dispatcher.is_some_and(|dispatcher| dispatcher != MoeDispatcher::AllToAll)),
         (Knob::RedundantExperts, some(serving.redundant_experts)),

@@ -139,6 +139,26 @@ pub enum Dispatch {
     Direct,
 }
 
+/// Conversations of several turns: every prompt repeats what was said before, and all begin alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Conversations {
+    /// Conversations under way at once, over all replicas.
+    pub count: f64,
+    /// Turns of each.
+    pub turns: f64,
+    /// Tokens that all prompts begin with: a system prompt, descriptions of tools.
+    pub shared: f64,
+}
+
+/// A place beside device memory that keeps keys and values.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct KvTier {
+    /// Bytes for each accelerator.
+    pub bytes: f64,
+    /// Bytes per second from there to an accelerator.
+    pub bandwidth: f64,
+}
+
 /// Speculative decoding: a draft of `tokens`, the first accepted with probability `acceptance`, each further one with less
 /// by a share of `decline`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -246,6 +266,14 @@ pub struct ServingInput {
     pub near_transfer: bool,
     /// How tokens reach experts of other ranks.
     pub experts: ExpertSpread,
+    /// Conversations that decide how much of a prompt is found, in place of `prefix_hit`.
+    pub conversations: Option<Conversations>,
+    /// Where keys and values are kept that device memory has no room for: fastest first.
+    pub kv_tiers: [KvTier; 3],
+    /// Requests go to the replica that has most of their prompt.
+    pub routed_by_prefix: bool,
+    /// Seconds in which what is found of a prompt outside device memory is loaded.
+    pub loading: f64,
 }
 
 impl Default for ServingInput {
@@ -287,6 +315,10 @@ impl Default for ServingInput {
             pools: None,
             near_transfer: false,
             experts: ExpertSpread::default(),
+            conversations: None,
+            kv_tiers: [KvTier::default(); 3],
+            routed_by_prefix: false,
+            loading: 0.0,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! * [`waves`] – how equal requests that all wait at once run
 //! * [`front_end`] – what a request costs outside the steps
 //! * [`latency`], [`queue`] – what a request waits for
+//! * [`reuse`] – how much of a prompt is found again
 //! * [`exchange`] – how tokens reach experts of other ranks
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
 //! * [`frontier`] – throughput against interactivity
@@ -24,6 +25,7 @@ pub mod input;
 pub mod kv;
 pub mod latency;
 pub mod queue;
+pub mod reuse;
 pub mod shape;
 pub mod speculative;
 pub mod steady_state;
@@ -37,8 +39,8 @@ mod tests;
 use crate::constants::Constants;
 use front_end::FrontEnd;
 pub use input::{
-    Admission, Dispatch, ExpertSpread, Formats, GraphCapture, HostOverlap, Layout, Load, Pools, ServingInput,
-    Speculation, Stack,
+    Admission, Conversations, Dispatch, ExpertSpread, Formats, GraphCapture, HostOverlap, KvTier, Layout, Load, Pools,
+    ServingInput, Speculation, Stack,
 };
 use latency::{FirstToken, Spread};
 use steady_state::Cycle;
@@ -116,7 +118,9 @@ impl ServingEstimate {
 /// Estimates a scenario.
 pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let input = &input.bounded();
-    speculative::limited(&input.speculation, |speculation| answered(&ServingInput { speculation, ..*input }, c))
+    speculative::limited(&input.speculation, |speculation| {
+        reuse::found_again(&ServingInput { speculation, ..*input }, c, answered)
+    })
 }
 
 /// The estimate of a scenario within bounds.

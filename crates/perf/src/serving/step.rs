@@ -82,6 +82,8 @@ pub struct Machine {
     pp: f64,
     attention_dp: f64,
     intake: f64,
+    /// Seconds in which a prompt's keys and values are loaded from slower places.
+    loading: f64,
 }
 
 /// FLOP/s of linear layers in a format, on many tokens.
@@ -273,6 +275,7 @@ impl Machine {
             pp: layout.pp.max(1.0),
             attention_dp: layout.attention_dp.max(1.0),
             intake: FrontEnd::of(input, c).between,
+            loading: input.loading / layout.attention_dp.max(1.0),
             shape,
         }
     }
@@ -284,8 +287,14 @@ impl Machine {
 
     /// A step, and before it what its prompts cost the loop that took them in.
     pub fn step_taking_in(&self, t: &Tokens) -> StepTime {
-        let step = self.step(t);
+        let step = self.with_loading(t, self.step(t));
         StepTime { host: step.host + self.intake * t.prompts, ..step }
+    }
+
+    /// A step that also waits for what its prompts find in slower places: layers are loaded while those before them compute.
+    pub fn with_loading(&self, t: &Tokens, step: StepTime) -> StepTime {
+        let late = (self.loading * t.prompts - step.total()).max(0.0);
+        StepTime { communication: step.communication + late, ..step }
     }
 
     /// Pipeline stages.

@@ -2,7 +2,8 @@
 
 use crate::scenario::Scenario;
 use atlas_config::Mode;
-use atlas_core::plan::{KvTransfer, MoeDispatcher, SharedExperts};
+use atlas_core::plan::{DraftMethod, Engine, KvTransfer, MoeDispatcher, SharedExperts};
+use atlas_perf::serving::reuse::Prompt;
 
 /// Settings that are stated and have no effect, or that the software does not have.
 pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
@@ -10,6 +11,61 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     let (Some(model), Mode::Inference) = (scenario.model.as_ref(), scenario.mode()) else { return notes };
     let phase = &scenario.base;
     let (asked, pools) = (&phase.plan.serving, phase.pools());
+    let drafting = asked.draft_tokens.is_some_and(|tokens| tokens > 0.0);
+    if !drafting {
+        let stated = [
+            ("draft_method", asked.draft_method.is_some()),
+            ("draft_decline", asked.draft_decline.is_some()),
+            ("draft_max_batch", asked.draft_max_batch.is_some()),
+        ];
+        add(&mut notes, &stated, "nothing is drafted: set draft_tokens");
+    } else if scenario.assumes_acceptance(phase) {
+        let (method, drafts) = (asked.draft_method.map_or("", DraftMethod::name), scenario.drafts(phase));
+        notes.push(format!(
+            "nothing is published of {method} for this model: {:.2} of the first drafted tokens are taken to be accepted",
+            drafts.acceptance
+        ));
+    }
+    if asked.draft_params_b.is_some() && asked.draft_method != Some(DraftMethod::DraftModel) {
+        add(&mut notes, &[("draft_params_b", true)], "no model of its own drafts: set draft_method to draft-model");
+    }
+    let (talk, kept) = (phase.conversations(), phase.kv_tiers());
+    let held = |tier: usize| kept.get(tier).is_some_and(|tier| tier.bytes > 0.0);
+    if talk.is_none() {
+        let stated = [
+            ("turns", asked.turns.is_some()),
+            ("shared_prefix", asked.shared_prefix.is_some()),
+            ("kv_host_gb", held(0)),
+            ("kv_ssd_gb", held(1)),
+            ("kv_remote_gb", held(2)),
+        ];
+        add(&mut notes, &stated, "no conversations are under way: set conversations");
+    } else if asked.prefix_hit.is_some_and(|share| share > 0.0) {
+        add(&mut notes, &[("prefix_hit", true)], "conversations decide how much of a prompt is found");
+    }
+    let rates: Vec<(&str, bool)> = ["kv_host_gbps", "kv_ssd_gbps", "kv_remote_gbps"]
+        .into_iter()
+        .zip(asked.kv_tiers)
+        .enumerate()
+        .map(|(tier, (name, (_, rate)))| (name, rate.is_some() && !held(tier)))
+        .collect();
+    add(&mut notes, &rates, "the place keeps nothing: set its size");
+    if talk.is_none() && asked.routing.is_some() && scenario.engine == Engine::Analytical {
+        add(
+            &mut notes,
+            &[("routing", true)],
+            "requests are all alike to the closed form: set conversations or engine event",
+        );
+    }
+    if let Some(talk) = talk {
+        let prompt = Prompt::of(&talk, phase.shape.prompt, phase.shape.generate);
+        if prompt.new <= 1.0 {
+            notes.push(format!(
+                "a mean prompt of {} tokens has no room for new ones after {} turns with answers of {}: raise prompt",
+                phase.shape.prompt, talk.turns, phase.shape.generate
+            ));
+        }
+    }
     let own = &asked.pools.prefill;
     if pools.is_none() && own.workers.is_none_or(|workers| workers <= 0.0) {
         let stated = [

@@ -147,8 +147,36 @@ pub enum Knob {
     DraftTokens,
     /// Probability that a draft is accepted.
     DraftAcceptance,
+    /// What drafts.
+    DraftMethod,
+    /// Acceptance that each drafted position loses.
+    DraftDecline,
+    /// Parameters of a draft model.
+    DraftParams,
+    /// Sequences beyond which nothing is drafted.
+    DraftMaxBatch,
     /// Accelerators that only prefill.
     PrefillAccelerators,
+    /// Conversations under way at once.
+    Conversations,
+    /// Turns of a conversation.
+    Turns,
+    /// Tokens that all prompts begin with.
+    SharedPrefix,
+    /// Which replica a request goes to.
+    Routing,
+    /// Host memory for keys and values.
+    KvHostGb,
+    /// Its bandwidth.
+    KvHostGbps,
+    /// Local disks for keys and values.
+    KvSsdGb,
+    /// Their bandwidth.
+    KvSsdGbps,
+    /// Remote stores of keys and values.
+    KvRemoteGb,
+    /// Their bandwidth.
+    KvRemoteGbps,
     /// Replicas that only prefill.
     PrefillWorkers,
     /// Tensor-parallel ranks of those.

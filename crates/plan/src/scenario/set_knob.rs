@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Parts, Phase, Scenario, first_draw};
+use super::slots::number_slot;
+use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
 use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::{
-    Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, KvTransfer, LoadKind, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Sharding, SharedExperts, Trained,
+    Arrivals, AttentionKernel, CpuOffload, DraftMethod, Engine, Format, GraphCapture, KvTransfer, LoadKind,
+    LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Routing, Sharding,
+    SharedExperts, Trained,
 };
 use atlas_perf::serving::formats::half_on;
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
@@ -20,6 +23,7 @@ impl Scenario {
         let Phase { shape, plan, served, .. } = &self.base;
         let number = Setting::Number;
         let word = |name: &str| Setting::Choice(name.into());
+        let [host, ssd, remote] = reuse::tiers(plan);
         match knob {
             Knob::Engine => word(self.engine.name()),
             Knob::Software => Setting::Choice(self.software_name()),
@@ -95,8 +99,22 @@ impl Scenario {
             Knob::ChunkedPrefill => Setting::Toggle(plan.serving.chunked_prefill.unwrap_or(served.chunked_prefill)),
             Knob::PrefixHit => number(plan.serving.prefix_hit.unwrap_or(0.0)),
             Knob::DraftTokens => number(plan.serving.draft_tokens.unwrap_or(0.0)),
-            Knob::DraftAcceptance => number(plan.serving.draft_acceptance.unwrap_or(DRAFT_ACCEPTANCE)),
+            Knob::DraftAcceptance => number(self.drafts(&self.base).acceptance),
+            Knob::DraftMethod => word(plan.serving.draft_method.unwrap_or(DraftMethod::Mtp).name()),
+            Knob::DraftDecline => number(self.drafts(&self.base).decline),
+            Knob::DraftParams => number(plan.serving.draft_params_b.unwrap_or(drafts::DRAFT_PARAMS_B)),
+            Knob::DraftMaxBatch => number(plan.serving.draft_max_batch.unwrap_or(0.0)),
             Knob::PrefillAccelerators => number(plan.serving.prefill_accelerators.unwrap_or(0.0)),
+            Knob::Conversations => number(plan.serving.conversations.unwrap_or(0.0)),
+            Knob::Turns => number(plan.serving.turns.unwrap_or(1.0)),
+            Knob::SharedPrefix => number(plan.serving.shared_prefix.unwrap_or(0.0)),
+            Knob::Routing => word(plan.serving.routing.unwrap_or(Routing::Least).name()),
+            Knob::KvHostGb => number(host.0),
+            Knob::KvHostGbps => number(host.1),
+            Knob::KvSsdGb => number(ssd.0),
+            Knob::KvSsdGbps => number(ssd.1),
+            Knob::KvRemoteGb => number(remote.0),
+            Knob::KvRemoteGbps => number(remote.1),
             Knob::PrefillWorkers => number(plan.serving.pools.prefill.workers.unwrap_or(0.0)),
             Knob::PrefillTp => number(self.base.prefill_layout().tp),
             Knob::PrefillPp => number(self.base.prefill_layout().pp),
@@ -347,6 +365,13 @@ impl Scenario {
                 let capacity = MoeCapacity::named(word);
                 return self.each_word(knob, capacity, |phase| &mut phase.plan.switches.moe_capacity);
             }
+            Knob::Routing => {
+                return self.each_word(knob, Routing::named(word), |phase| &mut phase.plan.serving.routing);
+            }
+            Knob::DraftMethod => {
+                let method = DraftMethod::named(word);
+                return self.each_word(knob, method, |phase| &mut phase.plan.serving.draft_method);
+            }
             Knob::KvTransfer => {
                 return self.each_word(knob, KvTransfer::named(word), |phase| &mut phase.plan.serving.kv_transfer);
             }
@@ -422,68 +447,6 @@ impl Scenario {
 
 /// Requests in flight on a replica by default: enough to keep it busy, few enough to be answered soon.
 pub const CONCURRENCY: f64 = 16.0;
-/// Probability that a drafted token is accepted by default: about what EAGLE and MTP heads reach on chat
-/// (EAGLE-2, arXiv 2406.16858, table 1; DeepSeek-V3, arXiv 2412.19437, section 5.4.3: 0.85 to 0.90 for one token).
-pub const DRAFT_ACCEPTANCE: f64 = 0.7;
-
-/// Where a plan keeps a number.
-fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f64>> {
-    Some(match knob {
-        Knob::Global => |phase| &mut phase.plan.global,
-        Knob::ExpertImbalance => |phase| &mut phase.plan.imbalance,
-        Knob::Vpp => |phase| &mut phase.plan.vpp,
-        Knob::FirstLayers => |phase| &mut phase.plan.first_layers,
-        Knob::LastLayers => |phase| &mut phase.plan.last_layers,
-        Knob::Cp => |phase| &mut phase.plan.cp,
-        Knob::Ep => |phase| &mut phase.plan.ep,
-        Knob::Etp => |phase| &mut phase.plan.etp,
-        Knob::AttentionDp => |phase| &mut phase.plan.attention_dp,
-        Knob::ContextRanks => |phase| &mut phase.plan.serving.context_ranks,
-        Knob::WeightBits => |phase| &mut phase.plan.weight_bits,
-        Knob::RecomputeLayers => |phase| &mut phase.plan.recompute_layers,
-        Knob::RecomputeReserve => |phase| &mut phase.plan.recompute_reserve,
-        Knob::GenerateMax => |phase| &mut phase.plan.serving.generate_max,
-        Knob::GenerateSpread => |phase| &mut phase.plan.serving.generate_spread,
-        Knob::RunRequests => |phase| &mut phase.plan.serving.run_requests,
-        Knob::RecvInterval => |phase| &mut phase.plan.serving.recv_interval,
-        Knob::CompiledBatch => |phase| &mut phase.plan.serving.compiled_batch,
-        Knob::Beams => |phase| &mut phase.plan.serving.beams,
-        Knob::Shard => |phase| &mut phase.plan.shard,
-        Knob::TrainTokens => |phase| &mut phase.plan.train_tokens,
-        Knob::Concurrency => |phase| &mut phase.plan.serving.concurrency,
-        Knob::RequestRate => |phase| &mut phase.plan.serving.request_rate,
-        Knob::MaxNumSeqs => |phase| &mut phase.plan.serving.max_num_seqs,
-        Knob::MaxNumBatchedTokens => |phase| &mut phase.plan.serving.max_num_batched_tokens,
-        Knob::GpuMemoryUtilization => |phase| &mut phase.plan.serving.gpu_memory_utilization,
-        Knob::PrefixHit => |phase| &mut phase.plan.serving.prefix_hit,
-        Knob::DraftTokens => |phase| &mut phase.plan.serving.draft_tokens,
-        Knob::DraftAcceptance => |phase| &mut phase.plan.serving.draft_acceptance,
-        Knob::PrefillAccelerators => |phase| &mut phase.plan.serving.prefill_accelerators,
-        Knob::PrefillWorkers => |phase| &mut phase.plan.serving.pools.prefill.workers,
-        Knob::PrefillTp => |phase| &mut phase.plan.serving.pools.prefill.tp,
-        Knob::PrefillPp => |phase| &mut phase.plan.serving.pools.prefill.pp,
-        Knob::PrefillEp => |phase| &mut phase.plan.serving.pools.prefill.ep,
-        Knob::PrefillAttentionDp => |phase| &mut phase.plan.serving.pools.prefill.attention_dp,
-        Knob::RedundantExperts => |phase| &mut phase.plan.serving.redundant_experts,
-        Knob::Replications => |phase| &mut phase.plan.simulation.replications,
-        Knob::Requests => |phase| &mut phase.plan.simulation.requests,
-        Knob::Steps => |phase| &mut phase.plan.simulation.steps,
-        Knob::ArrivalCv => |phase| &mut phase.plan.simulation.arrival_cv,
-        Knob::PromptCv => |phase| &mut phase.plan.simulation.prompt_cv,
-        Knob::GenerateCv => |phase| &mut phase.plan.simulation.generate_cv,
-        Knob::SloTtft => |phase| &mut phase.plan.simulation.slo_ttft_ms,
-        Knob::SloTpot => |phase| &mut phase.plan.simulation.slo_tpot_ms,
-        Knob::SloE2e => |phase| &mut phase.plan.simulation.slo_e2e_ms,
-        Knob::Jitter => |phase| &mut phase.plan.simulation.jitter,
-        Knob::SlowNodes => |phase| &mut phase.plan.simulation.slow_nodes,
-        Knob::SlowFactor => |phase| &mut phase.plan.simulation.slow_factor,
-        Knob::NodeMtbf => |phase| &mut phase.plan.simulation.node_mtbf_h,
-        Knob::CheckpointInterval => |phase| &mut phase.plan.simulation.checkpoint_interval_s,
-        Knob::Checkpoint => |phase| &mut phase.plan.simulation.checkpoint_s,
-        Knob::Restart => |phase| &mut phase.plan.simulation.restart_s,
-        _ => return None,
-    })
-}
 
 /// The kind of a load.
 fn load_kind(load: &Load) -> LoadKind {

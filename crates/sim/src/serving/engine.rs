@@ -167,7 +167,7 @@ impl Engine {
     /// Seconds of a step, by cause.
     pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
         let tokens = &self.computed(tokens);
-        let step = self.in_groups(tokens);
+        let step = self.machine.with_loading(tokens, self.in_groups(tokens));
         if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
             return step;
         }

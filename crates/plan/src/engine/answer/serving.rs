@@ -15,13 +15,9 @@ use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::serving::{
-    Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, kv,
-    step,
+    Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Stack, kv, step,
 };
 use atlas_perf::traits::MemoryRule;
-
-/// Cost of drafting one token by an MTP or EAGLE layer, in layers of the model.
-const DRAFT_LAYERS: f64 = 1.0;
 
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
@@ -30,7 +26,6 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let (shape, served, asked) = (&phase.shape, &phase.served, &phase.plan.serving);
     let mut layout = layout(phase, arch);
     let load = load(scenario, phase);
-    let drafted = asked.draft_tokens.unwrap_or(0.0);
     let isl = shape.prompt;
     let mut accelerator = machine.device;
     accelerator.nic_bw /= machine.oversubscription.max(1.0);
@@ -93,15 +88,14 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         memory_utilization: memory_share(scenario, phase),
         chunked_prefill: !whole_prompts && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
         prefix_hit: asked.prefix_hit.unwrap_or(0.0),
-        speculation: Speculation {
-            tokens: drafted,
-            acceptance: asked.draft_acceptance.unwrap_or(crate::scenario::DRAFT_ACCEPTANCE),
-            draft_cost: DRAFT_LAYERS / arch.layers.max(1.0),
-            ..Speculation::default()
-        },
+        speculation: scenario.drafts(phase),
         pools: phase
             .pools()
             .map(|pools| Pools { prefill: experts_of(pools.prefill, &arch), decode: experts_of(pools.decode, &arch) }),
+        conversations: phase.conversations(),
+        kv_tiers: phase.kv_tiers(),
+        routed_by_prefix: phase.routed_by_prefix(),
+        loading: 0.0,
         near_transfer: asked.kv_transfer == Some(KvTransfer::ScaleUp),
         experts: ExpertSpread {
             dispatch: match scenario.moe_dispatcher(phase) {
