@@ -122,7 +122,8 @@ fn serving_4000_requests(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 20)]
 fn serving_4000_requests_with_drafts(bencher: Bencher<'_, '_>) {
     let mut input = serving_70b();
-    input.system.speculation = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 0.0125 };
+    input.system.speculation =
+        Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 0.0125, ..Speculation::default() };
     bencher
         .counter(ItemsCount::new(1_024_000u32))
         .bench_local(|| serving::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.output_tokens_per_sec));

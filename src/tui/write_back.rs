@@ -119,10 +119,17 @@ fn plan(app: &App) -> Result<WritePlan, String> {
     Ok(plan)
 }
 
-/// Where a workload keeps the knob: plans write the micro-batch beside the global one.
+/// Where a workload keeps the knob: plans write the micro-batch beside the global one, and the layout of replicas that only
+/// decode may stand apart.
 fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static [&'static str] {
     const MICRO: &[&str] = &["batch", "micro"];
-    if knob == Knob::Microbatch && document.at_path(MICRO).is_some() { MICRO } else { path }
+    if knob == Knob::Microbatch && document.at_path(MICRO).is_some() {
+        return MICRO;
+    }
+    match knob.of_decode_pool() {
+        Some(own) if document.at_path(own).is_some() => own,
+        _ => path,
+    }
 }
 
 /// The file's rewrite, begun if it was not.

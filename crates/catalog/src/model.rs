@@ -4,9 +4,20 @@ use std::sync::Arc;
 
 use super::convolution::Convolutional;
 use super::transformer::{Kind, Transformer};
-use atlas_core::plan::Format;
+use atlas_core::plan::{DraftMethod, Format};
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
+
+/// How well a method drafts for a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draft {
+    /// The method.
+    pub method: DraftMethod,
+    /// Probability that the first drafted token is accepted.
+    pub acceptance: f64,
+    /// Share of it that each position loses against the one before.
+    pub decline: f64,
+}
 
 /// One model and where its figures come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +38,8 @@ pub struct Model {
     pub published_tokens: Option<f64>,
     /// Format of the published weights; bf16 where the entry is silent.
     pub native_format: Option<Format>,
+    /// Methods of speculative decoding of which it is published how well they draft for it.
+    pub drafts: Vec<Draft>,
     /// What it is made of.
     pub architecture: Architecture,
     /// Where the figures were read.
@@ -106,6 +119,19 @@ impl Model {
             }
             known
         });
+        let drafts = fields.map("drafts", |drafts| {
+            let known = DraftMethod::WORDS.iter().filter_map(|(word, method)| {
+                drafts.map(word, |draft| {
+                    draft.text("source");
+                    Some(Draft {
+                        method: *method,
+                        acceptance: draft.required_number("acceptance", Bounds::SHARE)?,
+                        decline: draft.number("decline", Bounds::SHARE).unwrap_or(0.0),
+                    })
+                })
+            });
+            known.flatten().collect()
+        });
         let convolutional = node.get("kind").and_then(Node::text) == Some("convolutional");
         let architecture = if convolutional {
             fields.text("kind");
@@ -130,6 +156,7 @@ impl Model {
             published_active_b,
             published_tokens: budget.flatten(),
             native_format,
+            drafts: drafts.unwrap_or_default(),
             architecture: architecture?,
             source,
             note,

@@ -290,6 +290,56 @@ words! {
 }
 
 words! {
+    /// Which replica a request goes to.
+    Routing {
+        /// The one with the fewest requests.
+        Least = "least-requests",
+        /// One after the other.
+        RoundRobin = "round-robin",
+        /// Any.
+        Random = "random",
+        /// The less loaded of two drawn at random.
+        TwoChoices = "two-choices",
+        /// The one that has the beginning of its prompt.
+        Prefix = "prefix",
+    }
+}
+
+words! {
+    /// What drafts tokens in speculative decoding.
+    DraftMethod {
+        /// Layers of the model that were trained to predict further tokens (arXiv 2412.19437, section 2.2).
+        Mtp = "mtp",
+        /// One layer that was trained on features of the model (arXiv 2503.01840).
+        Eagle3 = "eagle3",
+        /// A smaller model with the same vocabulary.
+        DraftModel = "draft-model",
+        /// Continuations of n-grams that stand in the text before.
+        Ngram = "ngram",
+    }
+}
+
+words! {
+    /// How experts that every token passes run where a mixture is served.
+    SharedExperts {
+        /// In kernels of their own, whole on every attention group.
+        Separate = "separate",
+        /// As one more expert of the grouped products.
+        Fused = "fused",
+    }
+}
+
+words! {
+    /// Over what keys and values travel from accelerators that prefill to those that decode.
+    KvTransfer {
+        /// Every accelerator's own share of the network.
+        Network = "network",
+        /// The scale-up fabric, where both pools lie in one domain.
+        ScaleUp = "scale-up",
+    }
+}
+
+words! {
     /// What happens to tokens beyond the capacity of an expert.
     MoeCapacity {
         /// There is no limit: shapes depend on routing.

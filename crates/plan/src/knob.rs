@@ -136,6 +136,19 @@ impl Knob {
         )
     }
 
+    /// Where a document may state it for the replicas that only decode, which wins over its usual place.
+    #[must_use]
+    pub fn of_decode_pool(self) -> Option<&'static [&'static str]> {
+        Some(match self {
+            Knob::Tp => &["serving", "pools", "decode", "tp"],
+            Knob::Pp => &["serving", "pools", "decode", "pp"],
+            Knob::Ep => &["serving", "pools", "decode", "ep"],
+            Knob::AttentionDp => &["serving", "pools", "decode", "attention_dp"],
+            Knob::Dp => &["serving", "pools", "decode", "workers"],
+            _ => return None,
+        })
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {

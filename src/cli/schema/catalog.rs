@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shape::{count, help, list, map, number, positive, text, texts, toggle, word};
-use atlas_core::plan::PriceBasis;
+use atlas_core::plan::{DraftMethod, PriceBasis};
 use atlas_document::decode::Bounds;
 
 /// An entry of accelerators/*.yaml.
@@ -142,6 +142,7 @@ pub(super) fn model() -> Value {
                     ],
                 ),
             ),
+            ("drafts", help(drafts(), "methods of speculative decoding, and how well they draft for the model")),
             ("native_format", text("format of the published weights, where it is not bf16")),
             (
                 "published_tokens",
@@ -242,4 +243,19 @@ pub(super) fn price() -> Value {
             ("note", text("caveats")),
         ],
     )
+}
+
+/// Methods of speculative decoding by name.
+fn drafts() -> Value {
+    let draft = || {
+        map(
+            &["acceptance"],
+            [
+                ("acceptance", number(Bounds::SHARE, "probability that the first drafted token is accepted")),
+                ("decline", number(Bounds::SHARE, "share of it that each position loses against the one before")),
+                ("source", text("where it is published")),
+            ],
+        )
+    };
+    map(&[], DraftMethod::NAMES.iter().map(|name| (*name, draft())))
 }

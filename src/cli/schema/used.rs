@@ -127,7 +127,17 @@ fn shared() -> Vec<Field> {
             ("attention_dp", knob(Knob::AttentionDp)),
         ],
     );
-    let speculative = map(&[], [("tokens", knob(Knob::DraftTokens)), ("acceptance", knob(Knob::DraftAcceptance))]);
+    let speculative = map(
+        &[],
+        [
+            ("tokens", knob(Knob::DraftTokens)),
+            ("acceptance", knob(Knob::DraftAcceptance)),
+            ("method", choice(Knob::DraftMethod)),
+            ("decline", knob(Knob::DraftDecline)),
+            ("params_b", knob(Knob::DraftParams)),
+            ("max_batch", knob(Knob::DraftMaxBatch)),
+        ],
+    );
     let slo =
         map(&[], [("ttft_ms", knob(Knob::SloTtft)), ("tpot_ms", knob(Knob::SloTpot)), ("e2e_ms", knob(Knob::SloE2e))]);
     let simulation = map(
@@ -159,7 +169,26 @@ fn shared() -> Vec<Field> {
             ],
         )
     };
-    let pools = map(&["prefill", "decode"], [("prefill", pool()), ("decode", pool())]);
+    let pools = map(&["prefill"], [("prefill", pool()), ("decode", pool())]);
+    let conversations = map(
+        &[],
+        [
+            ("count", knob(Knob::Conversations)),
+            ("turns", knob(Knob::Turns)),
+            ("shared_prefix", knob(Knob::SharedPrefix)),
+        ],
+    );
+    let kv_tiers = map(
+        &[],
+        [
+            ("host_gb", knob(Knob::KvHostGb)),
+            ("host_gbps", knob(Knob::KvHostGbps)),
+            ("ssd_gb", knob(Knob::KvSsdGb)),
+            ("ssd_gbps", knob(Knob::KvSsdGbps)),
+            ("remote_gb", knob(Knob::KvRemoteGb)),
+            ("remote_gbps", knob(Knob::KvRemoteGbps)),
+        ],
+    );
     let serving = map(
         &[],
         [
@@ -186,6 +215,16 @@ fn shared() -> Vec<Field> {
             ("prefix_cache_hit", knob(Knob::PrefixHit)),
             ("speculative", help(speculative, "speculative decoding")),
             ("prefill_accelerators", knob(Knob::PrefillAccelerators)),
+            ("kv_transfer", choice(Knob::KvTransfer)),
+            (
+                "conversations",
+                help(conversations, "conversations of several turns, whose prompts repeat what was said"),
+            ),
+            ("kv_tiers", help(kv_tiers, "places that keep keys and values beside device memory")),
+            ("routing", choice(Knob::Routing)),
+            ("redundant_experts", knob(Knob::RedundantExperts)),
+            ("two_batch_overlap", knob(Knob::TwoBatchOverlap)),
+            ("shared_experts", choice(Knob::SharedExperts)),
         ],
     );
     let precision = map(

@@ -72,7 +72,8 @@ pub fn source(app: &App, spec: &Spec) -> Source {
         Home::Workload(path) => workload.is_some_and(|workload| {
             // Plans write the micro-batch beside the global one.
             let also: &[&str] = if spec.knob == Knob::Microbatch { &["batch", "micro"] } else { path };
-            workload.document.at_path(path).is_some() || workload.document.at_path(also).is_some()
+            let apart = spec.knob.of_decode_pool().is_some_and(|own| workload.document.at_path(own).is_some());
+            apart || workload.document.at_path(path).is_some() || workload.document.at_path(also).is_some()
         }),
         Home::Target(path) => target.is_some_and(|target| target.document.at_path(path).is_some()),
         Home::Nowhere => false,

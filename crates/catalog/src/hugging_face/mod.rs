@@ -78,6 +78,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         published_active_b: None,
         published_tokens: None,
         native_format: None,
+        drafts: Vec::new(),
         architecture: Architecture::Transformer(Box::new(transformer?)),
         source: Some(file.to_string()),
         note: part.map(|_| "language part of a model with several".to_owned()),

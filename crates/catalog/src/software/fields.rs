@@ -306,5 +306,6 @@ section! {
         memory: MemoryRule, "memory for weights and KV cache";
         attention_dp: bool, "attention may run data-parallel inside a replica that shares its experts";
         pools: bool, "prefill and decode may run on separate accelerators";
+        wide_ep: bool, "tokens may be written straight to experts of other ranks; copies of experts; two batches that take turns";
     }
 }

@@ -1,7 +1,7 @@
 //! Which settings a scenario states, so that none is lost without a word.
 
 use atlas_config::Mode;
-use atlas_core::plan::{CpuOffload, LoadKind, PipelineSchedule, Trained};
+use atlas_core::plan::{CpuOffload, KvTransfer, LoadKind, MoeDispatcher, PipelineSchedule, SharedExperts, Trained};
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
 
@@ -67,7 +67,14 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::CompiledBatch, some(serving.compiled_batch)),
         (Knob::Beams, many(serving.beams)),
         (Knob::DraftTokens, some(serving.draft_tokens)),
-        (Knob::PrefillAccelerators, some(serving.prefill_accelerators) || serving.pools.is_some()),
+        (Knob::DraftMethod, some(serving.draft_tokens) && serving.draft_method.is_some()),
+        (Knob::DraftMaxBatch, some(serving.draft_max_batch)),
+        (Knob::PrefillAccelerators, scenario.base.pools().is_some()),
+        (Knob::MoeDispatcher, switches.moe_dispatcher.is_some_and(|dispatcher| dispatcher != MoeDispatcher::AllToAll)),
+        (Knob::RedundantExperts, some(serving.redundant_experts)),
+        (Knob::TwoBatchOverlap, serving.two_batch_overlap == Some(true)),
+        (Knob::SharedExperts, serving.shared_experts == Some(SharedExperts::Fused)),
+        (Knob::KvTransfer, serving.kv_transfer == Some(KvTransfer::ScaleUp)),
         (Knob::Load, serving.load.is_some_and(|load| !matches!(load, LoadKind::Closed | LoadKind::Open))),
     ];
     let own: &[(Knob, bool)] = match scenario.mode() {

@@ -3,8 +3,8 @@
 
 use super::SimulationSpec;
 use atlas_core::plan::{
-    AttentionKernel, CpuOffload, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
-    PipelineSchedule, Recompute, Sharding, Trained, stored_bits,
+    AttentionKernel, CpuOffload, DraftMethod, Format, GraphCapture, KvTransfer, LoadKind, LoraTargets, MoeCapacity,
+    MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Routing, Sharding, SharedExperts, Trained, stored_bits,
 };
 use atlas_document::Node;
 use atlas_document::decode::{Bounds, Fields};
@@ -101,26 +101,26 @@ pub struct Switches {
     pub overlap_data: Option<bool>,
 }
 
-/// One pool of a disaggregated deployment: `workers` replicas of this layout.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// One pool of a disaggregated deployment: `workers` replicas of this layout. What is absent is as in `parallelism`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PoolSpec {
     /// Replicas.
-    pub workers: f64,
+    pub workers: Option<f64>,
     /// Tensor-parallel ranks.
-    pub tp: f64,
+    pub tp: Option<f64>,
     /// Pipeline stages.
-    pub pp: f64,
+    pub pp: Option<f64>,
     /// Expert-parallel ranks.
-    pub ep: f64,
+    pub ep: Option<f64>,
     /// Data-parallel attention groups.
-    pub attention_dp: f64,
+    pub attention_dp: Option<f64>,
 }
 
 impl PoolSpec {
     fn read(fields: &mut Fields<'_>) -> PoolSpec {
-        let mut count = |key| fields.number(key, RANKS).unwrap_or(1.0);
+        let mut count = |key| fields.number(key, RANKS);
         PoolSpec {
-            workers: count("workers"),
+            workers: count("workers").or(Some(1.0)),
             tp: count("tp"),
             pp: count("pp"),
             ep: count("ep"),
@@ -130,7 +130,7 @@ impl PoolSpec {
 }
 
 /// `serving.pools`: prefill and decode on separate accelerators.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PoolsSpec {
     /// Replicas that prefill.
     pub prefill: PoolSpec,
@@ -163,8 +163,16 @@ pub struct ServingSpec {
     pub generate_max: Option<f64>,
     /// `sequence.generate_spread`: longest usual output over the mean.
     pub generate_spread: Option<f64>,
-    /// `pools`.
-    pub pools: Option<PoolsSpec>,
+    /// `pools`: apart where the prefill pool has workers.
+    pub pools: PoolsSpec,
+    /// `kv_transfer`: over what keys and values travel between the pools.
+    pub kv_transfer: Option<KvTransfer>,
+    /// `redundant_experts`: copies of busy experts in a layer.
+    pub redundant_experts: Option<f64>,
+    /// `two_batch_overlap`: one half of a batch computes while the other's tokens travel.
+    pub two_batch_overlap: Option<bool>,
+    /// `shared_experts`: how experts that every token passes run.
+    pub shared_experts: Option<SharedExperts>,
     /// Requests in flight, of all replicas together.
     pub concurrency: Option<f64>,
     /// Requests per second, of all replicas together; replaces the concurrency.
@@ -181,13 +189,32 @@ pub struct ServingSpec {
     pub prefix_hit: Option<f64>,
     /// Tokens drafted per step.
     pub draft_tokens: Option<f64>,
-    /// Probability that a drafted token is accepted.
+    /// Probability that the first drafted token is accepted.
     pub draft_acceptance: Option<f64>,
+    /// `conversations.count`: conversations under way at once.
+    pub conversations: Option<f64>,
+    /// `conversations.turns`: turns of each.
+    pub turns: Option<f64>,
+    /// `conversations.shared_prefix`: tokens that all prompts begin with.
+    pub shared_prefix: Option<f64>,
+    /// `routing`: which replica a request goes to.
+    pub routing: Option<Routing>,
+    /// `kv_tiers`: gigabytes for each accelerator, and gigabytes per second, of host memory, local disks and remote stores.
+    pub kv_tiers: [(Option<f64>, Option<f64>); 3],
+    /// What drafts.
+    pub draft_method: Option<DraftMethod>,
+    /// Share of the acceptance that each position loses.
+    pub draft_decline: Option<f64>,
+    /// Parameters of a draft model, in billions.
+    pub draft_params_b: Option<f64>,
+    /// Sequences of a replica beyond which nothing is drafted.
+    pub draft_max_batch: Option<f64>,
     /// Accelerators that do nothing but prefill; absent or 0: both phases on all.
     pub prefill_accelerators: Option<f64>,
 }
 
 const RANKS: Bounds = Bounds { max: 1e6, ..Bounds::COUNT };
+const COUNTED: Bounds = Bounds { min: 1.0, max: 1e4, whole: false };
 const LAYERS: Bounds = Bounds { max: 1e5, ..Bounds::NATURAL };
 
 impl PlanSpec {
@@ -274,8 +301,21 @@ impl PlanSpec {
 
 impl ServingSpec {
     fn read(fields: &mut Fields<'_>) -> ServingSpec {
-        let draft = |s: &mut Fields<'_>| (s.number("tokens", Bounds::NATURAL), s.number("acceptance", Bounds::SHARE));
-        let (draft_tokens, draft_acceptance) = fields.map("speculative", draft).unwrap_or_default();
+        let draft = |s: &mut Fields<'_>| ServingSpec {
+            draft_tokens: s.number("tokens", Bounds::NATURAL),
+            draft_acceptance: s.number("acceptance", Bounds::SHARE),
+            draft_method: word(s, "method", DraftMethod::named, DraftMethod::NAMES),
+            draft_decline: s.number("decline", Bounds::SHARE),
+            draft_params_b: s.number("params_b", Bounds { min: 0.0, max: 1e4, whole: false }),
+            draft_max_batch: s.number("max_batch", Bounds { max: 1e6, ..Bounds::NATURAL }),
+            ..ServingSpec::default()
+        };
+        let drafted = fields.map("speculative", draft).unwrap_or_default();
+        let tokens = Bounds { max: 16_777_216.0, ..Bounds::NATURAL };
+        let talk = fields.map("conversations", |talk| {
+            (talk.number("count", Bounds::NATURAL), talk.number("turns", COUNTED), talk.number("shared_prefix", tokens))
+        });
+        let talk = talk.unwrap_or_default();
         // Read as the software of the workload.
         fields.text("engine");
         ServingSpec {
@@ -293,15 +333,17 @@ impl ServingSpec {
             pools: fields
                 .map("pools", |pools| {
                     let prefill = pools.map("prefill", PoolSpec::read);
-                    let decode = pools.map("decode", PoolSpec::read);
-                    for (pool, key) in [(&prefill, "prefill"), (&decode, "decode")] {
-                        if pool.is_none() {
-                            pools.missing(key);
-                        }
+                    if prefill.is_none() {
+                        pools.missing("prefill");
                     }
-                    Some(PoolsSpec { prefill: prefill?, decode: decode? })
+                    let decode = pools.map("decode", PoolSpec::read).unwrap_or_default();
+                    PoolsSpec { prefill: prefill.unwrap_or_default(), decode }
                 })
-                .flatten(),
+                .unwrap_or_default(),
+            kv_transfer: word(fields, "kv_transfer", KvTransfer::named, KvTransfer::NAMES),
+            redundant_experts: fields.number("redundant_experts", Bounds { max: 1e6, ..Bounds::NATURAL }),
+            two_batch_overlap: fields.boolean("two_batch_overlap"),
+            shared_experts: word(fields, "shared_experts", SharedExperts::named, SharedExperts::NAMES),
             concurrency: fields.number("concurrency", Bounds::COUNT),
             request_rate: fields.number("request_rate", Bounds::POSITIVE),
             max_num_seqs: fields.number("max_num_seqs", Bounds::COUNT),
@@ -309,9 +351,19 @@ impl ServingSpec {
             gpu_memory_utilization: fields.number("gpu_memory_utilization", Bounds { min: 0.05, ..Bounds::SHARE }),
             chunked_prefill: fields.boolean("chunked_prefill"),
             prefix_hit: fields.number("prefix_cache_hit", Bounds::SHARE),
-            draft_tokens,
-            draft_acceptance,
             prefill_accelerators: fields.number("prefill_accelerators", Bounds::NATURAL),
+            conversations: talk.0,
+            turns: talk.1,
+            shared_prefix: talk.2,
+            routing: word(fields, "routing", Routing::named, Routing::NAMES),
+            kv_tiers: fields
+                .map("kv_tiers", |tiers| {
+                    let bytes = Bounds { min: 0.0, max: 1e9, whole: false };
+                    [("host_gb", "host_gbps"), ("ssd_gb", "ssd_gbps"), ("remote_gb", "remote_gbps")]
+                        .map(|(room, rate)| (tiers.number(room, bytes), tiers.number(rate, Bounds::POSITIVE)))
+                })
+                .unwrap_or_default(),
+            ..drafted
         }
     }
 }

@@ -8,6 +8,17 @@ use super::step::Machine;
 use super::{ServingEstimate, kv, served, speculative, steady_state};
 use crate::constants::Constants;
 
+/// Bytes per second of one rank's link between the pools, and its latency: the network, or the scale-up fabric where both
+/// pools lie in one domain and keys and values are sent over it.
+pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64, f64) {
+    let acc = &input.accelerator;
+    let together = pools.prefill.accelerators() + pools.decode.accelerators() <= acc.domain.max(1.0);
+    if input.near_transfer && together {
+        return ((acc.link_bw * c.link_fraction).max(1e6), c.link_latency);
+    }
+    ((acc.nic_bw * c.nic_fraction).max(1e6), c.nic_latency)
+}
+
 /// Estimates a disaggregated deployment.
 pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEstimate {
     let prefill = Machine::new(input, &pools.prefill, c);
@@ -18,11 +29,14 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let (servers, workers) = (pools.prefill.dp.max(1.0), pools.decode.dp.max(1.0));
     // Data-parallel groups and pipeline stages of one prefill replica work on different prompts at the same time.
     let abreast = pools.prefill.attention_dp.max(1.0) * pools.prefill.pp.max(1.0);
-    let chunk = steady_state::prefill(&prefill, input, abreast);
+    // The limit of tokens holds for each attention group of the pool.
+    let own = ServingInput { layout: pools.prefill, ..*input };
+    let chunk = steady_state::prefill(&prefill, &own, abreast);
     let (latency, service) = (chunk.total(), chunk.total() / abreast);
     // Every prefill rank sends its share of the keys and values over its own NIC.
     let moved = input.isl * prefill.shape.kv_bytes_token;
-    let transfer = moved / (input.accelerator.nic_bw * c.nic_fraction).max(1e6) + c.nic_latency;
+    let (link, delay) = transfer_link(input, pools, c);
+    let transfer = moved / link + delay;
     let steps = steady_state::decode_steps(input) * speculative::draft_factor(&input.speculation);
     let step_at = |batch: f64| decode.step(&steady_state::decode_tokens(input, batch));
     let most = servers / service;

@@ -96,11 +96,13 @@ pub struct Layout {
     pub attention_dp: f64,
     /// Independent replicas.
     pub dp: f64,
+    /// Copies of busy experts in a layer beyond one of each, spread over the ranks of a replica.
+    pub redundant: f64,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { tp: 1.0, pp: 1.0, ep: 1.0, attention_dp: 1.0, dp: 1.0 }
+        Layout { tp: 1.0, pp: 1.0, ep: 1.0, attention_dp: 1.0, dp: 1.0, redundant: 0.0 }
     }
 }
 
@@ -115,13 +117,60 @@ impl Layout {
     }
 }
 
-/// Speculative decoding: a draft of `tokens`, each accepted with probability `acceptance`.
+/// How tokens reach the ranks of their experts where attention groups share them, and how the work is arranged about it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ExpertSpread {
+    /// How tokens travel.
+    pub dispatch: Dispatch,
+    /// A batch is cut in two halves that take turns: one computes while the other's tokens travel.
+    pub two_batches: bool,
+    /// Shared experts are one more expert of the grouped products, without kernels of their own.
+    pub fused_shared: bool,
+}
+
+/// How tokens travel between attention groups and experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dispatch {
+    /// A collective among all ranks, as fast as the slowest link between any two.
+    #[default]
+    Collective,
+    /// Kernels that write into the memory of other ranks over the link that leads there: in decoding one copy for each
+    /// expert, of prompts one for each domain, passed on inside.
+    Direct,
+}
+
+/// Conversations of several turns: every prompt repeats what was said before, and all begin alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Conversations {
+    /// Conversations under way at once, over all replicas.
+    pub count: f64,
+    /// Turns of each.
+    pub turns: f64,
+    /// Tokens that all prompts begin with: a system prompt, descriptions of tools.
+    pub shared: f64,
+}
+
+/// A place beside device memory that keeps keys and values.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct KvTier {
+    /// Bytes for each accelerator.
+    pub bytes: f64,
+    /// Bytes per second from there to an accelerator.
+    pub bandwidth: f64,
+}
+
+/// Speculative decoding: a draft of `tokens`, the first accepted with probability `acceptance`, each further one with less
+/// by a share of `decline`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Speculation {
     /// Drafted tokens per step; 0 = off.
     pub tokens: f64,
-    /// Probability that a drafted token is accepted.
+    /// Probability that the first drafted token is accepted.
     pub acceptance: f64,
+    /// Share of that probability that each position loses against the one before; 0 = all alike.
+    pub decline: f64,
+    /// Sequences of a replica beyond which nothing is drafted; 0 = always.
+    pub most_batch: f64,
     /// Cost of drafting one token relative to a step of the target at batch 1 (an MTP or EAGLE layer: 1 / layers).
     pub draft_cost: f64,
 }
@@ -219,6 +268,18 @@ pub struct ServingInput {
     pub expanded_drafts: bool,
     /// Separate pools for prefill and decode.
     pub pools: Option<Pools>,
+    /// Keys and values travel between pools over the scale-up fabric rather than the network; only inside one domain.
+    pub near_transfer: bool,
+    /// How tokens reach experts of other ranks.
+    pub experts: ExpertSpread,
+    /// Conversations that decide how much of a prompt is found, in place of `prefix_hit`.
+    pub conversations: Option<Conversations>,
+    /// Where keys and values are kept that device memory has no room for: fastest first.
+    pub kv_tiers: [KvTier; 3],
+    /// Requests go to the replica that has most of their prompt.
+    pub routed_by_prefix: bool,
+    /// Seconds in which what is found of a prompt outside device memory is loaded.
+    pub loading: f64,
 }
 
 impl Default for ServingInput {
@@ -261,6 +322,12 @@ impl Default for ServingInput {
             speculation: Speculation::default(),
             expanded_drafts: false,
             pools: None,
+            near_transfer: false,
+            experts: ExpertSpread::default(),
+            conversations: None,
+            kv_tiers: [KvTier::default(); 3],
+            routed_by_prefix: false,
+            loading: 0.0,
         }
     }
 }
@@ -275,6 +342,7 @@ impl Layout {
             ep: one(self.ep),
             attention_dp: one(self.attention_dp),
             dp: one(self.dp),
+            redundant: if self.redundant.is_finite() { self.redundant.clamp(0.0, 1e6) } else { 0.0 },
         }
     }
 }

@@ -4,17 +4,20 @@
 //! * [`input`] – what is asked
 //! * [`formats`] – what is stored, read and multiplied
 //! * [`shape`] – the work of one rank
-//! * [`step`] – the time of one engine step
+//! * [`step`], [`time`] – the time of one engine step, and what it is spent on
 //! * [`kv`] – how many sequences fit
 //! * [`steady_state`] – how prefill and decode share the accelerator
 //! * [`emptying`] – how a batch that is not refilled runs empty
 //! * [`waves`] – how equal requests that all wait at once run
 //! * [`front_end`] – what a request costs outside the steps
 //! * [`latency`], [`queue`] – what a request waits for
+//! * [`reuse`] – how much of a prompt is found again
+//! * [`exchange`] – how tokens reach experts of other ranks
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
 //! * [`frontier`] – throughput against interactivity
 pub mod disaggregated;
 pub mod emptying;
+pub mod exchange;
 pub mod formats;
 pub mod front_end;
 pub mod frontier;
@@ -22,10 +25,12 @@ pub mod input;
 pub mod kv;
 pub mod latency;
 pub mod queue;
+pub mod reuse;
 pub mod shape;
 pub mod speculative;
 pub mod steady_state;
 pub mod step;
+pub mod time;
 pub mod waves;
 
 #[cfg(test)]
@@ -34,8 +39,8 @@ mod tests;
 use crate::constants::Constants;
 use front_end::FrontEnd;
 pub use input::{
-    Admission, AllReduce, Formats, GraphCapture, HostOverlap, KernelLibrary, Layout, Load, Pools, ServingInput,
-    Speculation, Stack, StepInputs,
+    Admission, AllReduce, Conversations, Dispatch, ExpertSpread, Formats, GraphCapture, HostOverlap, KernelLibrary,
+    KvTier, Layout, Load, Pools, ServingInput, Speculation, Stack, StepInputs,
 };
 use latency::{FirstToken, Spread};
 use steady_state::Cycle;
@@ -113,6 +118,13 @@ impl ServingEstimate {
 /// Estimates a scenario.
 pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let input = &input.bounded();
+    speculative::limited(&input.speculation, |speculation| {
+        reuse::found_again(&ServingInput { speculation, ..*input }, c, answered)
+    })
+}
+
+/// The estimate of a scenario within bounds.
+fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     if let Some(pools) = input.pools {
         return disaggregated::estimate(input, &pools, c);
     }

@@ -31,6 +31,8 @@ pub struct Shape {
     pub expert_flops: f64,
     /// Routed experts of a layer.
     pub experts: f64,
+    /// Copies of an expert on average: one, and those of busy ones.
+    pub copies: f64,
     /// Routed experts per token.
     pub top_k: f64,
     /// Bytes and FLOPs per sampled token of the output layer.
@@ -82,6 +84,7 @@ impl Shape {
         let mlp = (dense_layers * a.mlp_params(a.ffn) + moe_layers * shared) / tp;
         let router = moe_layers * a.hidden * a.experts / tp;
         let expert = if a.is_moe() { a.expert_params() / a.experts } else { 0.0 };
+        let copies = if a.is_moe() { 1.0 + l.redundant / a.experts } else { 1.0 };
         let head = a.vocab * a.hidden / tp / pp;
         let (kv_width, decode_pair, prefill_pair) = attention_widths(a, tp);
         // Layers without attention keep no keys: none at all, or a linear mixer's fixed-size state.
@@ -106,6 +109,7 @@ impl Shape {
             expert_bytes: moe_layers * expert * f.expert_bytes / ranks,
             expert_flops: 2.0 * moe_layers * expert * a.top_k / ranks,
             experts: a.experts,
+            copies,
             top_k: a.top_k,
             head_bytes: head * 2.0,
             head_flops: 2.0 * head,
@@ -133,7 +137,7 @@ impl Shape {
                 + if matches!(a.attention, Attention::Latent { .. }) { 4.0 * layers } else { 0.0 },
             resident_bytes: (projections + router) * f.dense_bytes
                 + mlp * f.expert_bytes
-                + moe_layers * expert * a.experts * f.expert_bytes / ranks
+                + moe_layers * expert * a.experts * copies * f.expert_bytes / ranks
                 + (head + embedding) * 2.0,
         }
     }

@@ -1,68 +1,17 @@
 //! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator is the longer of
 //! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
 
+use super::exchange::{self, Exchange};
 use super::front_end::FrontEnd;
 use super::input::{
     AllReduce, GraphCapture, HostOverlap, KernelLibrary, Layout, Load, ServingInput, Stack, StepInputs,
 };
 use super::shape::Shape;
+pub use super::time::StepTime;
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
-
-/// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StepTime {
-    /// Arithmetic of linear layers and attention.
-    pub compute: f64,
-    /// Reading weights.
-    pub weights: f64,
-    /// Reading keys and values.
-    pub kv: f64,
-    /// Activations outside GEMMs.
-    pub activations: f64,
-    /// Collectives between ranks and stages.
-    pub communication: f64,
-    /// Kernel launches and gaps.
-    pub launch: f64,
-    /// Host work between steps.
-    pub host: f64,
-}
-
-impl StepTime {
-    /// Names of the parts in order of declaration.
-    pub const NAMES: [&'static str; 7] =
-        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host"];
-
-    /// Values in order of declaration, s.
-    pub fn values(&self) -> [f64; 7] {
-        [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host]
-    }
-
-    /// All parts together, s.
-    pub fn total(&self) -> f64 {
-        self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host
-    }
-
-    /// `self + factor * other`, part by part.
-    pub fn add(&self, other: &StepTime, factor: f64) -> StepTime {
-        StepTime {
-            compute: self.compute + factor * other.compute,
-            weights: self.weights + factor * other.weights,
-            kv: self.kv + factor * other.kv,
-            activations: self.activations + factor * other.activations,
-            communication: self.communication + factor * other.communication,
-            launch: self.launch + factor * other.launch,
-            host: self.host + factor * other.host,
-        }
-    }
-
-    /// Every part times a factor.
-    pub fn scaled(&self, factor: f64) -> StepTime {
-        StepTime::default().add(self, factor)
-    }
-}
 
 /// Tokens in one step of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -124,6 +73,11 @@ pub struct Machine {
     reduce_bytes_seconds: f64,
     exchange_latency: f64,
     exchange_bytes_seconds: f64,
+    /// What a prompt's token takes of it more or less.
+    exchange_prompt_seconds: f64,
+    /// Two halves of a batch take turns, and the share of the cores that compute beside a prompt's exchange.
+    two_batches: bool,
+    prompt_cores: f64,
     hop_seconds: f64,
     imbalance: f64,
     group_excess: f64,
@@ -131,6 +85,8 @@ pub struct Machine {
     pp: f64,
     attention_dp: f64,
     intake: f64,
+    /// Seconds in which a prompt's keys and values are loaded from slower places.
+    loading: f64,
 }
 
 /// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
@@ -174,6 +130,9 @@ impl Machine {
         };
         let spread = input.context_ranks.min(alike).max(1.0);
         shape.kv_bytes_token /= spread;
+        if input.experts.fused_shared && input.arch.shared_ffn > 0.0 {
+            shape.kernels -= 4.0 * shape.moe_layers;
+        }
         let ranks = layout.tp * layout.attention_dp;
         let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
         // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
@@ -225,6 +184,23 @@ impl Machine {
             shape.kernels += reduces + exchanges;
         }
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(1.0);
+        // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
+        let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
+        let imbalance =
+            1.0 + exchange::excess_left(layout, shape.experts) * c.expert_excess * layout.ep.max(1.0).log2();
+        let by_collective = token_bytes * copies * (ranks - 1.0)
+            / ranks
+            / fabric.bw
+            / acc.network.exchange_share(ranks / acc.domain.max(1.0));
+        let (exchange_latency, exchange_bytes_seconds, exchange_prompt_seconds) =
+            match Exchange::of(input, layout, &shape, c) {
+                None => (fabric.latency, by_collective, 0.0),
+                // The busiest rank receives the most.
+                Some(e) => {
+                    let bytes = token_bytes * imbalance;
+                    (e.latency, bytes * e.decode_byte, bytes * (e.prompt_byte - e.decode_byte))
+                }
+            };
         Machine {
             dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
             mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
@@ -308,24 +284,19 @@ impl Machine {
             // Spread keys gather queries and scatter outputs once more a layer each.
             reduce_latency: if spread > 1.0 { 2.0 * reduces } else { reduces } * reduce.latency,
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
-            exchange_latency: exchanges * fabric.latency,
-            // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
-            exchange_bytes_seconds: exchanges
-                * 0.5
-                * shape.hidden
-                * (f.expert.bytes().min(2.0) + 2.0)
-                * copies
-                * (ranks - 1.0)
-                / ranks
-                / fabric.bw
-                / acc.network.exchange_share(ranks / acc.domain.max(1.0)),
+            exchange_latency: exchanges * exchange_latency,
+            exchange_bytes_seconds,
+            exchange_prompt_seconds,
+            two_batches: input.experts.two_batches && exchanges > 0.0,
+            prompt_cores: exchange::computing_cores(input, layout),
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
-            imbalance: 1.0 + c.expert_excess * layout.ep.max(1.0).log2(),
+            imbalance,
             group_excess: c.group_excess * layout.attention_dp.max(1.0).log2(),
             routing_exponent: c.routing_exponent,
             pp: layout.pp.max(1.0),
             attention_dp: layout.attention_dp.max(1.0),
             intake: FrontEnd::of(input, c).between,
+            loading: input.loading / layout.attention_dp.max(1.0),
             shape,
         }
     }
@@ -337,8 +308,14 @@ impl Machine {
 
     /// A step, and before it what its prompts cost the loop that took them in.
     pub fn step_taking_in(&self, t: &Tokens) -> StepTime {
-        let step = self.step(t);
+        let step = self.with_loading(t, self.step(t));
         StepTime { host: step.host + self.intake * t.prompts, ..step }
+    }
+
+    /// A step that also waits for what its prompts find in slower places: layers are loaded while those before them compute.
+    pub fn with_loading(&self, t: &Tokens, step: StepTime) -> StepTime {
+        let late = (self.loading * t.prompts - step.total()).max(0.0);
+        StepTime { communication: step.communication + late, ..step }
     }
 
     /// Pipeline stages.
@@ -349,6 +326,25 @@ impl Machine {
     /// One step of all sequences of the replica. With `pp` stages the work is cut into `pp` micro-batches that follow
     /// one another through the stages, so the step lasts `pp` stage times.
     pub fn step(&self, t: &Tokens) -> StepTime {
+        let batch = self.whole(t);
+        let tokens = t.decode * t.verified.max(1.0) + t.prefill;
+        if !self.two_batches || tokens < 2.0 * self.attention_dp {
+            return batch;
+        }
+        let half = Tokens { decode: 0.5 * t.decode, prefill: 0.5 * t.prefill, prompts: 0.5 * t.prompts, ..*t };
+        let mut both = self.whole(&half).scaled(2.0);
+        if t.prefill > 0.0 {
+            both.compute /= self.prompt_cores;
+        }
+        // One half's tokens travel while the other computes, both at a loss.
+        let work = both.compute + both.weights + both.kv + both.activations + both.launch;
+        let apart = both.communication;
+        both.communication = (apart - (1.0 - self.overlap_loss) * work).max(self.overlap_loss * apart);
+        StepTime { host: batch.host, ..both }
+    }
+
+    /// One step in which all tokens do the same at the same time.
+    fn whole(&self, t: &Tokens) -> StepTime {
         let s = &self.shape;
         // Sequences per micro-batch and attention group; at least one where any decode.
         let cut = self.pp.min((t.decode + t.prompts.max(if t.prefill > 0.0 { 1.0 } else { 0.0 })).max(1.0));
@@ -371,7 +367,7 @@ impl Machine {
             let all = self.fixed_shapes && all_tokens * s.top_k >= s.experts;
             let touched = if all { s.experts } else { s.touched(all_tokens.max(0.0).powf(self.routing_exponent)) };
             let computed = if all { all_tokens * s.experts / s.top_k.max(1.0) } else { all_tokens };
-            let bytes = s.expert_bytes * touched;
+            let bytes = s.expert_bytes * touched * s.copies;
             out.launch += s.moe_layers * touched * self.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
             let flops = s.expert_flops * computed.max(padded);
@@ -407,6 +403,7 @@ impl Machine {
             + self.reduce_bytes_seconds * tokens
             + self.exchange_latency
             + self.exchange_bytes_seconds * tokens
+            + self.exchange_prompt_seconds * prefill
             + self.hop_seconds;
         if self.pipelined {
             let work = out.compute + out.weights + out.kv + out.activations;

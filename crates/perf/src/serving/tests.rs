@@ -138,7 +138,7 @@ fn open_arrivals_are_served_up_to_capacity() {
 #[test]
 fn speculation_helps_at_low_load() {
     let plain = run(&closed(1.0));
-    let speculation = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 0.03 };
+    let speculation = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let drafted = run(&ServingInput { speculation, ..closed(1.0) });
     assert!(drafted.tpot.mean < 0.7 * plain.tpot.mean);
 }
@@ -289,7 +289,7 @@ fn experts_in_turn_cost_a_launch_each() {
 
 #[test]
 fn drafts_verified_as_sequences_read_their_keys_each() {
-    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03 };
+    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let kv = |expanded_drafts| {
         run(&ServingInput { speculation, expanded_drafts, load: Load::DecodeOnly { batch: 32.0 }, ..base() }).time.kv
     };
@@ -346,7 +346,7 @@ fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
 fn work_in_python_costs_host_time() {
     let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
     assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
-    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03 };
+    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
     assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
 }

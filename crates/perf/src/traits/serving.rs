@@ -299,6 +299,9 @@ pub struct ServingTraits {
     pub attention_dp: bool,
     /// Prefill and decode may run on separate accelerators.
     pub pools: bool,
+    /// Tokens may be written straight to experts of other ranks, busy experts may have copies, and two batches may take
+    /// turns.
+    pub wide_ep: bool,
 }
 
 impl Default for ServingTraits {
@@ -336,6 +339,7 @@ impl Default for ServingTraits {
             memory: MemoryRule::OfTotal(0.9),
             attention_dp: false,
             pools: false,
+            wide_ep: false,
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod benchboard;
 #[cfg(test)]
 mod breadth;
 pub mod datasheet;
+mod idle;
 pub mod notes;
 pub mod semi_empirical;
 

@@ -240,6 +240,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(tariff(scenario).map(str::to_owned));
     notes.extend(stands_in(scenario));
     notes.extend(held_back(scenario, estimate));
+    notes.extend(super::idle::notes(scenario));
     if used < devices {
         notes.push(format!("{used} of {devices} accelerators work; the rest idle, and are paid for"));
     }

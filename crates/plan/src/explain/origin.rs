@@ -142,6 +142,9 @@ impl<'a> Inputs<'a> {
         {
             return Some(place);
         }
+        if let Some(place) = knob.of_decode_pool().and_then(|own| self.in_workload(own)) {
+            return Some(place);
+        }
         match knob.spec().home {
             Home::Workload(path) => self.in_workload(path),
             Home::Target(path) => self.in_target(path),

@@ -20,9 +20,9 @@ const TRAINING: [(&str, &str, &[&str]); 5] = [
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
 ];
-const SERVING: [(&str, &str, &[&str]); 9] = [
+const SERVING: [(&str, &str, &[&str]); 11] = [
     ("h100-sxm-8", "llama3.1-70b-serve", &[]),
-    ("h100-sxm-8", "llama3.1-70b-serve", &["draft_tokens=3", "generate_spread=2"]),
+    ("h100-sxm-8", "llama3.1-70b-serve", &["draft_tokens=3", "draft_method=draft-model", "generate_spread=2"]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["load=open", "request_rate=4"]),
     ("h100-sxm-8", "llama3.1-8b-serve", &["load=burst", "run_requests=512", "generate_spread=2"]),
     ("l4-8", "llama3.1-8b-serve", &["concurrency=512"]),
@@ -31,6 +31,28 @@ const SERVING: [(&str, &str, &[&str]); 9] = [
     ("h100-sxm-8", "gpt-oss-120b-serve", &["prefill_accelerators=4"]),
     // Few sequences, where the host's launches show.
     ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=1", "tp=8"]),
+    (
+        "h100-sxm-8",
+        "llama3.1-8b-serve",
+        &[
+            "conversations=20000",
+            "turns=6",
+            "shared_prefix=512",
+            "prompt=8192",
+            "generate=256",
+            "kv_host_gb=200",
+            "kv_host_gbps=1",
+            "kv_ssd_gb=1000",
+            "kv_ssd_gbps=1",
+            "kv_remote_gb=4000",
+            "kv_remote_gbps=1",
+        ],
+    ),
+    (
+        "gb200-nvl72",
+        "deepseek-v3-serve",
+        &["software=sglang", "tp=1", "attention_dp=8", "ep=8", "dp=2", "moe_dispatcher=deepep", "prefill_workers=2"],
+    ),
 ];
 /// The same for what only simulations tell apart.
 const SIMULATED: [(&str, &str, &[&str]); 5] = [

@@ -85,6 +85,12 @@ pub enum Knob {
     AttentionDp,
     /// Ranks that share the KV cache of a sequence.
     ContextRanks,
+    /// Copies of busy experts.
+    RedundantExperts,
+    /// How experts that every token passes run.
+    SharedExperts,
+    /// Two halves of a batch take turns.
+    TwoBatchOverlap,
     /// Sequence parallelism.
     Sp,
     /// How model states are spread over replicas.
@@ -141,8 +147,48 @@ pub enum Knob {
     DraftTokens,
     /// Probability that a draft is accepted.
     DraftAcceptance,
+    /// What drafts.
+    DraftMethod,
+    /// Acceptance that each drafted position loses.
+    DraftDecline,
+    /// Parameters of a draft model.
+    DraftParams,
+    /// Sequences beyond which nothing is drafted.
+    DraftMaxBatch,
     /// Accelerators that only prefill.
     PrefillAccelerators,
+    /// Conversations under way at once.
+    Conversations,
+    /// Turns of a conversation.
+    Turns,
+    /// Tokens that all prompts begin with.
+    SharedPrefix,
+    /// Which replica a request goes to.
+    Routing,
+    /// Host memory for keys and values.
+    KvHostGb,
+    /// Its bandwidth.
+    KvHostGbps,
+    /// Local disks for keys and values.
+    KvSsdGb,
+    /// Their bandwidth.
+    KvSsdGbps,
+    /// Remote stores of keys and values.
+    KvRemoteGb,
+    /// Their bandwidth.
+    KvRemoteGbps,
+    /// Replicas that only prefill.
+    PrefillWorkers,
+    /// Tensor-parallel ranks of those.
+    PrefillTp,
+    /// Pipeline stages of those.
+    PrefillPp,
+    /// Expert-parallel ranks of those.
+    PrefillEp,
+    /// Attention groups of those.
+    PrefillAttentionDp,
+    /// Over what keys and values travel from those.
+    KvTransfer,
     /// How requests arrive.
     Arrivals,
     /// Burstiness of open arrivals.

@@ -3,12 +3,16 @@
 mod corrections;
 mod cost;
 mod dashboard;
+mod drafts;
 mod machine;
 mod noise;
 mod parts;
 mod phase;
+mod pools;
+mod reuse;
 mod set_knob;
 mod simulation;
+mod slots;
 mod software;
 
 use std::sync::Arc;
@@ -20,11 +24,12 @@ pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};
-pub use set_knob::{CONCURRENCY, DRAFT_ACCEPTANCE};
+pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
 pub use software::{SERVING_SOFTWARE, Served, SoftwareInForce, TRAINING_SOFTWARE};
 
 use crate::knob::{Knob, KnobError, Overrides};
+use atlas_catalog::model::Draft;
 use atlas_config::profile::Coefficients;
 use atlas_config::{Efficiency, Mode};
 use atlas_core::plan::Engine;
@@ -90,6 +95,8 @@ pub struct Scenario {
     pub utilization: f64,
     /// Tokens that the model was trained on, as its makers say; 0 where they do not.
     pub published_tokens: f64,
+    /// How well methods of speculative decoding draft for the model, as far as it is published.
+    pub published_drafts: Arc<[Draft]>,
     /// Efficiency factors of the analytical engine.
     pub efficiency: Efficiency,
     /// Corrections that runs of the cluster have shown, where a profile has some for the accelerator.
@@ -190,6 +197,7 @@ impl Scenario {
             capex_usd_node: target.cost.capex_usd_node.unwrap_or(0.0),
             amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
             utilization: target.cost.utilization.unwrap_or(1.0),
+            published_drafts: parts.model.as_ref().map_or_else(|| [].into(), |model| model.drafts.as_slice().into()),
             published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens).unwrap_or(0.0),
             efficiency: target
                 .efficiency
@@ -310,7 +318,7 @@ impl Scenario {
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
-            phase.shape.dp = (have / replica).floor().max(1.0);
+            phase.shape.dp = ((have - phase.set_apart()) / replica).floor().max(1.0);
         }
     }
 
@@ -325,13 +333,9 @@ impl Scenario {
     pub fn working_accelerators(&self) -> f64 {
         let Phase { shape, plan, .. } = &self.base;
         let Some(machine) = self.machine.as_ref().filter(|_| self.engine.reasons()) else { return self.accelerators() };
-        let ranks = match (shape.mode, plan.serving.pools) {
-            (Mode::Training, _) => shape.tp * shape.pp * plan.cp.unwrap_or(1.0) * shape.dp,
-            (Mode::Inference, Some(pools)) => [pools.prefill, pools.decode]
-                .map(|pool| pool.tp * pool.pp * pool.attention_dp * pool.workers)
-                .iter()
-                .sum(),
-            (Mode::Inference, None) => shape.tp * shape.pp * plan.attention_dp.unwrap_or(1.0) * shape.dp,
+        let ranks = match shape.mode {
+            Mode::Training => shape.tp * shape.pp * plan.cp.unwrap_or(1.0) * shape.dp,
+            Mode::Inference => self.serving_ranks(&self.base),
         };
         ranks / machine.dies
     }

@@ -36,20 +36,26 @@ pub struct Phase {
 
 /// Which knobs a phase's overrides pin: a bit each, by the knob's place in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pinned(u128);
+pub struct Pinned([u128; 2]);
 
 impl Pinned {
     /// The knobs whose place in a workload's file the overrides set.
     fn by(overrides: &Node) -> Pinned {
         let set = |path: &[&str]| overrides.at_path(path).is_some();
         let pinned = KNOBS.iter().filter(|spec| spec.home.in_workload().is_some_and(set));
-        Pinned(pinned.fold(0, |bits, spec| bits | 1u128 << spec.knob as u32))
+        let mut bits = [0; 2];
+        for spec in pinned {
+            if let Some(word) = bits.get_mut(spec.knob as usize / 128) {
+                *word |= 1u128 << (spec.knob as u32 % 128);
+            }
+        }
+        Pinned(bits)
     }
 
     /// Whether the phase has its own value of the knob.
     #[must_use]
     pub fn pins(self, knob: Knob) -> bool {
-        self.0 & (1u128 << knob as u32) != 0
+        self.0.get(knob as usize / 128).is_some_and(|word| word & (1u128 << (knob as u32 % 128)) != 0)
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Parts, Phase, Scenario, first_draw};
+use super::slots::number_slot;
+use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
 use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::{
-    Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity,
-    MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Sharding, Trained,
+    Arrivals, AttentionKernel, CpuOffload, DraftMethod, Engine, Format, GraphCapture, KvTransfer, LoadKind,
+    LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Routing, Sharding,
+    SharedExperts, Trained,
 };
 use atlas_perf::serving::formats::half_on;
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
@@ -21,6 +23,7 @@ impl Scenario {
         let Phase { shape, plan, served, .. } = &self.base;
         let number = Setting::Number;
         let word = |name: &str| Setting::Choice(name.into());
+        let [host, ssd, remote] = reuse::tiers(plan);
         match knob {
             Knob::Engine => word(self.engine.name()),
             Knob::Software => Setting::Choice(self.software_name()),
@@ -48,7 +51,7 @@ impl Scenario {
             Knob::MoeDispatcher => word(self.moe_dispatcher(&self.base).name()),
             Knob::MoeCapacity => word(plan.switches.moe_capacity.unwrap_or(MoeCapacity::Dropless).name()),
             Knob::Etp => number(plan.etp.unwrap_or(1.0)),
-            Knob::AttentionDp => number(plan.attention_dp.unwrap_or(1.0)),
+            Knob::AttentionDp => number(self.base.decode_layout().attention_dp),
             Knob::ContextRanks => number(plan.serving.context_ranks.unwrap_or(1.0)),
             Knob::GenerateMax => number(plan.serving.generate_max.unwrap_or(0.0)),
             Knob::GenerateSpread => number(plan.serving.generate_spread.unwrap_or(1.0)),
@@ -71,14 +74,14 @@ impl Scenario {
             Knob::GpudirectRdma => Setting::Toggle(self.gpudirect_rdma),
             Knob::Virt => word(if self.sriov { "sriov" } else { "bare" }),
             Knob::Fabric => Setting::Choice(Arc::clone(&self.fabric)),
-            Knob::Tp => number(shape.tp),
-            Knob::Pp => number(shape.pp),
+            Knob::Tp => number(self.base.decode_layout().tp),
+            Knob::Pp => number(self.base.decode_layout().pp),
             Knob::Vpp => number(plan.vpp.unwrap_or(1.0)),
             Knob::FirstLayers => number(plan.first_layers.unwrap_or_else(|| stage_layers(self, 0.0))),
             Knob::LastLayers => number(plan.last_layers.unwrap_or_else(|| stage_layers(self, shape.pp - 1.0))),
-            Knob::Dp => number(shape.dp),
+            Knob::Dp => number(self.base.decode_layout().dp),
             Knob::Cp => number(plan.cp.unwrap_or(1.0)),
-            Knob::Ep => number(plan.ep.unwrap_or(1.0)),
+            Knob::Ep => number(self.base.decode_layout().ep),
             Knob::Sp => Setting::Toggle(self.sequence_parallel(&self.base)),
             Knob::Sharding => word(self.sharding(&self.base).name()),
             Knob::Shard => number(plan.shard.unwrap_or(0.0)),
@@ -96,8 +99,31 @@ impl Scenario {
             Knob::ChunkedPrefill => Setting::Toggle(plan.serving.chunked_prefill.unwrap_or(served.chunked_prefill)),
             Knob::PrefixHit => number(plan.serving.prefix_hit.unwrap_or(0.0)),
             Knob::DraftTokens => number(plan.serving.draft_tokens.unwrap_or(0.0)),
-            Knob::DraftAcceptance => number(plan.serving.draft_acceptance.unwrap_or(DRAFT_ACCEPTANCE)),
+            Knob::DraftAcceptance => number(self.drafts(&self.base).acceptance),
+            Knob::DraftMethod => word(plan.serving.draft_method.unwrap_or(DraftMethod::Mtp).name()),
+            Knob::DraftDecline => number(self.drafts(&self.base).decline),
+            Knob::DraftParams => number(plan.serving.draft_params_b.unwrap_or(drafts::DRAFT_PARAMS_B)),
+            Knob::DraftMaxBatch => number(plan.serving.draft_max_batch.unwrap_or(0.0)),
             Knob::PrefillAccelerators => number(plan.serving.prefill_accelerators.unwrap_or(0.0)),
+            Knob::Conversations => number(plan.serving.conversations.unwrap_or(0.0)),
+            Knob::Turns => number(plan.serving.turns.unwrap_or(1.0)),
+            Knob::SharedPrefix => number(plan.serving.shared_prefix.unwrap_or(0.0)),
+            Knob::Routing => word(plan.serving.routing.unwrap_or(Routing::Least).name()),
+            Knob::KvHostGb => number(host.0),
+            Knob::KvHostGbps => number(host.1),
+            Knob::KvSsdGb => number(ssd.0),
+            Knob::KvSsdGbps => number(ssd.1),
+            Knob::KvRemoteGb => number(remote.0),
+            Knob::KvRemoteGbps => number(remote.1),
+            Knob::PrefillWorkers => number(plan.serving.pools.prefill.workers.unwrap_or(0.0)),
+            Knob::PrefillTp => number(self.base.prefill_layout().tp),
+            Knob::PrefillPp => number(self.base.prefill_layout().pp),
+            Knob::PrefillEp => number(self.base.prefill_layout().ep),
+            Knob::PrefillAttentionDp => number(self.base.prefill_layout().attention_dp),
+            Knob::KvTransfer => word(plan.serving.kv_transfer.unwrap_or(KvTransfer::Network).name()),
+            Knob::RedundantExperts => number(plan.serving.redundant_experts.unwrap_or(0.0)),
+            Knob::SharedExperts => word(plan.serving.shared_experts.unwrap_or(SharedExperts::Separate).name()),
+            Knob::TwoBatchOverlap => Setting::Toggle(plan.serving.two_batch_overlap.unwrap_or(false)),
             Knob::NumNodes => number(self.num_nodes),
             Knob::NetworkGbps => number(self.machine.map_or(0.0, |m| round(m.device.nic_bw * m.dies * 8e-9))),
             Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
@@ -231,9 +257,26 @@ impl Scenario {
                     machine.oversubscription = value;
                 }
             }
-            Knob::Tp => self.each(knob, |phase| phase.shape.tp = value),
-            Knob::Pp => self.each(knob, |phase| phase.shape.pp = value),
-            Knob::Dp => self.each(knob, |phase| (phase.shape.dp, phase.plan.dp) = (value, Some(value))),
+            Knob::Tp => self.each(knob, |phase| {
+                phase.shape.tp = value;
+                phase.plan.serving.pools.decode.tp = None;
+            }),
+            Knob::Pp => self.each(knob, |phase| {
+                phase.shape.pp = value;
+                phase.plan.serving.pools.decode.pp = None;
+            }),
+            Knob::Ep => self.each(knob, |phase| {
+                phase.plan.ep = Some(value);
+                phase.plan.serving.pools.decode.ep = None;
+            }),
+            Knob::AttentionDp => self.each(knob, |phase| {
+                phase.plan.attention_dp = Some(value);
+                phase.plan.serving.pools.decode.attention_dp = None;
+            }),
+            Knob::Dp => self.each(knob, |phase| {
+                (phase.shape.dp, phase.plan.dp) = (value, Some(value));
+                phase.plan.serving.pools.decode.workers = None;
+            }),
             Knob::Prompt => self.each(knob, |phase| phase.shape.prompt = value),
             Knob::Generate => self.each(knob, |phase| phase.shape.generate = value),
             _ => {
@@ -264,6 +307,7 @@ impl Scenario {
             Knob::ReserveOutput => self.each(knob, |phase| phase.plan.serving.reserve_output = Some(on)),
             Knob::PythonExecutor => self.each(knob, |phase| phase.plan.serving.python_executor = Some(on)),
             Knob::ChunkedPrefill => self.each(knob, |phase| phase.plan.serving.chunked_prefill = Some(on)),
+            Knob::TwoBatchOverlap => self.each(knob, |phase| phase.plan.serving.two_batch_overlap = Some(on)),
             _ => return false,
         }
         true
@@ -322,6 +366,20 @@ impl Scenario {
             Knob::MoeCapacity => {
                 let capacity = MoeCapacity::named(word);
                 return self.each_word(knob, capacity, |phase| &mut phase.plan.switches.moe_capacity);
+            }
+            Knob::Routing => {
+                return self.each_word(knob, Routing::named(word), |phase| &mut phase.plan.serving.routing);
+            }
+            Knob::DraftMethod => {
+                let method = DraftMethod::named(word);
+                return self.each_word(knob, method, |phase| &mut phase.plan.serving.draft_method);
+            }
+            Knob::KvTransfer => {
+                return self.each_word(knob, KvTransfer::named(word), |phase| &mut phase.plan.serving.kv_transfer);
+            }
+            Knob::SharedExperts => {
+                let shared = SharedExperts::named(word);
+                return self.each_word(knob, shared, |phase| &mut phase.plan.serving.shared_experts);
             }
             Knob::Load => return self.each_word(knob, LoadKind::named(word), |phase| &mut phase.plan.serving.load),
             Knob::Arrivals => {
@@ -391,62 +449,6 @@ impl Scenario {
 
 /// Requests in flight on a replica by default: enough to keep it busy, few enough to be answered soon.
 pub const CONCURRENCY: f64 = 16.0;
-/// Probability that a drafted token is accepted by default: about what EAGLE and MTP heads reach on chat
-/// (EAGLE-2, arXiv 2406.16858, table 1; DeepSeek-V3, arXiv 2412.19437, section 5.4.3: 0.85 to 0.90 for one token).
-pub const DRAFT_ACCEPTANCE: f64 = 0.7;
-
-/// Where a plan keeps a number.
-fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f64>> {
-    Some(match knob {
-        Knob::Global => |phase| &mut phase.plan.global,
-        Knob::ExpertImbalance => |phase| &mut phase.plan.imbalance,
-        Knob::Vpp => |phase| &mut phase.plan.vpp,
-        Knob::FirstLayers => |phase| &mut phase.plan.first_layers,
-        Knob::LastLayers => |phase| &mut phase.plan.last_layers,
-        Knob::Cp => |phase| &mut phase.plan.cp,
-        Knob::Ep => |phase| &mut phase.plan.ep,
-        Knob::Etp => |phase| &mut phase.plan.etp,
-        Knob::AttentionDp => |phase| &mut phase.plan.attention_dp,
-        Knob::ContextRanks => |phase| &mut phase.plan.serving.context_ranks,
-        Knob::WeightBits => |phase| &mut phase.plan.weight_bits,
-        Knob::RecomputeLayers => |phase| &mut phase.plan.recompute_layers,
-        Knob::RecomputeReserve => |phase| &mut phase.plan.recompute_reserve,
-        Knob::GenerateMax => |phase| &mut phase.plan.serving.generate_max,
-        Knob::GenerateSpread => |phase| &mut phase.plan.serving.generate_spread,
-        Knob::RunRequests => |phase| &mut phase.plan.serving.run_requests,
-        Knob::RecvInterval => |phase| &mut phase.plan.serving.recv_interval,
-        Knob::CompiledBatch => |phase| &mut phase.plan.serving.compiled_batch,
-        Knob::Beams => |phase| &mut phase.plan.serving.beams,
-        Knob::Shard => |phase| &mut phase.plan.shard,
-        Knob::TrainTokens => |phase| &mut phase.plan.train_tokens,
-        Knob::Concurrency => |phase| &mut phase.plan.serving.concurrency,
-        Knob::RequestRate => |phase| &mut phase.plan.serving.request_rate,
-        Knob::MaxNumSeqs => |phase| &mut phase.plan.serving.max_num_seqs,
-        Knob::MaxNumBatchedTokens => |phase| &mut phase.plan.serving.max_num_batched_tokens,
-        Knob::GpuMemoryUtilization => |phase| &mut phase.plan.serving.gpu_memory_utilization,
-        Knob::PrefixHit => |phase| &mut phase.plan.serving.prefix_hit,
-        Knob::DraftTokens => |phase| &mut phase.plan.serving.draft_tokens,
-        Knob::DraftAcceptance => |phase| &mut phase.plan.serving.draft_acceptance,
-        Knob::PrefillAccelerators => |phase| &mut phase.plan.serving.prefill_accelerators,
-        Knob::Replications => |phase| &mut phase.plan.simulation.replications,
-        Knob::Requests => |phase| &mut phase.plan.simulation.requests,
-        Knob::Steps => |phase| &mut phase.plan.simulation.steps,
-        Knob::ArrivalCv => |phase| &mut phase.plan.simulation.arrival_cv,
-        Knob::PromptCv => |phase| &mut phase.plan.simulation.prompt_cv,
-        Knob::GenerateCv => |phase| &mut phase.plan.simulation.generate_cv,
-        Knob::SloTtft => |phase| &mut phase.plan.simulation.slo_ttft_ms,
-        Knob::SloTpot => |phase| &mut phase.plan.simulation.slo_tpot_ms,
-        Knob::SloE2e => |phase| &mut phase.plan.simulation.slo_e2e_ms,
-        Knob::Jitter => |phase| &mut phase.plan.simulation.jitter,
-        Knob::SlowNodes => |phase| &mut phase.plan.simulation.slow_nodes,
-        Knob::SlowFactor => |phase| &mut phase.plan.simulation.slow_factor,
-        Knob::NodeMtbf => |phase| &mut phase.plan.simulation.node_mtbf_h,
-        Knob::CheckpointInterval => |phase| &mut phase.plan.simulation.checkpoint_interval_s,
-        Knob::Checkpoint => |phase| &mut phase.plan.simulation.checkpoint_s,
-        Knob::Restart => |phase| &mut phase.plan.simulation.restart_s,
-        _ => return None,
-    })
-}
 
 /// The kind of a load.
 fn load_kind(load: &Load) -> LoadKind {

@@ -1,7 +1,7 @@
 //! What a simulation heeds and no closed form sees: how long it runs, what is uneven, what fails.
 
 use super::{Phase, Scenario};
-use atlas_core::plan::Arrivals;
+use atlas_core::plan::{Arrivals, Routing};
 use atlas_perf::serving::{Load, ServingInput};
 
 /// Independent runs by default: the least whose spread can be described from chance with some confidence.
@@ -42,6 +42,8 @@ pub struct Simulation {
     pub prompt_cv: f64,
     /// Spread of the outputs' lengths.
     pub generate_cv: f64,
+    /// Which replica a request goes to.
+    pub routing: Routing,
     /// Limits of a good request, ms: TTFT, TPOT, E2E; 0 = none.
     pub slo_ms: [f64; 3],
     /// Spread of one rank's pass.
@@ -79,6 +81,7 @@ impl Simulation {
             arrival_cv: 1.0,
             prompt_cv: 0.0,
             generate_cv: 0.0,
+            routing: Routing::Least,
             slo_ms: [0.0; 3],
             jitter: 0.0,
             slow_nodes: 0.0,
@@ -116,6 +119,7 @@ impl Scenario {
             arrival_cv: asked.arrival_cv.unwrap_or(1.0),
             prompt_cv: or_zero(asked.prompt_cv),
             generate_cv: or_zero(asked.generate_cv),
+            routing: phase.plan.serving.routing.unwrap_or(Routing::Least),
             slo_ms: [asked.slo_ttft_ms, asked.slo_tpot_ms, asked.slo_e2e_ms].map(or_zero),
             jitter: or_zero(asked.jitter),
             slow_nodes: or_zero(asked.slow_nodes),

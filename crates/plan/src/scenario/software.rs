@@ -261,7 +261,8 @@ impl Scenario {
             Mode::Inference => {
                 let t = &self.in_force.serving;
                 (t.attention_dp || plan.attention_dp.is_none_or(|groups| groups <= 1.0))
-                    && (t.pools || plan.serving.prefill_accelerators.is_none_or(|count| count <= 0.0))
+                    && (t.pools || phase.pools().is_none())
+                    && (t.wide_ep || !phase.spreads_experts())
             }
         }
     }
@@ -291,8 +292,8 @@ impl Scenario {
     /// How tokens travel to experts.
     #[must_use]
     pub fn moe_dispatcher(&self, phase: &Phase) -> MoeDispatcher {
-        let usual = match self.in_force.training.exchange {
-            ExpertExchange::Deduplicated => MoeDispatcher::DeepEp,
+        let usual = match (phase.shape.mode, self.in_force.training.exchange) {
+            (Mode::Training, ExpertExchange::Deduplicated) => MoeDispatcher::DeepEp,
             _ => MoeDispatcher::AllToAll,
         };
         phase.plan.switches.moe_dispatcher.unwrap_or(usual)

@@ -37,7 +37,8 @@ pub static HEADROOM: Metric = Metric {
 /// Devices that the layout puts to work.
 pub(super) fn working(scenario: &Scenario) -> f64 {
     let phase = &scenario.base;
-    phase.shape.tp * phase.shape.pp * phase.groups() * phase.shape.dp
+    // Accelerators of a pool are taken from all, or stand beside those that decode.
+    phase.shape.tp * phase.shape.pp * phase.groups() * phase.shape.dp + phase.set_apart()
 }
 
 fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {

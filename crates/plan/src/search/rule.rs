@@ -4,6 +4,7 @@
 use crate::knob::Knob;
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_perf::serving::Layout;
 
 use super::figure::working;
 
@@ -69,6 +70,13 @@ impl Rule {
                 Knob::Shard,
                 Knob::AttentionDp,
                 Knob::PrefillAccelerators,
+                Knob::PrefillWorkers,
+                Knob::PrefillTp,
+                Knob::PrefillEp,
+                Knob::PrefillAttentionDp,
+                Knob::RedundantExperts,
+                Knob::MoeDispatcher,
+                Knob::TwoBatchOverlap,
             ],
         }
     }
@@ -112,7 +120,18 @@ impl Rule {
             Rule::Software => scenario.software_supports(phase),
             Rule::Experts if !model.is_moe() => true,
             // Serving: experts over the ranks of a replica, or of all replicas. Training: within one stage.
-            Rule::Experts => divides(ep, model.experts) && divides(ep, shape.tp * phase.groups() * shape.dp),
+            Rule::Experts if training => {
+                divides(ep, model.experts) && divides(ep, shape.tp * phase.groups() * shape.dp)
+            }
+            Rule::Experts => {
+                let fits = |layout: &Layout| {
+                    let ranks = layout.tp * layout.attention_dp * layout.dp;
+                    divides(layout.ep, model.experts + layout.redundant) && divides(layout.ep, ranks)
+                };
+                phase
+                    .pools()
+                    .map_or_else(|| fits(&phase.decode_layout()), |pools| fits(&pools.prefill) && fits(&pools.decode))
+            }
             Rule::Batch => !training || divides(shape.dp * scenario.microbatch, scenario.global(phase)),
             Rule::Rounds => {
                 let micros = scenario.global(phase) / (shape.dp * scenario.microbatch);
@@ -124,13 +143,27 @@ impl Rule {
                 let replica = shape.tp * shape.pp * phase.groups();
                 let prefill = plan.serving.prefill_accelerators.unwrap_or(0.0);
                 let split = prefill > 0.0 && !training;
-                let pools = !split || (divides(replica, prefill) && prefill < replica * shape.dp);
+                let pools = !split
+                    || (divides(phase.prefill_layout().replica(), prefill)
+                        && divides(replica, replica * shape.dp - prefill)
+                        && prefill < replica * shape.dp);
+                let together = !training && phase.pools().is_none();
+                let own = [Knob::PrefillTp, Knob::PrefillEp, Knob::PrefillAttentionDp];
+                // Nothing travels to experts where no attention groups share them.
+                let groups = phase.pools().map_or_else(
+                    || phase.decode_layout().attention_dp,
+                    |pools| pools.prefill.attention_dp.max(pools.decode.attention_dp),
+                );
+                let still = !training && groups <= 1.0;
                 let alone = training && shape.dp * cp <= 1.0;
                 let redundant = (no_pipeline && (turned(Knob::Vpp) || turned(Knob::PipelineSchedule)))
                     || (shape.tp <= 1.0 && turned(Knob::Sp))
                     || (!model.is_moe() && turned(Knob::Ep))
                     || (alone && (turned(Knob::Sharding) || turned(Knob::Shard)))
                     || (plan.shard.is_some_and(|shard| shard >= shape.dp * cp) && turned(Knob::Shard));
+                let redundant = redundant
+                    || (together && own.into_iter().any(turned))
+                    || (still && (turned(Knob::MoeDispatcher) || turned(Knob::TwoBatchOverlap)));
                 pools && !redundant
             }
         }

@@ -88,6 +88,7 @@ fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
         (spec("running", "requests running", ""), o.running),
         (spec("busy", "replicas stepping", ""), o.busy),
         (spec("kv", "KV blocks in use", ""), o.kv),
+        (spec("prefix_hit", "prompt tokens found", ""), o.prefix_hit),
     ];
     if *slo != Slo::default() {
         all.push((spec("goodput", "goodput", "1/s"), o.goodput));
@@ -130,6 +131,8 @@ fn measure(input: &Input, output: Output) -> Measured {
         (_, Some(rate)) => Load::Open { rate },
         _ => Load::Burst { requests: f64::from(input.requests) },
     };
+    // The closed form is asked with what the run found again.
+    system.prefix_hit = output.prefix_hit;
     let closed = estimate(&system, &input.constants);
     Measured {
         memory: memory(&system, &input.constants),

@@ -11,6 +11,7 @@ use super::replica::{Outcome, Phase, Replica};
 use super::request::Request;
 use super::workload::Workload;
 use crate::kernel::{EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
+use atlas_perf::serving::disaggregated;
 use atlas_perf::serving::front_end::FrontEnd;
 use atlas_perf::serving::latency;
 
@@ -58,7 +59,8 @@ pub(super) struct Cluster<'a> {
     front_end: Time,
     intake: Time,
     overhead: Time,
-    transfer_rate: f64,
+    /// Bytes per second of a rank's link to the other pool, and its latency.
+    transfer_link: (f64, f64),
     seeds_left: bool,
     /// Requests that have come and are held back, since as many as may be are in flight.
     held: u64,
@@ -124,7 +126,10 @@ impl<'a> Cluster<'a> {
             front_end: Time::from_seconds(front.beside),
             intake: Time::from_seconds(front.between),
             overhead: Time::from_seconds(front.apart() - front.beside),
-            transfer_rate: (s.accelerator.nic_bw * c.nic_fraction).max(1e6),
+            transfer_link: match &s.pools {
+                Some(pools) => disaggregated::transfer_link(s, pools, c),
+                None => (1e6, 0.0),
+            },
             seeds_left: true,
             held: 0,
             low_since: None,
@@ -348,11 +353,13 @@ impl<'a> Cluster<'a> {
             r.incoming.pop_front();
             let after = (0, 0, r.kv.used(), false);
             let bytes = self.engine.transfer_bytes(request.demand.isl);
-            let length = bytes / self.transfer_rate + self.input.constants.nic_latency;
-            // One after the other over the sender's links.
+            let length = bytes / self.transfer_link.0 + self.transfer_link.1;
+            // One after the other over the links of the attention group that has it; groups send side by side.
+            let busy = length / self.engine.groups as f64;
             let source = &mut self.replicas[request.replica as usize];
-            source.link_free = source.link_free.max(now).plus(Time::from_seconds(length));
-            queue.at(source.link_free, Event::Transferred { id, replica });
+            source.link_free = source.link_free.max(now).plus(Time::from_seconds(busy));
+            let arrives = source.link_free.plus(Time::from_seconds(length - busy));
+            queue.at(arrives, Event::Transferred { id, replica });
             self.note(now, before, after);
         }
     }

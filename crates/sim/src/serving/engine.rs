@@ -6,7 +6,7 @@ use super::workload::Demand;
 use crate::kernel::Stream;
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::step::{Machine, StepTime, Tokens};
-use atlas_perf::serving::{Admission, Layout, kv, speculative, steady_state};
+use atlas_perf::serving::{Admission, Layout, Speculation, kv, speculative, steady_state};
 
 /// Purpose of the random streams of accepted drafts.
 const ACCEPTANCE: u32 = 8;
@@ -39,7 +39,7 @@ pub(super) struct Engine {
     pub(super) recv_interval: u32,
     /// Tokens that a decoding sequence verifies in a step.
     pub(super) verified: u32,
-    acceptance: f64,
+    speculation: Speculation,
     draft_cost: f64,
     pub(super) share_found: f64,
     pub(super) cached: bool,
@@ -113,7 +113,7 @@ impl Engine {
             },
             recv_interval: if s.admission == Admission::Polled { s.recv_interval as u32 } else { 0 },
             verified: 1 + s.speculation.tokens as u32,
-            acceptance: s.speculation.acceptance,
+            speculation: s.speculation,
             draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
             share_found: if let Prefixes::Share(share) = input.prefixes { share } else { 0.0 },
             cached: matches!(input.prefixes, Prefixes::Groups { .. } | Prefixes::Trace { .. }),
@@ -127,6 +127,15 @@ impl Engine {
                 padding: steady_state::computed(s, s.isl) / s.isl.max(1.0),
             }),
         }
+    }
+
+    /// The same engine, drafting nothing where so many sequences run that it does not.
+    pub(super) fn with(&self, running: usize) -> Engine {
+        let most = self.speculation.most_batch;
+        if self.verified > 1 && most > 0.0 && running as f64 > most {
+            return Engine { verified: 1, draft_cost: 0.0, ..*self };
+        }
+        *self
     }
 
     /// Tokens whose keys and values a request keeps when `length` of its prompt and of each beam are there: beams share
@@ -158,7 +167,7 @@ impl Engine {
     /// Seconds of a step, by cause.
     pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
         let tokens = &self.computed(tokens);
-        let step = self.in_groups(tokens);
+        let step = self.machine.with_loading(tokens, self.in_groups(tokens));
         if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
             return step;
         }
@@ -198,11 +207,8 @@ impl Engine {
     }
 }
 
-/// Drafted tokens that are accepted: each with the same probability, up to the first that is not.
+/// Drafted tokens that are accepted, up to the first that is not.
 pub(super) fn accepted(e: &Engine, r: &Request, id: u32) -> u32 {
-    if e.acceptance >= 1.0 {
-        return e.verified - 1;
-    }
     let u = Stream::new(e.seed, ACCEPTANCE, id).at(u64::from(r.emitted)).uniform();
-    (u.ln() / e.acceptance.max(1e-12).ln()) as u32
+    speculative::accepted(&e.speculation, u)
 }

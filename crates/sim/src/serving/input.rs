@@ -304,6 +304,7 @@ impl Input {
         r.check("gpu_memory_utilization", s.memory_utilization, 0.05, 1.0);
         r.check("speculated tokens", s.speculation.tokens, 0.0, 64.0);
         r.check("acceptance", s.speculation.acceptance, 0.0, 1.0);
+        r.check("decline of acceptance", s.speculation.decline, 0.0, 1.0);
         r.check("dp", s.layout.dp, 1.0, MOST_REPLICAS);
         match &self.arrivals {
             Arrivals::Poisson { rate } => r.positive("rate", *rate),

@@ -134,6 +134,7 @@ impl Replica {
         e: &Engine,
         now: Time,
     ) -> Option<Time> {
+        let e = &e.with(self.running.len());
         self.batch.clear();
         self.sum = Sum::default();
         for group in &mut self.groups {

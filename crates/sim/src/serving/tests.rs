@@ -69,7 +69,7 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
 fn the_quiet_limit_is_the_analytical_answer() {
     let wide = Layout { tp: 8.0, ..Layout::default() };
     let fp8 = Formats { dense_bytes: 1.0, dense: Precision::Fp8, ..Formats::default() };
-    let drafts = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 1.0 / 32.0 };
+    let drafts = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 1.0 / 32.0, ..Speculation::default() };
     let pools = Pools { prefill: Layout::default(), decode: Layout { tp: 2.0, ..Layout::default() } };
     let one = closed(1.0);
     let cases = [
@@ -372,7 +372,7 @@ fn everything_that_arrives_leaves_and_adds_up() {
         consistent(&o, 600);
         assert!((0..3).all(|replica| o.records.iter().any(|r| r.replica == replica)));
     }
-    input.system.speculation = Speculation { tokens: 2.0, acceptance: 0.8, draft_cost: 0.03 };
+    input.system.speculation = Speculation { tokens: 2.0, acceptance: 0.8, draft_cost: 0.03, ..Speculation::default() };
     consistent(&simulated(&input), 600);
 }
 
@@ -577,7 +577,7 @@ prop_compose! {
         s.max_num_seqs = f64::from(max_num_seqs);
         s.max_num_batched_tokens = f64::from(batched);
         (s.chunked_prefill, s.reserve_output, s.host) = (chunked, reserved, host(overlapped));
-        s.speculation = Speculation { tokens: f64::from(drafts), acceptance, draft_cost: 0.03 };
+        s.speculation = Speculation { tokens: f64::from(drafts), acceptance, draft_cost: 0.03, ..Speculation::default() };
         s.memory_utilization = memory;
         s.layout.dp = f64::from(replicas);
         if window {

@@ -1,6 +1,5 @@
 //! Dynamo: a graph of prefill and decode workers, run by the scenario's engine.
 
-use atlas_config::workload::PoolSpec;
 use atlas_plan::knob::Knob;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +29,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new(table, job, image);
     draft.expressed = known.to_vec();
     draft.expressed.push(Knob::PrefillAccelerators);
-    let (prefill, decode) = pools(job, s)?;
+    let Some(pools) = job.scenario.base.pools() else {
+        let reason = "Dynamo needs prefill and decode workers: write serving.pools, or set prefill_accelerators";
+        return Err(Unsupported::new("pools", reason));
+    };
     let repository = job.repository()?.to_owned();
     let mut services = Map::new();
     let image = image_of(job, &draft).to_owned();
@@ -42,13 +44,13 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             "extraPodSpec": { "mainContainer": { "image": image } },
         }),
     );
-    for (role, pool) in [("prefill", prefill), ("decode", decode)] {
+    for (role, pool) in [("prefill", pools.prefill), ("decode", pools.decode)] {
         let worker = Serving {
             tp: count(pool.tp),
             pp: count(pool.pp),
             ep: count(pool.ep),
             attention_dp: count(pool.attention_dp),
-            replicas: count(pool.workers),
+            replicas: count(pool.dp),
             ..*s
         };
         let devices = worker.devices();
@@ -125,27 +127,4 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.manifest = Some(text);
     serving::place(job, s, serving::servers(job, s, false), &mut draft);
     Ok(draft)
-}
-
-/// Prefill and decode workers: as the workload says, or of the workload's own layout.
-fn pools(job: &Job<'_>, s: &Serving) -> Result<(PoolSpec, PoolSpec), Unsupported> {
-    let plan = &job.scenario.base.plan.serving;
-    if let Some(pools) = plan.pools {
-        return Ok((pools.prefill, pools.decode));
-    }
-    let dedicated = plan.prefill_accelerators.filter(|accelerators| *accelerators > 0.0).map(count);
-    let workers = dedicated.map(|devices| devices / s.devices()).filter(|workers| (1..s.replicas).contains(workers));
-    let Some(workers) = workers else {
-        let reason = "Dynamo needs prefill and decode workers: write serving.pools, or set prefill_accelerators";
-        return Err(Unsupported::new("pools", reason));
-    };
-    #[expect(clippy::cast_precision_loss, reason = "small counts")]
-    let pool = |workers: u64| PoolSpec {
-        workers: workers as f64,
-        tp: s.tp as f64,
-        pp: s.pp as f64,
-        ep: s.ep as f64,
-        attention_dp: s.attention_dp as f64,
-    };
-    Ok((pool(workers), pool(s.replicas - workers)))
 }

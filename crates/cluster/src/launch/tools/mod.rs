@@ -116,7 +116,9 @@ impl Tool {
 
     /// The tool of a scenario's software family.
     pub(crate) fn of(scenario: &Scenario) -> Result<Tool, Unsupported> {
-        if scenario.mode() == Mode::Inference && scenario.base.plan.serving.pools.is_some() {
+        if scenario.mode() == Mode::Inference
+            && scenario.base.plan.serving.pools.prefill.workers.is_some_and(|workers| workers > 0.0)
+        {
             return Ok(Tool::Dynamo);
         }
         let family = scenario.in_force.name.split('@').next().unwrap_or_default();

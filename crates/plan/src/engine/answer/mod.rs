@@ -138,4 +138,6 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
 }
 
 #[cfg(test)]
+mod published;
+#[cfg(test)]
 mod tests;

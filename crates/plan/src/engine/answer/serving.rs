@@ -4,8 +4,7 @@ use super::event::serving::Answer;
 use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
-use atlas_config::workload::{PoolSpec, PoolsSpec};
-use atlas_core::plan::{Format, LoadKind};
+use atlas_core::plan::{Format, KvTransfer, LoadKind, MoeDispatcher, SharedExperts};
 use atlas_core::units::MEMORY_GB;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
@@ -16,12 +15,9 @@ use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::serving::{
-    GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, kv, step,
+    Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Stack, kv, step,
 };
 use atlas_perf::traits::MemoryRule;
-
-/// Cost of drafting one token by an MTP or EAGLE layer, in layers of the model.
-const DRAFT_LAYERS: f64 = 1.0;
 
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
@@ -30,7 +26,6 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let (shape, served, asked) = (&phase.shape, &phase.served, &phase.plan.serving);
     let mut layout = layout(phase, arch);
     let load = load(scenario, phase);
-    let drafted = asked.draft_tokens.unwrap_or(0.0);
     let isl = shape.prompt;
     let mut accelerator = machine.device;
     accelerator.nic_bw /= machine.oversubscription.max(1.0);
@@ -96,20 +91,34 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         memory_utilization: memory_share(scenario, phase),
         chunked_prefill: !whole_prompts && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
         prefix_hit: asked.prefix_hit.unwrap_or(0.0),
-        speculation: Speculation {
-            tokens: drafted,
-            acceptance: asked.draft_acceptance.unwrap_or(crate::scenario::DRAFT_ACCEPTANCE),
-            draft_cost: DRAFT_LAYERS / arch.layers.max(1.0),
+        speculation: scenario.drafts(phase),
+        pools: phase
+            .pools()
+            .map(|pools| Pools { prefill: experts_of(pools.prefill, &arch), decode: experts_of(pools.decode, &arch) }),
+        conversations: phase.conversations(),
+        kv_tiers: phase.kv_tiers(),
+        routed_by_prefix: phase.routed_by_prefix(),
+        loading: 0.0,
+        near_transfer: asked.kv_transfer == Some(KvTransfer::ScaleUp),
+        experts: ExpertSpread {
+            dispatch: match scenario.moe_dispatcher(phase) {
+                MoeDispatcher::AllToAll => Dispatch::Collective,
+                MoeDispatcher::DeepEp | MoeDispatcher::HybridEp => Dispatch::Direct,
+            },
+            two_batches: asked.two_batch_overlap.unwrap_or(false),
+            fused_shared: asked.shared_experts == Some(SharedExperts::Fused),
         },
-        pools: asked.pools.map(stated_pools).or_else(|| pools(layout, asked.prefill_accelerators.unwrap_or(0.0))),
     })
 }
 
 /// How a phase is cut over devices.
 fn layout(phase: &Phase, arch: &Architecture) -> Layout {
-    let (shape, plan) = (&phase.shape, &phase.plan);
-    let ep = if arch.is_moe() { plan.ep.unwrap_or(1.0) } else { 1.0 };
-    Layout { tp: shape.tp, pp: shape.pp, ep, attention_dp: plan.attention_dp.unwrap_or(1.0), dp: shape.dp }
+    experts_of(phase.decode_layout(), arch)
+}
+
+/// A layout without what only mixtures of experts have, where the model is none.
+fn experts_of(layout: Layout, arch: &Architecture) -> Layout {
+    if arch.is_moe() { layout } else { Layout { ep: 1.0, redundant: 0.0, ..layout } }
 }
 
 /// Requests of the whole run; infinite where the load never ends.
@@ -163,26 +172,6 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     let layout = layout(phase, arch);
     let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes;
     rule.share(machine.device.capacity(), weights, layout.replica())
-}
-
-/// Pools as the workload writes them.
-fn stated_pools(pools: PoolsSpec) -> Pools {
-    let of = |pool: PoolSpec| Layout {
-        tp: pool.tp,
-        pp: pool.pp,
-        ep: pool.ep,
-        attention_dp: pool.attention_dp,
-        dp: pool.workers,
-    };
-    Pools { prefill: of(pools.prefill), decode: of(pools.decode) }
-}
-
-/// The deployment cut into a pool that prefills and one that decodes, replicas of both alike.
-fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
-    let replicas = (prefill / layout.replica()).floor();
-    let rest = layout.dp - replicas;
-    (replicas >= 1.0 && rest >= 1.0)
-        .then_some(Pools { prefill: Layout { dp: replicas, ..layout }, decode: Layout { dp: rest, ..layout } })
 }
 
 /// Figures and detail of a phase.
@@ -317,15 +306,20 @@ fn verdict(i: &ServingInput, out: &ServingEstimate, devices: f64, memory: &Memor
         return Verdict::Accelerators { needs, has: devices };
     }
     let even = |what, of: f64, by: f64| ((of / by).fract() != 0.0).then_some(Verdict::Indivisible { what, of, by });
-    let indivisible = even("query heads", i.arch.heads, i.layout.tp)
-        .or_else(|| even("experts", i.arch.experts, i.layout.ep))
-        .or_else(|| {
-            (i.layout.pp > i.arch.layers).then_some(Verdict::Indivisible {
-                what: "layers",
-                of: i.arch.layers,
-                by: i.layout.pp,
+    let layouts = i.pools.map_or([i.layout; 2], |pools| [pools.prefill, pools.decode]);
+    let indivisible = layouts.iter().find_map(|layout| {
+        let copies = layout.redundant;
+        let experts = if copies > 0.0 { "experts and their copies" } else { "experts" };
+        even("query heads", i.arch.heads, layout.tp)
+            .or_else(|| even(experts, i.arch.experts + copies, layout.ep))
+            .or_else(|| {
+                (layout.pp > i.arch.layers).then_some(Verdict::Indivisible {
+                    what: "layers",
+                    of: i.arch.layers,
+                    by: layout.pp,
+                })
             })
-        });
+    });
     match (indivisible, i.load) {
         (Some(verdict), _) => verdict,
         (None, _) if memory.excess() > 0.0 => Verdict::Memory { needs: memory.upper, has: memory.capacity },

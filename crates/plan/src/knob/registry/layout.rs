@@ -2,10 +2,10 @@
 
 use super::{entry, ranks, real, whole};
 use crate::knob::{Group, Kind, Knob, Spec, Step};
-use atlas_core::plan::{PipelineSchedule, Sharding};
+use atlas_core::plan::{PipelineSchedule, Sharding, SharedExperts};
 use atlas_document::decode::Bounds;
 
-pub(super) const LAYOUT: [Spec; 22] = [
+pub(super) const LAYOUT: [Spec; 25] = [
     entry(
         Knob::Tp,
         "tp",
@@ -117,6 +117,39 @@ pub(super) const LAYOUT: [Spec; 22] = [
         ranks(4096.0),
         &["serving", "context_ranks"],
         "ranks that share the KV cache of a sequence in decode",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::RedundantExperts,
+        "redundant_experts",
+        &["ep_num_redundant_experts", "num_redundant_experts"],
+        Group::Parallelism,
+        whole(0.0, 65_536.0, Step::Add(16.0)),
+        &["serving", "redundant_experts"],
+        "copies of busy experts in a layer (EPLB): less imbalance, more memory",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::SharedExperts,
+        "shared_experts",
+        &[],
+        Group::Parallelism,
+        Kind::Choice(SharedExperts::NAMES),
+        &["serving", "shared_experts"],
+        "experts that every token passes: in kernels of their own, or as one more routed expert",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::TwoBatchOverlap,
+        "two_batch_overlap",
+        &["enable_two_batch_overlap", "enable_dbo"],
+        Group::Parallelism,
+        Kind::Toggle,
+        &["serving", "two_batch_overlap"],
+        "two halves of a batch take turns: one computes while the other's tokens travel to experts",
     )
     .inference()
     .reasoned(),

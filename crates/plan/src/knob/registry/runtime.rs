@@ -266,9 +266,8 @@ pub(super) const RUNTIME: [Spec; 30] = [
         Group::Runtime,
         Kind::Choice(MoeDispatcher::NAMES),
         &["runtime_tuning", "moe_dispatcher"],
-        "how tokens travel to experts: once per expert, or once per scale-up domain",
+        "how tokens travel to experts: once per expert, or once per scale-up domain; in serving, deepep writes straight into other ranks' memory",
     )
-    .training()
     .reasoned(),
     entry(
         Knob::MoeCapacity,

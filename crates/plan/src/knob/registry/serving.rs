@@ -2,9 +2,14 @@
 
 use super::{entry, ranks, real, whole};
 use crate::knob::{Group, Kind, Knob, Spec, Step};
-use atlas_core::plan::{Arrivals, LoadKind};
+use atlas_core::plan::{Arrivals, DraftMethod, KvTransfer, LoadKind, Routing};
 
-pub(super) const SERVING: [Spec; 23] = [
+/// A knob of serving without aliases and unit.
+const fn served(knob: Knob, name: &'static str, kind: Kind, path: &'static [&'static str], help: &'static str) -> Spec {
+    entry(knob, name, &[], Group::Serving, kind, path, help).inference().reasoned()
+}
+
+pub(super) const SERVING: [Spec; 43] = [
     entry(
         Knob::Load,
         "load",
@@ -195,10 +200,38 @@ pub(super) const SERVING: [Spec; 23] = [
         Group::Serving,
         real(0.0, 1.0, 0.05),
         &["serving", "speculative", "acceptance"],
-        "probability that a drafted token is accepted",
+        "probability that the first drafted token is accepted; unset, as published for the model and draft_method",
     )
     .inference()
     .reasoned(),
+    served(
+        Knob::DraftMethod,
+        "draft_method",
+        Kind::Choice(DraftMethod::NAMES),
+        &["serving", "speculative", "method"],
+        "what drafts: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams of the text",
+    ),
+    served(
+        Knob::DraftDecline,
+        "draft_decline",
+        real(0.0, 1.0, 0.05),
+        &["serving", "speculative", "decline"],
+        "share of the acceptance that each drafted position loses against the one before",
+    ),
+    served(
+        Knob::DraftParams,
+        "draft_params_b",
+        real(0.0, 1e4, 0.5),
+        &["serving", "speculative", "params_b"],
+        "parameters of a draft model, billions",
+    ),
+    served(
+        Knob::DraftMaxBatch,
+        "draft_max_batch",
+        whole(0.0, 1e6, Step::Double),
+        &["serving", "speculative", "max_batch"],
+        "sequences of a replica beyond which nothing is drafted; 0: always drafted",
+    ),
     entry(
         Knob::PrefillAccelerators,
         "prefill_accelerators",
@@ -210,6 +243,118 @@ pub(super) const SERVING: [Spec; 23] = [
     )
     .inference()
     .reasoned(),
+    served(
+        Knob::Conversations,
+        "conversations",
+        whole(0.0, 1e9, Step::Double),
+        &["serving", "conversations", "count"],
+        "conversations under way at once, over all replicas: they decide how much of a prompt is found; 0: prefix_hit does",
+    ),
+    served(
+        Knob::Turns,
+        "turns",
+        real(1.0, 1e4, 1.0),
+        &["serving", "conversations", "turns"],
+        "turns of a conversation: each repeats what was said before; prompt is their mean",
+    ),
+    served(
+        Knob::SharedPrefix,
+        "shared_prefix",
+        whole(0.0, 16_777_216.0, Step::Double),
+        &["serving", "conversations", "shared_prefix"],
+        "tokens that all prompts of the conversations begin with",
+    ),
+    served(
+        Knob::Routing,
+        "routing",
+        Kind::Choice(Routing::NAMES),
+        &["serving", "routing"],
+        "which replica a request goes to; prefix: the one that has the beginning of its prompt",
+    ),
+    served(
+        Knob::KvHostGb,
+        "kv_host_gb",
+        real(0.0, 1e9, 100.0),
+        &["serving", "kv_tiers", "host_gb"],
+        "host memory for keys and values that device memory has no room for, GB for each accelerator",
+    ),
+    served(
+        Knob::KvHostGbps,
+        "kv_host_gbps",
+        real(0.001, 1e6, 5.0),
+        &["serving", "kv_tiers", "host_gbps"],
+        "GB/s from host memory to an accelerator",
+    ),
+    served(
+        Knob::KvSsdGb,
+        "kv_ssd_gb",
+        real(0.0, 1e9, 100.0),
+        &["serving", "kv_tiers", "ssd_gb"],
+        "local disks for keys and values that device memory has no room for, GB for each accelerator",
+    ),
+    served(
+        Knob::KvSsdGbps,
+        "kv_ssd_gbps",
+        real(0.001, 1e6, 5.0),
+        &["serving", "kv_tiers", "ssd_gbps"],
+        "GB/s from local disks to an accelerator",
+    ),
+    served(
+        Knob::KvRemoteGb,
+        "kv_remote_gb",
+        real(0.0, 1e9, 100.0),
+        &["serving", "kv_tiers", "remote_gb"],
+        "remote stores for keys and values that device memory has no room for, GB for each accelerator",
+    ),
+    served(
+        Knob::KvRemoteGbps,
+        "kv_remote_gbps",
+        real(0.001, 1e6, 5.0),
+        &["serving", "kv_tiers", "remote_gbps"],
+        "GB/s from remote stores to an accelerator",
+    ),
+    served(
+        Knob::PrefillWorkers,
+        "prefill_workers",
+        whole(0.0, 1_048_576.0, Step::Add(1.0)),
+        &["serving", "pools", "prefill", "workers"],
+        "replicas that only prefill (x of xP:yD); tp, pp, ep, attention_dp and dp are then those that decode; 0: as prefill_accelerators says",
+    ),
+    served(
+        Knob::PrefillTp,
+        "prefill_tp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "tp"],
+        "tensor-parallel ranks of a replica that only prefills; unset, as tp",
+    ),
+    served(
+        Knob::PrefillPp,
+        "prefill_pp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "pp"],
+        "pipeline stages of a replica that only prefills; unset, as pp",
+    ),
+    served(
+        Knob::PrefillEp,
+        "prefill_ep",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "ep"],
+        "expert-parallel ranks of a replica that only prefills; unset, as ep",
+    ),
+    served(
+        Knob::PrefillAttentionDp,
+        "prefill_attention_dp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "attention_dp"],
+        "attention groups of a replica that only prefills; unset, as attention_dp",
+    ),
+    served(
+        Knob::KvTransfer,
+        "kv_transfer",
+        Kind::Choice(KvTransfer::NAMES),
+        &["serving", "kv_transfer"],
+        "over what keys and values travel to the accelerators that decode; scale-up: where both pools lie in one domain",
+    ),
     entry(
         Knob::Arrivals,
         "arrivals",

@@ -149,7 +149,17 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             if model.is_moe() {
                 let groups = if traits.attention_dp { devices } else { 1.0 };
                 axes.push(Axis::of(Knob::AttentionDp, doubling(groups)));
-                axes.push(Axis::of(Knob::Ep, divisors_within(model.experts, up_to(model.experts))));
+                let copies = start.base.decode_layout().redundant;
+                axes.push(Axis::of(Knob::Ep, divisors_within(model.experts + copies, up_to(model.experts + copies))));
+                if traits.wide_ep && traits.attention_dp {
+                    axes.push(words(Knob::MoeDispatcher, &["alltoall", "deepep"]));
+                    axes.push(toggle(Knob::TwoBatchOverlap));
+                    if traits.pools {
+                        axes.push(Axis::of(Knob::PrefillTp, [start.base.prefill_layout().tp]));
+                        axes.push(Axis::of(Knob::PrefillAttentionDp, doubling(groups.min(64.0))));
+                        axes.push(Axis::of(Knob::PrefillEp, doubling(groups.min(64.0))));
+                    }
+                }
             } else {
                 axes.push(Axis::of(Knob::AttentionDp, [1.0]));
             }

@@ -6,9 +6,9 @@ use crate::scenario::Simulation;
 use atlas_core::plan;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::latency::{FirstToken, Spread};
-use atlas_perf::serving::{Load, ServingEstimate, ServingInput, bottleneck, estimate};
+use atlas_perf::serving::{Load, ServingEstimate, ServingInput, bottleneck, estimate, reuse};
 use atlas_sim::kernel::{Distribution, Progress, Quantiles, Tally};
-use atlas_sim::serving::{Arrivals, Input, Output, Slo, simulate};
+use atlas_sim::serving::{Arrivals, Input, Output, Router, Slo, simulate};
 
 /// Requests that a run counts at least where anything is drawn: a 99th percentile stands on ten of them.
 const LEAST_REQUESTS: f64 = 1000.0;
@@ -70,7 +70,12 @@ pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
 }
 
 /// The load that the knobs ask for. Open arrivals without a rate come as fast as the closed load would be served.
-fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate) -> ServingInput {
+fn loaded(
+    settings: &Simulation,
+    input: &ServingInput,
+    constants: &Constants,
+    closed: &ServingEstimate,
+) -> ServingInput {
     use plan::Arrivals as Asked;
     let in_flight = match input.load {
         Load::Closed { concurrency, .. } => concurrency,
@@ -89,14 +94,26 @@ fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate)
             Load::Burst { requests: asked.max(1.0) }
         }
     };
-    ServingInput { load, ..*input }
+    let Some(talk) = input.conversations else { return ServingInput { load, ..*input } };
+    // Prompts find what the closed form finds where as much runs.
+    let layout = input.pools.map_or(input.layout, |pools| pools.prefill);
+    let running = if input.pools.is_some() { 0.0 } else { closed.batch };
+    let found = reuse::found(input, &talk, &layout, running, constants);
+    ServingInput { load, prefix_hit: found.share, loading: found.loading, ..*input }
 }
 
 /// The simulation's input: the deployment under that load.
 #[must_use]
 pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants, closed: &ServingEstimate) -> Input {
-    let system = loaded(settings, system, closed);
+    let system = loaded(settings, system, constants, closed);
     let mut input = Input::of(&system, constants, 1);
+    input.router = match settings.routing {
+        plan::Routing::Least => Router::LeastRequests,
+        plan::Routing::RoundRobin => Router::RoundRobin,
+        plan::Routing::Random => Router::Random,
+        plan::Routing::TwoChoices => Router::TwoChoices,
+        plan::Routing::Prefix => Router::PrefixAffinity,
+    };
     if let (plan::Arrivals::Gamma, Load::Open { rate }) = (settings.arrivals, system.load) {
         input.arrivals = Arrivals::Gamma { rate, cv: settings.arrival_cv };
     }
@@ -215,7 +232,7 @@ pub(super) fn answer(
     let input = input(settings, system, constants, &closed);
     let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
     // The deployment as it is asked for, whatever part of it is simulated.
-    let whole = ServingInput { load: loaded(settings, system, &closed).load, ..*system };
+    let whole = ServingInput { load: loaded(settings, system, constants, &closed).load, ..*system };
     let drawn = is_drawn(&input);
     let runs = if drawn { settings.replications } else { 1 };
     let ends = match whole.load {

@@ -1,0 +1,128 @@
+//! How tokens reach experts of other ranks by kernels that write straight into their memory: over the scale-up fabric
+//! inside a domain, over the network beyond it.
+//!
+//! In decoding every token is sent once for each of its experts, straight to the rank that has it. Of prompts, whose bytes
+//! weigh more than their latency, every domain gets one copy of a token over the network and passes it on inside
+//! (arXiv 2412.19437, section 3.2.2).
+
+use super::input::{Dispatch, Layout, ServingInput};
+use super::shape::Shape;
+use crate::constants::Constants;
+
+/// Cores that send and receive tokens of prompts beside those that compute (arXiv 2412.19437, section 3.2.2: 20 of 132).
+/// In decoding the network cards move them alone (section 3.4.2).
+const EXCHANGE_CORES: f64 = 20.0;
+
+/// The exchange of one layer, there or back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Exchange {
+    /// Seconds before the first byte.
+    pub latency: f64,
+    /// Seconds that a byte of a decoding sequence's token takes on the busiest link, copies counted.
+    pub decode_byte: f64,
+    /// The same of a prompt's token.
+    pub prompt_byte: f64,
+}
+
+impl Exchange {
+    /// Between the ranks of a replica; `None` where a collective does it.
+    pub fn of(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Constants) -> Option<Exchange> {
+        if input.experts.dispatch == Dispatch::Collective || layout.attention_dp <= 1.0 {
+            return None;
+        }
+        let acc = &input.accelerator;
+        let ranks = layout.tp * layout.attention_dp;
+        let inside = acc.domain.clamp(1.0, ranks.max(1.0));
+        let domains = ranks / inside;
+        let (near, far) = ((acc.link_bw * c.link_fraction).max(1e6), (acc.nic_bw * c.nic_fraction).max(1e6));
+        let far = far * acc.network.exchange_share(domains);
+        // Tensor-parallel ranks share the copies of a token.
+        let experts = shape.top_k.min(ranks).max(1.0);
+        let share = 1.0 / layout.tp.max(1.0);
+        // One copy for each expert: to the own domain over its fabric, to all others over the network, both at once.
+        let direct = f64::max(experts * (1.0 - 1.0 / domains) / far, experts * (inside - 1.0) / ranks / near);
+        // One copy for each domain that has an expert of the token, itself not counted; all are passed on inside.
+        let reached = domains * (1.0 - (1.0 - 1.0 / domains).powf(experts));
+        let passed = f64::max(reached * (1.0 - 1.0 / domains) / far, experts * (1.0 - 1.0 / inside) / near);
+        Some(Exchange {
+            latency: if domains > 1.0 { c.nic_latency } else { c.one_shot_latency },
+            decode_byte: share * direct,
+            prompt_byte: share * passed,
+        })
+    }
+}
+
+/// Share of the cores that compute while tokens of prompts travel beside them.
+pub fn computing_cores(input: &ServingInput, layout: &Layout) -> f64 {
+    let travels = input.experts.dispatch == Dispatch::Direct && layout.attention_dp > 1.0;
+    if travels && input.experts.two_batches {
+        1.0 - (EXCHANGE_CORES / input.accelerator.cores.max(1.0)).min(0.5)
+    } else {
+        1.0
+    }
+}
+
+/// Share of the busiest rank's excess over the mean that is left where busy experts have copies.
+///
+/// Loads are taken to fall evenly from the busiest expert to the median one. A copy halves the load of its expert, so that
+/// with copies of the busiest `redundant` the maximum falls to the busiest without one; copies of half of all leave none.
+pub fn excess_left(layout: &Layout, experts: f64) -> f64 {
+    if experts <= 0.0 { 1.0 } else { (1.0 - 2.0 * layout.redundant / experts).clamp(0.0, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::input::ExpertSpread;
+    use super::*;
+    use crate::accelerator::Accelerator;
+    use crate::arch::Architecture;
+
+    /// 256 experts of which a token takes 8, over `ranks` accelerators in domains of 8, 50 GB/s apart and 200 GB/s inside.
+    fn spread(ranks: f64) -> (ServingInput, Layout, Shape) {
+        let accelerator = Accelerator { link_bw: 200e9, nic_bw: 50e9, domain: 8.0, ..Accelerator::default() };
+        let arch =
+            Architecture { hidden: 7168.0, experts: 256.0, top_k: 8.0, moe_ffn: 2048.0, ..Architecture::default() };
+        let layout = Layout { ep: ranks, attention_dp: ranks, ..Layout::default() };
+        let experts = ExpertSpread { dispatch: Dispatch::Direct, ..ExpertSpread::default() };
+        let input = ServingInput { accelerator, arch, layout, experts, ..ServingInput::default() };
+        let shape = Shape::new(&arch, &input.formats, &layout);
+        (input, layout, shape)
+    }
+
+    #[test]
+    fn exchanges_between_domains_take_what_was_measured() {
+        // 128 tokens a rank, 8-bit there and 16-bit back, microseconds (README of the library that arXiv 2412.19437
+        // describes, release 1.2.1, 400 Gb/s NICs).
+        for (ranks, there, back) in
+            [(16.0, 118.0, 195.0), (32.0, 155.0, 273.0), (64.0, 173.0, 314.0), (128.0, 192.0, 369.0)]
+        {
+            let (input, layout, shape) = spread(ranks);
+            let exchange = Exchange::of(&input, &layout, &shape, &Constants::default()).unwrap();
+            let time = |bytes: f64| 1e6 * (exchange.latency + 128.0 * 7168.0 * bytes * exchange.decode_byte);
+            for (got, measured) in [(time(1.0), there), (time(2.0), back)] {
+                assert!((0.75..1.2).contains(&(got / measured)), "{ranks} ranks: {got:.0} for {measured} µs");
+            }
+        }
+    }
+
+    #[test]
+    fn a_prompt_travels_once_to_a_domain_and_nothing_leaves_one_that_holds_all() {
+        let c = Constants::default();
+        let (input, layout, shape) = spread(32.0);
+        let apart = Exchange::of(&input, &layout, &shape, &c).unwrap();
+        assert!(apart.prompt_byte < 0.5 * apart.decode_byte);
+        let mut together = input;
+        together.accelerator.domain = 72.0;
+        let inside = Exchange::of(&together, &layout, &shape, &c).unwrap();
+        assert!(inside.decode_byte < 0.5 * apart.decode_byte);
+        together.experts.dispatch = Dispatch::Collective;
+        assert_eq!(Exchange::of(&together, &layout, &shape, &c), None);
+    }
+
+    #[test]
+    fn copies_of_busy_experts_take_the_excess_away() {
+        let left = |redundant| excess_left(&Layout { redundant, ..Layout::default() }, 256.0);
+        assert_eq!((left(0.0), left(64.0), left(128.0), left(512.0)), (1.0, 0.5, 0.0, 0.0));
+    }
+}

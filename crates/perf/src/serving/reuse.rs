@@ -1,0 +1,153 @@
+//! How much of a prompt is found again where conversations have several turns, and where.
+//!
+//! A prompt is what all begin with, what was said before in its conversation, and what is new. Device memory that running
+//! sequences leave free keeps what was used last; slower places keep what it has no room for. Turns of all conversations
+//! come in any order, so that with room for a share of them that share is found (the independent reference model;
+//! Che, Tung, Wang, IEEE JSAC 20 (2002)).
+
+use super::input::{Conversations, Layout, ServingInput};
+use super::shape::Shape;
+use super::{ServingEstimate, kv};
+use crate::constants::Constants;
+
+/// Parts of the mean prompt.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prompt {
+    /// Tokens that all prompts begin with.
+    pub shared: f64,
+    /// Tokens of earlier turns.
+    pub history: f64,
+    /// New tokens of every turn.
+    pub new: f64,
+}
+
+impl Prompt {
+    /// The parts of a prompt of `isl` tokens on average, where every turn adds as many new ones and an answer of `osl`.
+    #[must_use]
+    pub fn of(talk: &Conversations, isl: f64, osl: f64) -> Prompt {
+        let shared = talk.shared.clamp(0.0, isl.max(1.0) - 1.0);
+        // Turns before the mean one.
+        let before = 0.5 * (talk.turns.max(1.0) - 1.0);
+        let new = ((isl - shared - before * osl) / (1.0 + before)).max(1.0).min(isl - shared);
+        Prompt { shared, history: (isl - shared - new).max(0.0), new }
+    }
+}
+
+/// What is found again.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Found {
+    /// Share of prompt tokens, wherever they are found.
+    pub share: f64,
+    /// Shares of the earlier turns found in device memory and in the slower places.
+    pub places: [f64; 4],
+    /// Seconds in which a mean prompt's part of slower places is loaded.
+    pub loading: f64,
+}
+
+/// What is found where `running` sequences of a replica take up memory.
+#[must_use]
+pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, running: f64, c: &Constants) -> Found {
+    let shape = Shape::new(&input.arch, &input.formats, layout);
+    let room = kv::capacity(input, layout, &shape, c);
+    let prompt = Prompt::of(talk, input.isl, input.osl);
+    let replicas = layout.dp.max(1.0);
+    let groups = layout.attention_dp.max(1.0);
+    let token = shape.kv_bytes_token.max(1e-9);
+    // What a conversation leaves behind, without what all have in common.
+    let context = (prompt.history + prompt.new + input.osl).max(1.0);
+    let own = input.isl - prompt.shared + 0.5 * input.osl;
+    let free = (room.tokens - prompt.shared - running * own).max(0.0);
+    let slower = input.kv_tiers.map(|tier| tier.bytes.max(0.0) / token * groups);
+    // Sent anywhere, every replica sees all conversations, and has the last turn of its share of them.
+    let (seen, here) = if input.routed_by_prefix { (talk.count / replicas, 1.0) } else { (talk.count, 1.0 / replicas) };
+    let wanted = (seen * context).max(1e-9);
+    let mut places = [0.0; 4];
+    let mut left = 1.0_f64;
+    for (place, room) in places.iter_mut().zip([free, slower[0], slower[1], slower[2]]) {
+        *place = (room / wanted).min(left);
+        left -= *place;
+    }
+    let places = places.map(|share| share * here);
+    // The beginning that all share is asked for all the time, and stays where there is any room.
+    let common = if room.tokens > prompt.shared { prompt.shared } else { 0.0 };
+    let earlier: f64 = places.iter().sum();
+    let loading = places
+        .iter()
+        .skip(1)
+        .zip(&input.kv_tiers)
+        .filter(|(share, _)| **share > 0.0)
+        .map(|(share, tier)| share * prompt.history * token / tier.bandwidth.max(1e6))
+        .sum();
+    Found { share: (common + earlier * prompt.history) / input.isl.max(1.0), places, loading }
+}
+
+/// The estimate with what is found again: twice, since what runs decides what room is left.
+pub fn found_again(
+    input: &ServingInput,
+    c: &Constants,
+    estimate: fn(&ServingInput, &Constants) -> ServingEstimate,
+) -> ServingEstimate {
+    let Some(talk) = input.conversations else { return estimate(input, c) };
+    let layout = input.pools.map_or(input.layout, |pools| pools.prefill);
+    let mut running = 0.0;
+    let mut out = ServingEstimate::default();
+    for _ in 0..2 {
+        let Found { share, loading, .. } = found(input, &talk, &layout, running, c);
+        out = estimate(&ServingInput { prefix_hit: share, loading, ..*input }, c);
+        running = if input.pools.is_some() { 0.0 } else { out.batch };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::estimate;
+    use super::*;
+    use crate::serving::{KvTier, Load};
+
+    fn talk(count: f64) -> Conversations {
+        Conversations { count, turns: 5.0, shared: 500.0 }
+    }
+
+    #[test]
+    fn a_prompt_is_the_sum_of_its_parts() {
+        let prompt = Prompt::of(&talk(1.0), 4000.0, 300.0);
+        assert!((prompt.shared + prompt.history + prompt.new - 4000.0).abs() < 1e-9);
+        // Two turns before the mean one, each with an answer.
+        assert!((prompt.history - 2.0 * (prompt.new + 300.0)).abs() < 1e-9);
+        let single = Prompt::of(&Conversations { turns: 1.0, ..talk(1.0) }, 4000.0, 300.0);
+        assert_eq!((single.history, single.new), (0.0, 3500.0));
+    }
+
+    #[test]
+    fn room_and_routing_decide_what_is_found() {
+        let c = Constants::default();
+        let layout = Layout { dp: 4.0, ..Layout::default() };
+        let mut input =
+            ServingInput { isl: 4000.0, osl: 300.0, layout, routed_by_prefix: true, ..ServingInput::default() };
+        let share = |input: &ServingInput, count: f64| found(input, &talk(count), &layout, 0.0, &c).share;
+        let (few, many) = (share(&input, 10.0), share(&input, 1e5));
+        assert!(few > 0.6 && many < 0.3, "{few} {many}");
+        let host = KvTier { bytes: 2e12, bandwidth: 20e9 };
+        let with_host = ServingInput { kv_tiers: [host, KvTier::default(), KvTier::default()], ..input };
+        assert!(share(&with_host, 1e4) > share(&input, 1e4));
+        assert!(found(&with_host, &talk(1e4), &layout, 0.0, &c).loading > 0.0);
+        input.routed_by_prefix = false;
+        assert!(share(&input, 10.0) < few);
+    }
+
+    #[test]
+    fn what_is_found_makes_first_tokens_earlier_and_slow_places_less_so() {
+        let c = Constants::default();
+        let load = Load::Closed { concurrency: 8.0, requests: f64::INFINITY };
+        let none = ServingInput { isl: 8000.0, osl: 200.0, load, ..ServingInput::default() };
+        let all = ServingInput { conversations: Some(talk(8.0)), ..none };
+        assert!(estimate(&all, &c).ttft.mean < 0.7 * estimate(&none, &c).ttft.mean);
+        let kept = |bandwidth| {
+            let tier = KvTier { bytes: 1e13, bandwidth };
+            let kv_tiers = [tier, KvTier::default(), KvTier::default()];
+            estimate(&ServingInput { conversations: Some(talk(1e4)), kv_tiers, ..none }, &c).ttft.mean
+        };
+        assert!(kept(50e9) < kept(0.5e9));
+    }
+}

@@ -1,0 +1,54 @@
+//! What the time of a step is spent on.
+
+/// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepTime {
+    /// Arithmetic of linear layers and attention.
+    pub compute: f64,
+    /// Reading weights.
+    pub weights: f64,
+    /// Reading keys and values.
+    pub kv: f64,
+    /// Activations outside GEMMs.
+    pub activations: f64,
+    /// Collectives between ranks and stages.
+    pub communication: f64,
+    /// Kernel launches and gaps.
+    pub launch: f64,
+    /// Host work between steps.
+    pub host: f64,
+}
+
+impl StepTime {
+    /// Names of the parts in order of declaration.
+    pub const NAMES: [&'static str; 7] =
+        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host"];
+
+    /// Values in order of declaration, s.
+    pub fn values(&self) -> [f64; 7] {
+        [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host]
+    }
+
+    /// All parts together, s.
+    pub fn total(&self) -> f64 {
+        self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host
+    }
+
+    /// `self + factor * other`, part by part.
+    pub fn add(&self, other: &StepTime, factor: f64) -> StepTime {
+        StepTime {
+            compute: self.compute + factor * other.compute,
+            weights: self.weights + factor * other.weights,
+            kv: self.kv + factor * other.kv,
+            activations: self.activations + factor * other.activations,
+            communication: self.communication + factor * other.communication,
+            launch: self.launch + factor * other.launch,
+            host: self.host + factor * other.host,
+        }
+    }
+
+    /// Every part times a factor.
+    pub fn scaled(&self, factor: f64) -> StepTime {
+        StepTime::default().add(self, factor)
+    }
+}

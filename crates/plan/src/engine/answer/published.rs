@@ -1,0 +1,108 @@
+//! Deployments over many nodes that share experts, stated as a user would, against what was published of them.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use crate::engine::estimate;
+use crate::knob::{Knob, Overrides, Setting, assignment};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::Sources;
+
+/// Tokens per second that `engine` answers: generated ones, or with prompts.
+fn answered(engine: Engine, target: &str, set: &[&str], prompts: bool) -> f64 {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, target, "deepseek-v3-wide-ep").unwrap();
+    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
+    for text in set {
+        let (knob, value) = assignment(text).unwrap();
+        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
+    }
+    let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+    let detail = estimate(&scenario).detail.unwrap();
+    assert!(detail.verdict.fits(), "{target} {set:?}: {}", detail.verdict.describe());
+    if prompts { detail.serving.unwrap().total_tokens_per_sec } else { estimate(&scenario).total.tokens_per_sec }
+}
+
+/// Settings, accelerators that do the work of one unit, tokens per second of the unit as published, whether prompts count.
+type Case = (&'static str, &'static str, &'static [&'static str], f64, f64, bool);
+
+/// Layouts as published, one pool at a time.
+const CASES: [Case; 4] = [
+    // lmsys.org, 2025-05-05: prefill over 4 nodes with 16,384 tokens an accelerator: 52.3k tokens/s a node.
+    (
+        "prefill of 2,000 tokens over 32 H100",
+        "h100-sxm-64",
+        &["prefill_workers=0", "load=prefill-only", "concurrency=256", "ep=32", "attention_dp=32", "dp=1"],
+        32.0 / 8.0,
+        52_300.0,
+        true,
+    ),
+    // The same: decode over 9 nodes, 256 sequences an accelerator: 22.3k tokens/s a node.
+    (
+        "decode at 2,000 tokens over 72 H100",
+        "h100-sxm-128",
+        &[
+            "prefill_workers=0",
+            "load=decode-only",
+            "concurrency=18432",
+            "gpu_memory_utilization=0.9",
+            "max_num_seqs=256",
+        ],
+        72.0 / 8.0,
+        22_300.0,
+        false,
+    ),
+    // DeepSeek, "Inference System Overview", 2025-03-01: decode over 18 H800 nodes, 4,989 keys on average, 20 to 22 tokens/s a
+    // user, 14.8k tokens/s a node: about 88 sequences an accelerator.
+    (
+        "decode at 5,000 tokens over 144 H800",
+        "h800-sxm-2048",
+        &[
+            "prefill_workers=0",
+            "load=decode-only",
+            "prompt=4440",
+            "generate=1100",
+            "concurrency=12672",
+            "ep=144",
+            "attention_dp=144",
+            "redundant_experts=32",
+            "dp=1",
+            "gpu_memory_utilization=0.9",
+        ],
+        144.0 / 8.0,
+        14_800.0,
+        false,
+    ),
+    // lmsys.org, 2025-09-25: decode over 48 of a rack, 768 sequences an accelerator, fp8 attention.
+    (
+        "decode in fp8 at 2,000 tokens over 48 GB200",
+        "gb200-nvl72",
+        &[
+            "prefill_workers=0",
+            "load=decode-only",
+            "concurrency=36864",
+            "ep=48",
+            "attention_dp=48",
+            "dp=1",
+            "gpu_memory_utilization=0.9",
+            "kv_precision=fp8",
+        ],
+        48.0,
+        9_087.0,
+        false,
+    ),
+];
+
+#[test]
+fn published_deployments_over_many_nodes_come_within_their_bounds() {
+    let mut far = Vec::new();
+    for (what, target, set, units, published, prompts) in CASES {
+        let got = answered(Engine::Analytical, target, set, prompts) / units;
+        eprintln!("{what}: {got:.0} for {published:.0}, {:+.0} %", 100.0 * (got / published - 1.0));
+        // All come out low: nothing was fitted to them.
+        if !(0.64..=1.3).contains(&(got / published)) {
+            far.push(what);
+        }
+    }
+    assert!(far.is_empty(), "far from the published figure: {}", far.join(", "));
+}

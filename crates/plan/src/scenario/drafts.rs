@@ -1,0 +1,58 @@
+//! Speculative decoding of a scenario: what drafts, what it costs, how much of it is accepted.
+
+use super::{Phase, Scenario};
+use atlas_core::plan::DraftMethod;
+use atlas_perf::arch::Architecture;
+use atlas_perf::serving::Speculation;
+
+/// Parameters of a draft model by default, billions: the smallest of the families that have one.
+pub(super) const DRAFT_PARAMS_B: f64 = 1.0;
+/// Probability that a drafted token is accepted by default: about what EAGLE and MTP heads reach on chat
+/// (EAGLE-2, arXiv 2406.16858, table 1; DeepSeek-V3, arXiv 2412.19437, section 5.4.3: 0.85 to 0.90 for one token).
+const ACCEPTANCE: f64 = 0.7;
+/// The same of n-grams found in the text before: of free text. Edits and quotations repeat far more.
+const NGRAM_ACCEPTANCE: f64 = 0.3;
+/// Tokens that the output layer of a trained draft layer knows (arXiv 2503.01840: the 32,000 most frequent).
+const DRAFT_VOCABULARY: f64 = 32_000.0;
+
+impl Scenario {
+    /// Speculative decoding as a phase states it; what it leaves open is as published for the model and the method.
+    #[must_use]
+    pub fn drafts(&self, phase: &Phase) -> Speculation {
+        let asked = &phase.plan.serving;
+        let published = asked.draft_method.and_then(|method| self.published_drafts.iter().find(|d| d.method == method));
+        let usual = if asked.draft_method == Some(DraftMethod::Ngram) { NGRAM_ACCEPTANCE } else { ACCEPTANCE };
+        Speculation {
+            tokens: asked.draft_tokens.unwrap_or(0.0),
+            acceptance: asked.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
+            decline: asked.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
+            most_batch: asked.draft_max_batch.unwrap_or(0.0),
+            draft_cost: self
+                .model
+                .as_ref()
+                .map_or(0.0, |model| cost(model, asked.draft_method, asked.draft_params_b.unwrap_or(DRAFT_PARAMS_B))),
+        }
+    }
+
+    /// Whether how much is accepted of a method's drafts is neither stated nor published for the model.
+    #[must_use]
+    pub fn assumes_acceptance(&self, phase: &Phase) -> bool {
+        let asked = &phase.plan.serving;
+        let published = self.published_drafts.iter().any(|d| Some(d.method) == asked.draft_method);
+        asked.draft_method.is_some() && asked.draft_acceptance.is_none() && !published
+    }
+}
+
+/// Cost of drafting one token, in steps of the model at a batch of one: weights that are read for it, over those that a
+/// step reads.
+fn cost(model: &Architecture, method: Option<DraftMethod>, params_b: f64) -> f64 {
+    let layer = 1.0 / model.layers.max(1.0);
+    let active = model.active_params().max(1.0);
+    match method {
+        None => layer,
+        Some(DraftMethod::Mtp) => layer + model.vocab * model.hidden / active,
+        Some(DraftMethod::Eagle3) => layer + model.vocab.min(DRAFT_VOCABULARY) * model.hidden / active,
+        Some(DraftMethod::DraftModel) => 1e9 * params_b / active,
+        Some(DraftMethod::Ngram) => 0.0,
+    }
+}

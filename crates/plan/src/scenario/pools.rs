@@ -1,0 +1,95 @@
+//! Layouts of a serving phase: of all replicas, or of those that prefill and those that decode.
+
+use super::{Phase, Scenario};
+use atlas_config::Mode;
+use atlas_config::workload::PoolSpec;
+use atlas_core::plan::MoeDispatcher;
+use atlas_perf::serving::{Layout, Pools};
+
+impl Phase {
+    /// The layout that `parallelism` states.
+    fn common_layout(&self) -> Layout {
+        let (shape, plan) = (&self.shape, &self.plan);
+        Layout {
+            tp: shape.tp,
+            pp: shape.pp,
+            ep: plan.ep.unwrap_or(1.0),
+            attention_dp: plan.attention_dp.unwrap_or(1.0),
+            dp: shape.dp,
+            redundant: plan.serving.redundant_experts.unwrap_or(0.0),
+        }
+    }
+
+    /// The layout of a replica; of one that decodes where prefill is apart.
+    #[must_use]
+    pub fn decode_layout(&self) -> Layout {
+        overlaid(self.common_layout(), &self.plan.serving.pools.decode)
+    }
+
+    /// The layout of replicas that only prefill, where there are any.
+    #[must_use]
+    pub fn prefill_layout(&self) -> Layout {
+        overlaid(self.common_layout(), &self.plan.serving.pools.prefill)
+    }
+
+    /// Both pools: stated in workers, or in accelerators of which whole replicas are made. `None` where all replicas do
+    /// both.
+    #[must_use]
+    pub fn pools(&self) -> Option<Pools> {
+        let (prefill, decode) = (self.prefill_layout(), self.decode_layout());
+        if self.prefill_workers().is_some() {
+            return Some(Pools { prefill, decode });
+        }
+        let asked = self.plan.serving.prefill_accelerators.unwrap_or(0.0);
+        let workers = (asked / prefill.replica()).floor();
+        let rest = (decode.dp - workers * prefill.replica() / decode.replica()).floor();
+        (workers >= 1.0 && rest >= 1.0)
+            .then_some(Pools { prefill: Layout { dp: workers, ..prefill }, decode: Layout { dp: rest, ..decode } })
+    }
+
+    /// Whether it asks for anything that only software for wide expert parallelism has: tokens written straight to
+    /// experts, copies of experts, two batches that take turns.
+    #[must_use]
+    pub fn spreads_experts(&self) -> bool {
+        let serving = &self.plan.serving;
+        self.plan.switches.moe_dispatcher.is_some_and(|dispatcher| dispatcher != MoeDispatcher::AllToAll)
+            || serving.redundant_experts.is_some_and(|copies| copies > 0.0)
+            || serving.two_batch_overlap == Some(true)
+    }
+
+    /// Replicas that only prefill, where their number is stated.
+    fn prefill_workers(&self) -> Option<f64> {
+        let inference = self.shape.mode == Mode::Inference;
+        self.plan.serving.pools.prefill.workers.filter(|workers| inference && *workers > 0.0)
+    }
+
+    /// Accelerators of the prefill pool where its workers are stated and those that decode fill the rest.
+    pub(crate) fn set_apart(&self) -> f64 {
+        match self.prefill_workers() {
+            Some(_) if self.plan.serving.pools.decode.workers.is_none() => self.prefill_layout().accelerators(),
+            _ => 0.0,
+        }
+    }
+}
+
+/// A layout with what a pool says of its own.
+fn overlaid(layout: Layout, own: &PoolSpec) -> Layout {
+    Layout {
+        tp: own.tp.unwrap_or(layout.tp),
+        pp: own.pp.unwrap_or(layout.pp),
+        ep: own.ep.unwrap_or(layout.ep),
+        attention_dp: own.attention_dp.unwrap_or(layout.attention_dp),
+        dp: own.workers.unwrap_or(layout.dp),
+        ..layout
+    }
+}
+
+impl Scenario {
+    /// Accelerators that a serving phase puts to work, over both pools.
+    pub(crate) fn serving_ranks(&self, phase: &Phase) -> f64 {
+        match phase.pools() {
+            Some(pools) => pools.prefill.accelerators() + pools.decode.accelerators(),
+            None => phase.decode_layout().accelerators(),
+        }
+    }
+}
