@@ -29,16 +29,7 @@ use atlas_report::calibration as described;
 
 /// Fit a target's coefficients to measurements, and correct the analytical engine by them.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:
-  atlas calibrate train.log --target h100-sxm-8 --workload llama3.1-8b-train
-  atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
-  atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
-  atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --format json
-  atlas calibrate --plan --target T                 which measurements would tell most, and scripts for them
-
-Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written where it \
-is in force for the target by itself, workload/profiles/TARGET.yaml, unless --out says otherwise; it is never written \
-over another without --force.", long_about = long_about())]
+#[command(after_long_help = after_long_help())]
 pub struct Args {
     /// Logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… says what a file does not; a directory means all below, - is stdin
     #[arg(value_name = "MEASUREMENTS", required_unless_present = "plan")]
@@ -85,16 +76,27 @@ pub enum Format {
     Json,
 }
 
-fn long_about() -> String {
-    let figures = columns(true);
+const EXAMPLES: &str = "Examples:
+  atlas calibrate train.log --target h100-sxm-8 --workload llama3.1-8b-train
+  atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
+  atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
+  atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --format json
+  atlas calibrate --plan --target T                 which measurements would tell most, and scripts for them
+
+Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written where it \
+is in force for the target by itself, workload/profiles/TARGET.yaml, unless --out says otherwise; it is never written \
+over another without --force. No fit is written under which its own measurements are predicted worse.
+
+One to three runs already help: the analytical engine's figures are corrected by effects of the cluster, the software, the \
+model and the operators that the time goes into, as far as so few runs can tell (docs/calibration.md). The coefficients of \
+the calibrated model follow the calibration guide, parameter by parameter.";
+
+fn after_long_help() -> String {
     let table: Vec<&str> = TYPED.iter().map(|column| column.name).collect();
     format!(
-        "Fit a target's coefficients to measurements, and correct the analytical engine by them.\n\nOne to three runs \
-         already help: the analytical engine's figures are corrected by effects of the cluster, the software, the model \
-         and the operators that the time goes into, as far as so few runs can tell (docs/calibration.md). The \
-         coefficients of the calibrated model follow the calibration guide, parameter by parameter. Figures that a \
-         CSV's columns may hold:\n\n{figures}\n\nSettings:\n\n{}\n\nThe columns of workload/measurements/*.csv \
-         are read, too: {}.",
+        "{EXAMPLES}\n\nColumns of CSV that hold figures:\n\n{}\n\nColumns that hold settings, and names of --set:\n\n{}\n\n\
+         The columns of workload/measurements/*.csv are read, too: {}.",
+        columns(true),
         columns(false),
         table.join(", ")
     )

@@ -60,7 +60,7 @@ pub struct Args {
     /// How.
     #[command(flatten)]
     pub options: Options,
-    /// Directory for scaling.json, scaling.csv, the configuration and the picture
+    /// Directory for scaling.json, scaling.csv, the configuration and the picture, named after the experiment
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
     /// Also write the picture as SVG
@@ -182,7 +182,7 @@ fn tell(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_ey
 fn write(args: &Args, config: &Config, name: &str, curves: &[Curve]) -> color_eyre::Result<()> {
     let plot = described::plot(name, curves);
     if let Some(place) = &args.out {
-        let mut folder = simulate::Folder::open(place)?;
+        let mut folder = simulate::Folder::open(place, name)?;
         folder.json("scaling.json", &described::document(name, curves))?;
         folder.text("scaling.csv", &described::csv_of(curves))?;
         folder.text("config.yaml", &config.yaml()?)?;

@@ -67,8 +67,8 @@ impl Preset {
 
 A configuration holds either the predecessor simulator's hardware, model, training and network, or target and workload, or \
 jobs and a cluster; and options under simulate:, named as the flags are. Jobs whose gradients cross the same uplinks of \
-an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: results.json, \
-bottlenecks.json, config.yaml, which reproduces the run, and plots as SVG and PNG. Targets beside each other see the same \
+an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: NAME_results.json, \
+NAME_bottlenecks.json, NAME_config.yaml, which reproduces the run, and plots as SVG and PNG; NAME is the experiment's. Targets beside each other see the same \
 random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
 chrome://tracing.")]
 pub struct Args {
@@ -313,7 +313,7 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         if let Some(place) = place {
             let place = if several { place.join(&answer.plan.name) } else { place };
             let plots = !matches!(&answer.config.subject, Subject::Founding(f) if !f.enable_visualization);
-            let mut folder = Folder::open(&place)?;
+            let mut folder = Folder::open(&place, &answer.plan.name)?;
             folder.json("results.json", &document(answer))?;
             folder.json("bottlenecks.json", &serde_json::json!(answer.outcome.bottlenecks))?;
             folder.text("config.yaml", &answer.config.yaml()?)?;

@@ -48,12 +48,12 @@ fn presets_write_everything_and_their_configuration_repeats_them() {
         let out = dir.path().join(preset);
         let out_text = out.to_str().unwrap();
         let first = json(dir.path(), &["simulate", "--preset", preset, "--steps", "4", "--out", out_text]);
-        assert_eq!(first, file(&out.join("results.json")));
-        assert_eq!(first["bottlenecks"], file(&out.join("bottlenecks.json")));
+        assert_eq!(first, file(&out.join(format!("{preset}_scale_experiment_results.json"))));
+        assert_eq!(first["bottlenecks"], file(&out.join(format!("{preset}_scale_experiment_bottlenecks.json"))));
         for name in ["iteration_breakdown", "resource_utilization", "iteration_times", "memory_over_step"] {
-            is_picture(&out, name);
+            is_picture(&out, &format!("{preset}_scale_experiment_{name}"));
         }
-        let config = out.join("config.yaml");
+        let config = out.join(format!("{preset}_scale_experiment_config.yaml"));
         let again = json(dir.path(), &["simulate", "--config", config.to_str().unwrap()]);
         assert_eq!(first, again, "{preset}");
         // The parts are the whole, and the predecessor names are there.
@@ -126,7 +126,9 @@ fn the_founding_directory_is_written_where_the_file_says_so() {
         .unwrap();
     let written = stderr(&atlas(dir.path(), &["simulate", "--config", "c.yaml"]).assert().code(0));
     assert!(written.contains("res"), "{written}");
-    assert!(dir.path().join("res/results.json").exists() && dir.path().join("res/iteration_breakdown.png").exists());
+    assert!(
+        dir.path().join("res/x_results.json").exists() && dir.path().join("res/x_iteration_breakdown.png").exists()
+    );
 }
 
 #[test]
@@ -249,16 +251,23 @@ fn limits_make_goodput_and_the_pictures_of_serving_are_written() {
         (number(&found["slo"]["ttft"]) - 0.2).abs() < 1e-12 && (number(&found["slo"]["tpot"]) - 0.05).abs() < 1e-12
     );
     for name in ["latency_cdf", "queue_over_time", "resource_utilization"] {
-        is_picture(&out, name);
+        is_picture(&out, &format!("h100-sxm-8_llama3.1-8b-serve_{name}"));
     }
     // What was counted by the engine is what the requests say.
-    let mut reader = csv::Reader::from_path(out.join("requests.csv")).unwrap();
+    let mut reader = csv::Reader::from_path(out.join("h100-sxm-8_llama3.1-8b-serve_requests.csv")).unwrap();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     let good =
         rows.iter().filter(|r| r[1].parse::<f64>().unwrap() <= 0.2 && r[2].parse::<f64>().unwrap() <= 0.05).count();
     assert!((good as f64 / rows.len() as f64 - share).abs() < 1e-9);
-    assert!(std::fs::read_to_string(out.join("latency_cdf.svg")).unwrap().contains("TTFT limit"));
-    let again = json(dir.path(), &["simulate", "--config", out.join("config.yaml").to_str().unwrap()]);
+    assert!(
+        std::fs::read_to_string(out.join("h100-sxm-8_llama3.1-8b-serve_latency_cdf.svg"))
+            .unwrap()
+            .contains("TTFT limit")
+    );
+    let again = json(
+        dir.path(),
+        &["simulate", "--config", out.join("h100-sxm-8_llama3.1-8b-serve_config.yaml").to_str().unwrap()],
+    );
     assert_eq!(found, again);
 }
 
@@ -319,8 +328,8 @@ fn scaling_tells_both_curves_where_they_break_and_why() {
     let dir = temp();
     let out = dir.path().join("out");
     let found = json(dir.path(), &["scale", "--nodes", "1,2,4,8,16,32", "--out", out.to_str().unwrap()]);
-    assert_eq!(found, file(&out.join("scaling.json")));
-    is_picture(&out, "scaling_efficiency");
+    assert_eq!(found, file(&out.join("medium_scale_experiment_scaling.json")));
+    is_picture(&out, "medium_scale_experiment_scaling_efficiency");
     let curves = found["curves"].as_array().unwrap();
     assert_eq!(curves.len(), 2);
     for curve in curves {

@@ -268,11 +268,16 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
     assert!(notes.contains("peak learning rate") && notes.contains("x0.0333"), "{notes}");
     assert!(!all["measured"][0]["notes"].to_string().contains("peak learning rate"));
 
-    // An experiment says which model it is, and how it is cut: on AMD otherwise than the file.
+    // An experiment says which model it is and what it costs; predicted is what ran, where that is not what it prescribes.
     let own = json(&["--config", "config.yaml"]);
-    assert_eq!(own["measured"][1]["predicted"]["workload"], "llama");
-    assert_eq!(own["measured"][1]["predicted"]["target"], "amd");
-    assert_ne!(own["measured"][1]["predicted"], all["measured"][1]["predicted"]);
+    assert_eq!(
+        own["measured"][1]["predicted"]["tokens_per_second"],
+        all["measured"][1]["predicted"]["tokens_per_second"]
+    );
+    let notes = own["measured"][1]["notes"].to_string();
+    assert!(notes.contains("ran tensor_model_parallel_size 4, but config.yaml says 1"), "{notes}");
+    assert!(notes.contains("3 $/h an accelerator: config.yaml"), "{notes}");
+    assert!(!own["measured"][0]["notes"].to_string().contains("ran tensor_model_parallel_size"));
 
     // Without a model there is no prediction, and that is said.
     let none = json(&[]);

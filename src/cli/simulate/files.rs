@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cli::output::complain;
 use crate::cli::run::writing;
+use atlas_core::escape::file_name;
 use atlas_document::files;
 use atlas_report::chart::{png, svg};
 use atlas_report::serialised;
@@ -14,19 +15,27 @@ use atlas_report::simulation::plots::Chart;
 /// A directory that is written to.
 pub(in crate::cli) struct Folder {
     path: PathBuf,
+    /// What the names of its files begin with.
+    stem: String,
     files: usize,
 }
 
 impl Folder {
-    /// Makes the directory where there is none.
-    pub(in crate::cli) fn open(path: &Path) -> color_eyre::Result<Folder> {
+    /// Makes the directory where there is none. Files are named after the experiment, so that those of several stand
+    /// beside each other.
+    pub(in crate::cli) fn open(path: &Path, experiment: &str) -> color_eyre::Result<Folder> {
         std::fs::create_dir_all(path).map_err(|error| writing(path, &error))?;
-        Ok(Folder { path: path.to_owned(), files: 0 })
+        let stem = file_name(&experiment.replace(" × ", "_").replace(' ', "_"));
+        Ok(Folder { path: path.to_owned(), stem, files: 0 })
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{}_{name}", self.stem))
     }
 
     /// Writes text.
     pub(in crate::cli) fn text(&mut self, name: &str, text: &str) -> color_eyre::Result<()> {
-        let path = self.path.join(name);
+        let path = self.place(name);
         files::write(&path, text).map_err(|error| writing(&path, &error))?;
         self.files += 1;
         Ok(())
@@ -42,7 +51,7 @@ impl Folder {
         let Some(drawing) = chart.drawing() else { return Ok(()) };
         let painted = png::paint(drawing.clone())?;
         self.text(&format!("{name}.svg"), &svg::alone(drawing))?;
-        let path = self.path.join(format!("{name}.png"));
+        let path = self.place(&format!("{name}.png"));
         files::write(&path, painted).map_err(|error| writing(&path, &error))?;
         self.files += 1;
         Ok(())
@@ -50,6 +59,6 @@ impl Folder {
 
     /// Says how much was written where.
     pub(in crate::cli) fn tell(&self) {
-        complain(&format!("wrote {} files to {}", self.files, self.path.display()));
+        complain(&format!("wrote {} files {}_… to {}", self.files, self.stem, self.path.display()));
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         Format::Csv => output::print(&report::csv_of(jobs, &sizes, &out))?,
     }
     if let Some(place) = &args.out {
-        let mut folder = Folder::open(place)?;
+        let mut folder = Folder::open(place, &jobs.name)?;
         folder.json("results.json", &document)?;
         folder.text("config.yaml", &config.yaml()?)?;
         folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
