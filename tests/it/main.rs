@@ -42,3 +42,4 @@ mod timeline;
 mod tprimat;
 mod validate;
 mod views;
+mod workspace;
