@@ -35,6 +35,8 @@ mod screens;
 mod screens_measurements;
 mod search;
 mod shipped;
+#[cfg(target_os = "linux")]
+mod soak;
 mod study;
 mod tasks;
 mod terminal;
