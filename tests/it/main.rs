@@ -17,6 +17,7 @@ mod cli_simulate;
 mod cli_watch;
 mod cost;
 mod demos;
+mod environment;
 mod event;
 mod event_goldens;
 mod evidence;
