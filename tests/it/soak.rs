@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use portable_pty::CommandBuilder;
 use rand_mt::Mt64;
 
-use crate::common::pty::{PATIENCE, Session};
+use crate::common::pty::Session;
 
 /// Rounds of the short run.
 const SHORT: u64 = 60;
@@ -17,6 +17,9 @@ const SHORT: u64 = 60;
 const MOST_MEMORY: f64 = 400.0;
 /// How much the resident memory of the last quarter may exceed that of the second, and by which factor.
 const GROWTH: (f64, f64) = (24.0, 1.25);
+
+/// How long a new picture is waited for.
+const LONGEST_REPAINT: Duration = Duration::from_secs(10);
 
 /// What the system says of a process.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +49,8 @@ struct Done {
     resizes: u64,
     reloads: u64,
     starts: u64,
+    /// Resizes after which nothing was written for long.
+    unanswered: u64,
     /// Longest time from a resize to the first byte of the new picture.
     slowest: Duration,
 }
@@ -123,7 +128,7 @@ fn start(dir: &Path) -> Session {
 /// Waits until something is written that was not there, and answers how long that took.
 fn answered(session: &Session) -> Option<Duration> {
     let began = Instant::now();
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < LONGEST_REPAINT {
         if !session.bytes.lock().unwrap().is_empty() {
             return Some(began.elapsed());
         }
@@ -150,11 +155,16 @@ fn round(session: &mut Session, dir: &Path, dice: &mut Dice, done: &mut Done) {
         std::fs::write(dir.join("workload/targets.yaml"), text).unwrap();
     }
     if dice.below(8) == 0 {
+        const SIZES: [(u16, u16); 5] = [(1, 1), (20, 5), (80, 24), (120, 40), (200, 60)];
+        let others: Vec<(u16, u16)> = SIZES.into_iter().filter(|size| *size != session.size).collect();
+        let (columns, rows) = others[dice.below(others.len() as u64) as usize];
         done.resizes += 1;
-        let size = [(1, 1), (20, 5), (80, 24), (120, 40), (200, 60)][dice.below(5) as usize];
         session.bytes.lock().unwrap().clear();
-        session.resize(size.0, size.1);
-        done.slowest = done.slowest.max(answered(session).unwrap_or(PATIENCE));
+        session.resize(columns, rows);
+        match answered(session) {
+            Some(took) => done.slowest = done.slowest.max(took),
+            None => done.unanswered += 1,
+        }
     }
     // The picture itself is not looked at.
     session.bytes.lock().unwrap().clear();
@@ -218,7 +228,7 @@ fn long_run() {
     let mut next = every;
     let mut samples: Vec<f64> = Vec::new();
     println!(
-        "seed {seed}\nseconds,keys,pastes,resizes,reloads,starts,memory_mb,threads,descriptors,slowest_repaint_ms"
+        "seed {seed}\nseconds,keys,pastes,resizes,reloads,restarts,memory_mb,threads,descriptors,slowest_repaint_ms"
     );
     let done = soak(
         seed,
@@ -228,7 +238,7 @@ fn long_run() {
                 next += every;
                 samples.push(usage.memory_mb);
                 println!(
-                    "{:.0},{},{},{},{},{},{:.1},{},{},{:.1}",
+                    "{:.0},{},{},{},{},{},{:.1},{},{},{:.1},{}",
                     began.elapsed().as_secs_f64(),
                     done.keys,
                     done.pastes,
@@ -238,7 +248,8 @@ fn long_run() {
                     usage.memory_mb,
                     usage.threads,
                     usage.descriptors,
-                    1e3 * done.slowest.as_secs_f64()
+                    1e3 * done.slowest.as_secs_f64(),
+                    done.unanswered
                 );
             }
             assert!(usage.memory_mb < MOST_MEMORY, "{usage:?}");

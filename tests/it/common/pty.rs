@@ -17,7 +17,8 @@ pub(crate) struct Session {
     master: Box<dyn MasterPty + Send>,
     /// What it has written.
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
-    size: (u16, u16),
+    /// Columns and rows.
+    pub(crate) size: (u16, u16),
 }
 
 impl Session {
