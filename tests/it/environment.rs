@@ -100,14 +100,13 @@ fn a_session_of_version_0_1_opens_with_all_its_knobs_views_and_tabs() {
     std::fs::copy(&fixture, sessions.join("old.json")).unwrap();
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(fixture).unwrap()).unwrap();
     let mut session = Session::start(dir.path(), &["tui", "--session", "old"]);
-    session.wait_for("Results");
+    session.wait_for("2 wide");
     let first = document["tabs"][0]["knobs"].as_object().unwrap().len();
     session.wait_for(&format!("{first} changed"));
     assert!(!session.screen().contains("session:"), "something was lost:\n{}", session.screen());
     session.keys("]");
     let second = document["tabs"][1]["knobs"].as_object().unwrap().len();
     session.wait_for(&format!("{second} changed"));
-    session.wait_for("2 wide");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);
     assert!(sessions.join("old.json").exists() && !sessions.join("old.json.broken").exists());
