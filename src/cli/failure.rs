@@ -92,10 +92,19 @@ pub fn tell(error: &color_eyre::Report) -> ExitCode {
             ExitCode::FAILURE
         }
         None => {
-            complain(&format!("error: {error:#}"));
+            complain(&format!("error: {}", causes(error)));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and its causes, without causes that it states itself.
+fn causes(error: &color_eyre::Report) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.contains(&cause) {
+        true => text,
+        false if text.is_empty() => cause,
+        false => format!("{text}: {cause}"),
+    })
 }
 
 /// Whether the reader of our output has gone away.

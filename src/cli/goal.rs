@@ -102,10 +102,10 @@ impl Goal {
         let flags = flags.iter().filter_map(|(flag, relation, bound)| {
             Some((*flag, format!("{relation}{}", bound.as_ref().filter(stated)?)))
         });
-        let wheres = self.conditions.iter().map(|text| ("--where", text.clone()));
+        let conditions_of_flags = self.conditions.iter().map(|text| ("--where", text.clone()));
         let mut conditions = Vec::new();
         let mut problems = Vec::new();
-        for (flag, text) in flags.chain(wheres) {
+        for (flag, text) in flags.chain(conditions_of_flags) {
             match Condition::parse(&text) {
                 Ok(condition) => conditions.push(condition),
                 Err(error) => problems.push(format!("{flag}: {error}")),

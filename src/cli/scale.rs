@@ -131,7 +131,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         works.iter().map(one).collect::<color_eyre::Result<Vec<Curve>>>()
     })??;
     tell(args, &name, &curves, globals.charset())?;
-    write(args, &config, &name, &curves)?;
+    write(args, &config, &name, &curves, gauge.cancelled())?;
     if gauge.cancelled() {
         complain("ended early; larger sizes are missing");
         return Err(Failure::Reported.into());
@@ -179,11 +179,16 @@ fn tell(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_ey
     Ok(())
 }
 
-fn write(args: &Args, config: &Config, name: &str, curves: &[Curve]) -> color_eyre::Result<()> {
+fn write(args: &Args, config: &Config, name: &str, curves: &[Curve], cancelled: bool) -> color_eyre::Result<()> {
     let plot = described::plot(name, curves);
+    let mut document = described::document(name, curves);
+    if let Some(map) = document.as_object_mut().filter(|_| cancelled) {
+        let sizes = curves.iter().map(|curve| curve.points.len()).max().unwrap_or(0);
+        map.insert("partial".to_owned(), serde_json::json!({"sizes_described": sizes, "sizes": args.nodes.len()}));
+    }
     if let Some(place) = &args.out {
         let mut folder = simulate::Folder::open(place, name)?;
-        folder.json("scaling.json", &described::document(name, curves))?;
+        folder.json("scaling.json", &document)?;
         folder.text("scaling.csv", &described::csv_of(curves))?;
         folder.text("config.yaml", &config.yaml()?)?;
         folder.chart("scaling_efficiency", &Chart::Plot(plot.clone()))?;

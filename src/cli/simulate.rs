@@ -312,11 +312,17 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         let place = args.out.clone().or(own);
         if let Some(place) = place {
             let place = if several { place.join(&answer.plan.name) } else { place };
-            let plots = !matches!(&answer.config.subject, Subject::Founding(f) if !f.enable_visualization);
+            // Pictures say nothing of what they leave out: a run that was cut short has none.
+            let plots = !answer.outcome.cancelled
+                && !matches!(&answer.config.subject, Subject::Founding(f) if !f.enable_visualization);
             let mut folder = Folder::open(&place, &answer.plan.name)?;
             folder.json("results.json", &document(answer))?;
             folder.json("bottlenecks.json", &serde_json::json!(answer.outcome.bottlenecks))?;
-            folder.text("config.yaml", &answer.config.yaml()?)?;
+            let mut config = answer.config.yaml()?;
+            if answer.outcome.cancelled {
+                config.insert_str(0, "# Interrupted: results.json describes a part of what this asks for.\n");
+            }
+            folder.text("config.yaml", &config)?;
             if let Some(requests) = described::requests_csv(&answer.outcome.first) {
                 folder.text("requests.csv", &requests)?;
             }

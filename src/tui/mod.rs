@@ -41,6 +41,7 @@ pub mod plain;
 pub mod prompt;
 pub mod race;
 mod reload;
+mod reloading;
 pub mod runtime;
 pub mod scenarios;
 pub mod session;

@@ -13,9 +13,10 @@ use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
 use super::effects::{adopted, edit, rewrite, save, write_profile, write_view};
-use super::loading::{profiles, reload, tours, watch_configs, watched};
+use super::loading::{profiles, tours, watch_configs, watched};
 use super::measuring::Measuring;
 use super::message::{Effect, Message, Timer};
+use super::reloading::{self, Loaded, Reloading};
 use super::session::Store;
 use super::stale::Stale;
 use super::terminal::{self, Screen};
@@ -69,15 +70,17 @@ pub fn run(options: Options) -> Result<()> {
     screen.set_ascii(ascii);
     measuring.read();
     let workers = Workers::new(waiter.waker());
+    let options = Arc::new(options);
+    let reloading = Reloading::new(&options, depth, waiter.waker());
     let store = Store::of(&options.keep, &options.sources);
     let mut session = Session {
         options,
-        depth,
         store,
         suited: "",
         tours: false,
         timers: Vec::new(),
         workers,
+        reloading,
         measuring,
         keep: None,
         quit: false,
@@ -116,8 +119,7 @@ fn message(event: Event) -> Option<Message> {
 
 /// What the loop keeps beside the state: nothing a test would want to see.
 struct Session {
-    options: Options,
-    depth: ColorDepth,
+    options: Arc<Options>,
     /// Where the session is kept.
     store: Store,
     /// The theme that suits the terminal.
@@ -126,6 +128,7 @@ struct Session {
     tours: bool,
     timers: Vec<(Instant, Timer)>,
     workers: Workers,
+    reloading: Reloading,
     measuring: Measuring,
     /// When where one is is written down: first, and since when something may have changed.
     keep: Option<(Instant, Instant)>,
@@ -251,9 +254,7 @@ impl Session {
                 messages.extend(message(event));
             }
             if wakes.woken && changes.try_iter().count() > 0 {
-                let (library, described) = reload(&self.options, self.depth, &app.library);
-                watch_configs(watch, &self.options, &library, &app.library.configs());
-                messages.push(described);
+                self.reloading.start(&app.library, None);
                 self.measuring.read();
             }
             if !messages.is_empty() {
@@ -271,6 +272,11 @@ impl Session {
                 if self.quit {
                     break;
                 }
+            }
+            while let Some(loaded) = self.reloading.loaded().or_else(|| self.reloading.at_once()) {
+                self.keep_soon();
+                let effects = self.take(loaded, app, watch);
+                self.perform(effects, app, screen, waiter)?;
             }
             while let Some(message) = self.workers.at_once() {
                 let effects = update(app, message);
@@ -317,8 +323,15 @@ impl Session {
         due
     }
 
-    fn reload(&self, app: &App) -> Message {
-        reload(&self.options, self.depth, &app.library).1
+    /// Takes what the files contain now.
+    fn take(&mut self, loaded: Loaded, app: &mut App, watch: &FileWatch) -> Vec<Effect> {
+        let before = Arc::clone(&app.library);
+        if let Some(library) = &loaded.library {
+            watch_configs(watch, &self.options, library, &before.configs());
+        }
+        let effects = loaded.messages.into_iter().flat_map(|message| update(app, message)).collect();
+        reloading::free(before);
+        effects
     }
 
     fn perform(&mut self, effects: Vec<Effect>, app: &mut App, screen: &mut Screen, waiter: &mut Waiter) -> Result<()> {
@@ -335,13 +348,11 @@ impl Session {
                     }
                     Effect::Repaint => screen.repaint(),
                     Effect::Reload => {
-                        messages.push(self.reload(app));
+                        self.reloading.start(&app.library, None);
                         self.measuring.read();
                     }
                     Effect::WriteProfile(proposal) => {
-                        let described = write_profile(&proposal);
-                        messages.push(self.reload(app));
-                        messages.push(described);
+                        self.reloading.start(&app.library, Some(write_profile(&proposal)));
                     }
                     Effect::Save(saving) => messages.push(save(&saving)),
                     Effect::Edit { path, line } => {
@@ -350,7 +361,7 @@ impl Session {
                         if let Err(error) = edited.wrap_err("the terminal cannot be taken again")? {
                             messages.push(Message::Failed(format!("{error:#}")));
                         }
-                        messages.push(self.reload(app));
+                        self.reloading.start(&app.library, None);
                     }
                     Effect::Adopt { path, line } => {
                         messages.push(adopted(&path));
@@ -367,9 +378,7 @@ impl Session {
                     }),
                     Effect::Export(dialog) => messages.push(write_view(app, dialog)),
                     Effect::WriteBack(plan) => {
-                        let described = rewrite(&plan);
-                        messages.push(self.reload(app));
-                        messages.push(described);
+                        self.reloading.start(&app.library, Some(rewrite(&plan)));
                     }
                     Effect::After { ms, timer } => {
                         self.timers.push((Instant::now() + Duration::from_millis(ms), timer))

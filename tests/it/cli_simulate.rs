@@ -499,7 +499,8 @@ fn one_replica_stands_for_all_on_512_accelerators() {
 #[test]
 fn an_interrupted_run_tells_what_it_has() {
     let dir = temp();
-    let args = [SERVE.as_slice(), &["--requests", "20000000", "--rate", "60", "--format", "json"]].concat();
+    let args =
+        [SERVE.as_slice(), &["--requests", "20000000", "--rate", "60", "--format", "json", "--out", "d"]].concat();
     let child = Command::new(env!("CARGO_BIN_EXE_atlas"))
         .args(&args)
         .current_dir(dir.path())
@@ -514,7 +515,11 @@ fn an_interrupted_run_tells_what_it_has() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let written = |name: &str| std::fs::read_to_string(dir.path().join("d").join(name)).unwrap();
+    assert!(written("results.json").contains("\"partial\""));
+    assert!(written("config.yaml").starts_with("# Interrupted"), "{}", written("config.yaml"));
     assert_eq!(found["cancelled"], true);
+    assert_eq!(found["partial"]["runs"], 1);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `cargo xtask fuzz`: the long run of `tests/it/fuzz.rs`, optimized.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+
+use super::long_test;
 
 /// What to fuzz, and how long.
 #[derive(Debug, clap::Args)]
@@ -16,22 +18,10 @@ pub(crate) struct Args {
     seed: Option<u64>,
 }
 
-/// Runs it; cargo says what it finds.
+/// Runs it; what it finds is printed.
 pub(crate) fn run(args: &Args) -> ExitCode {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Optimized, with overflow checks and assertions; panics unwind, and are caught.
-    cargo.args(["test", "--profile", "checked", "--package", "atlas-fabric", "--test", "it", "--"]);
-    cargo.args(["--ignored", "--nocapture", "fuzz::long_run"]).env("ATLAS_FUZZ_TARGET", &args.target);
-    cargo.env("ATLAS_FUZZ_SECONDS", args.seconds.to_string());
-    if let Some(seed) = args.seed {
-        cargo.env("ATLAS_FUZZ_SEED", seed.to_string());
-    }
-    match cargo.status() {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: cargo cannot be started: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let mut variables =
+        vec![("ATLAS_FUZZ_TARGET", args.target.clone()), ("ATLAS_FUZZ_SECONDS", args.seconds.to_string())];
+    variables.extend(args.seed.map(|seed| ("ATLAS_FUZZ_SEED", seed.to_string())));
+    long_test::run("fuzz::long_run", &variables)
 }

@@ -12,7 +12,9 @@ mod calibration;
 mod convert;
 mod fit;
 mod fuzz;
+mod long_test;
 mod release;
+mod soak;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Maintenance commands of this repository")]
@@ -57,6 +59,8 @@ enum Command {
     },
     /// Fuzz the parsers for longer than the tests do.
     Fuzz(fuzz::Args),
+    /// Drive the interface with random keys, resizes and rewritten files, and report its memory, descriptors and threads.
+    Soak(soak::Args),
     /// Build the binary and pack it with completions, man pages, licenses, bill of materials and checksum.
     Release(release::Args),
 }
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
             calibration::experiment(after_runs, print).map_err(|error| error.to_string())
         }
         Command::Fuzz(args) => return fuzz::run(&args),
+        Command::Soak(args) => return soak::run(&args),
         Command::Release(args) => release::run(&args).map_err(|error| error.to_string()),
         Command::Fit => fit::write(&root()).map(|refit| fitted(&refit)).map_err(|error| error.to_string()),
     };

@@ -1,6 +1,7 @@
 //! `cargo xtask release`: a tarball of the optimized binary with completions, man pages, licenses and a bill of materials,
-//! and its checksum.
+//! its checksum, and a Debian package.
 
+mod debian;
 mod materials;
 
 use std::path::{Path, PathBuf};
@@ -117,7 +118,12 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     let metadata =
         output(cargo().args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &target]))?;
     write(folder.join("sbom.cdx.json"), &materials::bill(&metadata, version)?)?;
-    pack(&args.out, &name, &time)
+    pack(&args.out, &name, &time)?;
+    match debian::package(&folder, &args.out, version, &target, &time)? {
+        Some(package) => println!("{}", package.display()),
+        None => eprintln!("no Debian package: dpkg-deb is not here, or Debian does not run on {target}"),
+    }
+    Ok(())
 }
 
 /// Packs a folder the same way every time, and writes the checksum beside it.

@@ -33,7 +33,12 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
             .map_err(|problems| refused(Problems::from(problems)))?;
         color_eyre::Result::<_>::Ok((input, sizes, out))
     })??;
-    let document = report::document(jobs, input.accelerators, &sizes, &out);
+    let mut document = report::document(jobs, input.accelerators, &sizes, &out);
+    let cancelled = gauge.cancelled();
+    if let Some(map) = document.as_object_mut().filter(|_| cancelled) {
+        let ended = out.jobs.iter().flatten().count();
+        map.insert("partial".to_owned(), serde_json::json!({"jobs_described": ended, "jobs": jobs.jobs.len()}));
+    }
     match args.format {
         Format::Table => {
             output::print(&globals.charset().write(&report::tell(jobs, input.accelerators, &sizes, &out)))?;
@@ -46,10 +51,16 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         let mut folder = Folder::open(place, &jobs.name)?;
         folder.json("results.json", &document)?;
         folder.text("config.yaml", &config.yaml()?)?;
-        folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
+        if !cancelled {
+            folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
+        }
         folder.tell();
     }
-    if gauge.cancelled() { Err(Failure::Reported.into()) } else { Ok(()) }
+    if cancelled {
+        output::complain("ended early; what is described is of the jobs until then");
+        return Err(Failure::Reported.into());
+    }
+    Ok(())
 }
 
 /// The cluster's input, and the accelerators of every job; all that is wrong at once.

@@ -4,4 +4,6 @@ pub(crate) mod goldens;
 pub(crate) mod keys;
 pub(crate) mod plans;
 pub(crate) mod program;
+#[cfg(unix)]
+pub(crate) mod pty;
 pub(crate) mod trace;

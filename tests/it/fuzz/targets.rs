@@ -144,7 +144,8 @@ fn library() -> &'static Library {
 
 /// Complaints are about places that the text has.
 fn within(text: &str, problems: &Diagnostics) -> Result<(), String> {
-    let lines = text.lines().count() as u32 + 1;
+    // A carriage return alone ends a line of YAML, too.
+    let lines = text.replace("\r\n", "\n").replace('\r', "\n").lines().count() as u32 + 1;
     match problems.iter().find(|problem| problem.at.line > lines) {
         Some(problem) => Err(format!("of {lines} lines: {problem}")),
         None => Ok(()),

@@ -27,6 +27,11 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     set("seed", json!(plan.seed));
     set("replications", json!(plan.replications));
     set("cancelled", json!(outcome.cancelled));
+    if outcome.cancelled {
+        // The first run counts as far as it came; of the others only those that ended.
+        let runs = outcome.figures.first().map_or(0, |figure| figure.runs.len());
+        set("partial", json!({"runs_described": runs, "runs": plan.replications}));
+    }
     match &outcome.first {
         Measured::Training(m) => {
             set("kind", json!("training"));

@@ -1,0 +1,162 @@
+//! Reads changed files on a thread of its own: a large or slow file never keeps the user waiting for a key.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Options;
+use super::color::ColorDepth;
+use super::loading::reload;
+use super::message::Message;
+use super::terminal;
+use super::wait::Waker;
+use atlas_config::library::Library;
+
+/// How long a frame waits for files that are read just then, so that small ones show in the frame of the key that asked.
+const GRACE: Duration = Duration::from_millis(5);
+
+/// What came of reading.
+pub(super) struct Loaded {
+    /// What the files contain now; `None` if reading failed.
+    pub(super) library: Option<Arc<Library>>,
+    /// What the application takes, in order.
+    pub(super) messages: Vec<Message>,
+}
+
+/// A request under way.
+struct Request {
+    /// Taken after the new content: what a write that caused this reading reports.
+    then: Vec<Message>,
+    /// Files changed again meanwhile.
+    again: bool,
+    /// Until when the next frame waits.
+    grace: Instant,
+}
+
+type Answer = Result<(Arc<Library>, Message), String>;
+
+/// Reads the files, one request at a time; requests that come meanwhile become one more.
+pub(super) struct Reloading {
+    options: Arc<Options>,
+    depth: ColorDepth,
+    waker: Waker,
+    sender: Sender<Answer>,
+    receiver: Receiver<Answer>,
+    running: Option<Request>,
+    waiting: Vec<Message>,
+}
+
+impl Reloading {
+    /// Nothing is read yet; `waker` ends the wait of the thread that takes the answers.
+    pub(super) fn new(options: &Arc<Options>, depth: ColorDepth, waker: Waker) -> Reloading {
+        let (sender, receiver) = channel();
+        let options = Arc::clone(options);
+        Reloading { options, depth, waker, sender, receiver, running: None, waiting: Vec::new() }
+    }
+
+    /// Reads everything again, with what was read before at hand; `then` is taken after it.
+    pub(super) fn start(&mut self, before: &Arc<Library>, then: Option<Message>) {
+        self.waiting.extend(then);
+        if let Some(running) = &mut self.running {
+            running.again = true;
+            return;
+        }
+        let (options, depth, before) = (Arc::clone(&self.options), self.depth, Arc::clone(before));
+        let (sender, waker) = (self.sender.clone(), self.waker.clone());
+        let work = move || {
+            let answer = catch_unwind(AssertUnwindSafe(|| reload(&options, depth, &before)));
+            let answer = answer.map_err(|_| {
+                let panic = terminal::background_panic().unwrap_or_default();
+                format!("internal error while reading files (please report): {panic}")
+            });
+            if sender.send(answer).is_ok() {
+                waker.wake();
+            }
+        };
+        if let Err(error) = thread::Builder::new().name("reload".to_owned()).spawn(work) {
+            let _ = self.sender.send(Err(format!("files cannot be read again: no thread can be started: {error}")));
+            self.waker.wake();
+        }
+        let grace = Instant::now() + GRACE;
+        self.running = Some(Request { then: std::mem::take(&mut self.waiting), again: false, grace });
+    }
+
+    /// What has been read, if anything has.
+    pub(super) fn loaded(&mut self) -> Option<Loaded> {
+        let answer = self.receiver.try_recv().ok()?;
+        self.finish(answer)
+    }
+
+    /// As [`Reloading::loaded`], after a short wait for what was requested just now.
+    pub(super) fn at_once(&mut self) -> Option<Loaded> {
+        let left = self.running.as_ref()?.grace.saturating_duration_since(Instant::now());
+        let answer = self.receiver.recv_timeout(left).ok()?;
+        self.finish(answer)
+    }
+
+    fn finish(&mut self, answer: Answer) -> Option<Loaded> {
+        let Request { then, again, .. } = self.running.take()?;
+        let (library, first) = match answer {
+            Ok((library, message)) => (Some(library), message),
+            Err(why) => (None, Message::Failed(why)),
+        };
+        if let Some(library) = library.as_ref().filter(|_| again) {
+            self.start(library, None);
+        }
+        Some(Loaded { library, messages: std::iter::once(first).chain(then).collect() })
+    }
+}
+
+/// Frees a library without making the caller wait: one of many entries takes a while.
+pub(super) fn free(library: Arc<Library>) {
+    // Where no thread can be started the library is freed here.
+    let _ = thread::Builder::new().name("free".to_owned()).spawn(move || drop(library));
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::tui::wait::Waiter;
+    use atlas_document::Sources;
+
+    fn wait(reloading: &mut Reloading) -> Loaded {
+        let began = Instant::now();
+        loop {
+            if let Some(loaded) = reloading.loaded() {
+                return loaded;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "nothing is read");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn texts(loaded: &Loaded) -> Vec<String> {
+        let text = |message: &Message| match message {
+            Message::Reloaded(..) => "reloaded".to_owned(),
+            Message::Done(text) => text.clone(),
+            other => format!("{other:?}"),
+        };
+        loaded.messages.iter().map(text).collect()
+    }
+
+    #[test]
+    fn requests_during_a_reading_become_one_more_and_keep_their_messages() {
+        let waiter = Waiter::new(tempfile::tempfile().unwrap()).unwrap();
+        let options = Arc::new(Options { sources: Sources::built_in(), ..Options::default() });
+        let before = Arc::new(Library::load(&options.sources, None));
+        let mut reloading = Reloading::new(&options, ColorDepth::Ansi16, waiter.waker());
+        assert!(reloading.loaded().is_none() && reloading.at_once().is_none());
+        let done = |text: &str| Some(Message::Done(text.to_owned()));
+        reloading.start(&before, done("a"));
+        reloading.start(&before, done("b"));
+        reloading.start(&before, done("c"));
+        let first = wait(&mut reloading);
+        assert!(first.library.is_some());
+        assert_eq!(texts(&first), ["reloaded", "a"]);
+        assert_eq!(texts(&wait(&mut reloading)), ["reloaded", "b", "c"]);
+        assert!(reloading.running.is_none());
+    }
+}

@@ -1,0 +1,266 @@
+//! The interface under random keys, pastes, mouse reports, resizes and rewritten files: it neither ends by itself nor
+//! gathers memory, descriptors or threads. A short run is part of the tests; `cargo xtask soak` runs for hours.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use portable_pty::CommandBuilder;
+use rand_mt::Mt64;
+
+use crate::common::pty::Session;
+
+/// Rounds of the short run.
+const SHORT: u64 = 60;
+/// Largest resident memory, MB: the bound of kept simulations (64 MB), two simulations at work and the library, with room
+/// for a build without optimization.
+const MOST_MEMORY: f64 = 400.0;
+/// How much the resident memory of the last quarter may exceed that of the second, and by which factor.
+const GROWTH: (f64, f64) = (24.0, 1.25);
+
+/// How long a new picture is waited for.
+const LONGEST_REPAINT: Duration = Duration::from_secs(10);
+
+/// What the system says of a process.
+#[derive(Debug, Clone, Copy)]
+struct Usage {
+    memory_mb: f64,
+    threads: usize,
+    descriptors: usize,
+}
+
+impl Usage {
+    fn of(pid: u32) -> Usage {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let field = |name: &str| -> f64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        Usage { memory_mb: field("VmRSS:") / 1024.0, threads: field("Threads:") as usize, descriptors }
+    }
+}
+
+/// What was done so far.
+#[derive(Debug, Default)]
+struct Done {
+    keys: u64,
+    pastes: u64,
+    resizes: u64,
+    reloads: u64,
+    starts: u64,
+    /// Resizes after which nothing was written for long.
+    unanswered: u64,
+    /// Longest time from a resize to the first byte of the new picture.
+    slowest: Duration,
+}
+
+/// Random input from a seed.
+struct Dice(Mt64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.next_u64() % n
+    }
+
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    /// A few keys as a terminal sends them. Ways out (q, Ctrl-C, Ctrl-\) are left out; what leads out all the same is
+    /// followed by another start.
+    fn keys(&mut self) -> String {
+        const NAMED: [&str; 16] = [
+            "\u{1b}",
+            "\r",
+            "\t",
+            " ",
+            "\u{7f}",
+            "\u{1b}[A",
+            "\u{1b}[B",
+            "\u{1b}[C",
+            "\u{1b}[D",
+            "\u{1b}[5~",
+            "\u{1b}[6~",
+            "\u{1b}[H",
+            "\u{1b}[F",
+            "\u{1b}[Z",
+            "\u{1b}OP",
+            "\u{12}",
+        ];
+        let mut keys = String::new();
+        for _ in 0..=self.below(40) {
+            match self.below(10) {
+                0..=5 => keys.push((b'!' + self.below(94) as u8) as char),
+                6..=8 => keys += self.pick(&NAMED),
+                _ => {
+                    let (button, x, y) = (self.below(2) * 64 + self.below(2), 1 + self.below(200), 1 + self.below(60));
+                    write!(keys, "\u{1b}[<{button};{x};{y}M").unwrap();
+                }
+            }
+        }
+        keys.replace('q', "j")
+    }
+
+    fn paste(&mut self) -> String {
+        let text = self.pick(&["tp=8", "é界\u{301}", "--set x=1\n", "\u{1b}[31m", "0.5", ""]);
+        format!("\u{1b}[200~{}\u{1b}[201~", text.repeat(1 + self.below(50) as usize))
+    }
+}
+
+const TARGETS: &str = "- {name: h100-sxm-8, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, \
+num_nodes: 1, memory_gb_per_accel: 80, cost: {hourly_usd: PRICE, energy_watts_node: 10200, pue: 1.15}}\n";
+
+/// Starts the program where nothing outside can be run: random keys may ask for an editor, or to submit a job.
+fn start(dir: &Path) -> Session {
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(["--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"]);
+    for name in ["EDITOR", "VISUAL", "NO_COLOR", "RUST_BACKTRACE"] {
+        command.env_remove(name);
+    }
+    command.env("PATH", dir.join("no-programs"));
+    command.env("HOME", dir);
+    let session = Session::run(dir, command);
+    session.wait_for("Results");
+    session
+}
+
+/// Waits until something is written that was not there, and answers how long that took.
+fn answered(session: &Session) -> Option<Duration> {
+    let began = Instant::now();
+    while began.elapsed() < LONGEST_REPAINT {
+        if !session.bytes.lock().unwrap().is_empty() {
+            return Some(began.elapsed());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
+/// One round: keys, at times a paste, a resize, a rewritten file or a pause.
+fn round(session: &mut Session, dir: &Path, dice: &mut Dice, done: &mut Done) {
+    let keys = dice.keys();
+    done.keys += keys.chars().count() as u64;
+    session.keys(&keys);
+    if dice.below(10) == 0 {
+        done.pastes += 1;
+        session.keys(&dice.paste());
+    }
+    if dice.below(8) == 0 {
+        done.reloads += 1;
+        let text = match dice.below(5) {
+            0 => "- name: [".to_owned(),
+            price => TARGETS.replace("PRICE", &(10 * price + dice.below(10)).to_string()),
+        };
+        std::fs::write(dir.join("workload/targets.yaml"), text).unwrap();
+    }
+    if dice.below(8) == 0 {
+        const SIZES: [(u16, u16); 5] = [(1, 1), (20, 5), (80, 24), (120, 40), (200, 60)];
+        let others: Vec<(u16, u16)> = SIZES.into_iter().filter(|size| *size != session.size).collect();
+        let (columns, rows) = others[dice.below(others.len() as u64) as usize];
+        done.resizes += 1;
+        session.bytes.lock().unwrap().clear();
+        session.resize(columns, rows);
+        match answered(session) {
+            Some(took) => done.slowest = done.slowest.max(took),
+            None => done.unanswered += 1,
+        }
+    }
+    // The picture itself is not looked at.
+    session.bytes.lock().unwrap().clear();
+    std::thread::sleep(Duration::from_millis(if dice.below(50) == 0 { 500 } else { 5 }));
+}
+
+/// Runs until `enough` says so; `seen` is called after every round. Answers what was done.
+fn soak(seed: u64, mut enough: impl FnMut(u64) -> bool, mut seen: impl FnMut(&Done, Usage)) -> Done {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("workload")).unwrap();
+    std::fs::write(dir.path().join("workload/targets.yaml"), TARGETS.replace("PRICE", "10")).unwrap();
+    let mut dice = Dice(Mt64::new(seed));
+    let mut done = Done::default();
+    let mut session = start(dir.path());
+    let mut rounds = 0;
+    while !enough(rounds) {
+        if let Some(status) = session.child.try_wait().unwrap() {
+            assert!(status.success(), "seed {seed}, round {rounds}: it ended with {status:?}\n{}", session.screen());
+            done.starts += 1;
+            session = start(dir.path());
+        }
+        round(&mut session, dir.path(), &mut dice, &mut done);
+        rounds += 1;
+        if session.child.try_wait().unwrap().is_none() {
+            seen(&done, Usage::of(session.child.process_id().unwrap()));
+        }
+    }
+    session.signal("TERM");
+    session.wait_for_end();
+    done
+}
+
+#[test]
+fn random_input_neither_ends_the_interface_nor_exceeds_its_memory() {
+    let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let done = soak(
+        seed,
+        |rounds| rounds >= SHORT,
+        |_, usage| {
+            assert!(usage.memory_mb < MOST_MEMORY, "{usage:?}");
+            assert!(usage.threads < 40 && usage.descriptors < 60, "{usage:?}");
+        },
+    );
+    assert!(done.keys > SHORT && done.reloads > 0 && done.resizes > 0, "{done:?}");
+}
+
+fn median(of: &[f64]) -> f64 {
+    let mut sorted = of.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// Run by `cargo xtask soak`, which sets the variables.
+#[test]
+#[ignore = "long: `cargo xtask soak --seconds N`"]
+fn long_run() {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let length = Duration::from_secs(variable("ATLAS_SOAK_SECONDS").parse().expect("seconds"));
+    let seed = variable("ATLAS_SOAK_SEED").parse().unwrap_or_else(|_| u64::from(std::process::id()));
+    let (began, every) = (Instant::now(), (length / 120).max(Duration::from_secs(1)));
+    let mut next = every;
+    let mut samples: Vec<f64> = Vec::new();
+    println!(
+        "seed {seed}\nseconds,keys,pastes,resizes,reloads,restarts,memory_mb,threads,descriptors,slowest_repaint_ms"
+    );
+    let done = soak(
+        seed,
+        |_| began.elapsed() >= length,
+        |done, usage| {
+            if began.elapsed() >= next {
+                next += every;
+                samples.push(usage.memory_mb);
+                println!(
+                    "{:.0},{},{},{},{},{},{:.1},{},{},{:.1},{}",
+                    began.elapsed().as_secs_f64(),
+                    done.keys,
+                    done.pastes,
+                    done.resizes,
+                    done.reloads,
+                    done.starts,
+                    usage.memory_mb,
+                    usage.threads,
+                    usage.descriptors,
+                    1e3 * done.slowest.as_secs_f64(),
+                    done.unanswered
+                );
+            }
+            assert!(usage.memory_mb < MOST_MEMORY, "{usage:?}");
+            assert!(usage.threads < 40 && usage.descriptors < 60, "{usage:?}");
+        },
+    );
+    println!("{done:?}");
+    let quarter = samples.len() / 4;
+    if quarter > 2 {
+        let (early, late) = (median(&samples[quarter..2 * quarter]), median(&samples[3 * quarter..]));
+        println!("memory: {early:.1} MB in the second quarter, {late:.1} MB in the last");
+        assert!(late <= GROWTH.0 + GROWTH.1 * early, "memory grows from {early:.1} to {late:.1} MB");
+    }
+}

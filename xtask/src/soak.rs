@@ -1,0 +1,23 @@
+//! `cargo xtask soak`: the long run of `tests/it/soak.rs`, optimized.
+
+use std::process::ExitCode;
+
+use super::long_test;
+
+/// How long, and with what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Seconds that it runs
+    #[arg(long, default_value_t = 8 * 3600)]
+    seconds: u64,
+    /// Seed; a run with the same seed sends the same keys [default: another in every run]
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// Runs it; what it finds is printed as CSV while it runs.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    let mut variables = vec![("ATLAS_SOAK_SECONDS", args.seconds.to_string())];
+    variables.extend(args.seed.map(|seed| ("ATLAS_SOAK_SEED", seed.to_string())));
+    long_test::run("soak::long_run", &variables)
+}
