@@ -35,6 +35,7 @@ mod screens;
 mod screens_measurements;
 mod search;
 mod shipped;
+mod slurm;
 mod study;
 mod terminal;
 mod timeline;
