@@ -10,7 +10,7 @@ use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick};
-use atlas_cluster::history::{Draft, Kind};
+use atlas_cluster::history::{Draft, Kind, readings_of};
 use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
 use atlas_config::{Target, Workload};
@@ -229,21 +229,40 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
     complain(&format!("wrote {}", path.display()));
     let body = described::document(&outcome, &date);
-    let files = args.measurements.join(" ");
-    keep::keep(
-        Kind::Calibration,
-        Draft {
-            target: Some(subject.target.name.to_string()),
-            workload: args.workload.clone(),
-            figures: keep::numbers(&body),
-            inputs: [("measurements", files), ("set", args.set.join(" ")), ("profile", path.display().to_string())]
-                .map(|(name, value)| (name.to_owned(), value.into()))
-                .into(),
-            body,
-            ..Draft::default()
-        },
-    );
+    keep::keep(Kind::Calibration, draft(&args, globals, &subject, &path, body));
     Ok(())
+}
+
+/// What the history keeps: the fit, the runs that it came from, and what connects it with predictions that it corrects.
+fn draft(args: &Args, globals: &Globals, subject: &Subject<'_>, profile: &Path, body: Value) -> Draft {
+    let files: Vec<String> = args
+        .measurements
+        .iter()
+        .filter_map(|text| Named::parse(text).ok())
+        .map(|named| keep::absolute(named.path))
+        .collect();
+    let entries = keep::entries(&[Kind::Run, Kind::Measurement]);
+    let sources = readings_of(&entries, &files).into_iter().map(str::to_owned).collect();
+    let mut inputs: std::collections::BTreeMap<String, Value> = [
+        ("measurements", args.measurements.join(" ")),
+        ("set", args.set.join(" ")),
+        ("profile", keep::absolute(profile)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.into()))
+    .into();
+    // The profile as it is read from now on.
+    let library = pick::library(globals);
+    inputs
+        .extend(library.corrections_for(subject.target).map(|corrections| keep::contents_of_corrections(corrections)));
+    Draft {
+        target: Some(subject.target.name.to_string()),
+        workload: args.workload.clone(),
+        figures: keep::numbers(&body),
+        inputs,
+        sources,
+        body,
+        ..Draft::default()
+    }
 }
 
 /// What the user should know before relying on the profile.

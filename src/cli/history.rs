@@ -1,16 +1,17 @@
 //! `atlas history`.
 
+mod compared;
+
 use std::path::PathBuf;
 
-use atlas_cluster::history::{
-    Better, Change, Entry, Filter, Group, Kind, Store, better, compare, groups, moment, slowdowns,
-};
+use self::compared::{changes, diff, trend};
+use atlas_cluster::history::{Entry, Filter, Kind, Store, chain, moment};
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialised};
 use color_eyre::eyre::eyre;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::args::Globals;
 use super::failure::Failure;
@@ -148,8 +149,15 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             let limit = filter.limit.or((args.format == Format::Table).then_some(LISTED));
             list(&entries(&store, &Filter { limit, ..filter })?, args.format)?
         }
-        Command::Show { id } => show(&store.find(&id)?, args.format)?,
-        Command::Diff { first, second } => diff(&store.find(&first)?, &store.find(&second)?, args.format)?,
+        Command::Show { id } => {
+            let (entry, (all, _)) = (store.find(&id)?, store.list(&Filter::default())?);
+            show(&entry, &chain(&all, &entry), args.format)?
+        }
+        Command::Diff { first, second } => {
+            let (first, second, (all, _)) =
+                (store.find(&first)?, store.find(&second)?, store.list(&Filter::default())?);
+            diff(&first, &second, &chain(&all, &first), args.format)?
+        }
         Command::Trend { figure } => trend(&entries(&store, &filter)?, &figure, args.format)?,
         Command::Changes { figure, tolerance } => changes(&entries(&store, &filter)?, &figure, tolerance, args.format)?,
         Command::Export { out } => return export(&entries(&store, &filter)?, out.as_deref()),
@@ -246,7 +254,15 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn show(entry: &Entry, format: Format) -> color_eyre::Result<String> {
+/// The entries of a chain, a line each.
+fn chain_rows(table: &mut Table, links: &[&Entry]) {
+    for link in links {
+        let figure = headline(link).map_or_else(String::new, |(name, value)| format!("  {name} {}", units::si(value)));
+        table.row([link.handle().to_owned(), format!("{}  {}{figure}", minute(link.at), link.kind.name())]);
+    }
+}
+
+fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
     match format {
         Format::Table => {
             let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
@@ -266,6 +282,10 @@ fn show(entry: &Entry, format: Format) -> color_eyre::Result<String> {
             row("version of atlas", entry.origin.version.clone());
             row("command", entry.origin.command.join(" "));
             entry.sources.iter().for_each(|source| row("from", source.clone()));
+            if links.len() > 1 {
+                table.section("\nchain");
+                chain_rows(&mut table, links);
+            }
             table.section("\nfigures");
             for (name, value) in &entry.figures {
                 table.row([name.clone(), value.to_string()]);
@@ -277,198 +297,12 @@ fn show(entry: &Entry, format: Format) -> color_eyre::Result<String> {
             Ok(table.render())
         }
         Format::Csv => Ok(csv_of(std::slice::from_ref(entry))),
-        format => Ok(serialised(entry, format == Format::Yaml)?),
-    }
-}
-
-fn change_row(change: &Change) -> [String; 3] {
-    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "-".to_owned());
-    [change.name.clone(), side(&change.before), side(&change.after)]
-}
-
-fn change_json(change: &Change) -> Value {
-    json!({"name": change.name, "before": change.before, "after": change.after})
-}
-
-fn diff(first: &Entry, second: &Entry, format: Format) -> color_eyre::Result<String> {
-    let difference = compare(first, second);
-    let figures = &difference.figures;
-    match format {
-        Format::Table => {
-            let columns = [("", Align::Left), (first.handle(), Align::Left), (second.handle(), Align::Left)];
-            let mut table = Table::new(columns.into_iter().chain([("change", Align::Right)]));
-            table.row(["when (UTC)".to_owned(), minute(first.at), minute(second.at)]);
-            if !difference.inputs.is_empty() {
-                table.section("\ninputs");
-            }
-            difference.inputs.iter().for_each(|change| table.row(change_row(change)));
-            if !figures.is_empty() {
-                table.section("\nfigures");
-            }
-            for (name, before, after) in figures {
-                table.row([name.clone(), units::si(*before), units::si(*after), units::relative(*before, *after)]);
-            }
-            Ok(table.render())
-        }
-        Format::Csv => {
-            let inputs = difference.inputs.iter().map(change_row);
-            let figures = figures.iter().map(|(name, a, b)| [name.clone(), a.to_string(), b.to_string()]);
-            let rows = inputs.chain(figures).map(|row| csv::line(row.iter().map(String::as_str)));
-            Ok(csv::line(["name", "before", "after"]) + &rows.collect::<String>())
-        }
         format => {
-            let inputs: Vec<Value> = difference.inputs.iter().map(change_json).collect();
-            let figures: Vec<Value> =
-                figures.iter().map(|(name, a, b)| json!({"name": name, "before": a, "after": b})).collect();
-            let document = json!({"first": first.id, "second": second.id, "inputs": inputs, "figures": figures});
+            let mut document = serde_json::to_value(entry)?;
+            if let Some(map) = document.as_object_mut().filter(|_| links.len() > 1) {
+                map.insert("chain".to_owned(), links.iter().map(|link| Value::from(link.id.as_str())).collect());
+            }
             Ok(serialised(&document, format == Format::Yaml)?)
-        }
-    }
-}
-
-/// The groups with a figure; a complaint with the figures there are, where none has it.
-fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Failure> {
-    let found = groups(entries, figure);
-    if found.is_empty() && !entries.is_empty() {
-        let known: std::collections::BTreeSet<&str> =
-            entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)).collect();
-        let known: Vec<&str> = known.into_iter().collect();
-        return Err(Failure::usage([format!("no entry has the figure \"{figure}\"; there are {}", known.join(", "))]));
-    }
-    Ok(found)
-}
-
-fn title(group: &Group<'_>) -> String {
-    format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
-}
-
-fn trend(entries: &[Entry], figure: &str, format: Format) -> color_eyre::Result<String> {
-    let groups = grouped(entries, figure)?;
-    match format {
-        Format::Table => {
-            let mut out = String::new();
-            for group in &groups {
-                out += &format!("{}\n", title(group));
-                let mut table = Table::new([
-                    ("when (UTC)", Align::Left),
-                    ("entry", Align::Left),
-                    ("software", Align::Left),
-                    (figure, Align::Right),
-                    ("change", Align::Right),
-                ]);
-                let mut before: Option<f64> = None;
-                for (entry, value) in &group.points {
-                    let change = before.map_or_else(String::new, |before| units::relative(before, *value));
-                    let handle = entry.handle().to_owned();
-                    table.row([minute(entry.at), handle, text(&entry.software), units::si(*value), change]);
-                    before = Some(*value);
-                }
-                out += &table.render();
-                let releases = group.releases();
-                if releases.len() > 1 {
-                    out += "by software:\n";
-                    let mut before: Option<f64> = None;
-                    for release in releases {
-                        let change = before.map_or_else(String::new, |before| {
-                            format!(", {} against the one before", units::relative(before, release.median))
-                        });
-                        let (value, count) = (units::si(release.median), release.count);
-                        out += &format!("  {}: median {value} of {count}{change}\n", release.software);
-                        before = Some(release.median);
-                    }
-                }
-                out.push('\n');
-            }
-            Ok(out)
-        }
-        Format::Csv => {
-            let mut out = csv::line(["target", "workload", "kind", "engine", "at", "id", "software", figure]);
-            for group in &groups {
-                for (entry, value) in &group.points {
-                    let (at, value) = (entry.at.to_string(), value.to_string());
-                    let software = entry.software.as_deref().unwrap_or_default();
-                    let lead = [group.target, group.workload, group.kind.name(), group.engine];
-                    out += &csv::line(lead.into_iter().chain([&*at, &entry.id, software, &value]));
-                }
-            }
-            Ok(out)
-        }
-        format => {
-            let document = groups.iter().map(|group| {
-                let points: Vec<Value> = group
-                    .points
-                    .iter()
-                    .map(|(entry, value)| json!({"at": entry.at.to_string(), "id": entry.id, "software": entry.software, "value": value}))
-                    .collect();
-                let releases: Vec<Value> = group
-                    .releases()
-                    .iter()
-                    .map(|release| json!({"software": release.software, "count": release.count, "median": release.median,
-                        "first": release.seen[0].to_string(), "last": release.seen[1].to_string()}))
-                    .collect();
-                json!({"target": group.target, "workload": group.workload, "kind": group.kind, "engine": group.engine,
-                    "figure": figure, "points": points, "releases": releases})
-            });
-            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
-        }
-    }
-}
-
-fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
-    let groups = grouped(entries, figure)?;
-    let found = slowdowns(&groups, better(figure), tolerance);
-    let names = |changes: &[Change]| -> String {
-        let one = |change: &Change| {
-            let [name, before, after] = change_row(change);
-            format!("    {name}: {before} → {after}\n")
-        };
-        if changes.is_empty() { "    no input changed\n".to_owned() } else { changes.iter().map(one).collect() }
-    };
-    match format {
-        Format::Table | Format::Csv => {
-            let way = if better(figure) == Better::Higher { "lower" } else { "higher" };
-            let mut out = String::new();
-            for slow in &found {
-                let ((best, was), (latest, now)) = (slow.best, slow.latest);
-                let (target, workload) = (text(&latest.target), text(&latest.workload));
-                out += &format!(
-                    "{target} × {workload}: {figure} {} now, {} on {} ({}): {:.1} % {way}\n  changed since:\n{}",
-                    units::si(now),
-                    units::si(was),
-                    minute(best.at),
-                    best.handle(),
-                    100.0 * slow.worse,
-                    names(&slow.changed)
-                );
-                if let Some((before, after, loss)) =
-                    slow.step.filter(|(before, after, _)| (before.id != best.id) || (after.id != latest.id))
-                {
-                    out += &format!(
-                        "  the largest single step, {:.1} %, between {} ({}) and {} ({}):\n{}",
-                        100.0 * loss,
-                        minute(before.at),
-                        before.handle(),
-                        minute(after.at),
-                        after.handle(),
-                        names(&slow.step_changed)
-                    );
-                }
-            }
-            if found.is_empty() && !entries.is_empty() {
-                out = format!("{figure} is nowhere worse than it was, by more than {:.1} %\n", 100.0 * tolerance);
-            }
-            Ok(out)
-        }
-        format => {
-            let document = found.iter().map(|slow| {
-                let all = |changes: &[Change]| changes.iter().map(change_json).collect::<Vec<Value>>();
-                json!({"figure": figure, "best": {"id": slow.best.0.id, "value": slow.best.1},
-                    "latest": {"id": slow.latest.0.id, "value": slow.latest.1}, "worse": slow.worse,
-                    "changed": all(&slow.changed),
-                    "largest_step": slow.step.map(|(a, b, loss)| json!({"from": a.id, "to": b.id, "worse": loss})),
-                    "largest_step_changed": all(&slow.step_changed)})
-            });
-            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
         }
     }
 }

@@ -100,7 +100,7 @@ fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>)
         let settings = body.get("configuration").and_then(Value::as_object).into_iter().flatten();
         let settings = settings.filter_map(|(name, setting)| Some((name.clone(), setting.get("value")?.clone())));
         let mut inputs: std::collections::BTreeMap<String, Value> = settings.collect();
-        inputs.insert("log".to_owned(), file.file.as_str().into());
+        inputs.insert("log".to_owned(), keep::absolute(&file.file).into());
         let device = inputs.get("device").and_then(Value::as_str).map(str::to_owned);
         let workload =
             workload.map(str::to_owned).or_else(|| inputs.get("model").and_then(Value::as_str).map(str::to_owned));

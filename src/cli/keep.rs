@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use atlas_cluster::history::{Draft, Entry, Kind, Origin, Store};
+use atlas_cluster::history::{CORRECTIONS, Draft, Entry, Filter, Kind, Origin, Store};
+use atlas_config::Corrections;
 use atlas_document::fingerprint::fingerprint;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::Knob;
@@ -49,6 +50,7 @@ pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
     ] {
         inputs.insert(name.to_owned(), format!("{:016x}", fingerprint(text.as_bytes())).into());
     }
+    inputs.extend(parts.corrections.as_deref().map(contents_of_corrections));
     Draft {
         target: Some(parts.target.name.to_string()),
         workload: Some(parts.workload.name.to_string()),
@@ -57,6 +59,27 @@ pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
         inputs,
         ..Draft::default()
     }
+}
+
+/// The input by which predictions and the calibration that corrects them are connected.
+#[must_use]
+pub fn contents_of_corrections(corrections: &Corrections) -> (String, Value) {
+    let contents = fingerprint(format!("{corrections:?}").as_bytes());
+    (CORRECTIONS.to_owned(), format!("{contents:016x}").into())
+}
+
+/// The entries of these kinds; none where there is no history or it cannot be read, since they only connect entries.
+#[must_use]
+pub fn entries(kinds: &[Kind]) -> Vec<Entry> {
+    let filter = Filter { kinds: kinds.to_vec(), ..Filter::default() };
+    store().and_then(|store| store.list(&filter).ok()).map_or_else(Vec::new, |(entries, _)| entries)
+}
+
+/// A path that does not depend on the working directory.
+#[must_use]
+pub fn absolute(path: impl AsRef<std::path::Path>) -> String {
+    let path = path.as_ref();
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// A draft of an estimate; `body` is its record.

@@ -5,6 +5,7 @@
 
 pub mod advise;
 pub mod args;
+pub mod array;
 pub mod ask;
 pub mod batch;
 pub mod break_even;
@@ -13,6 +14,7 @@ pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod config;
+pub mod confirm;
 pub mod demo;
 pub mod detect;
 mod experiment_files;
@@ -218,7 +220,16 @@ fn parse() -> Result<Cli, clap::Error> {
     }
 }
 
+/// Inside a job of Slurm, uses the cores of the job: not all sites bind processes to them.
+fn use_granted_cores() {
+    let granted = std::env::var("SLURM_CPUS_ON_NODE").ok().and_then(|text| text.parse().ok());
+    if let Some(cores) = granted.filter(|cores| *cores > 0) {
+        atlas_core::cores::limit(cores);
+    }
+}
+
 fn dispatch(cli: Cli) -> color_eyre::Result<()> {
+    use_granted_cores();
     let Cli { globals, tui: root, command } = cli;
     let Some(command) = command else {
         // A dumb terminal cannot address its cursor: it gets what a pipe gets.

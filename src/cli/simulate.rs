@@ -2,6 +2,7 @@
 
 mod files;
 mod jobs;
+mod slurm;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use clap::ValueEnum;
 
 pub(super) use self::files::Folder;
 use super::args::{Globals, KnobArgs};
+use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick, watching};
@@ -64,13 +66,18 @@ impl Preset {
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2 --slo-ttft 500ms --slo-tpot 50ms
   atlas simulate --target h100-sxm-8,mi300x-8 --workload llama3.1-70b-serve --rate 2 --replications 10
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json --window 0..2s
+  atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --replications 1000 --slurm --tasks 100 --out results
 
 A configuration holds either the predecessor simulator's hardware, model, training and network, or target and workload, or \
 jobs and a cluster; and options under simulate:, named as the flags are. Jobs whose gradients cross the same uplinks of \
 an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: NAME_results.json, \
 NAME_bottlenecks.json, NAME_config.yaml, which reproduces the run, and plots as SVG and PNG; NAME is the experiment's. Targets beside each other see the same \
 random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
-chrome://tracing.")]
+chrome://tracing.
+
+With --slurm the replications are computed by a job array: shown and confirmed, then submitted, and merged as they arrive. \
+The first run, which is described in full, and a study of goodput are computed here. Failed tasks are submitted again, \
+and the same command goes on after Ctrl-C or a kill; with --cancel it cancels the array.")]
 pub struct Args {
     /// One of the predecessor simulator's presets
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
@@ -102,6 +109,9 @@ pub struct Args {
     /// What is printed
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
+    /// Job array.
+    #[command(flatten)]
+    pub array: ArrayArgs,
 }
 
 /// Simulates and tells.
@@ -111,19 +121,16 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let [Config { subject: Subject::Jobs(_), .. }] = configs.as_slice() {
         return jobs::run(&args, &configs, &library, globals);
     }
-    let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
-    let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
-    let gauge = Gauge::of(runs + 2 * studies);
-    let mut answers = Vec::new();
-    watching(&gauge, Duration::from_millis(500), "simulated", || {
-        for config in &configs {
-            if answers.is_empty() || !gauge.cancelled() {
-                answers.push(answer(config, &args, &library, &gauge)?);
-            }
-        }
-        color_eyre::Result::<()>::Ok(())
-    })??;
-    let cancelled = answers.iter().any(|answer| answer.outcome.cancelled) || gauge.cancelled();
+    if let Some(part) = &args.array.part {
+        return slurm::part(part, &args, &configs, &library);
+    }
+    let answers = if args.array.slurm {
+        let Some(answers) = slurm::run(&args, &configs, &library)? else { return Ok(()) };
+        answers
+    } else {
+        here(&args, &configs, &library)?
+    };
+    let cancelled = answers.len() < configs.len() || answers.iter().any(|answer| answer.outcome.cancelled);
     tell(&args, &answers, globals)?;
     write(&args, &answers)?;
     for answer in answers.iter().filter(|answer| !answer.outcome.cancelled) {
@@ -134,6 +141,22 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::Reported.into());
     }
     Ok(())
+}
+
+/// Answers all configurations on this machine.
+fn here(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Vec<Answer>> {
+    let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
+    let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
+    let gauge = Gauge::of(runs + 2 * studies);
+    watching(&gauge, Duration::from_millis(500), "simulated", || {
+        let mut answers = Vec::new();
+        for config in configs {
+            if answers.is_empty() || !gauge.cancelled() {
+                answers.push(planned(config, args, library, &gauge)?.answer(&gauge)?);
+            }
+        }
+        color_eyre::Result::Ok(answers)
+    })?
 }
 
 /// One configuration answered.
@@ -216,7 +239,16 @@ pub(super) fn refused(problems: Problems) -> color_eyre::Report {
     Failure::usage(problems.0).into()
 }
 
-fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> color_eyre::Result<Answer> {
+/// One configuration and its plan.
+struct Planned {
+    config: Config,
+    plan: Plan,
+    /// Options with those that the scenario states.
+    options: Options,
+}
+
+/// The plan of a configuration.
+fn planned(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> color_eyre::Result<Planned> {
     let window = args.window;
     let mut options = config.options.clone();
     let plan = match &config.subject {
@@ -236,14 +268,22 @@ fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> col
         Subject::Jobs(_) => Err(Problems(vec!["jobs stand alone".to_owned()])),
     };
     let plan = plan.and_then(|plan| plan.mix(&options, library.catalog())).map_err(refused)?;
-    let outcome = simulated(&plan, gauge).map_err(refused)?;
-    let study = match (&plan.work, &outcome.first) {
-        (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {
-            Some(goodput::study(work, m.output.tokens_per_second, &options, gauge).map_err(refused)?)
-        }
-        _ => None,
-    };
-    Ok(Answer { config: config.clone(), plan, outcome, study })
+    Ok(Planned { config: config.clone(), plan, options })
+}
+
+impl Planned {
+    /// Runs the plan on this machine, with its study.
+    fn answer(self, gauge: &Gauge) -> color_eyre::Result<Answer> {
+        let Planned { config, plan, options } = self;
+        let outcome = simulated(&plan, gauge).map_err(refused)?;
+        let study = match (&plan.work, &outcome.first) {
+            (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {
+                Some(goodput::study(work, m.output.tokens_per_second, &options, gauge).map_err(refused)?)
+            }
+            _ => None,
+        };
+        Ok(Answer { config, plan, outcome, study })
+    }
 }
 
 fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Result<()> {

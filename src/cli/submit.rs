@@ -1,11 +1,14 @@
 //! `atlas submit`.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use atlas_cluster::history::{Draft, JOBS, Kind};
 use atlas_cluster::launch::Wrap;
 use atlas_cluster::submit::{self, Plan, Prediction, Submission};
 use atlas_detect::runner::{System, find_program};
+use atlas_plan::estimate::Estimate;
+use atlas_plan::record::Record;
 use color_eyre::eyre::eyre;
 
 use super::args::Globals;
@@ -13,6 +16,7 @@ use super::failure::Failure;
 use super::launch::{PlanArgs, Planned, write};
 use super::output::{self, complain};
 use super::run::writing;
+use super::{confirm, keep, pick};
 use crate::tui::session::store::state_dir;
 
 /// Write launch files, submit them, and keep a record with the prediction.
@@ -22,7 +26,8 @@ use crate::tui::session::store::state_dir;
   atlas submit --target h100-sxm-8 --workload llama3.1-8b-train --wrap slurm --runs 3 --yes
 
 Shows the files and the commands, and asks before it writes or runs anything; without a terminal, --yes is needed. \
-Runs of one submission follow each other. Records go to submissions/ in the state directory.")]
+Runs of one submission follow each other. Records go to submissions/ in the state directory and to the history, from \
+which `atlas watch JOBID` takes the prediction.")]
 pub struct Args {
     /// What is submitted.
     #[command(flatten)]
@@ -56,7 +61,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let folder = std::path::absolute(&args.out)?;
     let plan = Plan { wrap, folder, file: file.name.clone(), runs: args.runs };
     show(&plan, &planned)?;
-    if !args.yes && !confirmed()? {
+    if !args.yes && !confirm::asked("submit?")? {
         complain("nothing was submitted");
         return Ok(());
     }
@@ -95,7 +100,35 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let folder = submit::folder(&state);
     let path = record.write(&folder).map_err(|error| writing(&folder, &error))?;
     complain(&format!("recorded in {}", path.display()));
+    remember(&planned, &plan, &record, &estimate)?;
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
+}
+
+/// Keeps the prediction and, connected with it, the submission in the history.
+fn remember(planned: &Planned, plan: &Plan, record: &Submission, estimate: &Estimate) -> color_eyre::Result<()> {
+    let Planned { parts, scenario, overrides, launch } = planned;
+    let track = pick::track(&parts.workload, None);
+    let prediction = Record::new(&parts.target.name, &parts.workload, track, "pre-opt", scenario, overrides, estimate);
+    let prediction = keep::of_estimate(parts, scenario, estimate, serde_json::to_value(&prediction)?);
+    let figures = prediction.figures.clone();
+    let source = keep::keep(Kind::Prediction, prediction);
+    let mut draft = keep::of_scenario(parts, scenario);
+    let jobs: Vec<&str> = record.runs.iter().filter_map(|run| run.job.as_deref()).collect();
+    draft.inputs.extend(
+        [
+            (JOBS, jobs.join(" ")),
+            ("place", record.place.clone()),
+            ("directory", plan.folder.display().to_string()),
+            ("file", plan.file.clone()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.into())),
+    );
+    let contents = launch.files.iter().map(|file| (file.name.clone(), file.text.clone().into()));
+    let contents: serde_json::Map<String, serde_json::Value> = contents.collect();
+    let body = serde_json::json!({"submission": record, "files": contents});
+    let sources = source.into_iter().collect();
+    keep::keep(Kind::Submission, Draft { figures, sources, body, ..draft });
+    Ok(())
 }
 
 /// The files, the commands and the prediction.
@@ -110,14 +143,4 @@ fn show(plan: &Plan, planned: &Planned) -> color_eyre::Result<()> {
     }
     planned.launch.notes.iter().for_each(|note| complain(&format!("note: {note}")));
     Ok(())
-}
-
-/// Asks on the terminal.
-fn confirmed() -> std::io::Result<bool> {
-    let mut stderr = std::io::stderr().lock();
-    write!(stderr, "submit? [y/N] ")?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

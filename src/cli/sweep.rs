@@ -2,7 +2,6 @@
 
 mod columnar;
 mod file;
-mod part;
 mod rows;
 mod slurm;
 
@@ -15,6 +14,7 @@ use self::columnar::{Batch, Columnar};
 use self::file::Output;
 use self::rows::{Columns, Shape};
 use super::args::{Globals, KnobArgs};
+use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{complain, print};
 use super::{keep, pick, watching};
@@ -64,27 +64,9 @@ pub struct Args {
     /// Begin anew where the file exists
     #[arg(long)]
     pub restart: bool,
-    /// Compute as a job array of Slurm; the file grows here as results arrive
-    #[arg(long, requires = "out", help_heading = "Slurm")]
-    pub slurm: bool,
-    /// Tasks of the array
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Slurm")]
-    pub tasks: u64,
-    /// Option of sbatch, such as --partition=cpu; repeatable
-    #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Slurm")]
-    pub sbatch: Vec<String>,
-    /// Times that failed tasks are submitted again
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Slurm")]
-    pub retries: u32,
-    /// Submit without asking
-    #[arg(long, help_heading = "Slurm")]
-    pub yes: bool,
-    /// Cancel the array that the same command has submitted
-    #[arg(long, requires = "slurm", help_heading = "Slurm")]
-    pub cancel: bool,
-    /// What one task of an array computes
-    #[arg(long, value_name = "I/N@SWEEP", hide = true, requires = "out", conflicts_with = "slurm")]
-    pub part: Option<part::Part>,
+    /// Job array.
+    #[command(flatten)]
+    pub array: ArrayArgs,
 }
 
 /// Sweeps.
@@ -100,16 +82,19 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let mut columnar = (shape == Shape::Parquet).then(|| Columnar::new(&sweep, &metrics));
     let size = sweep.size().ok_or_else(|| Failure::usage(["--over: more points than can be numbered (2^64)"]))?;
     let fingerprint = file::fingerprint(&columns.header(), &sweep, &args.conditions);
-    if let Some(part) = &args.part {
-        return part::run(part, &args, &sweep, &columns, fingerprint, size);
+    if let Some(part) = &args.array.part {
+        return slurm::part(part, &args, &sweep, &columns, fingerprint, size);
     }
-    if args.slurm {
+    if args.array.slurm {
         if columnar.is_some() {
             return Err(
                 Failure::usage(["--slurm writes .csv or .jsonl; `atlas sweep` without it writes .parquet"]).into()
             );
         }
         slurm::run(&args, &columns.header(), fingerprint, size)?;
+        if args.array.cancel {
+            return Ok(());
+        }
         keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
         return Ok(());
     }

@@ -53,8 +53,17 @@ fn a_run_that_slows_down_is_told_with_its_cause_and_by_the_exit_code() {
     assert!(stdout(&fine).contains("within the interval"), "{}", stdout(&fine));
 
     std::fs::write(&path, log(1..=120, seconds, 0.02) + &log(121..=200, 1.2 * high, 0.02)).unwrap();
-    let alarm =
-        [&watch[..], &["--format", "json", "--on-alarm", "printf %s {message} > alarm; echo {cause} > cause"]].concat();
+    let alarm = [
+        &watch[..],
+        &[
+            "--format",
+            "json",
+            "--yes",
+            "--on-alarm",
+            r#"sh -c 'printf %s "$1" > alarm; echo "$2" > cause' sh {message} {cause}"#,
+        ],
+    ]
+    .concat();
     let slow = kept(dir.path(), &alarm).assert().code(3);
     let lines: Vec<Value> = stdout(&slow).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
@@ -111,6 +120,7 @@ fn what_cannot_be_watched_is_refused_by_name() {
     for (args, said) in [
         (&["watch", "none.log", "--once"][..], "none.log: no such file"),
         (&["watch", "a.log", "--plan", "nothing"], "--plan: nothing: no such file"),
+        (&["watch", "a.log", "--on-alarm", "mail 'x"], "a single quote is not closed"),
         (&["watch", "a.log", "--target", "h100-sxm-64"], "--workload"),
     ] {
         let assert = kept(dir.path(), args).assert().failure();
@@ -207,7 +217,9 @@ fn secrets_of_the_command_line_are_masked() {
     kept(dir.path(), &RUN).assert().success();
     std::fs::write(dir.path().join("t.log"), log(1..=20, 1.0, 0.0)).unwrap();
     let command = "curl -H 'Authorization: Bearer abcdefghij' https://x";
-    kept(dir.path(), &["watch", "t.log", "--once", "--plan", "last", "--on-alarm", command]).assert().success();
+    kept(dir.path(), &["watch", "t.log", "--once", "--plan", "last", "--yes", "--on-alarm", command])
+        .assert()
+        .success();
     let shown = kept(dir.path(), &["history", "show", "--format", "json"]).assert().success();
     assert!(stdout(&shown).contains("Bearer ***") && !stdout(&shown).contains("abcdefghij"), "{}", stdout(&shown));
 }

@@ -38,6 +38,7 @@ mod search;
 mod shipped;
 #[cfg(target_os = "linux")]
 mod soak;
+mod slurm;
 mod study;
 mod tasks;
 mod terminal;

@@ -2,6 +2,24 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// Most threads that work is dealt out to; 0 stands for no limit.
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
+
+/// Limits the threads of this process, where a scheduler has granted fewer cores than the machine shows.
+pub fn limit(cores: usize) {
+    LIMIT.store(cores, Relaxed);
+}
+
+/// Cores that this process may use, at least one.
+#[must_use]
+pub fn available() -> usize {
+    let shown = std::thread::available_parallelism().map_or(1, usize::from);
+    match LIMIT.load(Relaxed) {
+        0 => shown,
+        limit => shown.min(limit),
+    }
+}
+
 /// What `work` makes of each of `items`, in their order. None is begun for whose place `stopped` says so, nor any after
 /// it by the same core.
 pub fn on_all_cores<I: Sync, T: Send>(
@@ -19,7 +37,7 @@ pub fn on_all_cores<I: Sync, T: Send>(
         }
         own
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let workers = available().min(items.len());
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
         let mut all = worker();

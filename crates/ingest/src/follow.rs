@@ -20,6 +20,9 @@ const LONGEST: usize = 1 << 20;
 /// Observations after which the word of their lines is searched for.
 const SETTLED: u64 = 32;
 
+/// Observations and bytes after which it is, too: in a log with much between the steps, looking at every line costs most.
+const SETTLED_EARLY: (u64, u64) = (4, 2 << 20);
+
 /// Reads a log piece by piece.
 pub struct Follow {
     intake: Intake,
@@ -79,7 +82,7 @@ impl Follow {
             self.number += u64::from(end == Some(b'\n'));
             self.observed += self.out.len() as u64;
             self.out.drain(..).for_each(&mut each);
-            if self.words.is_empty() && self.observed >= SETTLED {
+            if self.words.is_empty() && self.is_settled() {
                 self.settle();
             }
             if self.searches() {
@@ -101,6 +104,12 @@ impl Follow {
     /// Whether whole lines are searched for words: not in the middle of a line or a block.
     fn searches(&self) -> bool {
         !self.words.is_empty() && self.partial.is_empty() && !self.timers.open()
+    }
+
+    /// Whether enough was observed to know what lines are waited for.
+    fn is_settled(&self) -> bool {
+        let (least, bytes) = SETTLED_EARLY;
+        self.observed >= SETTLED || self.observed >= least && self.bytes >= bytes
     }
 
     /// Notes the words that are searched for from now on.
@@ -274,6 +283,20 @@ mod tests {
         let line = |step: u64| step * 3 + (step - 1) / 10 * 3;
         assert_eq!(steps, (1..600).map(|step| (step, line(step))).collect::<Vec<_>>());
         assert_eq!(seen.len() - steps.len(), 2 * 59);
+    }
+
+    #[test]
+    fn a_log_with_much_between_its_steps_is_searched_after_a_few_of_them() {
+        let mut follow = Follow::new(&Context::default());
+        let filler = "a line of another kind, long enough to matter\n".repeat(20_000);
+        let mut seen = 0;
+        for step in 1..=6 {
+            follow.feed(filler.as_bytes(), |_| {});
+            let line =
+                format!("iteration {step}/ 9 | elapsed time per iteration (ms): {step}.5 | lm loss: 9.{step} |\n");
+            follow.feed(line.as_bytes(), |_| seen += 1);
+        }
+        assert_eq!((seen, follow.searches()), (6, true));
     }
 
     proptest! {

@@ -1,6 +1,10 @@
 //! Timers that training tools print between their steps: Megatron-LM's `(min, max) time across ranks (ms)`, the older
 //! `time (ms) | forward-compute: 265.42 | …`, DeepSpeed's wall-clock breakdown, and the report of `--log-straggler`.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use crate::observation::Timer;
 use crate::text::{after, has, leading, number_after, whole};
 
@@ -17,6 +21,9 @@ pub(crate) struct Timers {
 /// Words one of which every line of timers holds, but for the rows of a block.
 pub(crate) const WORDS: [&str; 3] = ["time across ranks (", "time (ms) |", "MxRtt/Rnk:"];
 
+/// The words prepared once: most lines hold none of them, and are passed over by these searches alone.
+static FINDERS: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| WORDS.map(Finder::new));
+
 impl Timers {
     /// Whether the next lines may be rows of a block.
     pub(crate) fn open(&self) -> bool {
@@ -32,6 +39,9 @@ impl Timers {
                 return true;
             }
             self.block = None;
+        }
+        if !FINDERS.iter().any(|word| word.find(trimmed.as_bytes()).is_some()) {
+            return false;
         }
         if has(trimmed, "time across ranks (") {
             self.block = Some(scale(trimmed, "time across ranks "));

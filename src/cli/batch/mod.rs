@@ -55,7 +55,7 @@ pub fn run(input: &Path, knobs: &KnobArgs, sla_p99_ms: Option<f64>, globals: &Gl
     knobs.check()?;
     let (source, length) = open(input)?;
     let context = Arc::new(Context::new(pick::library(globals), knobs.clone(), sla_p99_ms));
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, 16);
+    let workers = atlas_core::cores::available().clamp(1, 16);
     let mut inputs = Vec::with_capacity(workers);
     let mut outputs = Vec::with_capacity(workers);
     let mut threads: Vec<JoinHandle<()>> = Vec::with_capacity(workers);

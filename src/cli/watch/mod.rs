@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use atlas_cluster::history::Kind;
-use atlas_cluster::watch::{Event, Standing, WatchState, job};
-use atlas_detect::runner::{self, Runner as _, System};
-use atlas_detect::text::shell_word;
+use atlas_cluster::watch::{AlarmCommand, Event, Standing, WatchState, job};
+use atlas_detect::runner::{Runner as _, System};
 use clap::ValueEnum;
 use color_eyre::eyre::eyre;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -20,17 +19,19 @@ use self::feed::Feed;
 use self::plan::Plan;
 use super::args::{Globals, KnobArgs, seconds};
 use super::failure::Failure;
-use super::keep;
 use super::output::{self, complain};
+use super::{confirm, keep};
 
 /// Follow logs of a running job and hold it against its prediction.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
+  atlas watch 1234                                            a job of `atlas submit`, with its prediction
   atlas watch slurm-1234.out --plan out/last_run.json
   atlas watch 1234 --target h100-sxm-64 --workload llama3.1-8b-train --set tp=2
   atlas watch rank*.log --plan 3fa9c1d2 --power gpu.csv       an entry of the history; nvidia-smi samples
   atlas watch run.log --plan p.json --once --exit-code        for scripts: exit 3 outside the interval
-  atlas watch run.log --plan p.json --on-alarm 'mail -s {cause} me@site <<< {message}'
+  atlas watch run.log --plan p.json --on-alarm 'notify-send atlas {message}'
+  atlas watch 1234 --yes --on-alarm 'curl -fsS --data-urlencode text={message} https://hooks.example.org/alarm'
 
 Reads training steps of the tools that `atlas ingest --formats` lists and reports of vLLM and SGLang servers. Prints when \
 the run leaves the 90 % interval of the prediction: since when, by how much, and the likeliest causes; when it comes back; \
@@ -68,9 +69,12 @@ pub struct Args {
     /// Exit 3 where the run ends slower than its interval, or stalled
     #[arg(long)]
     pub exit_code: bool,
-    /// Command that a shell runs at every alarm; {message}, {cause}, {step} and {job} are replaced, quoted
+    /// Program and arguments that are run at every alarm, without a shell; {message}, {cause}, {step} and {job} are replaced
     #[arg(long, value_name = "COMMAND")]
-    pub on_alarm: Option<String>,
+    pub on_alarm: Option<AlarmCommand>,
+    /// Run the command of alarms without asking
+    #[arg(long)]
+    pub yes: bool,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -107,8 +111,8 @@ struct Followed {
 /// Watches.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
-    let plan = Plan::read(args, globals)?;
     let (logs, mut followed) = logs(args)?;
+    let plan = Plan::read(args, globals, &logs, followed.as_ref().map(|job| job.id.as_str()))?;
     let mut names: Vec<String> = logs.iter().map(|path| path.display().to_string()).collect();
     let mut feeds: Vec<Feed> = logs.iter().map(|path| Feed::of(path)).collect();
     for path in &args.power {
@@ -121,7 +125,10 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(eyre!("{}: no such file", missing.path().display()));
     }
     if let Some(command) = &args.on_alarm {
-        complain(&format!("every alarm runs: sh -c {}", shell_word(command)));
+        complain(&format!("every alarm runs: {}", command.shown()));
+        if !args.yes && !confirm::asked("run it at alarms?")? {
+            return Err(eyre!("nothing is watched: --yes confirms the command of alarms"));
+        }
     }
     let mut state = WatchState::new(plan.as_ref().map(|plan| plan.prediction.clone()), names);
     let stop = Arc::new(AtomicBool::new(false));
@@ -229,52 +236,18 @@ fn tell(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> co
 
 /// Runs the command of an alarm. What fails is described; the watch goes on.
 fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
-    let Some(command) = args.on_alarm.as_deref().filter(|_| event.is_alarm(state)) else { return };
+    let Some(command) = args.on_alarm.as_ref().filter(|_| event.is_alarm(state)) else { return };
     let cause =
         state.diagnosis.as_ref().and_then(|diagnosis| diagnosis.first()).map_or("unknown", |first| first.cause.name());
     let step = state.last_step().map_or_else(String::new, |step| step.to_string());
     let job = followed.map_or("", |job| &job.id);
     let message = event.text(state);
-    // One pass: what is put in is never looked at again.
-    let command = replaced(command, &[("{message}", &message), ("{cause}", cause), ("{step}", &step), ("{job}", job)]);
-    complain(&format!("alarm: sh -c {}", shell_word(&command)));
-    let run = runner::Command::new("sh", &["-c", &command]).within(ALARM_LIMIT);
+    let values = [("{message}", message.as_str()), ("{cause}", cause), ("{step}", &step), ("{job}", job)];
+    let run = command.filled(&values).within(ALARM_LIMIT);
+    complain(&format!("alarm: {}", run.shell_line()));
     match System.run(&run).map(|output| output.complaint()) {
         Ok(None) => {}
         Ok(Some(complaint)) => complain(&format!("warning: the command of the alarm failed: {complaint}")),
         Err(error) => complain(&format!("warning: the command of the alarm failed: {error}")),
-    }
-}
-
-/// The text with every name replaced by its value as one word of a shell.
-fn replaced(text: &str, values: &[(&str, &str)]) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        match values.iter().find(|(name, _)| from.starts_with(name)) {
-            Some((name, value)) => {
-                out.push_str(&shell_word(value));
-                rest = from.get(name.len()..).unwrap_or_default();
-            }
-            None => {
-                out.push('{');
-                rest = from.get(1..).unwrap_or_default();
-            }
-        }
-    }
-    out + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::replaced;
-
-    #[test]
-    fn values_are_quoted_and_never_read_as_names() {
-        let values = [("{message}", "it's {step}; rm -rf"), ("{step}", "7")];
-        let text = replaced("notify {message} ${HOME} {step} {other}", &values);
-        assert_eq!(text, "notify 'it'\\''s {step}; rm -rf' ${HOME} 7 {other}");
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use atlas_cluster::history::Draft;
+use atlas_cluster::history::{Draft, Entry, Kind, LOGS, submission_of_job, submission_of_log};
 use atlas_cluster::watch::{Prediction, Quantity, WatchState};
 use atlas_config::Mode;
 use atlas_document::{Diagnostics, Severity};
@@ -26,15 +26,28 @@ use crate::cli::{keep, pick};
 pub(super) struct Plan {
     pub(super) prediction: Prediction,
     draft: Draft,
-    /// The entry of the history, where it was named.
-    source: Option<String>,
+    /// The entries of the history that it comes from.
+    sources: Vec<String>,
 }
 
 impl Plan {
-    /// The plan that the command line states; `None` where it states none.
-    pub(super) fn read(args: &Args, globals: &Globals) -> color_eyre::Result<Option<Plan>> {
+    /// The plan that the command line states, else the one that the job was submitted with; `None` where there is none.
+    pub(super) fn read(
+        args: &Args,
+        globals: &Globals,
+        logs: &[PathBuf],
+        job: Option<&str>,
+    ) -> color_eyre::Result<Option<Plan>> {
         let library = pick::library(globals);
-        let (parts, mut overrides, source) = match (&args.plan, &args.target, &args.workload) {
+        let submitted = submission(logs, job);
+        let planned = match (&args.plan, &args.target, &submitted) {
+            (None, None, Some(entry)) => {
+                complain(&format!("prediction: of submission {}", entry.handle()));
+                Some(entry.id.clone())
+            }
+            (plan, ..) => plan.clone(),
+        };
+        let (parts, mut overrides, source) = match (&planned, &args.target, &args.workload) {
             (Some(plan), ..) => {
                 let (path, source, _kept) = record(plan)?;
                 let mut problems = Diagnostics::new();
@@ -46,7 +59,9 @@ impl Plan {
             }
             (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
             _ => {
-                complain("no prediction: --plan RECORD, or --target and --workload, state one");
+                complain(
+                    "no prediction: --plan RECORD, or --target and --workload, state one; jobs of `atlas submit` have theirs",
+                );
                 return Ok(None);
             }
         };
@@ -55,8 +70,18 @@ impl Plan {
         let estimate = engine::estimate(&scenario);
         estimate.finite().map_err(|problem| eyre!(problem))?;
         let prediction = prediction(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
-        Ok(Some(Plan { prediction, draft: keep::of_scenario(&parts, &scenario), source }))
+        // A job that was submitted is what was watched, whatever it is held against.
+        let sources = submitted.map(|entry| entry.id).into_iter().chain(source).collect();
+        Ok(Some(Plan { prediction, draft: keep::of_scenario(&parts, &scenario), sources }))
     }
+}
+
+/// The submission that a job or a log belongs to.
+fn submission(logs: &[PathBuf], job: Option<&str>) -> Option<Entry> {
+    let entries = keep::entries(&[Kind::Submission]);
+    let of_log = |log: &PathBuf| submission_of_log(&entries, Path::new(&keep::absolute(log)));
+    let found = job.and_then(|job| submission_of_job(&entries, job)).or_else(|| logs.iter().find_map(of_log));
+    found.cloned()
 }
 
 /// The file of a record: itself, or that of an entry of the history, written out while it is needed.
@@ -65,7 +90,11 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
         return Ok((PathBuf::from(name), None, None));
     }
     let store = keep::store().ok_or_else(|| eyre!("--plan: {name}: no such file, and there is no history"))?;
-    let entry = store.find(name).map_err(|error| eyre!("--plan: {name}: no such file; {error}"))?;
+    let mut entry = store.find(name).map_err(|error| eyre!("--plan: {name}: no such file; {error}"))?;
+    // What was submitted names the prediction that it was submitted with.
+    if let (Kind::Submission, [source]) = (entry.kind, entry.sources.as_slice()) {
+        entry = store.find(source).map_err(|error| eyre!("--plan: {name}: {error}"))?;
+    }
     if entry.body.get("knobs").is_none() {
         let kind = entry.kind.name();
         return Err(eyre!("--plan: {}: a {kind}, expected a prediction of `atlas run` or `atlas optimize`", entry.id));
@@ -141,6 +170,14 @@ pub(super) fn draft(plan: Option<&Plan>, state: &WatchState, logs: &[Ingested], 
             "measured_over_predicted".to_owned(),
             settled.zip(predicted).map(|(measured, predicted)| measured / predicted),
         ),
+        // Under the names of the prediction, so that both can be compared.
+        ("step_time_ms".to_owned(), settled.filter(|_| name == "step_time_s").map(|seconds| seconds * 1e3)),
+        (
+            "tokens_per_sec".to_owned(),
+            settled
+                .zip(state.prediction.as_ref().and_then(|plan| plan.tokens_per_step))
+                .map(|(seconds, tokens)| tokens / seconds),
+        ),
         ("power_per_device_w".to_owned(), state.devices.watts()),
         ("records".to_owned(), Some(state.times.records() as f64)),
     ] {
@@ -149,10 +186,10 @@ pub(super) fn draft(plan: Option<&Plan>, state: &WatchState, logs: &[Ingested], 
     let context = Context::default();
     let measurements: Vec<serde_json::Value> =
         logs.iter().flat_map(|log| measurement::measurements(log, &context)).collect();
-    let sources: Vec<&str> = state.sources.iter().map(|source| source.name.as_str()).collect();
-    draft.inputs.insert("logs".to_owned(), sources.join(" ").into());
+    let sources: Vec<String> = state.sources.iter().map(|source| keep::absolute(&source.name)).collect();
+    draft.inputs.insert(LOGS.to_owned(), sources.into());
     draft.inputs.extend(job.map(|job| ("job".to_owned(), job.into())));
-    draft.sources = plan.and_then(|plan| plan.source.clone()).into_iter().collect();
+    draft.sources = plan.map(|plan| plan.sources.clone()).unwrap_or_default();
     draft.body = json!({"end": state.json(), "measurements": measurements});
     draft
 }

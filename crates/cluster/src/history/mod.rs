@@ -5,12 +5,14 @@
 //! so that no writer waits for another, no entry replaces another, and a program that is killed leaves either the whole
 //! entry or none. This needs neither locks nor appends, which network file systems do not keep atomic, and no C library.
 
+mod chain;
 mod change;
 mod entry;
 mod filter;
 mod store;
 mod trend;
 
+pub use chain::{CORRECTIONS, JOBS, LOGS, chain, readings_of, submission_of_job, submission_of_log};
 pub use change::{Change, Difference, compare};
 pub use entry::{Draft, Entry, Kind, Origin};
 pub use filter::{Filter, moment};

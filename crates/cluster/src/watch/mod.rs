@@ -4,6 +4,7 @@
 //! [`Tail`] reads files through rotation and truncation, [`atlas_ingest::Follow`] turns their bytes into observations,
 //! [`WatchState`] holds what a view shows, and [`diagnose`] weighs causes.
 
+mod alarm;
 pub mod cause;
 pub mod devices;
 pub mod diagnose;
@@ -17,6 +18,7 @@ pub mod tail;
 pub mod timers;
 pub mod track;
 
+pub use alarm::AlarmCommand;
 pub use cause::{Cause, Diagnosis, Suspect};
 pub use event::Event;
 pub use job::{Job, JobError, JobState};

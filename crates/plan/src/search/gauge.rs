@@ -4,5 +4,5 @@ pub use atlas_sim::kernel::Progress as Gauge;
 
 /// Threads that a search runs on: what the machine has.
 pub(super) fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).clamp(1, 64)
+    atlas_core::cores::available().clamp(1, 64)
 }

@@ -8,6 +8,7 @@
 //! * [`predecessor`] – the predecessor simulator's configuration and presets
 //! * [`config`] – configuration files: the predecessor ones, and ours
 //! * [`plan`] – from a scenario to a plan
+//! * [`part`] – runs that other machines compute
 //! * [`training`], [`serving`] – one run and what is measured in it
 //! * [`bottleneck`] – what holds a run back, by the predecessor thresholds
 //! * [`goodput`] – failures and checkpoints over weeks
@@ -21,6 +22,7 @@ pub mod gauge;
 pub mod goodput;
 pub mod jobs;
 pub mod options;
+pub mod part;
 pub mod plan;
 pub mod predecessor;
 pub mod scale;

@@ -1,0 +1,128 @@
+//! The command of an alarm: a list of words that is run without a shell.
+
+use std::str::FromStr;
+
+use atlas_detect::runner::Command;
+
+/// A program and its arguments, in which `{message}`, `{cause}`, `{step}` and `{job}` stand for what the alarm says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlarmCommand {
+    program: String,
+    arguments: Vec<String>,
+}
+
+impl FromStr for AlarmCommand {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AlarmCommand, String> {
+        let mut words = words(text)?.into_iter();
+        let program = words.next().filter(|word| !word.is_empty()).ok_or("expected a program and its arguments")?;
+        Ok(AlarmCommand { program, arguments: words.collect() })
+    }
+}
+
+impl AlarmCommand {
+    /// The command with its names replaced. A value stays inside its word, whatever it holds.
+    #[must_use]
+    pub fn filled(&self, values: &[(&str, &str)]) -> Command {
+        let arguments = self.arguments.iter().map(|word| replaced(word, values)).collect();
+        Command { arguments, ..Command::new(&self.program, &[]) }
+    }
+
+    /// As a line for a shell, names not replaced.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.filled(&[]).shell_line()
+    }
+}
+
+/// The words of a line, with the quotes of a shell and nothing else of it.
+fn words(text: &str) -> Result<Vec<String>, String> {
+    let mut words: Vec<String> = Vec::new();
+    // `None` between words.
+    let mut word: Option<String> = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next() {
+                        Some('\'') => break,
+                        Some(c) => word.push(c),
+                        None => return Err("a single quote is not closed".to_owned()),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next() {
+                        Some('"') => break,
+                        Some('\\') => match chars.next() {
+                            Some(c @ ('"' | '\\' | '$' | '`')) => word.push(c),
+                            Some(c) => word.extend(['\\', c]),
+                            None => return Err("a double quote is not closed".to_owned()),
+                        },
+                        Some(c) => word.push(c),
+                        None => return Err("a double quote is not closed".to_owned()),
+                    }
+                }
+            }
+            '\\' => match chars.next() {
+                Some(c) => word.get_or_insert_default().push(c),
+                None => return Err("a backslash stands at the end".to_owned()),
+            },
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// The text with every name replaced, in one pass: what is put in is never looked at again.
+fn replaced(text: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        match values.iter().find(|(name, _)| from.starts_with(name)) {
+            Some((name, value)) => {
+                out.push_str(value);
+                rest = from.get(name.len()..).unwrap_or_default();
+            }
+            None => {
+                out.push('{');
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them_and_nothing_is_expanded() {
+        let read = |text: &str| words(text).unwrap().join("|");
+        assert_eq!(read(r#"mail -s 'a b' x\ y "c \" $d" e'f'g '' $(id)"#), r#"mail|-s|a b|x y|c " $d|efg||$(id)"#);
+        for text in ["'a", "\"a", "a \\", "\"a\\"] {
+            assert!(words(text).is_err(), "{text}");
+        }
+        for text in ["", "  ", "'' x"] {
+            assert!(text.parse::<AlarmCommand>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_stay_in_their_word_and_are_never_read_as_names() {
+        let command: AlarmCommand = "notify {message} at={step} {other}".parse().unwrap();
+        let filled = command.filled(&[("{message}", "it's {step}; rm -rf /"), ("{step}", "7")]);
+        assert_eq!(filled.arguments, ["it's {step}; rm -rf /", "at=7", "{other}"]);
+        assert_eq!(command.shown(), "notify '{message}' 'at={step}' '{other}'");
+    }
+}

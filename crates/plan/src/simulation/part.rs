@@ -1,0 +1,107 @@
+//! Runs of a plan that are computed apart from the others, on other machines, and joined with the first run.
+
+use std::ops::Range;
+
+use super::{Gauge, Outcome, Plan, Problems, one};
+
+/// The figures of one run, without what it measured in full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFigures {
+    /// Its number; the first run is 0.
+    pub number: u32,
+    /// Its events.
+    pub events: u64,
+    /// Its figures, in the order of the first run's.
+    pub figures: Vec<f64>,
+}
+
+impl RunFigures {
+    /// As a line of text that [`RunFigures::read`] reads without loss.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let figures: String = self.figures.iter().map(|value| format!(",{value}")).collect();
+        format!("{},{}{figures}", self.number, self.events)
+    }
+
+    /// Reads a line; `None` where it is none.
+    #[must_use]
+    pub fn read(line: &str) -> Option<RunFigures> {
+        let mut cells = line.trim_end().split(',');
+        let (number, events) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
+        let figures = cells.map(|cell| cell.parse().ok()).collect::<Option<Vec<f64>>>()?;
+        Some(RunFigures { number, events, figures })
+    }
+}
+
+/// Computes the runs of these numbers, as many at a time as the machine has cores.
+///
+/// # Errors
+/// All that makes no sense in the plan, or the wish to end.
+pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &Gauge) -> Result<Vec<RunFigures>, Problems> {
+    let runs = gauge.each(numbers.len() as u32, |index, progress| {
+        let number = numbers.start + index;
+        let run = one(plan, number, progress)?;
+        let whole = !run.cancelled;
+        let figures = run.figures.into_iter().map(|(_, value)| value).collect();
+        Ok(whole.then_some(RunFigures { number, events: run.events, figures }))
+    });
+    let runs = runs.into_iter().collect::<Result<Option<Vec<RunFigures>>, Problems>>()?;
+    runs.filter(|runs| runs.len() == numbers.len()).ok_or_else(|| Problems(vec!["ended early".to_owned()]))
+}
+
+impl Outcome {
+    /// Adds a further run; runs must come in the order of their numbers.
+    ///
+    /// # Errors
+    /// The run has other figures, or is not the next one.
+    pub fn add(&mut self, run: &RunFigures) -> Result<(), Problems> {
+        let next = self.figures.first().map_or(0, |figure| figure.runs.len());
+        if run.number as usize != next || run.figures.len() != self.figures.len() {
+            let (found, expected) = (run.figures.len(), self.figures.len());
+            let what = format!("run {} with {found} figures, expected run {next} with {expected}", run.number);
+            return Err(Problems(vec![what]));
+        }
+        self.events += run.events;
+        for (figure, value) in self.figures.iter_mut().zip(&run.figures) {
+            figure.runs.push(*value);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::super::{predecessor::Founding, run};
+    use super::*;
+
+    #[test]
+    fn runs_computed_apart_and_joined_equal_those_computed_together() {
+        let catalog = &atlas_catalog::Catalog::built_in();
+        let gauge = Gauge::default();
+        let options = super::super::Options { jitter: Some(0.1), ..super::super::Options::default() };
+        let founding = Founding::preset("small").unwrap();
+        let plan = Plan { replications: 5, ..founding.plan(catalog, &options, None, &gauge).unwrap() };
+        let whole = run(&plan, &gauge).unwrap();
+        let mut joined = run(&Plan { replications: 1, ..plan.clone() }, &gauge).unwrap();
+        for numbers in [1..3, 3..3, 3..5] {
+            for figures in figures(&plan, numbers, &gauge).unwrap() {
+                let read = RunFigures::read(&figures.line()).unwrap();
+                assert_eq!(read, figures);
+                joined.add(&read).unwrap();
+            }
+        }
+        assert_eq!(joined, whole);
+        let spread = &whole.figures[0].runs;
+        assert!(spread.iter().any(|value| *value != spread[0]), "the runs draw different numbers");
+        let again = figures(&plan, 1..2, &gauge).unwrap();
+        assert!(joined.add(&again[0]).is_err(), "a run counts once");
+    }
+
+    #[test]
+    fn a_line_that_is_torn_or_of_other_work_is_refused() {
+        for line in ["", "1", "a,2,3.5", "1,2,x", "-1,2,3"] {
+            assert_eq!(RunFigures::read(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Work as a job array of Slurm: submitted, merged in order as parts arrive, submitted again where tasks failed.
+
+mod part;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use atlas_cluster::array::{Array, indices};
+use atlas_detect::runner::System;
+use color_eyre::eyre::eyre;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+pub use self::part::{MOST_PARTS, Part, range};
+use super::confirm;
+use super::output::complain;
+use super::run::writing;
+
+/// Time between two looks for parts.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Time between two questions to Slurm.
+const ASK_EVERY: Duration = Duration::from_secs(10);
+/// Time between two lines about progress.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+
+/// Options of work that can run as a job array.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ArrayArgs {
+    /// Compute as a job array of Slurm; results are merged here as they arrive
+    #[arg(long, requires = "out", help_heading = "Slurm")]
+    pub slurm: bool,
+    /// Tasks of the array
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=MOST_PARTS), help_heading = "Slurm")]
+    pub tasks: u64,
+    /// Option of sbatch, such as --partition=cpu; repeatable
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Slurm")]
+    pub sbatch: Vec<String>,
+    /// Times that failed tasks are submitted again
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Slurm")]
+    pub retries: u32,
+    /// Submit without asking
+    #[arg(long, help_heading = "Slurm")]
+    pub yes: bool,
+    /// Cancel the array that the same command has submitted
+    #[arg(long, requires = "slurm", help_heading = "Slurm")]
+    pub cancel: bool,
+    /// What one task of an array computes
+    #[arg(long, value_name = "I/N@FINGERPRINT", hide = true, requires = "out", conflicts_with = "slurm")]
+    pub part: Option<Part>,
+}
+
+/// How a merge ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// All parts are merged.
+    Whole,
+    /// The user stopped it; the array goes on.
+    Stopped,
+}
+
+/// Work of so many parts, and the files that belong to it.
+#[derive(Debug)]
+pub struct Work<'a> {
+    args: &'a ArrayArgs,
+    array: Array,
+    parts: u64,
+}
+
+impl<'a> Work<'a> {
+    /// Work that writes `out`. `items` is what the parts divide; `dropped` names further options of this command, each
+    /// with a value, that tasks are not given.
+    ///
+    /// # Errors
+    /// The program or its arguments cannot be put into a script.
+    pub fn of(
+        args: &'a ArrayArgs,
+        out: &Path,
+        work: u64,
+        items: u64,
+        ending: &str,
+        dropped: &[&str],
+    ) -> color_eyre::Result<Work<'a>> {
+        let out = std::path::absolute(out)?;
+        let parts = args.tasks.min(items.max(1));
+        // Parts of other work, or of another number of parts, are never taken for these.
+        let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = out.with_file_name(format!("{name}.{work:016x}-{parts}.parts"));
+        let words = std::env::args_os().skip(1).map(|word| word.into_string());
+        let words: Result<Vec<String>, _> = words.collect();
+        let words = words.map_err(|word| eyre!("an argument is not UTF-8: {}", word.display()))?;
+        let mut command = vec![std::env::current_exe()?.display().to_string()];
+        command.extend(words_of_tasks(&words, dropped));
+        let array = Array {
+            name: format!("atlas-{work:016x}-{parts}"),
+            folder,
+            command,
+            part: format!("/{parts}@{work:016x}"),
+            ending: ending.to_owned(),
+            options: args.sbatch.clone(),
+        };
+        Ok(Work { args, array, parts })
+    }
+
+    /// Number of parts.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.parts
+    }
+
+    /// Cancels the tasks that wait or run.
+    ///
+    /// # Errors
+    /// Slurm cannot be asked.
+    pub fn cancel(&self) -> color_eyre::Result<()> {
+        self.array.cancel(&System)?;
+        complain(&format!("canceled; {} keeps the parts that are done", self.array.folder.display()));
+        Ok(())
+    }
+
+    fn file(&self, index: u64) -> PathBuf {
+        self.array.folder.join(format!("part-{index}.{}", self.array.ending))
+    }
+
+    /// Removes all parts, so that they are computed again.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub fn forget(&self) -> std::io::Result<()> {
+        (0..self.parts).try_for_each(|index| match std::fs::remove_file(self.file(index)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        })
+    }
+
+    /// Submits what is missing from part `next` on, and hands over the contents of one part after the other. `describe`
+    /// adds to the lines about progress.
+    ///
+    /// # Errors
+    /// Slurm refuses, tasks fail more often than they may, a part cannot be read, or `merge` fails.
+    pub fn run(
+        &self,
+        mut next: u64,
+        mut merge: impl FnMut(u64, &[u8]) -> color_eyre::Result<String>,
+    ) -> color_eyre::Result<End> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        }
+        let missing =
+            |next: u64| -> Vec<u64> { (next..self.parts).filter(|index| !self.file(*index).exists()).collect() };
+        let (mut tries, mut asked, mut described) = (0, None::<Instant>, Instant::now());
+        let mut so_far = String::new();
+        loop {
+            while next < self.parts && self.file(next).exists() {
+                let path = self.file(next);
+                let lines = std::fs::read(&path).map_err(|error| writing(&path, &error))?;
+                so_far = merge(next, &lines)?;
+                next += 1;
+            }
+            if next == self.parts {
+                return Ok(End::Whole);
+            }
+            if stop.load(Relaxed) {
+                complain("the array goes on; the same command goes on merging, and with --cancel cancels it");
+                return Ok(End::Stopped);
+            }
+            if asked.is_none_or(|at| at.elapsed() > ASK_EVERY) {
+                // Asked before looking: what ended in between has left its part.
+                let active = self.array.active(&System)?;
+                let lacking = missing(next);
+                asked = Some(Instant::now());
+                if active == 0 && !lacking.is_empty() {
+                    if tries > self.args.retries {
+                        return Err(eyre!(
+                            "parts {} failed {tries} times; {} says why; the same command tries again",
+                            indices(&lacking),
+                            self.array.folder.join("part-I.log").display()
+                        ));
+                    }
+                    self.confirm(&lacking, tries)?;
+                    let job = self.array.submit(&System, &lacking)?;
+                    complain(&format!("submitted job {job}: {} of {} parts", lacking.len(), self.parts));
+                    tries += 1;
+                } else if described.elapsed() > TELL_EVERY {
+                    described = Instant::now();
+                    let done = self.parts - lacking.len() as u64;
+                    complain(&format!("{done} of {} parts are done, {active} tasks wait or run{so_far}", self.parts));
+                }
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Removes parts, logs and the script once everything is merged and written.
+    pub fn clean_up(&self) {
+        for index in 0..self.parts {
+            let _ = std::fs::remove_file(self.file(index));
+            let _ = std::fs::remove_file(self.array.folder.join(format!("part-{index}.log")));
+        }
+        let _ = std::fs::remove_file(self.array.script_path());
+        // What killed tasks had begun.
+        for entry in std::fs::read_dir(&self.array.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(".atlas-") {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+        // Stays where it holds anything else.
+        let _ = std::fs::remove_dir(&self.array.folder);
+    }
+
+    /// Shows what is submitted, and asks unless `--yes` says so. Failed tasks are submitted again as was agreed to.
+    fn confirm(&self, parts: &[u64], tries: u32) -> color_eyre::Result<()> {
+        if tries > 0 {
+            complain(&format!("parts {} failed; submitted again", indices(parts)));
+            return Ok(());
+        }
+        complain(&format!("{}\n# {}", self.array.script(), self.array.submission(parts).shell_line()));
+        if self.args.yes {
+            return Ok(());
+        }
+        if confirm::asked("submit?")? {
+            Ok(())
+        } else {
+            Err(eyre!("nothing is submitted: --yes confirms what is shown"))
+        }
+    }
+}
+
+/// The arguments without those that concern the array and the files that are written here.
+fn words_of_tasks(words: &[String], dropped: &[&str]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let flag = word.split('=').next().unwrap_or_default();
+        match flag {
+            "--slurm" | "--yes" | "--restart" | "--cancel" => {}
+            _ if ["--out", "--tasks", "--sbatch", "--retries"].iter().chain(dropped).any(|name| *name == flag) => {
+                if !word.contains('=') {
+                    rest.next();
+                }
+            }
+            _ => out.push(word.clone()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::words_of_tasks;
+
+    #[test]
+    fn a_task_gets_the_command_without_what_concerns_the_array() {
+        let words = "sweep --slurm --over tp=1,2 --out a.csv --tasks=4 --sbatch -p --sbatch=cpu --yes --workload w";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(words_of_tasks(&words, &[]).join(" "), "sweep --over tp=1,2 --workload w");
+        assert_eq!(words_of_tasks(&words, &["--over"]).join(" "), "sweep --workload w");
+    }
+}

@@ -1,0 +1,126 @@
+//! One part of work that a job array computes, and the file that a task writes.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::ops::Range;
+use std::path::Path;
+use std::str::FromStr;
+
+use color_eyre::eyre::eyre;
+
+use crate::cli::output::complain;
+use crate::cli::run::writing;
+
+/// Largest number of parts.
+pub const MOST_PARTS: u64 = 10_000;
+
+/// Which part: `3/32@9f86d081884c7d65`, the last being the fingerprint of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    index: u64,
+    of: u64,
+    work: u64,
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Part, String> {
+        let read = || {
+            let (part, work) = text.split_once('@')?;
+            let (index, of) = part.split_once('/')?;
+            let (index, of): (u64, u64) = (index.parse().ok()?, of.parse().ok()?);
+            let work = u64::from_str_radix(work, 16).ok()?;
+            (index < of && of <= MOST_PARTS).then_some(Part { index, of, work })
+        };
+        read().ok_or_else(|| "expected PART/PARTS@FINGERPRINT".to_owned())
+    }
+}
+
+/// The items of a part; all parts together hold every item once.
+#[must_use]
+pub fn range(index: u64, of: u64, size: u64) -> Range<u64> {
+    let bound = |index: u64| (u128::from(size) * u128::from(index) / u128::from(of.max(1))) as u64;
+    bound(index)..bound(index + 1)
+}
+
+impl Part {
+    /// Computes this part of `size` items into its file, which appears whole or not at all. A part that is there is not
+    /// computed again.
+    ///
+    /// # Errors
+    /// The work is not the one that was submitted, `compute` fails, or the file cannot be written.
+    pub fn write(
+        &self,
+        path: &Path,
+        work: u64,
+        size: u64,
+        compute: impl FnOnce(Range<u64>, &mut BufWriter<&File>) -> color_eyre::Result<()>,
+    ) -> color_eyre::Result<()> {
+        if self.work != work {
+            return Err(eyre!(
+                "the inputs are {work:016x}, submitted was {:016x}: files or the program have changed since",
+                self.work
+            ));
+        }
+        if path.exists() {
+            complain(&format!("{} is there already", path.display()));
+            return Ok(());
+        }
+        let cannot = |error: std::io::Error| writing(path, &error);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let draft = tempfile::Builder::new().prefix(".atlas-").tempfile_in(folder).map_err(cannot)?;
+        let mut lines = BufWriter::new(draft.as_file());
+        compute(range(self.index, self.of, size), &mut lines)?;
+        lines.into_inner().map_err(|error| cannot(error.into_error()))?.sync_all().map_err(cannot)?;
+        // Another attempt at the same part has the same contents.
+        draft.persist(path).map_err(|error| cannot(error.error))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn parts_hold_every_item_once() {
+        for (of, size) in [(1, 10), (3, 10), (7, 3), (32, 1_000_000), (1000, u64::MAX)] {
+            let mut next = 0;
+            for index in 0..of {
+                let part = range(index, of, size);
+                assert_eq!(part.start, next);
+                next = part.end;
+            }
+            assert_eq!(next, size);
+        }
+    }
+
+    #[test]
+    fn parts_are_read_as_they_are_written() {
+        assert_eq!("3/32@00ff".parse(), Ok(Part { index: 3, of: 32, work: 255 }));
+        for text in ["", "3/3@0", "a/3@0", "1/2", "1/50000@0", "-1/2@0"] {
+            assert!(text.parse::<Part>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_fails_leaves_no_file_and_one_that_is_there_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part-0.csv");
+        let part = Part { index: 0, of: 2, work: 7 };
+        assert!(part.write(&path, 8, 10, |_, _| Ok(())).is_err(), "another work");
+        let failed = part.write(&path, 7, 10, |_, out| {
+            writeln!(out, "half")?;
+            Err(eyre!("node failed"))
+        });
+        assert!(failed.is_err() && !path.exists());
+        part.write(&path, 7, 10, |items, out| Ok(writeln!(out, "{items:?}")?)).unwrap();
+        part.write(&path, 7, 10, |_, _| Err(eyre!("computed twice"))).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "0..5\n");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

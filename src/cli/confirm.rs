@@ -1,0 +1,19 @@
+//! Questions before anything is run or submitted.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+/// Asks on the terminal; no where there is none.
+///
+/// # Errors
+/// The terminal cannot be read or written.
+pub fn asked(question: &str) -> std::io::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut stderr = std::io::stderr().lock();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

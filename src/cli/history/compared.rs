@@ -1,0 +1,210 @@
+//! What differs between entries, and over time.
+
+use atlas_cluster::history::{Better, Change, Entry, Group, better, compare, groups, slowdowns};
+use atlas_core::units;
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, csv, serialised};
+use serde_json::{Value, json};
+
+use super::{chain_rows, minute, text};
+use crate::cli::failure::Failure;
+
+fn change_row(change: &Change) -> [String; 3] {
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "-".to_owned());
+    [change.name.clone(), side(&change.before), side(&change.after)]
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({"name": change.name, "before": change.before, "after": change.after})
+}
+
+pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
+    let difference = compare(first, second);
+    let figures = &difference.figures;
+    match format {
+        Format::Table => {
+            let columns = [("", Align::Left), (first.handle(), Align::Left), (second.handle(), Align::Left)];
+            let mut table = Table::new(columns.into_iter().chain([("change", Align::Right)]));
+            table.row(["when (UTC)".to_owned(), minute(first.at), minute(second.at)]);
+            if !difference.inputs.is_empty() {
+                table.section("\ninputs");
+            }
+            difference.inputs.iter().for_each(|change| table.row(change_row(change)));
+            if !figures.is_empty() {
+                table.section("\nfigures");
+            }
+            for (name, before, after) in figures {
+                table.row([name.clone(), units::si(*before), units::si(*after), units::relative(*before, *after)]);
+            }
+            // Where one came from the other, what lies between them.
+            if links.iter().any(|link| link.id == second.id) && links.len() > 1 {
+                table.section("\nchain");
+                chain_rows(&mut table, links);
+            }
+            Ok(table.render())
+        }
+        Format::Csv => {
+            let inputs = difference.inputs.iter().map(change_row);
+            let figures = figures.iter().map(|(name, a, b)| [name.clone(), a.to_string(), b.to_string()]);
+            let rows = inputs.chain(figures).map(|row| csv::line(row.iter().map(String::as_str)));
+            Ok(csv::line(["name", "before", "after"]) + &rows.collect::<String>())
+        }
+        format => {
+            let inputs: Vec<Value> = difference.inputs.iter().map(change_json).collect();
+            let figures: Vec<Value> =
+                figures.iter().map(|(name, a, b)| json!({"name": name, "before": a, "after": b})).collect();
+            let document = json!({"first": first.id, "second": second.id, "inputs": inputs, "figures": figures});
+            Ok(serialised(&document, format == Format::Yaml)?)
+        }
+    }
+}
+
+/// The groups with a figure; a complaint with the figures there are, where none has it.
+fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Failure> {
+    let found = groups(entries, figure);
+    if found.is_empty() && !entries.is_empty() {
+        let known: std::collections::BTreeSet<&str> =
+            entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        return Err(Failure::usage([format!("no entry has the figure \"{figure}\"; there are {}", known.join(", "))]));
+    }
+    Ok(found)
+}
+
+fn title(group: &Group<'_>) -> String {
+    format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
+}
+
+pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_eyre::Result<String> {
+    let groups = grouped(entries, figure)?;
+    match format {
+        Format::Table => {
+            let mut out = String::new();
+            for group in &groups {
+                out += &format!("{}\n", title(group));
+                let mut table = Table::new([
+                    ("when (UTC)", Align::Left),
+                    ("entry", Align::Left),
+                    ("software", Align::Left),
+                    (figure, Align::Right),
+                    ("change", Align::Right),
+                    ("from", Align::Left),
+                ]);
+                let mut before: Option<f64> = None;
+                for (entry, number) in &group.points {
+                    let change = before.map_or_else(String::new, |before| units::relative(before, *number));
+                    let handle = entry.handle().to_owned();
+                    let from: Vec<&str> = entry.sources.iter().filter_map(|id| id.rsplit('-').next()).collect();
+                    let (software, value) = (text(&entry.software), units::si(*number));
+                    table.row([minute(entry.at), handle, software, value, change, from.join(" ")]);
+                    before = Some(*number);
+                }
+                out += &table.render();
+                let releases = group.releases();
+                if releases.len() > 1 {
+                    out += "by software:\n";
+                    let mut before: Option<f64> = None;
+                    for release in releases {
+                        let change = before.map_or_else(String::new, |before| {
+                            format!(", {} against the one before", units::relative(before, release.median))
+                        });
+                        let (value, count) = (units::si(release.median), release.count);
+                        out += &format!("  {}: median {value} of {count}{change}\n", release.software);
+                        before = Some(release.median);
+                    }
+                }
+                out.push('\n');
+            }
+            Ok(out)
+        }
+        Format::Csv => {
+            let mut out = csv::line(["target", "workload", "kind", "engine", "at", "id", "software", figure]);
+            for group in &groups {
+                for (entry, value) in &group.points {
+                    let (at, value) = (entry.at.to_string(), value.to_string());
+                    let software = entry.software.as_deref().unwrap_or_default();
+                    let lead = [group.target, group.workload, group.kind.name(), group.engine];
+                    out += &csv::line(lead.into_iter().chain([&*at, &entry.id, software, &value]));
+                }
+            }
+            Ok(out)
+        }
+        format => {
+            let document = groups.iter().map(|group| {
+                let points: Vec<Value> = group
+                    .points
+                    .iter()
+                    .map(|(entry, value)| json!({"at": entry.at.to_string(), "id": entry.id, "software": entry.software, "value": value, "sources": entry.sources}))
+                    .collect();
+                let releases: Vec<Value> = group
+                    .releases()
+                    .iter()
+                    .map(|release| json!({"software": release.software, "count": release.count, "median": release.median,
+                        "first": release.seen[0].to_string(), "last": release.seen[1].to_string()}))
+                    .collect();
+                json!({"target": group.target, "workload": group.workload, "kind": group.kind, "engine": group.engine,
+                    "figure": figure, "points": points, "releases": releases})
+            });
+            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
+        }
+    }
+}
+
+pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
+    let groups = grouped(entries, figure)?;
+    let found = slowdowns(&groups, better(figure), tolerance);
+    let names = |changes: &[Change]| -> String {
+        let one = |change: &Change| {
+            let [name, before, after] = change_row(change);
+            format!("    {name}: {before} → {after}\n")
+        };
+        if changes.is_empty() { "    no input changed\n".to_owned() } else { changes.iter().map(one).collect() }
+    };
+    match format {
+        Format::Table | Format::Csv => {
+            let way = if better(figure) == Better::Higher { "lower" } else { "higher" };
+            let mut out = String::new();
+            for slow in &found {
+                let ((best, was), (latest, now)) = (slow.best, slow.latest);
+                let (target, workload) = (text(&latest.target), text(&latest.workload));
+                out += &format!(
+                    "{target} × {workload}: {figure} {} now, {} on {} ({}): {:.1} % {way}\n  changed since:\n{}",
+                    units::si(now),
+                    units::si(was),
+                    minute(best.at),
+                    best.handle(),
+                    100.0 * slow.worse,
+                    names(&slow.changed)
+                );
+                if let Some((before, after, loss)) =
+                    slow.step.filter(|(before, after, _)| (before.id != best.id) || (after.id != latest.id))
+                {
+                    out += &format!(
+                        "  the largest single step, {:.1} %, between {} ({}) and {} ({}):\n{}",
+                        100.0 * loss,
+                        minute(before.at),
+                        before.handle(),
+                        minute(after.at),
+                        after.handle(),
+                        names(&slow.step_changed)
+                    );
+                }
+            }
+            if found.is_empty() && !entries.is_empty() {
+                out = format!("{figure} is nowhere worse than it was, by more than {:.1} %\n", 100.0 * tolerance);
+            }
+            Ok(out)
+        }
+        format => {
+            let document = found.iter().map(|slow| {
+                let all = |changes: &[Change]| changes.iter().map(change_json).collect::<Vec<Value>>();
+                json!({"figure": figure, "best": {"id": slow.best.0.id, "value": slow.best.1},
+                    "latest": {"id": slow.latest.0.id, "value": slow.latest.1}, "worse": slow.worse,
+                    "changed": all(&slow.changed),
+                    "largest_step": slow.step.map(|(a, b, loss)| json!({"from": a.id, "to": b.id, "worse": loss})),
+                    "largest_step_changed": all(&slow.step_changed)})
+            });
+            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
+        }
+    }
+}

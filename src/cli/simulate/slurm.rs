@@ -1,0 +1,145 @@
+//! A simulation as a job array: every part is a range of the replications after the first.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use color_eyre::eyre::eyre;
+
+use super::{Answer, Args, Planned, planned, refused};
+use crate::cli::array::{End, Part, Work};
+use crate::cli::failure::Failure;
+use crate::cli::output::complain;
+use crate::cli::watching;
+use atlas_config::library::Library;
+use atlas_core::units;
+use atlas_document::fingerprint::fingerprint;
+use atlas_plan::simulation::config::Config;
+use atlas_plan::simulation::part::{RunFigures, figures};
+use atlas_plan::simulation::{Gauge, Plan};
+
+/// Options of the command, each with a value, that are of this machine alone.
+const HERE: [&str; 3] = ["--format", "--trace", "--window"];
+
+/// The plans of all configurations, and what identifies them. Runs after the first are numbered through all plans.
+struct Plans {
+    plans: Vec<Planned>,
+    fingerprint: u64,
+}
+
+impl Plans {
+    fn of(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Plans> {
+        let gauge = Gauge::default();
+        let plans: Vec<Planned> =
+            configs.iter().map(|config| planned(config, args, library, &gauge)).collect::<Result<_, _>>()?;
+        let mut text = env!("CARGO_PKG_VERSION").to_owned();
+        for Planned { plan, .. } in &plans {
+            text += &format!("\n{} {} {} {:?}", plan.name, plan.seed, plan.replications, plan.work);
+        }
+        Ok(Plans { plans, fingerprint: fingerprint(text.as_bytes()) })
+    }
+
+    /// Runs after the first of each plan.
+    fn items(&self) -> u64 {
+        self.plans.iter().map(|planned| others(&planned.plan)).sum()
+    }
+}
+
+fn others(plan: &Plan) -> u64 {
+    u64::from(plan.replications.saturating_sub(1))
+}
+
+/// Computes one part, as a task of the array does.
+pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<()> {
+    let Some(path) = &args.out else { return Err(Failure::usage(["--part needs --out"]).into()) };
+    let all = Plans::of(args, configs, library)?;
+    part.write(path, all.fingerprint, all.items(), |items, out| {
+        let mut before = 0;
+        for (index, Planned { plan, .. }) in all.plans.iter().enumerate() {
+            let of_plan = before..before + others(plan);
+            let (from, to) = (items.start.max(of_plan.start), items.end.min(of_plan.end));
+            before = of_plan.end;
+            if from >= to {
+                continue;
+            }
+            // The first run is 0 and computed elsewhere.
+            let number = |item: u64| u32::try_from(item - of_plan.start + 1);
+            let gauge = Gauge::of((to - from) as u32);
+            for run in figures(plan, number(from)?..number(to)?, &gauge).map_err(refused)? {
+                writeln!(out, "{index} {}", run.line())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Answers all configurations with the help of a job array; `None` where nothing is left to describe.
+pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Option<Vec<Answer>>> {
+    let Some(out) = &args.out else { return Err(Failure::usage(["--slurm needs --out"]).into()) };
+    let all = Plans::of(args, configs, library)?;
+    let items = all.items();
+    if items == 0 {
+        return Err(Failure::usage([
+            "--slurm computes the replications after the first; --replications asks for them",
+        ])
+        .into());
+    }
+    let work = Work::of(&args.array, out, all.fingerprint, items, "runs", &HERE)?;
+    if args.array.cancel {
+        work.cancel()?;
+        return Ok(None);
+    }
+    // Computed before anything is submitted, so that a plan that cannot run is refused here.
+    let gauge = Gauge::of(all.plans.len() as u32);
+    let answers = watching(&gauge, Duration::from_millis(500), "simulated", || {
+        all.plans.into_iter().map(|planned| first(planned, &gauge)).collect::<color_eyre::Result<Vec<Answer>>>()
+    })?;
+    let mut answers = answers?;
+    if gauge.cancelled() {
+        return Err(eyre!("ended before anything was submitted"));
+    }
+    let total: u64 = items + answers.len() as u64;
+    let mut done = answers.len() as u64;
+    let ended = work.run(0, |index, lines| {
+        done += merge(&mut answers, lines).map_err(|problem| eyre!("part {index}: {problem}; remove it and go on"))?;
+        Ok(so_far(&answers, done, total))
+    })?;
+    if ended == End::Stopped {
+        return Err(Failure::Reported.into());
+    }
+    work.clean_up();
+    complain(&format!("merged {done} runs"));
+    Ok(Some(answers))
+}
+
+/// The first run of a plan, as the answer that the others are added to.
+fn first(planned: Planned, gauge: &Gauge) -> color_eyre::Result<Answer> {
+    let replications = planned.plan.replications;
+    let alone = Planned { plan: Plan { replications: 1, ..planned.plan }, ..planned };
+    let mut answer = alone.answer(gauge)?;
+    answer.plan.replications = replications;
+    Ok(answer)
+}
+
+/// Adds the runs of a part; returns how many.
+fn merge(answers: &mut [Answer], lines: &[u8]) -> Result<u64, String> {
+    let mut count = 0;
+    for line in String::from_utf8_lossy(lines).lines() {
+        let read = line.split_once(' ').and_then(|(plan, run)| Some((plan.parse().ok()?, RunFigures::read(run)?)));
+        let (plan, run): (usize, RunFigures) = read.ok_or_else(|| format!("found \"{line}\", expected a run"))?;
+        let answer = answers.get_mut(plan).ok_or_else(|| format!("found plan {plan}, which is not asked for"))?;
+        answer.outcome.add(&run).map_err(|problem| problem.to_string())?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Runs so far, and the first figure of the last plan that has several.
+fn so_far(answers: &[Answer], done: u64, total: u64) -> String {
+    let figure = answers.iter().rev().filter_map(|answer| answer.outcome.figures.first());
+    let figure = figure.filter(|figure| figure.runs.len() > 1).map(|figure| {
+        let interval = figure.interval();
+        let (mean, half) = (units::si(interval.mean), units::si(interval.half_width));
+        format!("; {} {mean} ± {half} {}", figure.spec.label, figure.spec.unit)
+    });
+    format!("; {done} of {total} runs merged{}", figure.into_iter().next().unwrap_or_default())
+}
