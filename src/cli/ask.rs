@@ -1,5 +1,8 @@
 //! `atlas ask`.
 
+mod online;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::args::{Globals, KnobArgs};
@@ -28,6 +31,18 @@ pub struct Args {
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
+    /// Let the configured endpoint answer, with read-only tools, instead of answering without a network
+    #[arg(long, help_heading = "Endpoint")]
+    pub online: bool,
+    /// Print exactly what would be sent to the endpoint, and send nothing
+    #[arg(long, help_heading = "Endpoint")]
+    pub preview: bool,
+    /// Save the conversation: .json, which --continue reads, or .md
+    #[arg(long, value_name = "FILE", requires = "online", help_heading = "Endpoint")]
+    pub save: Option<PathBuf>,
+    /// Continue a saved conversation
+    #[arg(long = "continue", value_name = "FILE", help_heading = "Endpoint")]
+    pub resume: Option<PathBuf>,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -38,7 +53,11 @@ fn after_help() -> String {
     format!(
         "Examples:\n{}\n\nNo network is used: the engines compute every figure, and each answer ends with the commands that \
          reproduce it. Workload, hardware, settings and constraints are read as on the command line of the interface: \
-         `serve llama 70b`, `on h100, h200`, `128 h100`, `tp=8`, `tpot<50ms`.",
+         `serve llama 70b`, `on h100, h200`, `128 h100`, `tp=8`, `tpot<50ms`.\n\nWith --online a model answers that gets \
+         read-only tools (estimate, compare, optimize, explain, advise, list) and the scenario; figures that no tool \
+         computed are listed. ATLAS_ASSISTANT_URL, ATLAS_ASSISTANT_MODEL, ATLAS_ASSISTANT_KEY and \
+         ATLAS_ASSISTANT_PROTOCOL (openai, gemini) say where it is, or url, model, key and protocol in assistant.yaml in \
+         the configuration directory, readable by you alone.",
         examples.join("\n")
     )
 }
@@ -49,6 +68,12 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let context = context(args, globals, &library)?;
     let question = args.question.join(" ");
+    if args.online || args.preview {
+        return online::run(args, &question, &context);
+    }
+    if args.resume.is_some() {
+        return Err(Failure::usage(["--continue needs --online or --preview"]).into());
+    }
     let gauge = Gauge::default();
     let reply =
         watching(&gauge, Duration::from_millis(500), "candidates", || offline::answer(&question, &context, &gauge))?;

@@ -77,3 +77,62 @@ fn questions_that_are_not_understood_exit_2_and_files_that_are_named_stay_named(
     let told = stdout(&atlas(dir.path(), &asked).assert().success());
     assert!(told.contains(&files.join(" ")), "{told}");
 }
+
+/// An endpoint that answers every request with these events; the requests are counted.
+fn endpoint(events: &'static str) -> (String, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&count);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let mut request = Vec::new();
+            let mut piece = [0; 65_536];
+            // The body is one JSON document; it ends with the object that it began with.
+            while !request.ends_with(b"}") {
+                match stream.read(&mut piece) {
+                    Ok(0) | Err(_) => break,
+                    Ok(size) => request.extend_from_slice(&piece[..size]),
+                }
+            }
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            let _ = stream.write_all(format!("{head}{events}").as_bytes());
+        }
+    });
+    (url, count)
+}
+
+const HOSTILE: &str = "data: {\"choices\": [{\"delta\": {\"content\": \"\\u001b]0;owned\\u0007\\u001b[2Jred 42.5 ms\"}}]}\n\n\
+                       data: {\"choices\": [{\"delta\": {}, \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n";
+
+#[test]
+fn a_preview_sends_nothing_and_text_of_an_endpoint_never_steers_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let (url, count) = endpoint(HOSTILE);
+    let ask = |args: &[&str]| {
+        let mut command = atlas(dir.path(), &[&["ask"], args, &["how fast is it?"]].concat());
+        command
+            .env("ATLAS_ASSISTANT_URL", &url)
+            .env("ATLAS_ASSISTANT_MODEL", "mock")
+            .env("ATLAS_ASSISTANT_KEY", "sk-1");
+        command
+    };
+    let shown = stdout(&ask(&["--preview"]).assert().success());
+    assert!(shown.contains("POST http://127.0.0.1") && shown.contains("how fast is it?"), "{shown}");
+    assert!(!shown.contains("sk-1"), "{shown}");
+    assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), 0);
+
+    let told = stdout(&ask(&["--online", "--save", "talk.json"]).assert().success());
+    assert!(told.contains("red 42.5 ms") && told.contains("NOT from a tool, to be checked: 42.5"), "{told}");
+    assert!(!told.contains('\u{1b}') && !told.contains('\u{7}'), "{told:?}");
+    let told = stdout(&ask(&["--online", "--continue", "talk.json", "--save", "talk.md"]).assert().success());
+    assert!(!told.contains('\u{1b}'), "{told:?}");
+    let markdown = std::fs::read_to_string(dir.path().join("talk.md")).unwrap();
+    assert!(markdown.matches("## how fast is it?").count() == 2 && !markdown.contains('\u{1b}'), "{markdown}");
+    ask(&["--online", "--save", "talk.md"]).assert().failure();
+    let nowhere = atlas(dir.path(), &["ask", "--online", "how fast is it?"]).assert().code(2);
+    assert!(stderr(&nowhere).contains("no endpoint is configured"), "{}", stderr(&nowhere));
+}

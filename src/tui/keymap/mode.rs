@@ -153,6 +153,7 @@ impl Mode {
             Mode::Editing
                 | Mode::Seeking
                 | Mode::Asking
+                | Mode::Conversing
                 | Mode::Bounding
                 | Mode::Finding
                 | Mode::Commanding

@@ -31,7 +31,7 @@ fn topic(action: Action) -> &'static str {
     let [views, search, undo, tables, files, moving, program] = TOPICS;
     match action {
         Show(_) | Demos | FocusPane(_) => views,
-        Find | Palette | NextMatch(_) => search,
+        Find | Palette | Assistant | NextMatch(_) => search,
         Undo | Redo | Baseline | ClearBaseline | PinTab | DuplicateTab | NewTab | RenameTab | CloseTab | ReopenTab
         | Tab(_) | TabAt(_) => undo,
         Filter | Sort | SortByName | Mark | UnmarkAll | Copy | CopyAll | ResetAll => tables,

@@ -58,17 +58,17 @@ impl Known {
 
 /// A scenario and its estimate.
 #[derive(Debug, Clone)]
-pub(super) struct Case<'a> {
-    pub(super) library: &'a Library,
-    pub(super) flags: &'a [String],
-    pub(super) parts: Parts,
-    pub(super) overrides: Overrides,
-    pub(super) scenario: Scenario,
-    pub(super) estimate: Estimate,
+pub(crate) struct Case<'a> {
+    pub(crate) library: &'a Library,
+    pub(crate) flags: &'a [String],
+    pub(crate) parts: Parts,
+    pub(crate) overrides: Overrides,
+    pub(crate) scenario: Scenario,
+    pub(crate) estimate: Estimate,
 }
 
 impl<'a> Case<'a> {
-    pub(super) fn of(
+    pub(crate) fn of(
         context: &'a Context<'_>,
         target: &str,
         workload: &str,
@@ -91,35 +91,35 @@ impl<'a> Case<'a> {
     }
 
     /// The same with other knobs.
-    pub(super) fn with(&self, changes: &[(Knob, Setting)]) -> Result<Case<'a>, Refusal> {
+    pub(crate) fn with(&self, changes: &[(Knob, Setting)]) -> Result<Case<'a>, Refusal> {
         let mut overrides = self.overrides.clone();
         overrides.extend(changes.iter().cloned());
         Case::from(self.library, self.flags, self.parts.clone(), overrides)
     }
 
-    pub(super) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         self.scenario.mode()
     }
 
     /// A figure's value; `None` where it says nothing about the scenario, or the scenario cannot run.
-    pub(super) fn value(&self, metric: &Metric) -> Option<f64> {
+    pub(crate) fn value(&self, metric: &Metric) -> Option<f64> {
         standing::figure(metric, &self.scenario, &self.estimate)
     }
 
     /// The value with its unit.
-    pub(super) fn shown(&self, metric: &Metric) -> String {
+    pub(crate) fn shown(&self, metric: &Metric) -> String {
         self.value(metric).map_or_else(|| "no figure".to_owned(), |value| metric.show(value))
     }
 
     /// The interval as text.
-    pub(super) fn interval(&self, metric: &Metric) -> Option<String> {
+    pub(crate) fn interval(&self, metric: &Metric) -> Option<String> {
         self.value(metric)?;
         let (low, high) = metric.interval(&self.estimate, &self.scenario)?;
         Some(format!("{} to {}", metric.show(low), metric.show(high)))
     }
 
     /// Adds a figure to an answer.
-    pub(super) fn figure(&self, reply: &mut Reply, metric: &Metric) {
+    pub(crate) fn figure(&self, reply: &mut Reply, metric: &Metric) {
         let Some(value) = self.value(metric) else { return };
         let figure = Figure {
             metric: metric.name,
@@ -133,7 +133,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    pub(super) fn about(&self) -> About {
+    pub(crate) fn about(&self) -> About {
         About {
             target: self.parts.target.name.to_string(),
             workload: self.parts.workload.name.to_string(),
@@ -142,7 +142,7 @@ impl<'a> Case<'a> {
     }
 
     /// `--target T --workload W --set KNOB=VALUE …`, and the flags of files.
-    pub(super) fn command_flags(&self) -> Vec<String> {
+    pub(crate) fn command_flags(&self) -> Vec<String> {
         let about = self.about();
         let mut flags = vec!["--target".to_owned(), about.target, "--workload".to_owned(), about.workload];
         flags.extend(self.set_flags());
@@ -150,19 +150,19 @@ impl<'a> Case<'a> {
     }
 
     /// `--set KNOB=VALUE …`, and the flags of files.
-    pub(super) fn set_flags(&self) -> Vec<String> {
+    pub(crate) fn set_flags(&self) -> Vec<String> {
         let set = self.about().set.into_iter().flat_map(|setting| ["--set".to_owned(), setting]);
         set.chain(self.flags.iter().cloned()).collect()
     }
 
     /// What is wrong, where the scenario cannot run.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         let detail = self.estimate.detail.as_ref()?;
         (!detail.verdict.fits()).then(|| detail.verdict.describe())
     }
 
     /// The figures that answer what users ask first, those that say something.
-    pub(super) fn headlines(&self) -> impl Iterator<Item = &'static Metric> {
+    pub(crate) fn headlines(&self) -> impl Iterator<Item = &'static Metric> {
         Metric::headlines(self.mode()).filter(|metric| metric.applies_to(&self.scenario))
     }
 }

@@ -20,7 +20,9 @@ mod what_if;
 mod why;
 mod words;
 
+pub(crate) use case::Case;
 pub use case::Context;
+pub(crate) use rank::{best, where_flags};
 pub use reply::{About, Block, Figure, Kind, Reply, Suggestion};
 
 use atlas_plan::search::Gauge;

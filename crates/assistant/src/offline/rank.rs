@@ -20,9 +20,9 @@ const ROWS: usize = 12;
 
 /// The best of a search.
 #[derive(Debug)]
-pub(super) struct Best<'a> {
+pub(crate) struct Best<'a> {
     /// The best with everything that is set for it; `None` where nothing keeps the conditions.
-    pub(super) case: Option<Case<'a>>,
+    pub(crate) case: Option<Case<'a>>,
     /// What the search sets, in words.
     pub(super) layout: String,
     /// Usual conditions that nothing keeps and that were dropped.
@@ -32,7 +32,7 @@ pub(super) struct Best<'a> {
 
 impl Best<'_> {
     /// Whether there is a best that keeps the usual conditions as well.
-    pub(super) fn meets_all(&self) -> bool {
+    pub(crate) fn meets_all(&self) -> bool {
         self.case.is_some() && self.dropped.is_empty()
     }
 
@@ -49,7 +49,7 @@ impl Best<'_> {
 }
 
 /// The search that `atlas optimize` makes.
-pub(super) fn best<'a>(
+pub(crate) fn best<'a>(
     case: &Case<'a>,
     objective: &'static Metric,
     conditions: &[Condition],
@@ -104,7 +104,7 @@ fn layout(scenario: &Scenario) -> String {
 }
 
 /// Flags of the search: objective, conditions, scenario.
-pub(super) fn where_flags(
+pub(crate) fn where_flags(
     case: &Case<'_>,
     objective: &Metric,
     conditions: &[Condition],

@@ -1,0 +1,105 @@
+//! A conversation: what was said, saved as JSON and exported as Markdown.
+
+use std::fmt::Write as _;
+
+use atlas_core::escape;
+use serde::{Deserialize, Serialize};
+
+use super::marks::{Marks, mark};
+use super::message::Message;
+use crate::offline::Context;
+
+/// A conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The model that answers.
+    pub model: String,
+    /// What was said.
+    pub messages: Vec<Message>,
+}
+
+impl Conversation {
+    /// A conversation about a scenario.
+    #[must_use]
+    pub fn begin(model: &str, context: &Context<'_>) -> Conversation {
+        let set: Vec<String> =
+            context.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect();
+        let scenario = serde_json::json!({"target": &*context.target, "workload": &*context.workload, "set": set});
+        let text = format!(
+            "You answer questions about planning AI accelerators with the tools of atlas, a calculator of throughput, \
+             latency, cost, power and memory. Every figure in an answer must come from a tool; call tools before you state \
+             one, and say when a tool gives no figure. Name the target, the workload and the settings that a figure belongs \
+             to. Be brief and concrete. The scenario that the user looks at: {scenario}. Arguments that a tool call leaves \
+             out are those of this scenario."
+        );
+        Conversation { model: model.to_owned(), messages: vec![Message::System { text }] }
+    }
+
+    /// Adds a question.
+    pub fn question(&mut self, text: &str) {
+        self.messages.push(Message::User { text: text.to_owned() });
+    }
+
+    /// The figures of an answer by where they come from: tools that were called from this message on, or before.
+    #[must_use]
+    pub fn marks(&self, from: usize, answer: &str) -> Marks {
+        let mut tools = Vec::new();
+        let mut given = Vec::new();
+        for (at, message) in self.messages.iter().enumerate() {
+            match message {
+                Message::Tool { result, .. } => tools.push(result.as_str()),
+                Message::User { text } | Message::System { text } if at <= from => given.push(text.as_str()),
+                _ => {}
+            }
+        }
+        mark(answer, &tools, &given)
+    }
+
+    /// As JSON, which [`Conversation::read`] reads.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+
+    /// Reads a saved conversation.
+    ///
+    /// # Errors
+    /// It is not one.
+    pub fn read(text: &str) -> Result<Conversation, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// As Markdown: questions, calls of tools, answers with the origin of their figures.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut out = format!("# Conversation with {}\n", escape::markdown(&self.model));
+        for (at, message) in self.messages.iter().enumerate() {
+            match message {
+                Message::System { .. } => {}
+                Message::User { text } => {
+                    let _ = write!(out, "\n## {}\n", escape::markdown(text));
+                }
+                Message::Assistant { text, calls } => {
+                    for call in calls {
+                        let _ = write!(out, "\nTool {}:\n\n", escape::markdown(&call.name));
+                        out.push_str(&escape::markdown_block("json", &call.arguments));
+                    }
+                    if !text.is_empty() {
+                        // The model's text is quoted as it is, so that nothing in it becomes markup.
+                        let _ = write!(out, "\n{}", escape::markdown_block("", text));
+                        for line in self.marks(at, text).lines() {
+                            let _ = write!(out, "\n- {}\n", escape::markdown(&line));
+                        }
+                    }
+                }
+                Message::Tool { call, result } => {
+                    let _ = write!(out, "\nResult of {}:\n\n", escape::markdown(&call.name));
+                    out.push_str(&escape::markdown_block("json", result));
+                }
+            }
+        }
+        out
+    }
+}

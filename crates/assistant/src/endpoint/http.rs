@@ -1,0 +1,200 @@
+//! One exchange over HTTP: a request, and the events of its response as they arrive. The connection has a thread of its
+//! own, so that whoever waits can stop at any time.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use super::EndpointError;
+use super::message::Request;
+use super::settings::{Settings, is_local};
+
+/// Most bytes of a response, and of one event.
+const MOST_BYTES: u64 = 8 << 20;
+const MOST_EVENT: usize = 1 << 20;
+/// Bytes of an error's text that are shown.
+const ERROR_TEXT: u64 = 2_000;
+/// How often a waiting caller looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+/// Longest wait that an endpoint can ask for between attempts.
+const MOST_WAIT: Duration = Duration::from_secs(30);
+
+/// What the connection's thread sends.
+enum Sent {
+    Event(String),
+    End(Result<(), EndpointError>),
+}
+
+/// Sends a request and hands over every event. Busy and failing endpoints are tried again, as long as nothing has
+/// arrived.
+pub(super) fn exchange(
+    request: &Request,
+    settings: &Settings,
+    cancelled: &dyn Fn() -> bool,
+    retrying: &mut dyn FnMut(&EndpointError, Duration),
+    event: &mut dyn FnMut(&str) -> Result<(), EndpointError>,
+) -> Result<(), EndpointError> {
+    let mut wait = settings.backoff;
+    let mut attempt = 0;
+    loop {
+        let mut arrived = false;
+        let outcome = once(request, settings, cancelled, &mut |data| {
+            arrived = true;
+            event(data)
+        });
+        let Err(error) = outcome else { return Ok(()) };
+        if arrived || attempt >= settings.retries || !error.is_passing() {
+            return Err(error);
+        }
+        let pause = error.retry_after().unwrap_or(wait).min(MOST_WAIT);
+        retrying(&error, pause);
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            if cancelled() {
+                return Err(EndpointError::Cancelled);
+            }
+            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+        attempt += 1;
+        wait *= 2;
+    }
+}
+
+/// One attempt.
+fn once(
+    request: &Request,
+    settings: &Settings,
+    cancelled: &dyn Fn() -> bool,
+    event: &mut dyn FnMut(&str) -> Result<(), EndpointError>,
+) -> Result<(), EndpointError> {
+    let (sender, receiver): (SyncSender<Sent>, Receiver<Sent>) = sync_channel(64);
+    let (request, settings) = (request.clone(), settings.clone());
+    let begin = std::thread::Builder::new().name("endpoint".to_owned()).spawn(move || {
+        let end = read(&request, &settings, &sender);
+        // Whoever stopped waiting does not hear it.
+        let _ = sender.send(Sent::End(end));
+    });
+    begin.map_err(|error| EndpointError::Connection(error.to_string()))?;
+    loop {
+        if cancelled() {
+            return Err(EndpointError::Cancelled);
+        }
+        match receiver.recv_timeout(LOOK) {
+            Ok(Sent::Event(data)) => event(&data)?,
+            Ok(Sent::End(end)) => return end,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(EndpointError::Connection("the connection's thread ended".to_owned()));
+            }
+        }
+    }
+}
+
+fn agent(request: &Request, settings: &Settings) -> Result<ureq::Agent, EndpointError> {
+    let mut config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .timeout_resolve(Some(settings.timeout))
+        .timeout_connect(Some(settings.timeout))
+        .timeout_send_request(Some(settings.timeout))
+        .timeout_send_body(Some(settings.timeout))
+        .timeout_recv_response(Some(settings.timeout))
+        .timeout_per_read(Some(settings.timeout))
+        .user_agent(concat!("atlas/", env!("CARGO_PKG_VERSION")));
+    // A proxy does not lead back to this machine.
+    if is_local(&request.url) {
+        config = config.proxy(None);
+    }
+    if request.url.starts_with("https://") {
+        let found = rustls_native_certs::load_native_certs();
+        let certificates: Vec<Certificate<'static>> =
+            found.certs.iter().map(|certificate| Certificate::from_der(certificate.as_ref()).to_owned()).collect();
+        if certificates.is_empty() {
+            return Err(EndpointError::Connection(
+                "this machine has no root certificates; install them or set SSL_CERT_FILE".to_owned(),
+            ));
+        }
+        let tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(rustls_graviola::default_provider()))
+            .root_certs(RootCerts::new_with_certs(&certificates))
+            .build();
+        config = config.tls_config(tls);
+    }
+    Ok(config.build().new_agent())
+}
+
+/// Sends, and reads until the end.
+fn read(request: &Request, settings: &Settings, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+    let agent = agent(request, settings)?;
+    let mut post = agent.post(&request.url);
+    for (name, value) in &request.headers {
+        post = post.header(*name, value);
+    }
+    if let Some((name, key, before)) = &request.secret {
+        post = post.header(*name, format!("{before}{}", key.reveal()));
+    }
+    let mut response = post.send(request.body.to_string()).map_err(|error| EndpointError::of(&error))?;
+    let status = response.status().as_u16();
+    if status != 200 {
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let after = header("retry-after").and_then(|text| text.trim().parse::<f64>().ok());
+        let after = after.filter(|seconds| (0.0..=1e6).contains(seconds)).map(Duration::from_secs_f64);
+        let mut text = String::new();
+        let body = response.body_mut().as_reader().take(ERROR_TEXT).read_to_string(&mut text);
+        let text = if body.is_ok() { text } else { String::new() };
+        return Err(EndpointError::Status { code: status, text, after });
+    }
+    let stream = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+    let stream = stream.is_none_or(|kind| !kind.starts_with("application/json"));
+    let body = response.body_mut().as_reader().take(MOST_BYTES + 1);
+    if stream { events(body, sender) } else { whole(body, sender) }
+}
+
+/// A response that is one document.
+fn whole(mut body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+    let mut text = String::new();
+    let size = body.read_to_string(&mut text).map_err(|error| EndpointError::reading(&error))?;
+    if size as u64 > MOST_BYTES {
+        return Err(EndpointError::TooLarge);
+    }
+    // Whoever stopped waiting needs no more.
+    let _ = sender.send(Sent::Event(text));
+    Ok(())
+}
+
+/// Server-sent events: `data:` lines up to an empty one.
+fn events(body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+    let mut reader = BufReader::new(body);
+    let mut data = String::new();
+    let mut total = 0_u64;
+    loop {
+        let mut line = Vec::new();
+        let room = u64::try_from(MOST_EVENT).unwrap_or(u64::MAX);
+        let size =
+            reader.by_ref().take(room).read_until(b'\n', &mut line).map_err(|error| EndpointError::reading(&error))?;
+        total += size as u64;
+        if size >= MOST_EVENT || data.len() > MOST_EVENT || total > MOST_BYTES {
+            return Err(EndpointError::TooLarge);
+        }
+        let line = String::from_utf8_lossy(&line);
+        let text = line.trim_end_matches(['\n', '\r']);
+        if let Some(rest) = text.strip_prefix("data:") {
+            if !data.is_empty() {
+                data.push('\n');
+            }
+            data.push_str(rest.strip_prefix(' ').unwrap_or(rest));
+        }
+        if (text.is_empty() || size == 0)
+            && !data.is_empty()
+            && sender.send(Sent::Event(std::mem::take(&mut data))).is_err()
+        {
+            return Ok(());
+        }
+        if size == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Where the endpoint is and how to talk to it: from the environment, or from a file that only its owner can read.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_document::parse::parse;
+use atlas_document::sources::{config_dir, read_text};
+use atlas_document::{Diagnostics, Node};
+
+/// The protocol that an endpoint speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// `/v1/chat/completions`, as OpenAI, vLLM, SGLang, llama.cpp, Ollama and others have it.
+    OpenAi,
+    /// `models/NAME:streamGenerateContent` of the Gemini API.
+    Gemini,
+}
+
+/// A key that is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A key.
+    #[must_use]
+    pub fn new(key: impl Into<String>) -> Secret {
+        Secret(key.into())
+    }
+
+    /// The key, to be sent.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// How to reach a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The base URL: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
+    pub url: String,
+    /// The model.
+    pub model: String,
+    /// The key, where the endpoint needs one.
+    pub key: Option<Secret>,
+    /// Longest wait for the connection, the response, and each piece of it.
+    pub timeout: Duration,
+    /// Further attempts after a busy or failing endpoint.
+    pub retries: u32,
+    /// The first wait between attempts; it doubles.
+    pub backoff: Duration,
+}
+
+/// Why there are no settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Nothing says where the endpoint is.
+    #[error(
+        "no endpoint is configured: set ATLAS_ASSISTANT_URL and ATLAS_ASSISTANT_MODEL (and ATLAS_ASSISTANT_KEY), or write \
+         url, model and key to {}, readable by you alone",
+        file.as_ref().map_or_else(|| "assistant.yaml in the configuration directory".to_owned(), |file| file.display().to_string())
+    )]
+    Missing {
+        /// Where the file would be.
+        file: Option<PathBuf>,
+    },
+    /// Others can read the file.
+    #[error("{}: others can read this file, which may hold a key (mode {mode:03o}); run `chmod 600` on it", file.display())]
+    Permissions {
+        /// The file.
+        file: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The file or a variable says something wrong.
+    #[error("{place}: {message}")]
+    Wrong {
+        /// Where.
+        place: String,
+        /// What.
+        message: String,
+    },
+}
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+const RETRIES: u32 = 3;
+const BACKOFF: Duration = Duration::from_millis(500);
+
+/// What one place says.
+#[derive(Debug, Default)]
+struct Said {
+    protocol: Option<String>,
+    url: Option<String>,
+    model: Option<String>,
+    key: Option<String>,
+    timeout_s: Option<String>,
+}
+
+impl Settings {
+    /// From the environment, and what it leaves open from `assistant.yaml` in the configuration directory.
+    ///
+    /// # Errors
+    /// Nothing is configured, a value is wrong, or others can read the file.
+    pub fn load() -> Result<Settings, SettingsError> {
+        let file = config_dir().map(|dir| dir.join("assistant.yaml"));
+        Settings::from(&|name| std::env::var(name).ok(), file.as_deref())
+    }
+
+    /// As [`Settings::load`], from these variables and this file.
+    ///
+    /// # Errors
+    /// As [`Settings::load`].
+    pub fn from(variable: &dyn Fn(&str) -> Option<String>, file: Option<&Path>) -> Result<Settings, SettingsError> {
+        let set = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let environment = Said {
+            protocol: set("ATLAS_ASSISTANT_PROTOCOL"),
+            url: set("ATLAS_ASSISTANT_URL"),
+            model: set("ATLAS_ASSISTANT_MODEL"),
+            key: set("ATLAS_ASSISTANT_KEY"),
+            timeout_s: set("ATLAS_ASSISTANT_TIMEOUT_S"),
+        };
+        let written = match file.filter(|file| file.exists()) {
+            Some(file) => read(file)?,
+            None => Said::default(),
+        };
+        // A key belongs to the place that names its endpoint: it is not sent to another one.
+        let key = if environment.url.is_some() { environment.key } else { environment.key.or(written.key) };
+        let (Some(url), Some(model)) = (environment.url.or(written.url), environment.model.or(written.model)) else {
+            return Err(SettingsError::Missing { file: file.map(Path::to_path_buf) });
+        };
+        let wrong = |place: &str, message: String| SettingsError::Wrong { place: place.to_owned(), message };
+        let url = url.trim_end_matches('/').to_owned();
+        if !url.starts_with("https://") && !url.starts_with("http://") {
+            return Err(wrong("url", format!("found \"{url}\", expected http:// or https://")));
+        }
+        if key.is_some() && url.starts_with("http://") && !is_local(&url) {
+            return Err(wrong("url", format!("a key is not sent without encryption: {url} needs https://")));
+        }
+        let protocol = match environment.protocol.or(written.protocol).map(|name| name.to_lowercase()).as_deref() {
+            Some("openai") => Protocol::OpenAi,
+            Some("gemini") => Protocol::Gemini,
+            None if url.contains("generativelanguage.googleapis.com") && !url.contains("/openai") => Protocol::Gemini,
+            None => Protocol::OpenAi,
+            Some(other) => return Err(wrong("protocol", format!("found \"{other}\", expected openai or gemini"))),
+        };
+        let timeout = match environment.timeout_s.or(written.timeout_s) {
+            None => TIMEOUT,
+            Some(text) => match text.parse::<f64>() {
+                Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
+                _ => return Err(wrong("timeout_s", format!("found \"{text}\", expected seconds from 0.1 to 3600"))),
+            },
+        };
+        let key = key.map(Secret::new);
+        Ok(Settings { protocol, url, model, key, timeout, retries: RETRIES, backoff: BACKOFF })
+    }
+}
+
+/// Whether a URL leads to this machine.
+pub(super) fn is_local(url: &str) -> bool {
+    let host = url.trim_start_matches("https://").trim_start_matches("http://");
+    let host = host.split('/').next().unwrap_or(host);
+    let name = if host.starts_with('[') {
+        host.split(']').next().unwrap_or(host)
+    } else {
+        host.split(':').next().unwrap_or(host)
+    };
+    matches!(name, "localhost" | "[::1")
+        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Reads the file, unless others can read it, too.
+fn read(file: &Path) -> Result<Said, SettingsError> {
+    let wrong = |message: String| SettingsError::Wrong { place: file.display().to_string(), message };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(SettingsError::Permissions { file: file.to_path_buf(), mode });
+        }
+    }
+    let text = read_text(file).map_err(wrong)?;
+    let mut problems = Diagnostics::new();
+    let document = parse(&Arc::from(file.display().to_string()), &text, &mut problems);
+    if problems.has_errors() {
+        return Err(wrong(problems.messages()));
+    }
+    let entries = document.as_ref().and_then(Node::entries);
+    let Some(entries) = entries else { return Err(wrong("expected url, model and key".to_owned())) };
+    let mut said = Said::default();
+    for entry in entries {
+        let (name, node): (&str, &Node) = (&entry.key, &entry.value);
+        let place = match name {
+            "protocol" => &mut said.protocol,
+            "url" => &mut said.url,
+            "model" => &mut said.model,
+            "key" => &mut said.key,
+            "timeout_s" => &mut said.timeout_s,
+            other => {
+                return Err(wrong(format!("unknown field `{other}`; known are protocol, url, model, key, timeout_s")));
+            }
+        };
+        *place = Some(node.text().map_or_else(|| node.describe(), str::to_owned));
+    }
+    Ok(said)
+}
