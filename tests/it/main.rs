@@ -30,6 +30,7 @@ mod library;
 mod measurement_rows;
 mod optimize;
 mod robustness;
+mod scenario_exchange;
 mod schema;
 mod screens;
 mod screens_measurements;
