@@ -245,6 +245,12 @@ impl KnobArgs {
         Ok(overrides)
     }
 
+    /// Whether no knob is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.assignments().is_empty()
+    }
+
     /// Checks all that can be checked before the profile, and with it the fabrics, are known.
     pub fn check(&self) -> Result<(), Failure> {
         self.lay_over(&mut Overrides::new(), None)

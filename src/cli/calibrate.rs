@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::{keep, pick};
+use super::{keep, pick, report};
 use atlas_cluster::history::{Draft, Kind, readings_of};
 use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
@@ -26,6 +26,7 @@ use atlas_ingest::Warmup;
 use atlas_plan::record::now;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::calibration as described;
+use atlas_report::file_format::FileFormat;
 
 /// Fit a target's coefficients to measurements, and correct the analytical engine by them.
 #[derive(Debug, clap::Args)]
@@ -43,7 +44,10 @@ pub struct Args {
     /// Write the profile here; with --plan, the directory of the scripts
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
-    /// Write nothing
+    /// Write a report to this file: .html, .pdf, .md, .json
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    pub report: Option<PathBuf>,
+    /// Write no profile
     #[arg(long, alias = "dry_run")]
     pub dry_run: bool,
     /// Write over what is there
@@ -80,7 +84,7 @@ const EXAMPLES: &str = "Examples:
   atlas calibrate train.log --target h100-sxm-8 --workload llama3.1-8b-train
   atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
   atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
-  atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --format json
+  atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --report calibration.html
   atlas calibrate --plan --target T                 which measurements would tell most, and scripts for them
 
 Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written where it \
@@ -188,6 +192,8 @@ pub fn subject<'a>(
 
 /// Calibrates, prints, writes.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    const REPORTS: [FileFormat; 4] = [FileFormat::Html, FileFormat::Pdf, FileFormat::Markdown, FileFormat::Json];
+    let report = args.report.as_deref().map(|path| report::file(path, &REPORTS)).transpose()?;
     let library = pick::library(globals);
     let subject = subject(&library, &args.target, args.workload.as_deref(), args.base.as_deref())?;
     let rows = gather(&Reading { measurements: &args.measurements, set: &args.set, warmup: args.warmup })?;
@@ -216,6 +222,18 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         }
     };
     output::print(&text)?;
+    if let Some(report) = report {
+        let document = match report.format {
+            FileFormat::Json => {
+                (serde_json::to_string_pretty(&described::document(&outcome, &date))? + "\n").into_bytes()
+            }
+            format => {
+                let title = format!("Calibration of {}", outcome.target);
+                report::laid_out(format, &title, &described::blocks(&outcome, &date, &report::command()))?
+            }
+        };
+        report.save(document)?;
+    }
     if outcome.is_empty() {
         complain("error: these measurements tell no parameter; what each needs is listed above");
         return Err(Failure::Reported.into());

@@ -136,7 +136,7 @@ pub(super) struct OutputFile<'a> {
 
 /// What a file is written as, out of what is possible.
 pub(super) fn file<'a>(path: &'a Path, possible: &[FileFormat]) -> Result<OutputFile<'a>, Failure> {
-    let format = FileFormat::of(path, possible).map_err(|problem| Failure::usage([format!("--out: {problem}")]))?;
+    let format = FileFormat::of(path, possible).map_err(|problem| Failure::usage([problem]))?;
     Ok(OutputFile { path, format })
 }
 

@@ -275,6 +275,13 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
         .iter()
         .map(|(parts, scenario)| {
             let mut value = exported(scenario, parts);
+            // With knobs set, the entries of the files are not what is exported.
+            if args.knobs.is_empty() {
+                keep_entry(&mut value, &parts.workload.document);
+                if let Some(hardware) = value.get_mut("hardware") {
+                    keep_entry(hardware, &parts.target.document);
+                }
+            }
             if let Some(map) = value.as_object_mut().filter(|_| args.results) {
                 map.insert("result".to_owned(), answered(scenario, parts));
             }
@@ -295,6 +302,14 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
+/// Keeps the entry that an export is made of beside it, so that importing it gives the same entry.
+fn keep_entry(exported: &mut Value, entry: &Node) {
+    let of = dashboard::fingerprint(exported);
+    if let Some(fields) = exported.as_object_mut() {
+        fields.insert(dashboard::ENTRY.to_owned(), json!({"entry": entry, "of": of}));
+    }
+}
+
 /// Several scenarios in one document: each once, and each piece of hardware once.
 fn document(all: Vec<Value>) -> Value {
     let (mut scenarios, mut hardware, mut results): (Vec<Value>, Vec<Value>, Vec<Value>) = Default::default();
@@ -303,7 +318,9 @@ fn document(all: Vec<Value>) -> Value {
         let (profile, result) = (take("hardware"), take("result"));
         results.extend(result);
         for (one, list) in [(profile, &mut hardware), (Some(value), &mut scenarios)] {
-            if let Some(one) = one.filter(|one| !list.contains(one)) {
+            // The same workload on another target is the same entry.
+            let there = |one: &Value| list.iter().any(|known| known.get("id") == one.get("id"));
+            if let Some(one) = one.filter(|one| !there(one)) {
                 list.push(one);
             }
         }

@@ -60,6 +60,8 @@ impl Preset {
 #[command(after_long_help = "Examples:
   atlas simulate --preset medium --out results
   atlas simulate --config my_config.yaml --replications 5
+  atlas simulate --preset medium --every-pattern          its communication patterns beside each other
+  atlas simulate --jobs sacct.txt --target h100-sxm-128   jobs of an accounting file or a trace
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 --slow-factor 1.3
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --hosts a100-sxm-80gb:2
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --mtbf 50000h --study goodput
@@ -69,7 +71,8 @@ impl Preset {
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --replications 1000 --slurm --tasks 100 --out results
 
 A configuration holds either the predecessor simulator's hardware, model, training and network, or target and workload, or \
-jobs and a cluster; and options under simulate:, named as the flags are. Jobs whose gradients cross the same uplinks of \
+jobs and a cluster; and options under simulate:, named as the flags are. Job traces are the output of \
+sacct -P, the Standard Workload Format, and CSV or JSON as Helios and Philly have it. Jobs whose gradients cross the same uplinks of \
 an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: NAME_results.json, \
 NAME_bottlenecks.json, NAME_config.yaml, which reproduces the run, and plots as SVG and PNG; NAME is the experiment's. Targets beside each other see the same \
 random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
@@ -85,8 +88,20 @@ pub struct Args {
     /// A configuration: the predecessor simulator's YAML, or ours
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
+    /// The communication patterns beside each other: of a preset, or of the predecessor simulator's YAML
+    #[arg(long, conflicts_with_all = ["target", "workload", "jobs"])]
+    pub every_pattern: bool,
+    /// Jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set"], requires = "target")]
+    pub jobs: Option<PathBuf>,
+    /// Jobs of the trace that are simulated, the earliest first
+    #[arg(long, value_name = "N", requires = "jobs", default_value_t = 1000)]
+    pub most_jobs: usize,
+    /// Scheduler of --jobs
+    #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
+    pub scheduler: jobs::SchedulerName,
     /// Target, by name; several stand beside each other
-    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "workload")]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Workload, by name
     #[arg(long, value_name = "NAME", requires = "target")]
@@ -170,8 +185,11 @@ struct Answer {
 /// What the command line asks to simulate: one configuration, or one for every target.
 fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
     let options = args.options.clone();
+    if let Some(path) = &args.jobs {
+        return Ok(vec![Config { subject: Subject::Jobs(Box::new(jobs::traced(path, args, library)?)), options }]);
+    }
     if let Some(preset) = args.preset {
-        return Ok(vec![Config { subject: Subject::Founding(Box::new(preset.config())), options }]);
+        return Ok(predecessors(preset.config(), options, args.every_pattern));
     }
     if let Some(path) = &args.config {
         let mut config = read(path, library)?;
@@ -183,7 +201,13 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
             }
         }
         config.options = options.or(config.options);
-        return Ok(vec![config]);
+        return match config.subject {
+            Subject::Founding(predecessor) => Ok(predecessors(*predecessor, config.options, args.every_pattern)),
+            _ if args.every_pattern => {
+                Err(Failure::usage(["--every-pattern: the file has no training.communication_pattern"]).into())
+            }
+            _ => Ok(vec![config]),
+        };
     }
     let Some(workload) = &args.workload else {
         return Err(Failure::usage(["nothing to simulate: give --preset, --config, or --target and --workload"]).into());
@@ -191,6 +215,13 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
     let pair = |target: &String| Pair { target: target.clone(), workload: workload.clone(), set: args.set.clone() };
     let config = |target| Config { subject: Subject::Scenario(pair(target)), options: options.clone() };
     Ok(args.target.iter().map(config).collect())
+}
+
+/// A predecessor configuration, or one for each of its patterns.
+fn predecessors(config: Founding, options: Options, every_pattern: bool) -> Vec<Config> {
+    let all = if every_pattern { config.under_every_pattern() } else { vec![config] };
+    let subject = |config| Config { subject: Subject::Founding(Box::new(config)), options: options.clone() };
+    all.into_iter().map(subject).collect()
 }
 
 /// Reads a configuration and complains about all that is wrong with it.
@@ -343,7 +374,6 @@ fn document(answer: &Answer) -> serde_json::Value {
 
 fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
     for (number, answer) in answers.iter().enumerate() {
-        let several = answers.len() > 1;
         let own = match &answer.config.subject {
             // Where the file says it, as the predecessor simulator did.
             Subject::Founding(predecessor) => predecessor.output_directory.as_ref().map(PathBuf::from),
@@ -351,7 +381,6 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         };
         let place = args.out.clone().or(own);
         if let Some(place) = place {
-            let place = if several { place.join(&answer.plan.name) } else { place };
             // Pictures say nothing of what they leave out: a run that was cut short has none.
             let plots = !answer.outcome.cancelled
                 && !matches!(&answer.config.subject, Subject::Founding(f) if !f.enable_visualization);

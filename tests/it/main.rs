@@ -31,14 +31,15 @@ mod library;
 mod measurement_rows;
 mod optimize;
 mod robustness;
+mod scenario_exchange;
 mod schema;
 mod screens;
 mod screens_measurements;
 mod search;
 mod shipped;
+mod slurm;
 #[cfg(target_os = "linux")]
 mod soak;
-mod slurm;
 mod study;
 mod tasks;
 mod terminal;

@@ -13,7 +13,7 @@ use super::observation::Observation;
 use super::reading::{Context, Reading};
 use super::recognizer::Outcome;
 use super::segment::{Offered, Segment};
-use super::{code, json, notebook, plausibility};
+use super::{code, json, notebook, plausibility, tensorboard};
 
 /// Largest JSON document that is read as a whole.
 const LARGEST_DOCUMENT: u64 = 128 << 20;
@@ -89,6 +89,21 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
         let name = &context.name;
         let message = format!("{name}: packed by {packed}: expected text or gzip: {unpack} {name} | atlas ingest -");
         return Err(IngestError::Unknown(message));
+    }
+    if tensorboard::begins(head) {
+        let (scalars, records, damaged) = tensorboard::read(&mut source).map_err(failed)?;
+        let tally = Tally { lines: records, recognised: records, unfinished_last_line: damaged, ..Tally::default() };
+        let mut readings = scalars.finish("tensorboard", "tensorboard-events", context);
+        readings.iter_mut().for_each(plausibility::check);
+        if readings.is_empty() {
+            let name = &context.name;
+            let message = format!(
+                "{name}: a TensorBoard event file of {records} records without scalars of training: expected loss, \
+                 learning rate, or the time of a step"
+            );
+            return Err(IngestError::Unknown(message));
+        }
+        return Ok(Ingested { file: context.name.clone(), readings, tally });
     }
     let looks_like_json = looks_like_document(head);
     let mut complaint = None;

@@ -98,6 +98,7 @@ pub fn all() -> Vec<Box<dyn Recognizer>> {
         Box::<format::nxd::Nxd>::default(),
         Box::<format::hf_trainer::HfTrainer>::default(),
         Box::<format::mllog::MlLog>::default(),
+        Box::<format::wandb::Wandb>::default(),
         Box::<format::benchmark::Benchmark>::default(),
         Box::<format::perf_analyzer::PerfAnalyzer>::default(),
         Box::<format::serving_block::ServingBlock>::default(),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::study::{Block, Cell, Grid};
 use super::table::{Align, Table};
 use atlas_config::corrections::Quantity;
 use atlas_core::plan::Engine;
@@ -138,6 +139,103 @@ pub fn table(outcome: &Outcome) -> String {
         "Not described by these measurements (atlas calibrate --plan writes scripts that measure it)",
         missing.collect(),
     );
+    out
+}
+
+/// All of it as a report.
+#[must_use]
+pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
+    let mut out = vec![Block::Heading(1, format!("Calibration of {}", outcome.target))];
+    let all = outcome.all();
+    let changes = changes(&outcome.judged);
+    let measured: std::collections::BTreeSet<&str> = outcome.judged.iter().map(|one| one.source.as_str()).collect();
+    let rows = if measured.len() == 1 { "measurement" } else { "measurements" };
+    out.push(Block::Text(format!("{date}: {} parameters from {} {rows}.", all.len(), measured.len())));
+    if let Some((name, n, before, after)) = changes.first() {
+        let shown = format!("{name}: median error {before:.1} % before, {after:.1} % after (n = {n})");
+        out.push(Block::Callout(shown));
+    }
+    let head = |names: &[(&str, Align)]| names.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
+    let (left, right) = (Align::Left, Align::Right);
+    if !changes.is_empty() {
+        out.push(Block::Heading(2, "Errors before and after".to_owned()));
+        let row = |(name, n, before, after): &(String, usize, f64, f64)| {
+            let percent = |error: f64| Cell::figure(format!("{error:.1} %"), error);
+            vec![Cell::text(name.clone()), Cell::figure(n.to_string(), *n as f64), percent(*before), percent(*after)]
+        };
+        let head =
+            head(&[("engine and figure", left), ("n", right), ("median before", right), ("median after", right)]);
+        out.push(Block::Table(Grid { head, rows: changes.iter().map(row).collect() }));
+    }
+    if !all.is_empty() {
+        out.push(Block::Heading(2, "Parameters".to_owned()));
+        let row = |one: &Parameter| {
+            let r2 = one.r2.map_or_else(String::new, |r2| format!("{r2:.3}"));
+            vec![
+                Cell::text(one.symbol.clone()),
+                Cell::text(one.before.map_or_else(|| "-".to_owned(), shown)),
+                Cell::figure(shown(one.value), one.value),
+                Cell::text(interval(one.interval)),
+                Cell::text(one.n.to_string()),
+                Cell::text(r2),
+                Cell::text(one.method.clone()),
+                Cell::text(one.path.clone()),
+            ]
+        };
+        let head = head(&[
+            ("parameter", left),
+            ("before", right),
+            ("value", right),
+            ("95 % interval", right),
+            ("n", right),
+            ("R²", right),
+            ("method", left),
+            ("in the profile", left),
+        ]);
+        out.push(Block::Table(Grid { head, rows: all.iter().map(row).collect() }));
+    }
+    if !outcome.judged.is_empty() {
+        out.push(Block::Heading(2, "Measured beside predicted".to_owned()));
+        let row = |one: &Judged| {
+            let error = |error: f64| Cell::figure(percent(error), 100.0 * error);
+            let none = || Cell::text("-");
+            vec![
+                Cell::text(one.source.rsplit(['/', '\\']).next().unwrap_or_default()),
+                Cell::text(one.engine.name()),
+                Cell::text(one.figure.name()),
+                Cell::figure(shown(one.measured), one.measured),
+                Cell::figure(shown(one.before), one.before),
+                error(one.error_before()),
+                one.after.map_or_else(none, |after| Cell::figure(shown(after), after)),
+                one.error_after().map_or_else(none, error),
+            ]
+        };
+        let head = head(&[
+            ("row", left),
+            ("engine", left),
+            ("figure", left),
+            ("measured", right),
+            ("predicted", right),
+            ("error", right),
+            ("calibrated", right),
+            ("error", right),
+        ]);
+        out.push(Block::Table(Grid { head, rows: outcome.judged.iter().map(row).collect() }));
+    }
+    let refused = outcome.refused.iter().map(|(row, reason)| format!("{row}: {reason}"));
+    let missing = outcome.missing.iter().map(|missing| format!("{}: needs {}", missing.symbol, missing.needs));
+    for (title, lines) in [
+        ("Warnings", outcome.warnings.clone()),
+        ("Rows that the analytical engine cannot answer", refused.collect()),
+        ("Not described by these measurements", missing.collect::<Vec<_>>()),
+    ] {
+        if !lines.is_empty() {
+            out.push(Block::Heading(2, title.to_owned()));
+            out.push(Block::List(lines));
+        }
+    }
+    out.push(Block::Heading(2, "Made by".to_owned()));
+    out.push(Block::Code(command.to_owned()));
     out
 }
 

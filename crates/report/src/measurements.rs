@@ -212,7 +212,8 @@ pub fn formats() -> String {
             "training",
             "Megatron-LM (old and new), Megatron-DeepSpeed, Megatron-Bridge, MindSpeed, GPT-NeoX, Primus, NeMo 1 and 2, \
              DLLogger, DeepSpeed (timer, pipeline, chat), torchtitan, Hugging Face Trainer (output, trainer_state.json), \
-             nanotron, LitGPT, MaxText, nanoGPT and its speed runs, InternEvo, MLPerf training",
+             nanotron, LitGPT, MaxText, nanoGPT and its speed runs, InternEvo, MLPerf training, TensorBoard event files, \
+             Weights & Biases (history as JSON Lines or CSV, CSV of a chart)",
         ),
         (
             "serving",

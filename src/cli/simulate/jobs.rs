@@ -1,22 +1,98 @@
 //! `atlas simulate` of several jobs on one cluster.
 
+use std::path::Path;
 use std::time::Duration;
+
+use color_eyre::eyre::eyre;
 
 use super::files::Folder;
 use super::{Args, refused, scenario};
 use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
-use crate::cli::output;
+use crate::cli::output::{self, complain};
 use crate::cli::watching;
 use atlas_config::library::Library;
+use atlas_document::sources::read_text;
+use atlas_ingest::job_trace;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::jobs;
 use atlas_plan::simulation::jobs::Job;
+use atlas_plan::simulation::words::Span;
 use atlas_plan::simulation::{Gauge, Measured, Options, Plan, Problems, run as simulated};
 use atlas_report::simulation::jobs as report;
 use atlas_report::{Format, serialised};
 use atlas_sim::cluster;
-use atlas_sim::cluster::{Fabric, Traffic};
+use atlas_sim::cluster::{Fabric, Scheduler, Traffic};
+
+/// Who goes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum SchedulerName {
+    /// In the order of submission
+    Fifo,
+    /// Short jobs first into gaps that delay none before them
+    #[default]
+    Backfill,
+}
+
+/// The jobs of a trace on the target that the command line names.
+pub(super) fn traced(path: &Path, args: &Args, library: &Library) -> color_eyre::Result<jobs::Config> {
+    let [target] = args.target.as_slice() else {
+        return Err(Failure::usage(["--jobs: expected one --target to run them on"]).into());
+    };
+    let accelerators = library.target(target).map_err(Failure::from)?.accelerators();
+    let label = path.display().to_string();
+    let text = read_text(path).map_err(|problem| eyre!("{label}: {problem}"))?;
+    let mut trace = job_trace::read(&text).map_err(|problem| eyre!("{label}: {problem}"))?;
+    let too_large = trace.jobs.iter().filter(|job| job.accelerators > accelerators).count();
+    trace.jobs.retain(|job| job.accelerators <= accelerators);
+    let left_out = trace.jobs.len().saturating_sub(args.most_jobs);
+    trace.jobs.truncate(args.most_jobs);
+    let mut notes: Vec<String> = trace.skipped.iter().map(|(reason, n)| format!("{n} skipped: {reason}")).collect();
+    if too_large > 0 {
+        notes.push(format!("{too_large} skipped: more accelerators than the {accelerators} of {target}"));
+    }
+    if left_out > 0 {
+        notes.push(format!("{left_out} left out: beyond the first {}; --most-jobs takes more", args.most_jobs));
+    }
+    let (format, n) = (trace.format, trace.jobs.len());
+    complain(&format!(
+        "{label}: {format}, {n} jobs{}",
+        notes.iter().map(|note| format!("; {note}")).collect::<String>()
+    ));
+    if trace.jobs.is_empty() {
+        return Err(eyre!("{label}: no job that {target} can run"));
+    }
+    let begin = trace.jobs.iter().map(|job| job.submitted).fold(f64::INFINITY, f64::min);
+    let list = trace.jobs.into_iter().map(|job| Job {
+        name: job.name,
+        submitted: Span(job.submitted - begin),
+        workload: None,
+        nodes: None,
+        accelerators: Some(job.accelerators),
+        steps: None,
+        seconds: Some(Span(job.seconds)),
+        communication: None,
+        limit: job.limit.map(Span),
+        set: Vec::new(),
+    });
+    Ok(jobs::Config {
+        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        scheduler: match args.scheduler {
+            SchedulerName::Fifo => Scheduler::Fifo,
+            SchedulerName::Backfill => Scheduler::Backfill,
+        },
+        slice: None,
+        cluster: jobs::Cluster {
+            target: Some(target.clone()),
+            accelerators: None,
+            accelerators_per_node: None,
+            nodes_per_leaf: None,
+            oversubscription: None,
+            placement: None,
+        },
+        jobs: list.collect(),
+    })
+}
 
 /// Runs the jobs of a configuration.
 pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &Globals) -> color_eyre::Result<()> {

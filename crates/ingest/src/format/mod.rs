@@ -44,3 +44,4 @@ pub mod sglang_batch;
 pub mod torch_all_reduce;
 pub mod torchtitan;
 pub mod trtllm;
+pub mod wandb;

@@ -7,7 +7,7 @@ use super::Foreign;
 use super::tree::{self, Tree};
 use atlas_catalog::Catalog;
 use atlas_document::decode::{Bounds, Fields};
-use atlas_document::{Diagnostics, Node, Value};
+use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
 /// Devices of a node that a profile of one device is taken for: what GPU boxes, TPU hosts' slices and the like have.
 pub const DEVICES_PER_NODE: f64 = 8.0;
@@ -111,8 +111,47 @@ fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
     Some((named?, name))
 }
 
+/// Keys of a scenario or profile that its own description does not consist of.
+const BESIDE: [&str; 4] = [ENTRY, "hardware", "result", "results"];
+/// The key of the entry that an export was made of.
+pub const ENTRY: &str = "atlas";
+
+/// A fingerprint of what a scenario or profile says itself, by which changes after an export are seen.
+#[must_use]
+pub fn fingerprint(document: &serde_json::Value) -> String {
+    let own = document.as_object().map(|fields| {
+        let own = fields.iter().filter(|(name, _)| !BESIDE.contains(&name.as_str()));
+        own.map(|(name, value)| (name.clone(), value.clone())).collect::<serde_json::Map<_, _>>()
+    });
+    let text = serde_json::to_string(&own.unwrap_or_default()).unwrap_or_default();
+    format!("{:016x}", atlas_document::fingerprint::fingerprint(text.as_bytes()))
+}
+
+/// The entry that an export was made of, where the export is as it was. Says so where it was changed: then the entry is
+/// made anew of what the document says.
+fn original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Node> {
+    let kept = node.get(ENTRY)?;
+    let entry = kept.get("entry").filter(|entry| entry.get("name").is_some())?;
+    let found = serde_json::to_value(node).ok().map(|document| fingerprint(&document));
+    if kept.get("of").and_then(Node::text) == found.as_deref() {
+        return Some(entry.clone());
+    }
+    problems.push(Diagnostic {
+        severity: Severity::Warning,
+        file: Arc::clone(file),
+        at: kept.at,
+        path: ENTRY.to_owned(),
+        message: "changed after it was exported: read from the dashboard's fields alone".to_owned(),
+        help: Some(format!("settings that only Atlas knows are lost; `{ENTRY}` holds them as they were")),
+    });
+    None
+}
+
 /// One hardware profile as a target's entry.
 fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems: &mut Diagnostics) -> Option<Node> {
+    if let Some(entry) = original(file, node, problems) {
+        return Some(entry);
+    }
     let before = problems.errors();
     let label = node.get("id").and_then(Node::text).unwrap_or("hardware").to_owned();
     let mut fields = Fields::open(file, label, node, problems)?;
@@ -130,6 +169,7 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     for kept in ["interconnect", "notes"] {
         fields.text(kept);
     }
+    fields.node(ENTRY);
     fields.texts("frameworks");
     let (at, named) = (fields.at(), name.as_ref().and_then(|(_, named)| named.clone()));
     let names: Vec<String> = name.iter().map(|(id, _)| id.clone()).chain(named.as_deref().map(slug)).collect();
@@ -169,12 +209,17 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
 
 /// One scenario as a workload's entry, and the devices that it asks for.
 fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Option<(Node, f64)> {
+    if let Some(entry) = original(file, node, problems) {
+        return Some((entry, 1.0));
+    }
     let before = problems.errors();
     let label = ["id", "scenarioId", "name"].iter().find_map(|key| node.get(key).and_then(Node::text));
     let mut fields = Fields::open(file, label.unwrap_or("scenario").to_owned(), node, problems)?;
     let named = name_of(&mut fields);
     // What a scenario may carry besides: kept out of the way.
-    for kept in ["hardware", "hardwareProfile", "hardwareProfiles", "hardwareId", "hardwareIds", "result", "results"] {
+    for kept in
+        ["hardware", "hardwareProfile", "hardwareProfiles", "hardwareId", "hardwareIds", "result", "results", ENTRY]
+    {
         fields.node(kept);
     }
     for kept in ["createdAt", "updatedAt", "tags", "notes", "description"] {

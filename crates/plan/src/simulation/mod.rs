@@ -99,6 +99,34 @@ pub struct Outcome {
     pub cancelled: bool,
 }
 
+/// What a run costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cost {
+    /// Rental and energy of all accelerators, USD an hour.
+    pub usd_per_hour: f64,
+    /// USD for a million tokens; of training they are learned, of serving generated.
+    pub usd_per_million_tokens: f64,
+    /// USD for an optimizer step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd_per_iteration: Option<f64>,
+}
+
+impl Cost {
+    /// What so many tokens per second cost; `None` where no price is known or nothing is computed.
+    #[must_use]
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Cost> {
+        let usd_per_hour = plan.usd_per_hour?;
+        let figure = |name: &str| outcome.figures.iter().find(|figure| figure.spec.name == name);
+        let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec"))?.interval().mean;
+        let usd_per_iteration = match &outcome.first {
+            Measured::Training(m) => Some(usd_per_hour * m.output.step.mean / 3600.0),
+            Measured::Serving(_) => None,
+        };
+        let usd_per_million_tokens = usd_per_hour / 3600.0 / rate * 1e6;
+        usd_per_million_tokens.is_finite().then_some(Cost { usd_per_hour, usd_per_million_tokens, usd_per_iteration })
+    }
+}
+
 /// Why a plan cannot be run: all that makes no sense in it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]

@@ -8,6 +8,7 @@ use super::words::{ArrivalsWord, HostsWord, Window};
 use super::{Problems, serving, training};
 use crate::engine::answer;
 use crate::engine::datasheet;
+use crate::engine::{at_once, estimate as estimate_of};
 use crate::scenario::Scenario;
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
@@ -33,6 +34,8 @@ pub struct Plan {
     pub replications: u32,
     /// What was assumed where nothing was said.
     pub notes: Vec<String>,
+    /// Rental and energy of all that it runs on, USD an hour, where a price is known.
+    pub usd_per_hour: Option<f64>,
 }
 
 /// What is run.
@@ -78,7 +81,9 @@ impl Plan {
             }
         };
         if problems.is_empty() {
-            Ok(Plan { name, work, seed: options.seed(), replications: options.replications(), notes })
+            let usd_per_hour = Some(estimate_of(&at_once(scenario)).cost.usd_per_hour).filter(|usd| *usd > 0.0);
+            let (seed, replications) = (options.seed(), options.replications());
+            Ok(Plan { name, work, seed, replications, notes, usd_per_hour })
         } else {
             Err(Problems(problems))
         }

@@ -15,14 +15,17 @@
 //! | `torus_2d` | nodes beyond a square unconnected | the squarest rectangle |
 //! | iterations | all at once | one after the other |
 
+pub mod custom;
 mod work;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::engine::datasheet;
 use atlas_catalog::Catalog;
 use atlas_document::decode::{Bounds, Fields};
+use atlas_perf::accelerator::Precision;
 
 /// The presets by name.
 pub const PRESETS: [&str; 3] = ["small", "medium", "large"];
@@ -104,6 +107,9 @@ pub struct Training {
     pub mixed_precision: bool,
     /// Activations are recomputed.
     pub gradient_checkpointing: bool,
+    /// The phases of the pattern `custom`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub custom_pattern: Vec<custom::Phase>,
 }
 
 /// How gradients are reduced.
@@ -124,14 +130,18 @@ pub enum Pattern {
     /// The same as direct exchanges.
     #[serde(rename = "alltoall")]
     AllToAll,
+    /// The phases that the configuration lists.
+    Custom,
 }
 
-const PATTERNS: [(&str, Pattern); 5] = [
+/// The patterns by name.
+pub const PATTERNS: [(&str, Pattern); 6] = [
     ("ring_allreduce", Pattern::Ring),
     ("tree_allreduce", Pattern::Tree),
     ("reduce_scatter", Pattern::ReduceScatter),
     ("allgather", Pattern::AllGather),
     ("alltoall", Pattern::AllToAll),
+    ("custom", Pattern::Custom),
 ];
 
 /// What joins the accelerators.
@@ -171,6 +181,19 @@ const TOPOLOGIES: [(&str, Topology); 4] = [
 const MOST_LAYERS: f64 = 10_000.0;
 
 impl Founding {
+    /// The same under each communication pattern, named after it; the custom one where it is described.
+    #[must_use]
+    pub fn under_every_pattern(&self) -> Vec<Founding> {
+        let described =
+            |(_, pattern): &&(&str, Pattern)| *pattern != Pattern::Custom || !self.training.custom_pattern.is_empty();
+        let under = |(name, pattern): &(&str, Pattern)| Founding {
+            name: format!("{} {name}", self.name),
+            training: Training { communication_pattern: *pattern, ..self.training.clone() },
+            ..self.clone()
+        };
+        PATTERNS.iter().filter(described).map(under).collect()
+    }
+
     /// A preset by name.
     #[must_use]
     pub fn preset(name: &str) -> Option<Founding> {
@@ -224,10 +247,11 @@ impl Founding {
         let hardware = fields.map("hardware", |f| {
             let model = f.text("gpu_model").unwrap_or_else(|| base.hardware.gpu_model.clone());
             // A known accelerator brings its own figures.
-            let usual = usual(&model).unwrap_or(base.hardware.clone());
+            let memory_gb = f.number("memory_gb", positive);
+            let usual = usual(&model).or_else(|| sheet(&model, memory_gb, catalog)).unwrap_or(base.hardware.clone());
             Hardware {
                 compute_tflops: f.number("compute_tflops", positive).unwrap_or(usual.compute_tflops),
-                memory_gb: f.number("memory_gb", positive).unwrap_or(usual.memory_gb),
+                memory_gb: memory_gb.unwrap_or(usual.memory_gb),
                 network_bandwidth_gbps: f
                     .number("network_bandwidth_gbps", positive)
                     .unwrap_or(usual.network_bandwidth_gbps),
@@ -260,13 +284,23 @@ impl Founding {
         });
         let training = fields.map("training", |f| {
             let usual = &base.training;
+            let custom_pattern = custom::decode(f);
+            let unsaid = if custom_pattern.is_empty() { usual.communication_pattern } else { Pattern::Custom };
+            let pattern = f.choice("communication_pattern", &PATTERNS).unwrap_or(unsaid);
+            match (pattern, custom_pattern.is_empty()) {
+                (Pattern::Custom, true) => {
+                    let help = "write custom_pattern: [{operation: reduce_scatter, algorithm: ring}, …]".to_owned();
+                    f.error("communication_pattern", "custom, but custom_pattern lists no phases", Some(help));
+                }
+                (Pattern::Custom, false) | (_, true) => {}
+                (_, false) => f.warn("custom_pattern", "only communication_pattern: custom uses it", None),
+            }
             Training {
+                custom_pattern,
                 batch_size_per_gpu: f.number("batch_size_per_gpu", count).unwrap_or(usual.batch_size_per_gpu),
                 num_iterations: f.number("num_iterations", count).unwrap_or(usual.num_iterations),
                 num_nodes: f.number("num_nodes", count).unwrap_or(usual.num_nodes),
-                communication_pattern: f
-                    .choice("communication_pattern", &PATTERNS)
-                    .unwrap_or(usual.communication_pattern),
+                communication_pattern: pattern,
                 gradient_accumulation_steps: f
                     .number("gradient_accumulation_steps", count)
                     .unwrap_or(usual.gradient_accumulation_steps),
@@ -327,6 +361,7 @@ impl Default for Founding {
                 gradient_accumulation_steps: 1.0,
                 mixed_precision: false,
                 gradient_checkpointing: false,
+                custom_pattern: Vec::new(),
             },
             network: Network { topology_type: Topology::FullMesh, base_latency_us: 5.0, switch_latency_us: 1.0 },
             collect_detailed_stats: true,
@@ -370,6 +405,22 @@ fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<atlas_catalog
     let id = MODELS.iter().find(|(name, _)| *name == word).map_or(word.as_str(), |(_, id)| id);
     let found = catalog.model(id).map(Some);
     found.map_err(|problems| format!("found \"{model_type}\", {UNKNOWN}: {}", problems.messages()))
+}
+
+/// Figures of an accelerator that the catalog has under that name or one like it.
+fn sheet(name: &str, memory_gb: Option<f64>, catalog: &Catalog) -> Option<Hardware> {
+    let sheet = catalog.accelerator_meant(name.trim(), memory_gb)?;
+    let device = datasheet::accelerator(&sheet);
+    let usual = Founding::default().hardware;
+    // The simulator has one kind of link: the network's.
+    let link = Some(device.nic_bw * 1e-9).filter(|gb| *gb > 0.0).unwrap_or(usual.network_bandwidth_gbps);
+    Some(Hardware {
+        gpu_model: name.to_owned(),
+        compute_tflops: device.peak(Precision::Bf16) * 1e-12,
+        memory_gb: sheet.memory.gb,
+        network_bandwidth_gbps: link,
+        num_gpus_per_node: usual.num_gpus_per_node,
+    })
 }
 
 fn usual(model: &str) -> Option<Hardware> {

@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::predecessor::Founding;
 use super::training::Parts;
 use super::words::ArrivalsWord;
-use super::{Gauge, Measured, Problems, run};
+use super::{Cost, Gauge, Measured, Problems, run};
 use crate::engine;
 use crate::estimate::Verdict;
 use crate::knob::{Knob, Overrides, Setting};
@@ -52,6 +52,8 @@ pub struct Answer {
     pub efficiency: f64,
     /// The same by the closed form.
     pub analytical_efficiency: f64,
+    /// What it costs, where a price is known.
+    pub cost: Option<Cost>,
 }
 
 /// A curve.
@@ -123,6 +125,7 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
     }
     let figure = |name: &str| outcome.figures.iter().find(|f| f.spec.name == name).map(|f| f.interval().mean);
     let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec")).unwrap_or(0.0);
+    let cost = Cost::of(plan, &outcome);
     Ok(match &outcome.first {
         Measured::Training(m) => Answer {
             step: m.output.step.mean,
@@ -132,6 +135,7 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
             busy: m.output.busy,
             efficiency: 0.0,
             analytical_efficiency: 0.0,
+            cost,
         },
         Measured::Serving(m) => Answer {
             step: 0.0,
@@ -141,6 +145,7 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
             busy: m.output.busy,
             efficiency: 0.0,
             analytical_efficiency: 0.0,
+            cost,
         },
     })
 }

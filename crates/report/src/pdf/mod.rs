@@ -6,7 +6,7 @@ mod table;
 mod text;
 
 use self::font::Font;
-use self::sheet::{BLACK, PALE, Sheets, WIDTH};
+use self::sheet::{BLACK, HEIGHT, PALE, Sheets, WIDTH};
 use self::text::{Run, paragraph};
 use crate::chart::drawing;
 use crate::study::Block;
@@ -15,22 +15,44 @@ use crate::study::Block;
 #[must_use]
 pub fn write(title: &str, blocks: &[Block]) -> Vec<u8> {
     let mut sheets = Sheets::new();
-    for block in blocks {
+    let mut rest = blocks;
+    while let Some((block, after)) = rest.split_first() {
+        if let Block::Heading(..) = block {
+            // A heading stands above what it heads, never at the end of a page.
+            let light = |block: &&Block| matches!(block, Block::Heading(..) | Block::Text(_));
+            let lead: f32 = after.iter().take_while(light).map(headed).sum();
+            let first = after.iter().find(|block| !light(block)).map_or(0.0, headed);
+            sheets.need((headed(block) + lead + first).min(HEIGHT));
+        }
         put(&mut sheets, block);
+        rest = after;
     }
     sheets.file(title)
+}
+
+/// Height of a heading with what must stand below it at least.
+fn headed(block: &Block) -> f32 {
+    match block {
+        Block::Heading(level, _) => 2.0 * size(*level),
+        Block::Plot(plot) => drawing::plot(plot, 760.0, 420.0).map_or(0.0, |drawing| Sheets::height(&drawing)),
+        Block::Bars(bars) => drawing::bars(bars, 760.0).map_or(0.0, |drawing| Sheets::height(&drawing)),
+        Block::Picture(drawing) => Sheets::height(drawing),
+        _ => 60.0,
+    }
+}
+
+fn size(level: u8) -> f32 {
+    match level {
+        1 => 18.0,
+        2 => 13.5,
+        _ => 11.0,
+    }
 }
 
 fn put(sheets: &mut Sheets, block: &Block) {
     match block {
         Block::Heading(level, text) => {
-            let size = match level {
-                1 => 18.0,
-                2 => 13.5,
-                _ => 11.0,
-            };
-            // A heading stands above what it heads, never at the end of a page.
-            sheets.need(size + 70.0);
+            let size = size(*level);
             sheets.down += if sheets.down > 0.0 { 0.7 * size } else { 0.0 };
             paragraph(sheets, &[Run::plain(Font::Bold, text)], size, 0.0, WIDTH);
             sheets.down += 3.0;

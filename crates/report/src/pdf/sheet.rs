@@ -99,10 +99,20 @@ impl Sheets {
         }
     }
 
+    /// Height that a chart takes.
+    pub(super) fn height(drawing: &Drawing) -> f32 {
+        let drawing = drawing.clone().complete();
+        drawing.height as f32 * Sheets::scale(&drawing) + 12.0
+    }
+
+    fn scale(drawing: &Drawing) -> f32 {
+        (WIDTH / drawing.width as f32).min(HEIGHT / drawing.height.max(1.0) as f32).min(1.0)
+    }
+
     /// Draws a chart with its heading and legend over the width of the text, smaller where a page is too short for it.
     pub(super) fn chart(&mut self, drawing: Drawing) {
         let drawing = drawing.complete();
-        let scale = (WIDTH / drawing.width as f32).min(HEIGHT / drawing.height.max(1.0) as f32).min(1.0);
+        let scale = Sheets::scale(&drawing);
         let height = scale * drawing.height as f32;
         self.need(height + 12.0);
         let top = self.down;

@@ -8,7 +8,7 @@ use crate::study::{Cell, Grid};
 use crate::table::Align;
 
 /// Space on both sides of a cell.
-const PAD: f32 = 4.0;
+const PAD: f32 = 8.0;
 /// Sizes of letters that are tried.
 const SIZES: [f32; 4] = [8.5, 7.5, 6.5, SMALLEST];
 const SMALLEST: f32 = 5.8;

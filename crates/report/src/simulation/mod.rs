@@ -15,7 +15,7 @@ pub mod trace;
 use serde_json::{Map, Value, json};
 
 use super::csv;
-use atlas_plan::simulation::{LEVEL, Measured, Outcome, Plan, serving, training};
+use atlas_plan::simulation::{Cost, LEVEL, Measured, Outcome, Plan, serving, training};
 use atlas_sim::kernel::Quantiles;
 
 /// A run as a document: summary under the predecessor simulator's names, figures with their intervals, what was measured.
@@ -43,6 +43,9 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         }
     }
     set("figures", figures(outcome));
+    if let Some(cost) = Cost::of(plan, outcome) {
+        set("cost", json!(cost));
+    }
     set("bottlenecks", json!(outcome.bottlenecks));
     set("total_events", json!(outcome.events));
     set("notes", json!(plan.notes));
@@ -240,6 +243,11 @@ pub fn figures_csv<'a>(answers: impl Iterator<Item = (&'a Plan, &'a Outcome)>) -
             let half = if interval.half_width.is_finite() { interval.half_width.to_string() } else { String::new() };
             let (mean, runs) = (interval.mean.to_string(), figure.runs.len().to_string());
             out += &csv::line([&plan.name, figure.spec.name, figure.spec.unit, &mean, &half, &runs]);
+        }
+        for (name, usd) in Cost::of(plan, outcome).into_iter().flat_map(|cost| {
+            [("usd_per_hour", cost.usd_per_hour), ("usd_per_million_tokens", cost.usd_per_million_tokens)]
+        }) {
+            out += &csv::line([&plan.name, name, "USD", &usd.to_string(), "", ""]);
         }
     }
     out

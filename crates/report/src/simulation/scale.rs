@@ -41,6 +41,7 @@ pub fn tell(curves: &[Curve], width: usize) -> String {
         out += heading(curve.work);
         out.push('\n');
         let training = curve.points.iter().any(|p| p.answer.as_ref().is_ok_and(|a| a.parts.is_some()));
+        let priced = curve.points.iter().any(|p| p.answer.as_ref().is_ok_and(|a| a.cost.is_some()));
         let head = [
             "nodes",
             "accelerators",
@@ -49,9 +50,10 @@ pub fn tell(curves: &[Curve], width: usize) -> String {
             "efficiency",
             "closed form",
             if training { "network" } else { "stepping" },
+            if priced { "$/1M tokens" } else { "" },
             "",
         ];
-        let align = |i: usize| if i == 7 { Align::Left } else { Align::Right };
+        let align = |i: usize| if i == 8 { Align::Left } else { Align::Right };
         let mut table = Table::new(head.into_iter().enumerate().map(|(i, name)| (name, align(i))));
         for point in &curve.points {
             let sizes = [point.nodes.to_string(), point.accelerators.to_string()];
@@ -62,11 +64,10 @@ pub fn tell(curves: &[Curve], width: usize) -> String {
                     units::percent(a.efficiency),
                     units::percent(a.analytical_efficiency),
                     units::percent(communication(a).unwrap_or(a.busy)),
+                    a.cost.map_or_else(String::new, |cost| units::usd(cost.usd_per_million_tokens)),
                     if Some(point.nodes) == curve.broken_at { "breaks".to_owned() } else { String::new() },
                 ],
-                Err(why) => {
-                    vec![String::new(), String::new(), String::new(), String::new(), String::new(), why.clone()]
-                }
+                Err(why) => std::iter::repeat_n(String::new(), 6).chain([why.clone()]).collect(),
             };
             table.row(sizes.into_iter().chain(cells));
         }
@@ -127,6 +128,7 @@ pub fn document(name_of: &str, curves: &[Curve]) -> Value {
                 "analytical_efficiency": a.analytical_efficiency,
                 "communication_ratio": communication(a),
                 "busy": a.busy,
+                "cost": a.cost,
             }),
             Err(why) => json!({"nodes": point.nodes, "accelerators": point.accelerators, "error": why}),
         });
@@ -155,6 +157,8 @@ pub fn csv_of(curves: &[Curve]) -> String {
         "analytical_tokens_per_sec",
         "analytical_efficiency",
         "communication_ratio",
+        "usd_per_hour",
+        "usd_per_million_tokens",
         "error",
     ]);
     for curve in curves {
@@ -167,10 +171,12 @@ pub fn csv_of(curves: &[Curve]) -> String {
                         [a.rate, a.efficiency, a.analytical_rate, a.analytical_efficiency].map(|v| v.to_string()),
                     );
                     cells.push(communication(a).map_or_else(String::new, |share| share.to_string()));
+                    let usd = [a.cost.map(|cost| cost.usd_per_hour), a.cost.map(|cost| cost.usd_per_million_tokens)];
+                    cells.extend(usd.map(|usd| usd.map_or_else(String::new, |usd| usd.to_string())));
                     cells.push(String::new());
                 }
                 Err(why) => {
-                    cells.extend(std::iter::repeat_n(String::new(), 6));
+                    cells.extend(std::iter::repeat_n(String::new(), 8));
                     cells.push(why.clone());
                 }
             }

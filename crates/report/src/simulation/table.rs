@@ -3,7 +3,7 @@
 use crate::table::{Align, Table, wrap};
 use atlas_core::units;
 use atlas_plan::simulation::bottleneck::Bottleneck;
-use atlas_plan::simulation::{Figure, Measured, Outcome, Plan, difference, serving, training};
+use atlas_plan::simulation::{Cost, Figure, Measured, Outcome, Plan, difference, serving, training};
 use atlas_sim::kernel::Interval;
 
 /// One run in full.
@@ -84,6 +84,17 @@ fn figures(answers: &[(&Plan, &Outcome)]) -> String {
         });
         table.row(std::iter::once(figure.spec.label.to_owned()).chain(cells));
     }
+    let costs: Vec<Option<Cost>> = answers.iter().map(|(plan, outcome)| Cost::of(plan, outcome)).collect();
+    let mut row = |name: &str, get: fn(&Cost) -> Option<f64>| {
+        let values: Vec<Option<f64>> = costs.iter().map(|cost| cost.as_ref().and_then(get)).collect();
+        if values.iter().any(Option::is_some) {
+            let cells = values.into_iter().map(|usd| usd.map_or_else(String::new, units::usd));
+            table.row(std::iter::once(name.to_owned()).chain(cells));
+        }
+    };
+    row("$/hour", |cost| Some(cost.usd_per_hour));
+    row("$/1M tokens", |cost| Some(cost.usd_per_million_tokens));
+    row("$/step", |cost| cost.usd_per_iteration);
     table.render()
 }
 

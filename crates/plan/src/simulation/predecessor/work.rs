@@ -1,5 +1,8 @@
 //! A predecessor configuration as work for the engine: accelerator, architecture, network, and the plan of its runs.
 
+use std::sync::Arc;
+
+use super::custom::Phase;
 use super::{Founding, KNOWN, Pattern, TRANSFORMER, Topology, UNKNOWN, known};
 use crate::engine::datasheet;
 use crate::simulation::options::Options;
@@ -17,6 +20,9 @@ use atlas_sim::network;
 use atlas_sim::network::{Algorithm, Operation, Routing, Shape, Wire};
 use atlas_sim::training::{Hosts, Input};
 
+/// All-reduce up and down a tree, in the pieces that hide its depth.
+pub(super) const TREE: Algorithm = Algorithm::Tree { chunks: 16 };
+
 impl Founding {
     /// All accelerators.
     #[must_use]
@@ -24,22 +30,24 @@ impl Founding {
         self.training.num_nodes * self.hardware.num_gpus_per_node
     }
 
-    /// The accelerator: the catalog's, with the figures that are stated; and whether the catalog knows it.
-    fn device(&self, catalog: &Catalog) -> (Accelerator, bool) {
+    /// The accelerator: the catalog's, with the figures that are stated; and its data sheet where the catalog knows it.
+    fn device(&self, catalog: &Catalog) -> (Accelerator, Option<Arc<atlas_catalog::Accelerator>>) {
         let name = self.hardware.gpu_model.trim();
         let known = KNOWN.iter().find(|(word, ..)| word.eq_ignore_ascii_case(name)).map_or(name, |(_, id, _)| id);
         let found = catalog.accelerator(known).ok();
-        let is_known = found.is_some();
-        let sheet = found.or_else(|| catalog.accelerator(KNOWN[0].1).ok());
+        let found = found.or_else(|| catalog.accelerator_meant(name, Some(self.hardware.memory_gb)));
+        let sheet = found.clone().or_else(|| catalog.accelerator(KNOWN[0].1).ok());
         let mut device = sheet.map(|sheet| datasheet::accelerator(&sheet)).unwrap_or_default();
         let own = device.peak(Precision::Bf16);
         let by = self.hardware.compute_tflops * 1e12 / own.max(1.0);
         device.flops = device.flops.map(|rate| rate * by);
+        // A faster device than the data sheet's has the power for it.
+        device.tdp_w *= by.max(1.0);
         device.mem_bytes = self.hardware.memory_gb * 1e9;
         device.nic_bw = self.hardware.network_bandwidth_gbps * 1e9;
         device.link_bw = device.nic_bw;
         device.domain = 1.0;
-        (device, is_known)
+        (device, found)
     }
 
     /// The architecture, where the model is one that is known.
@@ -125,19 +133,21 @@ impl Founding {
             return Ok(0.0);
         }
         let ring = Algorithm::Ring { channels: 1, local: 0, chunks: 1 };
-        let jobs: &[(Operation, Algorithm)] = match self.training.communication_pattern {
-            Pattern::Ring => &[(Operation::AllReduce, ring)],
-            Pattern::Tree => &[(Operation::AllReduce, Algorithm::Tree { chunks: 16 })],
+        let whole = |operation, algorithm| (operation, algorithm, 1.0);
+        let jobs: Vec<(Operation, Algorithm, f64)> = match self.training.communication_pattern {
+            Pattern::Ring => vec![whole(Operation::AllReduce, ring)],
+            Pattern::Tree => vec![whole(Operation::AllReduce, TREE)],
             Pattern::ReduceScatter | Pattern::AllGather => {
-                &[(Operation::ReduceScatter, ring), (Operation::AllGather, ring)]
+                vec![whole(Operation::ReduceScatter, ring), whole(Operation::AllGather, ring)]
             }
             Pattern::AllToAll => {
-                &[(Operation::ReduceScatter, Algorithm::Direct), (Operation::AllGather, Algorithm::Direct)]
+                vec![whole(Operation::ReduceScatter, Algorithm::Direct), whole(Operation::AllGather, Algorithm::Direct)]
             }
+            Pattern::Custom => self.training.custom_pattern.iter().map(Phase::job).collect(),
         };
         let mut seconds = 0.0;
-        for (operation, algorithm) in jobs.iter().copied() {
-            let job = network::Job { operation, algorithm, ranks: Vec::new(), bytes, begin: 0.0 };
+        for (operation, algorithm, share) in jobs {
+            let job = network::Job { operation, algorithm, ranks: Vec::new(), bytes: bytes * share, begin: 0.0 };
             let input =
                 network::Input { shape: self.shape(), degraded: Vec::new(), routing: Routing::First, jobs: vec![job] };
             seconds += network::simulate(&input, 0, progress)?.seconds;
@@ -181,14 +191,37 @@ impl Founding {
                 "without mixed precision, products are in TF32 where the accelerator has it, else in fp32".to_owned(),
             );
         }
-        if !self.device(catalog).1 {
+        let (device, known) = self.device(catalog);
+        if let Some(sheet) = &known {
+            let own = datasheet::accelerator(sheet).peak(Precision::Bf16);
+            if device.peak(Precision::Bf16) > 1.001 * own {
+                notes.push(format!(
+                    "compute_tflops {} is above the {:.0} TFLOP/s of {}: it is used, with as much more power",
+                    self.hardware.compute_tflops,
+                    own * 1e-12,
+                    sheet.id
+                ));
+            }
+        }
+        if known.is_none() {
             notes.push(format!(
                 "`{}` is no accelerator of the catalog: what the file does not state, memory bandwidth above all, is an \
                  A100's",
                 self.hardware.gpu_model
             ));
         }
+        let sheet = self.device(catalog).1;
+        let price = sheet.as_ref().and_then(|sheet| {
+            let prices = catalog.prices_of(&sheet.id).into_iter();
+            prices.min_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()))
+        });
+        let usd_per_hour = price.map(|price| {
+            let each = price.usd_per_accelerator_hour();
+            notes.push(format!("{each:.2} $/h an accelerator: {}, {}", price.provider, price.date));
+            each * self.accelerators()
+        });
         Ok(Plan {
+            usd_per_hour,
             name: self.name.clone(),
             work: Work::Training(Box::new(work)),
             seed: options.seed(),

@@ -1,0 +1,339 @@
+//! Jobs that a cluster has run: the accounting of Slurm (`sacct -P`), the Standard Workload Format, CSV as of Helios, and
+//! JSON as of Philly.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::DateTime;
+use serde_json::Value;
+
+/// One job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedJob {
+    /// Its name, or its number.
+    pub name: String,
+    /// When it was submitted, seconds from an origin that the jobs share.
+    pub submitted: f64,
+    /// Accelerators that it took; in the Standard Workload Format processors.
+    pub accelerators: f64,
+    /// How long it ran, s.
+    pub seconds: f64,
+    /// Its time limit, s.
+    pub limit: Option<f64>,
+}
+
+/// A trace.
+#[derive(Debug, Clone, Default)]
+pub struct JobTrace {
+    /// Its format.
+    pub format: &'static str,
+    /// The jobs in the order of their submission.
+    pub jobs: Vec<TracedJob>,
+    /// Why jobs were left out, and how many.
+    pub skipped: BTreeMap<&'static str, usize>,
+}
+
+/// Most jobs of a trace.
+const MOST_JOBS: usize = 2_000_000;
+
+const FORMATS: &str = "expected sacct -P with a header, the Standard Workload Format, CSV with submit_time, gpu_num and \
+                       duration, or Philly's JSON";
+
+/// Reads a trace.
+///
+/// # Errors
+/// None of the formats, or no job in it that ran on accelerators.
+pub fn read(text: &str) -> Result<JobTrace, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let mut trace = if first.trim_start().starts_with('[') {
+        philly(text)?
+    } else if first.starts_with(';') || is_swf(first) {
+        swf(text)
+    } else if first.contains('|') && first.to_lowercase().contains("jobid") {
+        table(text, b'|', "sacct")?
+    } else if first.contains(',') {
+        table(text, b',', "CSV of jobs")?
+    } else {
+        let shown: String = first.chars().take(80).collect();
+        return Err(format!("not a trace of jobs: it begins with \"{shown}\"; {FORMATS}"));
+    };
+    trace.jobs.sort_by(|a, b| a.submitted.total_cmp(&b.submitted));
+    if trace.jobs.is_empty() {
+        let why: Vec<String> = trace.skipped.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+        return Err(format!("{}: no job to run: {}", trace.format, why.join(", ")));
+    }
+    Ok(trace)
+}
+
+impl JobTrace {
+    fn skip(&mut self, reason: &'static str) {
+        *self.skipped.entry(reason).or_default() += 1;
+    }
+
+    /// Keeps a job that ran; counts another.
+    fn take(
+        &mut self,
+        name: String,
+        submitted: Option<f64>,
+        gpus: Option<f64>,
+        seconds: Option<f64>,
+        limit: Option<f64>,
+    ) {
+        let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);
+        match (submitted.filter(|at| at.is_finite()), positive(gpus), positive(seconds)) {
+            _ if self.jobs.len() >= MOST_JOBS => self.skip("beyond the first 2000000"),
+            (None, ..) => self.skip("without a time of submission"),
+            (_, None, _) => self.skip("without accelerators"),
+            (.., None) => self.skip("that did not run"),
+            (_, Some(gpus), _) if gpus.fract() != 0.0 || gpus > 1e7 => self.skip("with a part of an accelerator"),
+            (Some(submitted), Some(accelerators), Some(seconds)) => {
+                let limit = positive(limit).filter(|limit| *limit >= seconds);
+                self.jobs.push(TracedJob { name, submitted, accelerators, seconds, limit });
+            }
+        }
+    }
+}
+
+/// Whether a line has the eighteen numbers of the Standard Workload Format.
+fn is_swf(line: &str) -> bool {
+    let mut fields = 0;
+    line.split_ascii_whitespace().all(|field| {
+        fields += 1;
+        field.parse::<f64>().is_ok()
+    }) && fields == 18
+}
+
+/// The Standard Workload Format (Feitelson): job, submitted, waited, ran, processors, …, processors asked for, time asked for.
+fn swf(text: &str) -> JobTrace {
+    let mut trace = JobTrace { format: "Standard Workload Format", ..JobTrace::default() };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(';')) {
+        let fields: Vec<f64> = line.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
+        if fields.len() < 9 {
+            trace.skip("cut off or damaged");
+            continue;
+        }
+        let at = |index: usize| fields.get(index).copied().filter(|value| *value >= 0.0);
+        let processors = at(4).filter(|n| *n > 0.0).or_else(|| at(7));
+        let name = at(0).map_or_else(String::new, |number| number.to_string());
+        trace.take(name, at(1), processors, at(3), at(8));
+    }
+    trace
+}
+
+/// Names of columns, without letters that are none and in lower case.
+const COLUMNS: [(Column, &[&str]); 9] = [
+    (Column::Name, &["jobid", "jobidraw", "id", "jobname", "name"]),
+    (Column::Submitted, &["submit", "submittime", "submittedtime", "submissiontime", "arrivaltime", "timestamp"]),
+    (Column::Started, &["start", "starttime"]),
+    (Column::Ended, &["end", "endtime", "finishtime"]),
+    (Column::Seconds, &["elapsedraw", "duration", "runtime", "runseconds", "seconds"]),
+    (Column::Elapsed, &["elapsed"]),
+    (Column::Gpus, &["gpunum", "numgpus", "numgpu", "gpus", "ngpus", "gpurequest", "gpucount"]),
+    (Column::Resources, &["alloctres", "reqtres", "allocgres", "reqgres"]),
+    (Column::Limit, &["timelimit", "timelimitraw", "requestedtime", "walltime"]),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    Name,
+    Submitted,
+    Started,
+    Ended,
+    Seconds,
+    Elapsed,
+    Gpus,
+    Resources,
+    Limit,
+}
+
+/// A table with a header.
+fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, String> {
+    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|error| format!("{format}: {error}"))?.clone();
+    let plain = |name: &str| -> String {
+        name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let names: Vec<String> = header.iter().map(plain).collect();
+    // Of several names the earlier in the table is meant.
+    let place = |column: Column| {
+        let (_, known) = COLUMNS.iter().find(|(one, _)| *one == column)?;
+        known.iter().find_map(|name| names.iter().position(|found| found == name))
+    };
+    let has = |columns: &[Column]| columns.iter().any(|column| place(*column).is_some());
+    let mut lacks = Vec::new();
+    for (columns, what) in [
+        (&[Column::Submitted][..], "when jobs were submitted (Submit, submit_time)"),
+        (&[Column::Gpus, Column::Resources], "accelerators (AllocTRES, gpu_num)"),
+        (&[Column::Seconds, Column::Elapsed, Column::Ended], "how long jobs ran (ElapsedRaw, duration, start and end)"),
+    ] {
+        if !has(columns) {
+            lacks.push(what);
+        }
+    }
+    if !lacks.is_empty() {
+        return Err(format!("{format}: no column says {}; {FORMATS}", lacks.join(", ")));
+    }
+    let minutes = place(Column::Limit).and_then(|at| names.get(at)).is_some_and(|name| name == "timelimitraw");
+    let mut trace = JobTrace { format, ..JobTrace::default() };
+    for record in reader.records() {
+        let Ok(record) = record else {
+            trace.skip("cut off or damaged");
+            continue;
+        };
+        let text = |column| place(column).and_then(|at| record.get(at)).map(str::trim).filter(|text| !text.is_empty());
+        let name = text(Column::Name).unwrap_or("job").to_owned();
+        // Steps of a job are parts of it.
+        if delimiter == b'|' && name.contains('.') {
+            continue;
+        }
+        let seconds = text(Column::Seconds).and_then(|text| text.parse().ok());
+        let seconds = seconds.or_else(|| span(text(Column::Elapsed)?)).or_else(|| {
+            let (start, end) = (moment(text(Column::Started)?)?, moment(text(Column::Ended)?)?);
+            Some(end - start)
+        });
+        let gpus = text(Column::Gpus).and_then(|text| text.parse().ok());
+        let gpus = gpus.or_else(|| gpus_of(text(Column::Resources)?));
+        let limit = text(Column::Limit).and_then(|text| match text.parse::<f64>() {
+            Ok(number) if minutes => Some(60.0 * number),
+            Ok(number) => Some(number),
+            Err(_) => span(text),
+        });
+        trace.take(name, text(Column::Submitted).and_then(moment), gpus, seconds, limit);
+    }
+    Ok(trace)
+}
+
+/// Accelerators of Slurm's trackable resources: `billing=8,gres/gpu=8`, `gpu:a100:4`.
+fn gpus_of(resources: &str) -> Option<f64> {
+    let parts: Vec<&str> = resources.split(',').collect();
+    let total = parts
+        .iter()
+        .find_map(|part| part.strip_prefix("gres/gpu=").or_else(|| part.strip_prefix("gpu="))?.parse().ok());
+    total.or_else(|| {
+        let typed = parts.iter().filter_map(|part| {
+            let rest = part
+                .strip_prefix("gres/gpu:")
+                .or_else(|| part.strip_prefix("gres:gpu:"))
+                .or_else(|| part.strip_prefix("gpu:"))?;
+            rest.rsplit([':', '=']).next()?.parse::<f64>().ok()
+        });
+        let sum: f64 = typed.sum();
+        (sum > 0.0).then_some(sum)
+    })
+}
+
+/// A time as seconds: a number, or a date with a time of day.
+fn moment(text: &str) -> Option<f64> {
+    if let Ok(number) = text.parse::<f64>() {
+        return Some(number);
+    }
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return Some(at.as_millisecond() as f64 / 1e3);
+    }
+    // Philly writes the zone behind: "2017-10-09 07:01:57 PDT".
+    let plain: String = text.split_whitespace().take(2).collect::<Vec<_>>().join("T");
+    let at: DateTime = plain.parse().ok()?;
+    let at = at.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(at.timestamp().as_millisecond() as f64 / 1e3)
+}
+
+/// Slurm's `[DAYS-]HOURS:MINUTES:SECONDS`, from the right.
+fn span(text: &str) -> Option<f64> {
+    let (days, rest) = text.split_once('-').unwrap_or(("0", text));
+    let mut seconds = 0.0;
+    for part in rest.split(':') {
+        seconds = 60.0 * seconds + part.parse::<f64>().ok()?;
+    }
+    Some(86_400.0 * days.parse::<f64>().ok()? + seconds)
+}
+
+/// `cluster_job_log` of Microsoft's Philly traces: attempts with their servers and accelerators.
+fn philly(text: &str) -> Result<JobTrace, String> {
+    let all: Vec<Value> =
+        serde_json::from_str(text).map_err(|error| format!("not Philly's JSON: {error}; {FORMATS}"))?;
+    let mut trace = JobTrace { format: "Philly's job log", ..JobTrace::default() };
+    for job in &all {
+        let text = |name: &str| job.get(name).and_then(Value::as_str);
+        let attempts = job.get("attempts").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let seconds: f64 = attempts
+            .iter()
+            .filter_map(|attempt| {
+                let at = |name: &str| attempt.get(name).and_then(Value::as_str).and_then(moment);
+                Some((at("end_time")? - at("start_time")?).max(0.0))
+            })
+            .sum();
+        let gpus = |attempt: &Value| -> f64 {
+            let servers = attempt.get("detail").and_then(Value::as_array).into_iter().flatten();
+            servers.filter_map(|server| Some(server.get("gpus")?.as_array()?.len() as f64)).sum()
+        };
+        let gpus = attempts.iter().map(gpus).fold(0.0, f64::max);
+        let name = text("jobid").unwrap_or("job").to_owned();
+        trace.take(name, text("submitted_time").and_then(moment), Some(gpus), Some(seconds), None);
+    }
+    Ok(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use proptest::prelude::*;
+
+    const SACCT: &str = "JobID|JobName|Submit|Start|End|ElapsedRaw|Timelimit|AllocTRES|State
+101|train|2024-05-01T10:00:00|2024-05-01T10:05:00|2024-05-01T12:05:00|7200|1-00:00:00|billing=64,cpu=64,gres/gpu=16,node=2|COMPLETED
+101.batch|batch|2024-05-01T10:05:00|2024-05-01T10:05:00|2024-05-01T12:05:00|7200||cpu=64|COMPLETED
+102|prep|2024-05-01T09:00:00|2024-05-01T09:00:00|2024-05-01T09:10:00|600|01:00:00|cpu=8,node=1|COMPLETED
+103|eval|2024-05-01T09:30:00|2024-05-01T09:31:00|2024-05-01T09:41:00|600|00:30:00|cpu=8,gres/gpu:h100=4,node=1|COMPLETED
+";
+
+    #[test]
+    fn slurm_accounting_gives_jobs_on_accelerators_and_no_steps() {
+        let trace = read(SACCT).unwrap();
+        assert_eq!(trace.format, "sacct");
+        let jobs: Vec<(&str, f64, f64)> =
+            trace.jobs.iter().map(|job| (job.name.as_str(), job.accelerators, job.seconds)).collect();
+        assert_eq!(jobs, [("103", 4.0, 600.0), ("101", 16.0, 7200.0)]);
+        assert_eq!(trace.jobs[1].submitted - trace.jobs[0].submitted, 1800.0);
+        assert_eq!(trace.jobs[1].limit, Some(86_400.0));
+        assert_eq!(trace.skipped["without accelerators"], 1);
+    }
+
+    #[test]
+    fn workload_format_helios_and_philly_are_read() {
+        let swf = "; UnixStartTime: 0\n 1 0 10 3600 32 -1 -1 32 7200 -1 1 1 1 1 1 1 -1 -1\n 2 60 0 -1 8 -1 -1 8 100 -1 0 1 1 1 1 1 -1 -1\n";
+        let trace = read(swf).unwrap();
+        assert_eq!((trace.jobs.len(), trace.jobs[0].accelerators, trace.jobs[0].limit), (1, 32.0, Some(7200.0)));
+        assert_eq!(trace.skipped["that did not run"], 1);
+        let helios = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n\
+                      7,u1,vcA,8,64,1,COMPLETED,2020-04-01 00:00:13,2020-04-01 00:00:14,2020-04-01 01:00:14,3600,1\n";
+        let trace = read(helios).unwrap();
+        assert_eq!(
+            (trace.jobs[0].name.as_str(), trace.jobs[0].accelerators, trace.jobs[0].seconds),
+            ("7", 8.0, 3600.0)
+        );
+        let philly = r#"[{"status": "Pass", "vc": "a", "jobid": "application_1", "submitted_time": "2017-10-09 07:02:07",
+            "attempts": [{"start_time": "2017-10-09 07:10:00", "end_time": "2017-10-09 08:10:00",
+                          "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu0"]}]}]}]"#;
+        let trace = read(philly).unwrap();
+        assert_eq!((trace.jobs[0].accelerators, trace.jobs[0].seconds), (3.0, 3600.0));
+    }
+
+    #[test]
+    fn other_files_are_refused_and_lacking_columns_are_named() {
+        assert!(read("hello\n").unwrap_err().contains("sacct -P"));
+        let problem = read("JobID|State\n1|COMPLETED\n").unwrap_err();
+        assert!(problem.contains("Submit") && problem.contains("AllocTRES"), "{problem}");
+        assert!(read("").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[ -~\n|]{0,300}", cut in 0_usize..600) {
+            let _ = read(&text);
+            let cut = SACCT.get(..cut.min(SACCT.len())).unwrap();
+            if let Ok(trace) = read(cut) {
+                prop_assert!(trace.jobs.len() <= 2);
+            }
+        }
+    }
+}
