@@ -83,7 +83,7 @@ fn what_cannot_be_read_is_said_with_its_place_and_what_to_do() {
     for (args, code, expected) in [
         (&["ingest", "logs/notes.txt"][..], 1, "no known format in 1 lines; it begins with \"remember the milk\""),
         (&["ingest", "nowhere.log"], 1, "nowhere.log: cannot be read"),
-        (&["ingest"], 2, "<PATH>"),
+        (&["ingest"], 2, "PATH is missing"),
         (&["ingest", "logs", "--set", "seq_length=1"], 2, "did you mean seq_len?"),
         (&["ingest", "logs", "--set", "seq_len"], 2, "expected NAME=VALUE"),
         (&["ingest", "logs", "--warmup", "some"], 2, "expected first, change-point"),

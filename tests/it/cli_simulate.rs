@@ -515,7 +515,11 @@ fn an_interrupted_run_tells_what_it_has() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let written = |name: &str| std::fs::read_to_string(dir.path().join("d").join(name)).unwrap();
+    let written = |suffix: &str| {
+        let mut files = std::fs::read_dir(dir.path().join("d")).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.to_string_lossy().ends_with(suffix)).unwrap_or_else(|| panic!("{suffix}"));
+        std::fs::read_to_string(file).unwrap()
+    };
     assert!(written("results.json").contains("\"partial\""));
     assert!(written("config.yaml").starts_with("# Interrupted"), "{}", written("config.yaml"));
     assert_eq!(found["cancelled"], true);

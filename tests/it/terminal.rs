@@ -135,33 +135,33 @@ fn files_are_reloaded_however_they_change() {
     let targets = dir.path().join("workload/targets.yaml");
     let text = std::fs::read_to_string(&targets).unwrap();
     let mut session = Session::start(dir.path(), &FOUNDING);
-    session.wait_for("$99.57");
+    session.wait_for("$10.47");
     let price = |usd: &str| text.replace("hourly_usd: 98.32", &format!("hourly_usd: {usd}"));
     // In place.
     std::fs::write(&targets, price("48.75")).unwrap();
-    session.wait_for("$50.00");
+    session.wait_for("$5.26");
     // By an atomic rename.
     let other = dir.path().join("new.yaml");
     std::fs::write(&other, price("28.75")).unwrap();
     std::fs::rename(&other, &targets).unwrap();
-    session.wait_for("$30.00");
+    session.wait_for("$3.15");
     // Broken: the last good state stays, and the complaint can be read.
     std::fs::write(&targets, "- name: [").unwrap();
     session.wait_for("1 error");
-    session.wait_for("$30.00");
+    session.wait_for("$3.15");
     session.keys("!");
     session.wait_for("not YAML");
     session.keys("!");
     // Deleted and written again.
     std::fs::remove_file(&targets).unwrap();
-    session.wait_for("$99.57");
+    session.wait_for("$10.47");
     std::fs::write(&targets, price("18.75")).unwrap();
-    session.wait_for("$20.00");
+    session.wait_for("$2.10");
     // The whole directory swapped.
     std::fs::rename(dir.path().join("workload"), dir.path().join("old")).unwrap();
     founding_files(dir.path());
     std::fs::write(&targets, price("8.75")).unwrap();
-    session.wait_for("$10.00");
+    session.wait_for("$1.05");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);
 }
@@ -179,9 +179,9 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
     command.env("EDITOR", &editor);
     command.env("VISUAL", "");
     let mut session = Session::run(dir.path(), command);
-    session.wait_for("$99.57");
+    session.wait_for("$10.47");
     session.keys("e");
-    session.wait_for("$50.00");
+    session.wait_for("$5.26");
     assert_eq!(std::fs::read_to_string(dir.path().join("line")).unwrap().trim(), "+2");
     session.keys("q");
     session.wait_for_end();
@@ -196,12 +196,12 @@ fn a_shipped_entry_is_written_here_before_it_is_edited() {
     command.env("EDITOR", "sed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\" #");
     command.env("VISUAL", "");
     let mut session = Session::run(dir.path(), command);
-    session.wait_for("$99.57");
+    session.wait_for("$10.47");
     session.keys("e");
     session.wait_for("e again writes workload/targets.yaml");
     assert!(!dir.path().join("workload").exists(), "nothing is written unasked");
     session.keys("e");
-    session.wait_for("$50.00");
+    session.wait_for("$5.26");
     session.keys("q");
     session.wait_for_end();
     session.assert_restored();
@@ -248,7 +248,7 @@ fn turned_knobs_are_written_into_their_file() {
     let targets = dir.path().join("workload/targets.yaml");
     let before = std::fs::read_to_string(&targets).unwrap();
     let mut session = Session::start(dir.path(), &FOUNDING);
-    session.wait_for("$99.57");
+    session.wait_for("$10.47");
     session.keys("/hourly_usd\r+w");
     session.wait_for("Write to the files");
     assert_eq!(std::fs::read_to_string(&targets).unwrap(), before, "nothing is written before Enter");
