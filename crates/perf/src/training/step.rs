@@ -254,8 +254,6 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     };
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };
-    // Frozen weights have no gradients: two of a weight's six FLOPs a token are neither needed nor executed.
-    let spared = 2.0 * i.arch.matmul_params() * (1.0 - i.trained.clamp(0.0, 1.0));
-    let flops = [passes.flops, passes.causal_flops - spared, executed + again - spared];
+    let flops = [passes.flops, passes.causal_flops, executed + again];
     Step { plan, in_flight, time, memory, memory_upper: upper, flops }
 }
