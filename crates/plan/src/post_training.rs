@@ -201,8 +201,11 @@ pub fn step(train: (&Parts, &Overrides), rollout: (&Parts, &Overrides), asked: &
         None => (None, 0.0, 0.0),
         Some(_) => {
             let (rate, answer) = pace(&serve, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
-            let (endless, _) = pace(&serve, rollout_parts, LoadKind::Burst, &[])?;
-            (Some(answer), sequences / rate, (sequences / rate - sequences / endless).max(0.0))
+            // The same answers, were all of them as long as the mean.
+            let mut even = serve.clone();
+            (even.base.plan.serving.generate_spread, even.base.plan.serving.generate_max) = (None, None);
+            let (level, _) = pace(&even, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
+            (Some(answer), sequences / rate, (sequences / rate - sequences / level).max(0.0))
         }
     };
 

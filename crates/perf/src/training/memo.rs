@@ -27,7 +27,11 @@ impl Passes {
             Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
             None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
         };
-        let flops = |causal| i.arch.flops_per_token(i.seq, i.target(), causal);
+        // Frozen weights have no gradients, which are a third of the products with weights: those of a sequence so short
+        // that attention counts nothing.
+        let frozen = (1.0 - i.trained).max(0.0) / 3.0;
+        let without = if frozen > 0.0 { frozen * i.arch.flops_per_token(1.0, 1.0, true) } else { 0.0 };
+        let flops = |causal| i.arch.flops_per_token(i.seq, i.target(), causal) - without;
         Passes { layer, head, flops: flops(false), causal_flops: flops(true) }
     }
 }
