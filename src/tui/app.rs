@@ -1,4 +1,11 @@
 //! The state of the application, all of it, as plain data.
+//!
+//! * this file – the state, and what follows from the scenario
+//! * `types` – what the state is made of
+//! * `mode` – where keys go
+
+mod mode;
+mod types;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -11,8 +18,6 @@ use super::comparison::Chosen;
 pub use super::finder::Found;
 use super::frontier::Trading;
 use super::history::{self, Named, Point};
-use super::keymap::Mode;
-use super::line::Line;
 use super::measured::Measured;
 use super::optimum::Seeking;
 use super::outlook::Outlook;
@@ -20,7 +25,7 @@ pub use super::overlay::{Finder, Overlay, Palette, Place};
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::race::Race;
-use super::scenarios::{self, TabId, Tabs};
+use super::scenarios::Tabs;
 use super::simulating::Known;
 use super::stale::Stale;
 use super::sweeping::Sweeping;
@@ -29,133 +34,15 @@ use super::theme::{Glyphs, Theme};
 use super::timeline::Timeline;
 use super::work::Queries;
 pub use super::write_back::WritePlan;
-use crate::demo::{Demo, Tours};
+use crate::demo::Tours;
 pub use crate::demo::{Pane, Setup, View};
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::advice::{Advice, Objective, advise};
-use atlas_plan::estimate::{Estimate, Metric, Section};
+use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Knob, Overrides, Setting};
-use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::document::Kind;
-
-/// What undo brings back.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Snapshot {
-    /// The scenario.
-    pub setup: Setup,
-    /// Targets marked for the comparison.
-    pub marks: BTreeSet<Arc<str>>,
-    /// What deltas are against; the files' values of the same target and workload where unset.
-    pub baseline: Option<Setup>,
-    /// Which tab was pinned, where the change that followed was of that.
-    pub pinned: Option<Option<TabId>>,
-    /// How the tab was called, where the change that followed was of that.
-    pub name: Option<Option<Arc<str>>>,
-}
-
-/// The panes in the order Tab goes.
-pub const PANES: [Pane; 4] = [Pane::Targets, Pane::Workloads, Pane::Knobs, Pane::Results];
-
-/// A pane's title.
-#[must_use]
-pub fn title(pane: Pane) -> &'static str {
-    match pane {
-        Pane::Targets => "Targets",
-        Pane::Workloads => "Workloads",
-        Pane::Knobs => "Knobs",
-        Pane::Results => "Results",
-    }
-}
-
-/// A value being typed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Edit {
-    /// Of which knob.
-    pub knob: Knob,
-    /// What is typed.
-    pub line: Line,
-    /// What the scenario was before.
-    pub before: Setup,
-    /// Why what is typed is no value.
-    pub error: Option<String>,
-}
-
-/// A tour being played.
-#[derive(Debug, Clone)]
-pub struct Tour {
-    /// The script.
-    pub demo: Arc<Demo>,
-    /// The step shown.
-    pub step: usize,
-    /// What was before, to be put back.
-    pub before: Snapshot,
-    /// Where one was before.
-    pub place: scenarios::Place,
-    /// How the step's expectations came out: held or not, and what was compared.
-    pub outcomes: Vec<(bool, String)>,
-    /// What went wrong with the step's actions.
-    pub error: Option<String>,
-    /// Goes on by itself after so many ms.
-    pub auto_ms: Option<u64>,
-}
-
-/// The line of status.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// What it says.
-    pub text: String,
-    /// Errors stay until Esc; notes go by themselves.
-    pub error: bool,
-    /// Serial number.
-    pub serial: u64,
-}
-
-/// What stands out for a moment after the files were read anew.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Flash {
-    /// Targets and workloads.
-    pub entries: BTreeSet<Arc<str>>,
-    /// Knobs whose value is another.
-    pub knobs: BTreeSet<Knob>,
-    /// Metrics, by name, whose figure is another.
-    pub metrics: BTreeSet<&'static str>,
-}
-
-/// What stands above the figures of the results, and can be explained as they can.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headline {
-    /// Whether it can run.
-    Verdict,
-    /// What bounds it.
-    Limits,
-}
-
-/// What an explanation is of, where that is not the scenario on the screen: what was predicted for a measured row.
-#[derive(Debug, Clone)]
-pub struct Subject {
-    /// What it is, in words.
-    pub name: String,
-    /// The scenario.
-    pub scenario: Scenario,
-    /// Where its numbers come from.
-    pub parts: Parts,
-    /// What the engine says of it.
-    pub estimate: Estimate,
-}
-
-/// What kind of change went before: equal ones in a row are one step of undo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// Steps of one knob.
-    Step(Knob),
-    /// Walking along a list.
-    Walk(Pane),
-    /// A tab was closed; undo brings it back.
-    Closed,
-    /// Anything else: a step of its own.
-    Single,
-}
+pub use types::{Change, Edit, Flash, Headline, PANES, Snapshot, Status, Subject, Tour, title};
 
 /// All of it.
 #[derive(Debug, Clone)]
@@ -358,58 +245,6 @@ impl App {
             baseline: answer.clone(),
             answer,
             columns: Vec::new(),
-        }
-    }
-
-    /// Where keys go.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
-        if self.prompt.is_some() {
-            return Mode::Prompting;
-        }
-        match (&self.edit, &self.overlay) {
-            (Some(_), _) => return Mode::Editing,
-            (_, Some(Overlay::Help { .. })) => return Mode::Helping,
-            (_, Some(Overlay::Finder(_))) => return Mode::Finding,
-            (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
-            (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
-            (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
-            (_, Some(Overlay::Goal(_))) => return Mode::Seeking,
-            (_, Some(Overlay::Assistant)) => return Mode::Conversing,
-            _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
-            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
-            (_, Some(Overlay::Form(_))) => return Mode::Filling,
-            (_, Some(Overlay::Export(_))) => return Mode::Exporting,
-            _ => {}
-        }
-        self.mode_below()
-    }
-
-    /// Where keys would go without what lies over the screen.
-    #[must_use]
-    pub fn mode_below(&self) -> Mode {
-        if self.tour.is_some() {
-            return Mode::Touring;
-        }
-        match (self.view, self.pane) {
-            (View::Race, _) => Mode::Race,
-            (View::Compare, _) => Mode::Compare,
-            (View::Breakdown, _) => Mode::Breakdown,
-            (View::Advice, _) => Mode::Advice,
-            (View::Explain, _) => Mode::Explain,
-            (View::Schedule, _) => Mode::Schedule,
-            (View::Problems, _) => Mode::Problems,
-            (View::Sweep, _) => Mode::Sweep,
-            (View::Frontier, _) => Mode::Frontier,
-            (View::Sensitivity, _) => Mode::Sensitivity,
-            (View::Optimum, _) => Mode::Optimum,
-            (View::Diff, _) => Mode::Diff,
-            (View::Timeline, _) => Mode::Timeline,
-            (View::Measurements, _) => Mode::Measurements,
-            (View::Main | View::Help, Pane::Targets) => Mode::Targets,
-            (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
-            (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
-            (View::Main | View::Help, Pane::Results) => Mode::Results,
         }
     }
 

@@ -83,7 +83,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             let again = app.figure == metric.name || view::compare::is_list(app);
             app.figure = metric.name;
             if again {
-                update::order(app);
+                update::compare::order(app);
             }
             return;
         }

@@ -1,25 +1,31 @@
 //! State and message in, state and effects out. No I/O, no clock: a test types keys and looks at the state.
+//!
+//! * this file – messages and actions
+//! * `accept` – what Enter and Esc do in each mode
+//! * `compare` – keys of the comparison
+//! * `files` – keys that save a record, and open an entry in the editor
 
-use std::path::PathBuf;
+mod accept;
+pub(super) mod compare;
+mod files;
+
 use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::app::{App, Change, Edit, Overlay, PANES, Pane, Status, View};
+use super::app::{App, Change, Overlay, PANES, Pane, Status, View};
 use super::cursor::{Walk, walk, walk_results};
 use super::history::{baseline, clear_baseline, redo, undo};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
-use super::message::{Effect, Message, Saving, Timer};
-use super::showing::{explain, explain_metric, explain_results, show, standing};
+use super::message::{Effect, Message, Timer};
+use super::showing::show;
 use super::stale::Stale;
-use super::tables::{Sort, Table};
 use super::{
     assistant, comparison, copying, edit_knob, export, finder, form, frontier, goal, history, layout, measured, mouse,
-    optimum, outlook, palette, prompt, race, reload, scenarios, sweeping, tables, timeline, tornado, tour, view, work,
+    optimum, outlook, palette, prompt, race, reload, scenarios, sweeping, tables, timeline, tour, view, work,
     write_back,
 };
-use atlas_plan::record::Record;
 
 /// How long a note stands in the line of status.
 const STATUS_MS: u64 = 4_000;
@@ -150,7 +156,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Page(by) => walk(app, mode, Walk::Page(by)),
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
-        Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Compare => compare::across(app, by),
         Action::Focus(by) if mode == Mode::Schedule => view::schedule::across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
         Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
@@ -183,15 +189,15 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Toggle => edit_knob::toggle(app),
         Action::Reset => edit_knob::reset(app, effects),
         Action::ResetAll => edit_knob::reset_all(app, effects),
-        Action::Mark => mark(app, mode),
+        Action::Mark => compare::mark(app, mode),
         Action::MarkNext => {
-            mark(app, mode);
+            compare::mark(app, mode);
             // One step of undo takes both back.
             app.last_change = Some(Change::Walk(Pane::Targets));
             walk(app, mode, Walk::By(1));
         }
         Action::Goal => goal::open(app),
-        Action::UnmarkAll => unmark_all(app, effects),
+        Action::UnmarkAll => compare::unmark_all(app, effects),
         Action::Question => race::edit(app),
         Action::NextMatch(by) => finder::next(app, by, effects),
         Action::Baseline => baseline(app, mode, effects),
@@ -200,9 +206,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
             race::open(app, view, effects);
         }
         Action::Show(view) => show(app, view),
-        Action::Sort if mode == Mode::Compare => order(app),
+        Action::Sort if mode == Mode::Compare => compare::order(app),
         Action::Sort => tables::sort(app, effects),
-        Action::SortByName => order_by_name(app),
+        Action::SortByName => compare::order_by_name(app),
         Action::HideMetric => comparison::hide(app, effects),
         Action::ShiftMetric(by) => comparison::shift(app, by),
         Action::ChooseMetrics => comparison::open(app),
@@ -237,60 +243,22 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NewEntry => form::open(app, form::Kind::Target),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
-        Action::Save => save(app, effects),
-        Action::OpenEditor => open_editor(app, effects),
+        Action::Save => files::save(app, effects),
+        Action::OpenEditor => files::open_editor(app, effects),
         Action::NextTheme => next_theme(app, effects),
         Action::Demos if app.demos.is_empty() => fail(app, "no tours: demo/ has no file that could be read"),
         Action::Demos => app.overlay = Some(Overlay::Demos { cursor: 0 }),
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),
-        Action::Accept => accept(app, mode, effects),
+        Action::Accept => accept::accept(app, mode, effects),
         Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
         Action::Escape if mode == Mode::Asking => race::cancel_typed(app),
         Action::Escape if mode == Mode::Conversing => assistant::escape(app, effects),
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
-        Action::Escape => escape(app, mode),
+        Action::Escape => accept::escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
         Action::Close => show(app, app.view),
     }
-}
-
-/// Across the comparison: targets, or metrics where targets are the rows.
-fn across(app: &mut App, by: i32) {
-    if view::compare::is_list(app) {
-        let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
-        let next = view::compare::metric_index(app).saturating_add_signed(by as isize);
-        app.figure = metrics.get(next.min(metrics.len().saturating_sub(1))).copied().unwrap_or(app.figure);
-    } else {
-        app.column = app.column.saturating_add_signed(by as isize).min(app.columns.len().saturating_sub(1));
-    }
-}
-
-/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already.
-pub(super) fn order(app: &mut App) {
-    let metric = view::compare::metrics(app).nth(view::compare::metric_index(app)).map(|metric| metric.name);
-    app.order = if app.order == metric { None } else { metric };
-    app.tables.set_sort(Table::Compare, Sort::Natural);
-    reorder(app);
-    if app.order.is_some() {
-        // The winner is what one sorts for.
-        (app.column, app.view_scroll) = (0, 0);
-    }
-}
-
-/// Orders the comparison by the names of targets, or as it was before.
-fn order_by_name(app: &mut App) {
-    let by_name = app.tables.sort(Table::Compare) == Sort::Name;
-    app.tables.set_sort(Table::Compare, if by_name { Sort::Natural } else { Sort::Name });
-    reorder(app);
-}
-
-/// Orders the comparison anew. The cursor stays on its target.
-fn reorder(app: &mut App) {
-    let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
-    app.recompute_columns();
-    let place = app.columns.iter().position(|(name, _)| Some(name) == target.as_ref());
-    app.column = place.unwrap_or(app.column);
 }
 
 /// Selects a target by name.
@@ -308,183 +276,6 @@ pub fn select_workload(app: &mut App, name: Arc<str>) {
         app.remember(Change::Walk(Pane::Workloads));
         app.now.setup.workload = name;
         app.recompute();
-    }
-}
-
-fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
-    match mode {
-        Mode::Editing => {
-            let Some(edit) = app.edit.take() else { return };
-            if let Some(error) = edit.error {
-                // What was last a value stays; what is typed stays open to be mended.
-                app.edit = Some(Edit { error: Some(error), ..edit });
-            } else if edit.before != app.now.setup {
-                let after = std::mem::replace(&mut app.now.setup, edit.before);
-                app.remember(Change::Single);
-                app.now.setup = after;
-            }
-        }
-        Mode::Prompting => prompt::accept(app),
-        Mode::Filling => form::accept(app),
-        Mode::Exporting => export::accept(app, effects),
-        Mode::Finding => finder::accept(app),
-        Mode::Commanding => palette::accept(app, effects),
-        Mode::Confirming => {
-            if let Some(Overlay::WriteBack { plan, .. }) = app.overlay.take() {
-                effects.push(Effect::WriteBack(plan));
-            }
-        }
-        Mode::Results => explain_results(app, effects),
-        Mode::Diff => {
-            if let Some(metric) = view::diff::figure_here(app) {
-                app.figure = metric.name;
-                explain(app);
-            }
-        }
-        Mode::Schedule => explain_metric(app, view::schedule::metric_here(app), effects),
-        Mode::Breakdown => explain_metric(app, view::breakdown::metric_here(app), effects),
-        Mode::Problems => open_editor(app, effects),
-        Mode::Advice => view::advice::apply(app, effects),
-        // A point is taken; where the scenario stands on it already, its figure is explained.
-        Mode::Sweep | Mode::Frontier | Mode::Optimum if standing(app, mode).is_some() => {
-            let metric = standing(app, mode);
-            explain_metric(app, metric, effects);
-        }
-        Mode::Sweep => sweeping::apply(app, effects),
-        Mode::Frontier => frontier::apply(app, effects),
-        Mode::Sensitivity => tornado::open(app, effects),
-        Mode::Optimum => optimum::accept(app, effects),
-        Mode::Bounding => optimum::accept_bound(app),
-        Mode::Race => race::apply(app, effects),
-        Mode::Seeking => goal::accept(app, effects),
-        Mode::Conversing => assistant::accept(app, effects),
-        Mode::Asking => race::accept_typed(app, effects),
-        Mode::Timeline => timeline::cause(app),
-        Mode::Measurements => measured::accept(app, effects),
-        Mode::Choosing => {
-            let chosen = match app.overlay {
-                Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
-                _ => None,
-            };
-            if let Some(demo) = chosen {
-                app.overlay = None;
-                tour::begin(app, demo, None, effects);
-            }
-        }
-        Mode::Compare => {
-            if let Some((name, _)) = app.columns.get(app.column) {
-                let name = Arc::clone(name);
-                select_target(app, name);
-                explain(app);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn escape(app: &mut App, mode: Mode) {
-    match mode {
-        Mode::Editing => {
-            if let Some(edit) = app.edit.take() {
-                app.now.setup = edit.before;
-                app.recompute();
-            }
-        }
-        Mode::Finding
-        | Mode::Seeking
-        | Mode::Commanding
-        | Mode::Confirming
-        | Mode::Helping
-        | Mode::Choosing
-        | Mode::Filling
-        | Mode::Exporting => app.overlay = None,
-        Mode::Touring => tour::leave(app),
-        Mode::Prompting => prompt::cancel(app),
-        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
-        _ if app.status.is_some() => app.status = None,
-        _ if tables::clear_filter(app) => {}
-        _ => {
-            app.subject = None;
-            (app.view, app.view_row) = app.back.pop().unwrap_or_default();
-            app.view_scroll = 0;
-            app.recompute_columns();
-        }
-    }
-}
-
-fn mark(app: &mut App, mode: Mode) {
-    let name = match mode {
-        Mode::Compare => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
-        _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
-    };
-    let Some(name) = name.filter(|_| mode != Mode::Targets || app.target_row().is_some()) else { return };
-    app.remember(Change::Single);
-    if !app.now.marks.remove(&name) {
-        app.now.marks.insert(name);
-    }
-    app.recompute_columns();
-}
-
-fn unmark_all(app: &mut App, effects: &mut Vec<Effect>) {
-    let marks = app.now.marks.len();
-    if marks == 0 {
-        return note(app, "no target is marked", effects);
-    }
-    app.remember(Change::Single);
-    app.now.marks.clear();
-    app.recompute_columns();
-    note(app, format!("unmarked {marks}; u undoes it"), effects);
-}
-
-fn save(app: &mut App, effects: &mut Vec<Effect>) {
-    let (Some(workload), Some(scenario), Ok(estimate)) =
-        (&app.answer.workload, &app.answer.scenario, &app.answer.outcome)
-    else {
-        return fail(app, "nothing to save: there is no estimate");
-    };
-    let setup = &app.now.setup;
-    let track = workload.track.as_deref().unwrap_or("parity");
-    let record = Record::new(&setup.target, workload, track, "pre-opt", scenario, &setup.overrides, estimate);
-    match serde_json::to_string_pretty(&record) {
-        Ok(json) => effects.push(Effect::Save(Box::new(Saving {
-            dir: app.out.clone(),
-            name: record.file_name(),
-            json: json + "\n",
-        }))),
-        Err(error) => fail(app, format!("the record cannot be written: {error}")),
-    }
-}
-
-fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
-    let origin = match app.pane {
-        _ if app.view == View::Problems => {
-            let shown = app.problems_shown();
-            shown.get(app.view_row).map(|problem| (Arc::clone(&problem.file), problem.at.line))
-        }
-        Pane::Targets => {
-            app.answer.target.as_ref().map(|target| (Arc::clone(&target.origin.file), target.origin.at.line))
-        }
-        Pane::Workloads | Pane::Knobs => {
-            app.answer.workload.as_ref().map(|workload| (Arc::clone(&workload.origin.file), workload.origin.at.line))
-        }
-        Pane::Results => {
-            app.answer.profile.as_ref().map(|profile| (Arc::clone(&profile.origin.file), profile.origin.at.line))
-        }
-    };
-    match origin {
-        None => fail(app, "nothing to open"),
-        Some((file, line)) if file.starts_with(atlas_document::Origin::BUILT_IN) => {
-            let path = PathBuf::from(file.trim_start_matches(atlas_document::Origin::BUILT_IN));
-            if app.offer.take().as_ref() == Some(&path) {
-                effects.push(Effect::Adopt { path, line: line.max(1) });
-            } else {
-                let text =
-                    format!("this entry ships inside the binary; e again writes {} here and opens it", path.display());
-                app.offer = Some(path);
-                note(app, text, effects);
-            }
-        }
-        Some((file, line)) => effects.push(Effect::Edit { path: PathBuf::from(&*file), line: line.max(1) }),
     }
 }
 

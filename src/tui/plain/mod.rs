@@ -20,7 +20,7 @@ use super::message::{Effect, Message, Timer};
 use super::session::Store;
 use super::theme::{Glyphs, Themes};
 use super::update::{act, update};
-use super::{Options, effects, loading, measuring, palette, session, view};
+use super::{Options, assistant, effects, loading, measuring, palette, session, view};
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 
@@ -132,14 +132,13 @@ impl Plain {
             "help" => return text::commands(&palette::commands(&self.app)),
             "back" => self.press(KeyCode::Esc),
             "yes" => self.press(KeyCode::Enter),
-            "next" if self.app.mode() == Mode::Seeking => {
-                self.press(KeyCode::Down);
-                whole = true;
+            _ if self.app.mode() == Mode::Conversing => {
+                assistant::ask(&mut self.app, line);
+                // The work it asks for.
+                self.send(Message::Resize(SIZE.0, SIZE.1));
             }
-            _ if self.app.mode() == Mode::Seeking => {
-                self.type_over(line);
-                whole = true;
-            }
+            "next" if self.app.mode() == Mode::Seeking => self.press(KeyCode::Down),
+            _ if self.app.mode() == Mode::Seeking => self.type_over(line),
             _ if self.app.mode().types() => {
                 self.type_over(line);
                 self.press(KeyCode::Enter);
@@ -158,7 +157,10 @@ impl Plain {
         }
         let text = match () {
             () if self.app.mode().types() && self.app.overlay.is_none() => text::typing(&self.app),
-            () if whole || before != self.place() || self.app.view != View::Main => text::view(&self.app),
+            // What lies over the screen is why the line was typed.
+            () if whole || self.app.overlay.is_some() || before != self.place() || self.app.view != View::Main => {
+                text::view(&self.app)
+            }
             () => text::summary(&self.app),
         };
         self.with_said(&text)

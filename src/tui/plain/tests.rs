@@ -86,6 +86,27 @@ fn the_optimizer_and_tours_work_by_numbers() {
 }
 
 #[test]
+fn every_line_typed_to_the_open_assistant_is_a_question_until_back_and_yes_applies() {
+    let mut plain = plain();
+    let before = plain.app.now.setup.clone();
+    let first = plain.answer("what limits throughput?");
+    assert!(first.contains("bound by"), "{first}");
+    let second = plain.answer("what does mfu mean?");
+    assert!(second.to_lowercase().contains("utilization") && second.contains("Ask in words"), "{second}");
+    assert_eq!(plain.answer(""), second, "an empty line repeats the answer");
+    let third = plain.answer("what if tp=8?");
+    assert!(third.contains("With tp"), "{third}");
+    assert_eq!((plain.app.assistant.turns.len(), &plain.app.now.setup), (3, &before));
+    plain.answer("yes");
+    assert!(plain.app.overlay.is_none() && plain.app.now.setup != before);
+    plain.answer("undo");
+    assert_eq!(plain.app.now.setup, before);
+    plain.answer("what limits throughput?");
+    plain.answer("back");
+    assert!(plain.app.overlay.is_none());
+}
+
+#[test]
 fn what_is_not_known_is_said_and_quit_ends() {
     let mut plain = plain();
     assert!(plain.answer("zzqx").contains("`zzqx` is not known"));

@@ -4,20 +4,23 @@
 //! * [`breakdown`] – where time and memory go, in parts that sum
 //! * [`standing`] – who is best, as far as intervals tell
 //! * [`detail`] – what only an engine that reasons from hardware can say
+//! * `limits` – what the time is spent waiting for
+//! * `verdict` – whether a scenario can run, and why not
 
 pub mod breakdown;
 pub mod detail;
+mod limits;
 pub mod metric;
 pub mod scale;
 pub mod standing;
+mod verdict;
 
 pub use breakdown::Breakdown;
-pub use detail::{
-    Cause, Detail, Interval, Limits, MemoryUse, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
-    Verdict,
-};
+pub use detail::{Detail, Interval, MemoryUse, Serving, Simulated, SimulatedServing, SimulatedTraining, Training};
+pub use limits::{Cause, Limits};
 pub use metric::{Applies, Better, Format, METRICS, Metric, Section};
 pub use scale::Scale;
+pub use verdict::Verdict;
 
 /// The answer to a scenario.
 #[derive(Debug, Clone, PartialEq, Default)]

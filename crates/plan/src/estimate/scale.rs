@@ -46,6 +46,16 @@ impl Scale {
     pub fn show(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value * self.factor)
     }
+
+    /// An interval in that unit: its width decides the decimals, two digits of it at most.
+    #[must_use]
+    pub fn interval(&self, low: f64, high: f64) -> String {
+        let order = ((high - low) * self.factor).abs().log10().floor();
+        let useful =
+            if order.is_finite() { usize::try_from(1 - order as i32).unwrap_or_default() } else { self.decimals };
+        let decimals = useful.min(self.decimals);
+        format!("{:.decimals$}–{:.decimals$}", low * self.factor, high * self.factor)
+    }
 }
 
 fn unit_of(metric: &Metric, middle: f64) -> (f64, String) {
@@ -96,5 +106,15 @@ mod tests {
         assert_eq!((costs, unit.as_str()), (vec!["3.124".into(), "3.238".into(), "0.031".into()], "$"));
         assert_eq!(shown("mfu", &[0.479, 0.5]).0, ["47.9", "50.0"]);
         assert_eq!(shown("tpot_ms", &[]).1, "ms");
+    }
+
+    #[test]
+    fn an_interval_has_as_many_decimals_as_its_width_supports_and_no_more_than_the_values() {
+        let scale = |name: &str, value: f64| Scale::of(Metric::named(name).unwrap(), std::iter::once(value));
+        assert_eq!(scale("dollar_per_1m_tokens", 0.0312).interval(0.0271, 0.0422), "0.027–0.042");
+        assert_eq!(scale("tokens_per_sec", 5500.0).interval(4120.0, 6930.0), "4.1–6.9");
+        assert_eq!(scale("tokens_per_sec", 55.0).interval(41.2, 693.0), "41–693");
+        assert_eq!(scale("mfu", 0.479).interval(0.4788, 0.4791), "47.9–47.9");
+        assert_eq!(scale("mfu", 0.479).interval(0.479, 0.479), "47.9–47.9");
     }
 }

@@ -126,7 +126,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             metric.interval(answer.outcome.as_ref().ok()?, answer.scenario.as_ref()?).filter(|(low, high)| low < high)
         });
         if let (Some((low, high)), Some(scale), true) = (ends, scale, interval > 0) {
-            let text = format!("{}–{}", scale.show(low), scale.show(high));
+            let text = scale.interval(low, high);
             canvas.right(inner.right() - RATIO - 2 - interval, y, interval, &text, dim);
         }
         let base = base.filter(|base| *base != 0.0 && index != reference && compares(app, answer));

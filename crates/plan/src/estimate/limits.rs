@@ -1,0 +1,131 @@
+//! What the time is spent waiting for.
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+/// What time is spent waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Matrix units.
+    Compute,
+    /// Device memory.
+    MemoryBandwidth,
+    /// The fabric inside a node or rack.
+    IntraNode,
+    /// The network between nodes.
+    InterNode,
+    /// Idle pipeline stages.
+    PipelineBubble,
+    /// Kernel launches and the host.
+    Launch,
+    /// The slowest rank.
+    Stragglers,
+}
+
+impl Cause {
+    /// All causes.
+    pub const ALL: [Cause; 7] = [
+        Cause::Compute,
+        Cause::MemoryBandwidth,
+        Cause::IntraNode,
+        Cause::InterNode,
+        Cause::PipelineBubble,
+        Cause::Launch,
+        Cause::Stragglers,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Compute => "compute",
+            Cause::MemoryBandwidth => "memory bandwidth",
+            Cause::IntraNode => "intra-node links",
+            Cause::InterNode => "inter-node network",
+            Cause::PipelineBubble => "pipeline bubble",
+            Cause::Launch => "launch overhead",
+            Cause::Stragglers => "stragglers",
+        }
+    }
+}
+
+/// Shares of the time by cause; they sum to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    shares: [f64; Cause::ALL.len()],
+    /// Memory capacity caps the batch: more requests wait than the KV cache can hold.
+    pub memory_capacity: bool,
+    /// The offered load, not the hardware, sets the throughput.
+    pub load: bool,
+}
+
+impl Serialize for Limits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("first", self.first().name())?;
+        map.serialize_entry("margin", &self.margin())?;
+        map.serialize_entry("memory_capacity", &self.memory_capacity)?;
+        map.serialize_entry("load", &self.load)?;
+        for cause in Cause::ALL {
+            map.serialize_entry(cause.name(), &self.share(cause))?;
+        }
+        map.end()
+    }
+}
+
+impl Limits {
+    /// From seconds by cause.
+    #[must_use]
+    pub fn of(seconds: [(Cause, f64); Cause::ALL.len()]) -> Limits {
+        let total: f64 = seconds.iter().map(|(_, s)| s).sum();
+        let mut limits = Limits::default();
+        for &(cause, s) in &seconds {
+            if let Some(share) = limits.shares.get_mut(cause as usize) {
+                *share = if total > 0.0 { s / total } else { 0.0 };
+            }
+        }
+        limits
+    }
+
+    /// A cause's share of the time.
+    #[must_use]
+    pub fn share(&self, cause: Cause) -> f64 {
+        self.shares.get(cause as usize).copied().unwrap_or_default()
+    }
+
+    /// Causes and shares, the largest first.
+    #[must_use]
+    pub fn ranked(&self) -> [(Cause, f64); Cause::ALL.len()] {
+        let mut ranked = Cause::ALL.map(|cause| (cause, self.share(cause)));
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked
+    }
+
+    /// What bounds the scenario.
+    #[must_use]
+    pub fn first(&self) -> Cause {
+        self.ranked()[0].0
+    }
+
+    /// By how much the largest share would have to shrink, of itself, before the next is as large.
+    #[must_use]
+    pub fn margin(&self) -> f64 {
+        let [(_, first), (_, second), ..] = self.ranked();
+        if first > 0.0 { 1.0 - second / first } else { 0.0 }
+    }
+
+    /// In words: `bound by compute 71 %, then memory bandwidth 27 %`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let [(first, share), (second, next), ..] = self.ranked();
+        let capacity = if self.memory_capacity { "memory capacity caps the batch; " } else { "" };
+        let load = if self.load { "the offered load sets the pace; " } else { "" };
+        format!(
+            "{capacity}{load}bound by {} {:.0} %, then {} {:.0} %",
+            first.name(),
+            100.0 * share,
+            second.name(),
+            100.0 * next
+        )
+    }
+}

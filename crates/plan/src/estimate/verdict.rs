@@ -1,0 +1,138 @@
+//! Whether a scenario can run, and why not.
+
+use serde::Serialize;
+
+use atlas_core::units::MEMORY_GB;
+
+/// Whether a scenario can run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It can.
+    #[default]
+    Fits,
+    /// The upper bound of memory exceeds the device.
+    Memory {
+        /// Bytes needed on one device.
+        needs: f64,
+        /// Bytes it has.
+        has: f64,
+    },
+    /// tp × pp × cp × dp asks for more devices than the target has.
+    Accelerators {
+        /// Devices asked for.
+        needs: f64,
+        /// Devices there are.
+        has: f64,
+    },
+    /// A number does not divide another as it must.
+    Indivisible {
+        /// What must be divided: heads, layers, experts, the batch.
+        what: &'static str,
+        /// How many there are.
+        of: f64,
+        /// By how many.
+        by: f64,
+    },
+    /// The layers do not fill the chunks of the pipeline's stages.
+    Stages {
+        /// Layers of the model.
+        layers: f64,
+        /// Of which those on the first and last stage are stated to be; `None` where neither is.
+        stated: Option<f64>,
+        /// Chunks of all stages: pp × vpp.
+        chunks: f64,
+    },
+    /// The accelerator does not multiply in this format.
+    Format {
+        /// The format.
+        format: &'static str,
+        /// A format that it multiplies in; empty if there is none.
+        instead: &'static str,
+    },
+    /// The software has no kernels for weights of this format on this accelerator.
+    SoftwareFormat {
+        /// The format.
+        format: &'static str,
+        /// A format that the accelerator multiplies in; empty if there is none.
+        instead: &'static str,
+    },
+    /// Sequences are longer than the model has positions.
+    Context {
+        /// Tokens of a sequence, prompt and output together.
+        asked: f64,
+        /// Positions of the model.
+        most: f64,
+    },
+    /// The pool that prefills holds no whole replica, or leaves none to decode.
+    PrefillPool {
+        /// Accelerators asked for.
+        asked: f64,
+        /// Accelerators of a replica.
+        replica: f64,
+        /// Replicas in all.
+        replicas: f64,
+    },
+    /// More requests arrive than the deployment can serve.
+    Overload {
+        /// Requests per second that arrive.
+        offered: f64,
+        /// Requests per second that can be served.
+        capacity: f64,
+    },
+}
+
+impl Verdict {
+    /// Whether it can run.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        matches!(self, Verdict::Fits)
+    }
+
+    /// In words, without advice.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match *self {
+            Verdict::Fits => "fits".to_owned(),
+            Verdict::Memory { needs, has } => {
+                let (needs, has) = (needs / MEMORY_GB, has / MEMORY_GB);
+                let over = needs - has;
+                format!("does not fit: needs {needs:.1} GB of {has:.1} GB on a device, {over:.1} GB too much")
+            }
+            Verdict::Accelerators { needs, has } => {
+                format!("tp × pp × cp × dp asks for {needs} accelerators; the target has {has}")
+            }
+            Verdict::Indivisible { what, of, by } => format!("{of} {what} cannot be divided by {by}"),
+            Verdict::Stages { layers, stated: None, chunks } => format!(
+                "{layers} layers do not fill {chunks} chunks (pp × vpp): at most {} where both end chunks have none",
+                layers + 2.0
+            ),
+            Verdict::Stages { layers, stated: Some(stated), chunks } => format!(
+                "{layers} layers, {stated} of them on the stated first and last stages, do not divide evenly over \
+                 {chunks} chunks (pp × vpp)"
+            ),
+            Verdict::Format { format, instead: "" } => format!("the accelerator does not compute in {format}"),
+            Verdict::Format { format, instead } => {
+                format!("the accelerator does not compute in {format}; it does in {instead}")
+            }
+            Verdict::SoftwareFormat { format, instead: "" } => {
+                format!("the software has no kernels for {format} on this accelerator")
+            }
+            Verdict::SoftwareFormat { format, instead } => {
+                format!("the software has no kernels for {format} on this accelerator; {instead} runs")
+            }
+            Verdict::Context { asked, most } => {
+                format!("sequences of {asked} tokens are longer than the model's {most} positions")
+            }
+            Verdict::PrefillPool { asked, replica, replicas } => format!(
+                "prefill_accelerators {asked} cannot be: a replica takes {replica} of them, and of {replicas} replicas at \
+                 least one must prefill and one decode"
+            ),
+            Verdict::Overload { offered, capacity } => {
+                format!(
+                    "{offered:.3} requests/s arrive; at most {capacity:.3} can be served, so the queue grows for ever"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Where keys go, by what is open and what fills the screen.
+
+use super::{App, Overlay, Pane, View};
+use crate::tui::keymap::Mode;
+
+impl App {
+    /// Where keys go.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        if self.prompt.is_some() {
+            return Mode::Prompting;
+        }
+        match (&self.edit, &self.overlay) {
+            (Some(_), _) => return Mode::Editing,
+            (_, Some(Overlay::Help { .. })) => return Mode::Helping,
+            (_, Some(Overlay::Finder(_))) => return Mode::Finding,
+            (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
+            (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
+            (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            (_, Some(Overlay::Goal(_))) => return Mode::Seeking,
+            (_, Some(Overlay::Assistant)) => return Mode::Conversing,
+            _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
+            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
+            (_, Some(Overlay::Form(_))) => return Mode::Filling,
+            (_, Some(Overlay::Export(_))) => return Mode::Exporting,
+            _ => {}
+        }
+        self.mode_below()
+    }
+
+    /// Where keys would go without what lies over the screen.
+    #[must_use]
+    pub fn mode_below(&self) -> Mode {
+        if self.tour.is_some() {
+            return Mode::Touring;
+        }
+        match (self.view, self.pane) {
+            (View::Race, _) => Mode::Race,
+            (View::Compare, _) => Mode::Compare,
+            (View::Breakdown, _) => Mode::Breakdown,
+            (View::Advice, _) => Mode::Advice,
+            (View::Explain, _) => Mode::Explain,
+            (View::Schedule, _) => Mode::Schedule,
+            (View::Problems, _) => Mode::Problems,
+            (View::Sweep, _) => Mode::Sweep,
+            (View::Frontier, _) => Mode::Frontier,
+            (View::Sensitivity, _) => Mode::Sensitivity,
+            (View::Optimum, _) => Mode::Optimum,
+            (View::Diff, _) => Mode::Diff,
+            (View::Timeline, _) => Mode::Timeline,
+            (View::Measurements, _) => Mode::Measurements,
+            (View::Main | View::Help, Pane::Targets) => Mode::Targets,
+            (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
+            (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
+            (View::Main | View::Help, Pane::Results) => Mode::Results,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What Enter and Esc do in each mode.
+
+use std::sync::Arc;
+
+use super::{files, select_target};
+use crate::tui::app::{App, Change, Edit, Overlay};
+use crate::tui::keymap::Mode;
+use crate::tui::message::Effect;
+use crate::tui::showing::{explain, explain_metric, explain_results, standing};
+use crate::tui::{
+    assistant, export, finder, form, frontier, goal, measured, optimum, palette, prompt, race, sweeping, tables,
+    timeline, tornado, tour, view,
+};
+
+pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
+    match mode {
+        Mode::Editing => {
+            let Some(edit) = app.edit.take() else { return };
+            if let Some(error) = edit.error {
+                // What was last a value stays; what is typed stays open to be mended.
+                app.edit = Some(Edit { error: Some(error), ..edit });
+            } else if edit.before != app.now.setup {
+                let after = std::mem::replace(&mut app.now.setup, edit.before);
+                app.remember(Change::Single);
+                app.now.setup = after;
+            }
+        }
+        Mode::Prompting => prompt::accept(app),
+        Mode::Filling => form::accept(app),
+        Mode::Exporting => export::accept(app, effects),
+        Mode::Finding => finder::accept(app),
+        Mode::Commanding => palette::accept(app, effects),
+        Mode::Confirming => {
+            if let Some(Overlay::WriteBack { plan, .. }) = app.overlay.take() {
+                effects.push(Effect::WriteBack(plan));
+            }
+        }
+        Mode::Results => explain_results(app, effects),
+        Mode::Diff => {
+            if let Some(metric) = view::diff::figure_here(app) {
+                app.figure = metric.name;
+                explain(app);
+            }
+        }
+        Mode::Schedule => explain_metric(app, view::schedule::metric_here(app), effects),
+        Mode::Breakdown => explain_metric(app, view::breakdown::metric_here(app), effects),
+        Mode::Problems => files::open_editor(app, effects),
+        Mode::Advice => view::advice::apply(app, effects),
+        // A point is taken; where the scenario stands on it already, its figure is explained.
+        Mode::Sweep | Mode::Frontier | Mode::Optimum if standing(app, mode).is_some() => {
+            let metric = standing(app, mode);
+            explain_metric(app, metric, effects);
+        }
+        Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Frontier => frontier::apply(app, effects),
+        Mode::Sensitivity => tornado::open(app, effects),
+        Mode::Optimum => optimum::accept(app, effects),
+        Mode::Bounding => optimum::accept_bound(app),
+        Mode::Race => race::apply(app, effects),
+        Mode::Seeking => goal::accept(app, effects),
+        Mode::Conversing => assistant::accept(app, effects),
+        Mode::Asking => race::accept_typed(app, effects),
+        Mode::Timeline => timeline::cause(app),
+        Mode::Measurements => measured::accept(app, effects),
+        Mode::Choosing => {
+            let chosen = match app.overlay {
+                Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
+                _ => None,
+            };
+            if let Some(demo) = chosen {
+                app.overlay = None;
+                tour::begin(app, demo, None, effects);
+            }
+        }
+        Mode::Compare => {
+            if let Some((name, _)) = app.columns.get(app.column) {
+                let name = Arc::clone(name);
+                select_target(app, name);
+                explain(app);
+            }
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn escape(app: &mut App, mode: Mode) {
+    match mode {
+        Mode::Editing => {
+            if let Some(edit) = app.edit.take() {
+                app.now.setup = edit.before;
+                app.recompute();
+            }
+        }
+        Mode::Finding
+        | Mode::Seeking
+        | Mode::Commanding
+        | Mode::Confirming
+        | Mode::Helping
+        | Mode::Choosing
+        | Mode::Filling
+        | Mode::Exporting => app.overlay = None,
+        Mode::Touring => tour::leave(app),
+        Mode::Prompting => prompt::cancel(app),
+        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
+        _ if app.status.is_some() => app.status = None,
+        _ if tables::clear_filter(app) => {}
+        _ => {
+            app.subject = None;
+            (app.view, app.view_row) = app.back.pop().unwrap_or_default();
+            app.view_scroll = 0;
+            app.recompute_columns();
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Keys of the comparison: its cursor, its order, and the targets that are marked for it.
+
+use std::sync::Arc;
+
+use super::note;
+use crate::tui::app::{App, Change};
+use crate::tui::keymap::Mode;
+use crate::tui::message::Effect;
+use crate::tui::tables::{Sort, Table};
+use crate::tui::view;
+
+/// Across the comparison: targets, or metrics where targets are the rows.
+pub(super) fn across(app: &mut App, by: i32) {
+    if view::compare::is_list(app) {
+        let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
+        let next = view::compare::metric_index(app).saturating_add_signed(by as isize);
+        app.figure = metrics.get(next.min(metrics.len().saturating_sub(1))).copied().unwrap_or(app.figure);
+    } else {
+        app.column = app.column.saturating_add_signed(by as isize).min(app.columns.len().saturating_sub(1));
+    }
+}
+
+/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already.
+pub(in crate::tui) fn order(app: &mut App) {
+    let metric = view::compare::metrics(app).nth(view::compare::metric_index(app)).map(|metric| metric.name);
+    app.order = if app.order == metric { None } else { metric };
+    app.tables.set_sort(Table::Compare, Sort::Natural);
+    reorder(app);
+    if app.order.is_some() {
+        // The winner is what one sorts for.
+        (app.column, app.view_scroll) = (0, 0);
+    }
+}
+
+/// Orders the comparison by the names of targets, or as it was before.
+pub(super) fn order_by_name(app: &mut App) {
+    let by_name = app.tables.sort(Table::Compare) == Sort::Name;
+    app.tables.set_sort(Table::Compare, if by_name { Sort::Natural } else { Sort::Name });
+    reorder(app);
+}
+
+/// Orders the comparison anew. The cursor stays on its target.
+fn reorder(app: &mut App) {
+    let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
+    app.recompute_columns();
+    let place = app.columns.iter().position(|(name, _)| Some(name) == target.as_ref());
+    app.column = place.unwrap_or(app.column);
+}
+
+pub(super) fn mark(app: &mut App, mode: Mode) {
+    let name = match mode {
+        Mode::Compare => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
+        _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
+    };
+    let Some(name) = name.filter(|_| mode != Mode::Targets || app.target_row().is_some()) else { return };
+    app.remember(Change::Single);
+    if !app.now.marks.remove(&name) {
+        app.now.marks.insert(name);
+    }
+    app.recompute_columns();
+}
+
+pub(super) fn unmark_all(app: &mut App, effects: &mut Vec<Effect>) {
+    let marks = app.now.marks.len();
+    if marks == 0 {
+        return note(app, "no target is marked", effects);
+    }
+    app.remember(Change::Single);
+    app.now.marks.clear();
+    app.recompute_columns();
+    note(app, format!("unmarked {marks}; u undoes it"), effects);
+}

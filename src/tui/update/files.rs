@@ -1,0 +1,61 @@
+//! Keys that save a record, and open an entry in the editor.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{fail, note};
+use crate::tui::app::{App, Pane, View};
+use crate::tui::message::{Effect, Saving};
+use atlas_plan::record::Record;
+
+pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
+    let (Some(workload), Some(scenario), Ok(estimate)) =
+        (&app.answer.workload, &app.answer.scenario, &app.answer.outcome)
+    else {
+        return fail(app, "nothing to save: there is no estimate");
+    };
+    let setup = &app.now.setup;
+    let track = workload.track.as_deref().unwrap_or("parity");
+    let record = Record::new(&setup.target, workload, track, "pre-opt", scenario, &setup.overrides, estimate);
+    match serde_json::to_string_pretty(&record) {
+        Ok(json) => effects.push(Effect::Save(Box::new(Saving {
+            dir: app.out.clone(),
+            name: record.file_name(),
+            json: json + "\n",
+        }))),
+        Err(error) => fail(app, format!("the record cannot be written: {error}")),
+    }
+}
+
+pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
+    let origin = match app.pane {
+        _ if app.view == View::Problems => {
+            let shown = app.problems_shown();
+            shown.get(app.view_row).map(|problem| (Arc::clone(&problem.file), problem.at.line))
+        }
+        Pane::Targets => {
+            app.answer.target.as_ref().map(|target| (Arc::clone(&target.origin.file), target.origin.at.line))
+        }
+        Pane::Workloads | Pane::Knobs => {
+            app.answer.workload.as_ref().map(|workload| (Arc::clone(&workload.origin.file), workload.origin.at.line))
+        }
+        Pane::Results => {
+            app.answer.profile.as_ref().map(|profile| (Arc::clone(&profile.origin.file), profile.origin.at.line))
+        }
+    };
+    match origin {
+        None => fail(app, "nothing to open"),
+        Some((file, line)) if file.starts_with(atlas_document::Origin::BUILT_IN) => {
+            let path = PathBuf::from(file.trim_start_matches(atlas_document::Origin::BUILT_IN));
+            if app.offer.take().as_ref() == Some(&path) {
+                effects.push(Effect::Adopt { path, line: line.max(1) });
+            } else {
+                let text =
+                    format!("this entry ships inside the binary; e again writes {} here and opens it", path.display());
+                app.offer = Some(path);
+                note(app, text, effects);
+            }
+        }
+        Some((file, line)) => effects.push(Effect::Edit { path: PathBuf::from(&*file), line: line.max(1) }),
+    }
+}
