@@ -4,6 +4,8 @@
 
 mod forms;
 mod memory;
+mod properties;
+mod queueing;
 
 use super::*;
 use crate::kernel::Distribution;
@@ -263,72 +265,6 @@ fn host(ahead: bool) -> HostOverlap {
     if ahead { HostOverlap::Scheduling } else { HostOverlap::None }
 }
 
-/// An engine that serves one request at a time, without a front end, is a textbook's single server.
-fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
-    let case = ServingInput {
-        max_num_seqs: 1.0,
-        host: HostOverlap::None,
-        isl: 512.0,
-        load: Load::Open { rate },
-        ..system(Load::Open { rate })
-    };
-    let constants = Constants { front_end: 0.0, ..Constants::default() };
-    let machine = Machine::new(&case, &case.layout, &constants);
-    let mut input = Input::of(&case, &constants, 22_000);
-    input.front_end = false;
-    input.warm_up = 2_000;
-    input.lengths.osl = osl;
-    (input, machine)
-}
-
-#[test]
-fn constant_requests_one_at_a_time_wait_as_m_d_1_says() {
-    let (probe, machine) = single_server(1.0, Distribution::Constant(1.0));
-    let service = steady_state::prefill(&machine, &probe.system, 1.0).total();
-    for rho in [0.4, 0.8] {
-        let (input, _) = single_server(rho / service, Distribution::Constant(1.0));
-        let [ttft, busy] = replicate(10, 8, 0.999, |seed| {
-            let o = simulate(&input, seed, &Progress::new()).unwrap();
-            [o.ttft.mean, o.busy]
-        });
-        let wait = rho * service / (2.0 * (1.0 - rho));
-        assert!(ttft.covers(service + wait), "{ttft:?} {}", service + wait);
-        assert!(ttft.half_width < 0.1 * wait);
-        assert!(busy.covers(rho), "{busy:?}");
-    }
-}
-
-#[test]
-fn varied_requests_one_at_a_time_wait_as_pollaczek_and_khinchine_say() {
-    let osl = Distribution::Uniform { low: 1.0, high: 41.0 };
-    let (probe, machine) = single_server(1.0, osl);
-    // Exact moments of the service time, by asking the step model for each output length.
-    let mut at = steady_state::prefill(&machine, &probe.system, 1.0).total();
-    let times: Vec<f64> = (0..40u32)
-        .map(|token| {
-            if token > 0 {
-                let mut step = steady_state::decode_tokens(&probe.system, 1.0);
-                step.context = 512.0 + f64::from(token);
-                at += machine.step(&step).total();
-            }
-            at
-        })
-        .collect();
-    // Rounding gives the first and the last length half the share of the others.
-    let weight = |k: usize| if k == 0 || k == 40 { 0.5 } else { 1.0 } / 40.0;
-    let last = times[39] + (times[39] - times[38]);
-    let all: Vec<f64> = times.iter().copied().chain([last]).collect();
-    let moment = |p: i32| all.iter().enumerate().map(|(k, t)| weight(k) * t.powi(p)).sum::<f64>();
-    let (mean, square) = (moment(1), moment(2));
-    let rho = 0.7;
-    let rate = rho / mean;
-    let (input, _) = single_server(rate, osl);
-    let [e2e] = replicate(20, 10, 0.999, |seed| [simulate(&input, seed, &Progress::new()).unwrap().e2e.mean]);
-    let theory = mean + rate * square / (2.0 * (1.0 - rho));
-    assert!(e2e.covers(theory), "{e2e:?} {theory}");
-    assert!(e2e.half_width < 0.1 * theory);
-}
-
 fn busy_input() -> Input {
     let case = ServingInput { max_num_batched_tokens: 2048.0, ..system(Load::Open { rate: 12.0 }) };
     let mut input = Input::of(&case, &Constants::default(), 600);
@@ -552,71 +488,4 @@ fn a_run_that_does_not_end_is_given_up_and_says_so() {
     let [Problem::Endless { events, left, requests, seconds }] = problems[..] else { panic!("{problems:?}") };
     assert!(events >= 1000 && left < requests && requests == 600 && seconds > 0.0);
     assert!(problems[0].to_string().contains("of 600 requests have left after"), "{}", problems[0]);
-}
-
-use proptest::prelude::*;
-
-prop_compose! {
-    fn any_input()(
-        (max_num_seqs, batched, threshold) in (1u32..40, 32u32..3000, prop::sample::select(vec![0u32, 64, 100, 5000])),
-        (chunked, reserved, overlapped, front_end) in any::<(bool, bool, bool, bool)>(),
-        (drafts, acceptance) in (0u32..4, 0.0f64..=1.0),
-        (block, memory, replicas) in (1u32..40, 0.225f64..0.3, 1u32..4),
-        (isl, osl, cv) in (1.0f64..1500.0, 1.0f64..40.0, 0.0f64..1.0),
-        prefixes in prop::sample::select(vec![0, 1, 2]),
-        (pools, window, scaled) in any::<(bool, bool, bool)>(),
-        arrivals in prop::sample::select(vec![
-            Arrivals::Burst,
-            Arrivals::Poisson { rate: 30.0 },
-            Arrivals::Gamma { rate: 5.0, cv: 3.0 },
-            Arrivals::Closed { concurrency: 7 },
-        ]),
-    ) -> Input {
-        let mut input = Input::of(&closed(1.0), &Constants::default(), 60);
-        let s = &mut input.system;
-        s.max_num_seqs = f64::from(max_num_seqs);
-        s.max_num_batched_tokens = f64::from(batched);
-        (s.chunked_prefill, s.reserve_output, s.host) = (chunked, reserved, host(overlapped));
-        s.speculation = Speculation { tokens: f64::from(drafts), acceptance, draft_cost: 0.03, ..Speculation::default() };
-        s.memory_utilization = memory;
-        s.layout.dp = f64::from(replicas);
-        if window {
-            (s.arch.window, s.arch.window_share) = (512.0, 0.5);
-        }
-        if pools {
-            s.pools = Some(Pools { prefill: s.layout, decode: s.layout });
-        } else if scaled {
-            input.autoscaling =
-                Some(Autoscaling { least: 1, most: 5, target: 4.0, every: 0.5, start: 1.0, patience: 1.0 });
-        }
-        input.block_size = block;
-        input.long_prefill_token_threshold = threshold;
-        input.front_end = front_end;
-        input.lengths.isl = Distribution::LogNormal { mean: isl, cv };
-        input.lengths.osl = Distribution::LogNormal { mean: osl, cv };
-        input.prefixes = match prefixes {
-            0 => Prefixes::None,
-            1 => Prefixes::Share(0.4),
-            _ => Prefixes::Groups { groups: 5, tokens: Distribution::Uniform { low: 0.0, high: 2.0 * isl }, skew: 1.0 },
-        };
-        input.arrivals = arrivals;
-        input
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
-
-    /// Whatever the settings: that is not awaited ever, nothing panics, no block is lost.
-    #[test]
-    fn everybody_leaves_under_any_settings(input in any_input(), seed in 0u64..1000) {
-        let Ok(o) = simulate(&input, seed, &Progress::new()) else { return Ok(()) };
-        prop_assert_eq!(o.requests + o.rejected, 60, "stuck: {:?}", o.timeline.last());
-        prop_assert!(o.most_kv <= 1.0 + 1e-9 && o.kv >= -1e-9);
-        for r in &o.records {
-            prop_assert!(r.ttft >= 0.0 && r.e2e >= r.ttft && r.tpot >= 0.0);
-        }
-        let end = o.timeline.last().unwrap();
-        prop_assert!(end.waiting > -1e-6 && end.running > -1e-6 && end.kv > -1e-6);
-    }
 }

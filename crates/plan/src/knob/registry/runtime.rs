@@ -266,7 +266,7 @@ pub(super) const RUNTIME: [Spec; 30] = [
         Group::Runtime,
         Kind::Choice(MoeDispatcher::NAMES),
         &["runtime_tuning", "moe_dispatcher"],
-        "how tokens travel to experts: once per expert, or once per scale-up domain; in serving, deepep writes straight into other ranks' memory",
+        "how tokens travel to experts: once per expert, once per scale-up domain, or by direct writes (deepep, serving)",
     )
     .reasoned(),
     entry(
@@ -298,7 +298,7 @@ pub(super) const RUNTIME: [Spec; 30] = [
         Group::Runtime,
         Kind::Toggle,
         &["runtime_tuning", "cuda_graphs"],
-        "launch kernels as captured graphs: less launch overhead, higher utilization",
+        "kernels launched as captured graphs: less overhead",
     ),
     entry(
         Knob::GpudirectRdma,

@@ -1,0 +1,69 @@
+//! One request at a time: what queueing theory says of waiting.
+
+use super::*;
+
+/// An engine that serves one request at a time, without a front end, is a textbook's single server.
+fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
+    let case = ServingInput {
+        max_num_seqs: 1.0,
+        host: HostOverlap::None,
+        isl: 512.0,
+        load: Load::Open { rate },
+        ..system(Load::Open { rate })
+    };
+    let constants = Constants { front_end: 0.0, ..Constants::default() };
+    let machine = Machine::new(&case, &case.layout, &constants);
+    let mut input = Input::of(&case, &constants, 22_000);
+    input.front_end = false;
+    input.warm_up = 2_000;
+    input.lengths.osl = osl;
+    (input, machine)
+}
+
+#[test]
+fn constant_requests_one_at_a_time_wait_as_m_d_1_says() {
+    let (probe, machine) = single_server(1.0, Distribution::Constant(1.0));
+    let service = steady_state::prefill(&machine, &probe.system, 1.0).total();
+    for rho in [0.4, 0.8] {
+        let (input, _) = single_server(rho / service, Distribution::Constant(1.0));
+        let [ttft, busy] = replicate(10, 8, 0.999, |seed| {
+            let o = simulate(&input, seed, &Progress::new()).unwrap();
+            [o.ttft.mean, o.busy]
+        });
+        let wait = rho * service / (2.0 * (1.0 - rho));
+        assert!(ttft.covers(service + wait), "{ttft:?} {}", service + wait);
+        assert!(ttft.half_width < 0.1 * wait);
+        assert!(busy.covers(rho), "{busy:?}");
+    }
+}
+
+#[test]
+fn varied_requests_one_at_a_time_wait_as_pollaczek_and_khinchine_say() {
+    let osl = Distribution::Uniform { low: 1.0, high: 41.0 };
+    let (probe, machine) = single_server(1.0, osl);
+    // Exact moments of the service time, by asking the step model for each output length.
+    let mut at = steady_state::prefill(&machine, &probe.system, 1.0).total();
+    let times: Vec<f64> = (0..40u32)
+        .map(|token| {
+            if token > 0 {
+                let mut step = steady_state::decode_tokens(&probe.system, 1.0);
+                step.context = 512.0 + f64::from(token);
+                at += machine.step(&step).total();
+            }
+            at
+        })
+        .collect();
+    // Rounding gives the first and the last length half the share of the others.
+    let weight = |k: usize| if k == 0 || k == 40 { 0.5 } else { 1.0 } / 40.0;
+    let last = times[39] + (times[39] - times[38]);
+    let all: Vec<f64> = times.iter().copied().chain([last]).collect();
+    let moment = |p: i32| all.iter().enumerate().map(|(k, t)| weight(k) * t.powi(p)).sum::<f64>();
+    let (mean, square) = (moment(1), moment(2));
+    let rho = 0.7;
+    let rate = rho / mean;
+    let (input, _) = single_server(rate, osl);
+    let [e2e] = replicate(20, 10, 0.999, |seed| [simulate(&input, seed, &Progress::new()).unwrap().e2e.mean]);
+    let theory = mean + rate * square / (2.0 * (1.0 - rho));
+    assert!(e2e.covers(theory), "{e2e:?} {theory}");
+    assert!(e2e.half_width < 0.1 * theory);
+}
