@@ -98,7 +98,7 @@ pub struct Median {
 }
 
 impl Median {
-    /// The middle of the offers of this kind; `None` where there are none.
+    /// The middle of the offers of this kind; `None` without offers.
     #[must_use]
     pub fn of(prices: &[Arc<Price>], basis: PriceBasis) -> Option<Median> {
         let mut offers: Vec<&Price> =

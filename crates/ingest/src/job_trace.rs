@@ -120,7 +120,7 @@ fn swf(text: &str) -> JobTrace {
     trace
 }
 
-/// Names of columns, without letters that are none and in lower case.
+/// Names of columns in lower case, letters and digits only.
 const COLUMNS: [(Column, &[&str]); 9] = [
     (Column::Name, &["jobid", "jobidraw", "id", "jobname", "name"]),
     (Column::Submitted, &["submit", "submittime", "submittedtime", "submissiontime", "arrivaltime", "timestamp"]),

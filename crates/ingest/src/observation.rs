@@ -60,7 +60,7 @@ pub struct Device {
     pub celsius: Option<f64>,
 }
 
-/// Observations that wait to be taken. One line has few; where nobody takes them, no more are kept.
+/// Observations that wait to be taken. One line has few; where they are not taken, no more are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fresh<T> {
     items: Vec<T>,

@@ -95,7 +95,7 @@ fn values(text: &str) -> Vec<f64> {
     all
 }
 
-/// The numbers that a text writes. Those within a word or a name (`h100`, `llama-3.1-70b`) are none, nor is the number of
+/// The numbers that a text writes. Those within a word or a name (`h100`, `llama-3.1-70b`) do not count, nor does the number of
 /// a list's entry.
 fn numbers(text: &str) -> Vec<Number> {
     let mut found = Vec::new();

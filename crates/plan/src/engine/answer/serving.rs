@@ -116,7 +116,7 @@ fn layout(phase: &Phase, arch: &Architecture) -> Layout {
     experts_of(phase.decode_layout(), arch)
 }
 
-/// A layout without what only mixtures of experts have, where the model is none.
+/// A layout without expert parallelism where the model is dense.
 fn experts_of(layout: Layout, arch: &Architecture) -> Layout {
     if arch.is_moe() { layout } else { Layout { ep: 1.0, redundant: 0.0, ..layout } }
 }
