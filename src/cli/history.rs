@@ -1,6 +1,6 @@
 //! `atlas history`.
 
-mod compared;
+pub(crate) mod compared;
 
 use std::path::PathBuf;
 
@@ -158,7 +158,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
                 (store.find(&first)?, store.find(&second)?, store.list(&Filter::default())?);
             diff(&first, &second, &chain(&all, &first), args.format)?
         }
-        Command::Trend { figure } => trend(&entries(&store, &filter)?, &figure, args.format)?,
+        Command::Trend { figure } => trend(&entries(&store, &filter)?, &figure, args.format, true)?,
         Command::Changes { figure, tolerance } => changes(&entries(&store, &filter)?, &figure, tolerance, args.format)?,
         Command::Export { out } => return export(&entries(&store, &filter)?, out.as_deref()),
         Command::Import { paths } => return history_import::run(&store, &paths),
@@ -188,8 +188,17 @@ fn minute(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
+/// A figure's number. Names state the unit of times, so that no prefix may change it.
+pub(crate) fn number(name: &str, value: f64) -> String {
+    if name.ends_with("_ms") || name.ends_with("_s") && !name.ends_with("_per_s") {
+        units::significant(value, 4)
+    } else {
+        units::si(value)
+    }
+}
+
 /// The figure that an entry is known by.
-fn headline(entry: &Entry) -> Option<(&str, f64)> {
+pub(crate) fn headline(entry: &Entry) -> Option<(&str, f64)> {
     let names = ["step_time_s", "step_time_ms", "tokens_per_sec", "tokens_per_s", "time_per_token_s", "points"];
     let named = names.into_iter().find_map(|name| Some((name, *entry.figures.get(name)?)));
     named.or_else(|| entry.figures.iter().next().map(|(name, value)| (name.as_str(), *value)))
@@ -202,7 +211,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
             let mut table = Table::new(names.map(|name| (name, Align::Left)));
             for entry in entries {
                 let figure =
-                    headline(entry).map_or_else(String::new, |(name, value)| format!("{name} {}", units::si(value)));
+                    headline(entry).map_or_else(String::new, |(name, value)| format!("{name} {}", number(name, value)));
                 table.row([
                     entry.handle().to_owned(),
                     minute(entry.at),
@@ -257,12 +266,13 @@ fn plain(value: &Value) -> String {
 /// The entries of a chain, a line each.
 fn chain_rows(table: &mut Table, links: &[&Entry]) {
     for link in links {
-        let figure = headline(link).map_or_else(String::new, |(name, value)| format!("  {name} {}", units::si(value)));
+        let figure =
+            headline(link).map_or_else(String::new, |(name, value)| format!("  {name} {}", number(name, value)));
         table.row([link.handle().to_owned(), format!("{}  {}{figure}", minute(link.at), link.kind.name())]);
     }
 }
 
-fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
+pub(crate) fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
     match format {
         Format::Table => {
             let mut table = Table::new([("", Align::Left), ("", Align::Left)]);

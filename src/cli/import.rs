@@ -84,20 +84,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads the files and prints the job, or makes documents of it.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let mut files = Vec::new();
-    let mut problems = Vec::new();
-    for path in &args.files {
-        let name = path.display().to_string();
-        match read_bytes(path, MAX_BYTES) {
-            Ok(bytes) => files.push(SourceFile { name, text: String::from_utf8_lossy(&bytes).into_owned() }),
-            Err(error) => problems.push(format!("{name}: {error}")),
-        }
-    }
-    if !problems.is_empty() {
-        return Err(color_eyre::eyre::eyre!(problems.join("\n")));
-    }
-    let environment: BTreeMap<String, String> = args.environment.iter().cloned().collect();
-    let read = import(&files, &environment);
+    let read = read(&args.files, args.environment.iter().cloned().collect())?;
     if args.estimate || args.write.is_some() {
         return scenario(&read, args, globals);
     }
@@ -111,6 +98,57 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
+/// Reads files that belong together as one job.
+fn read(paths: &[PathBuf], environment: BTreeMap<String, String>) -> color_eyre::Result<Import> {
+    let mut files = Vec::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        let name = path.display().to_string();
+        match read_bytes(path, MAX_BYTES) {
+            Ok(bytes) => files.push(SourceFile { name, text: String::from_utf8_lossy(&bytes).into_owned() }),
+            Err(error) => problems.push(format!("{name}: {error}")),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(color_eyre::eyre::eyre!(problems.join("\n")));
+    }
+    Ok(import(&files, &environment))
+}
+
+/// The documents of a job, or what they lack.
+fn made(read: &Import, library: &Library, given: &Given) -> Result<Documents, Failure> {
+    documents(read, library, given).map_err(|gaps| {
+        complain("the files do not make a scenario:");
+        gaps.iter().for_each(|gap| complain(&format!("  {gap}")));
+        Failure::Reported
+    })
+}
+
+/// A directory with the target and the workload of a job, for the interface.
+pub struct Imported {
+    /// The directory, removed when this is dropped.
+    pub folder: tempfile::TempDir,
+    /// The target's name.
+    pub target: String,
+    /// The workload's name.
+    pub workload: String,
+}
+
+/// Writes the documents of a job to a directory of their own.
+pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Imported> {
+    let read = read(paths, BTreeMap::new())?;
+    let library = pick::library(globals);
+    let found = made(&read, &library, &Given::default())?;
+    let parts = found.parts(&library)?;
+    let folder = tempfile::Builder::new().prefix("atlas-import-").tempdir()?;
+    for (name, text) in [("targets.yaml", &found.target), ("workloads.yaml", &found.workload)] {
+        let path = folder.path().join(name);
+        write_new(&path, text).map_err(|error| writing(&path, &error))?;
+    }
+    found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+    Ok(Imported { folder, target: parts.target.name.to_string(), workload: parts.workload.name.to_string() })
+}
+
 /// Writes the job's documents, or prints its estimate.
 fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
@@ -122,11 +160,7 @@ fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result
         variant: args.variant,
         overrides: overrides.clone(),
     };
-    let found = documents(read, &library, &given).map_err(|gaps| {
-        complain("the files do not make a scenario:");
-        gaps.iter().for_each(|gap| complain(&format!("  {gap}")));
-        Failure::Reported
-    })?;
+    let found = made(read, &library, &given)?;
     if let Some(folder) = &args.write {
         // What cannot be decoded is not worth writing.
         found.parts(&library)?;

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use super::args::{Globals, Screen};
 use super::failure::Failure;
+use super::import;
+use crate::demo::View;
 use crate::tui::Options;
+use crate::tui::panels::Panel;
 use crate::tui::session::Keep;
 use crate::tui::session::store::session_name;
 
@@ -32,6 +35,12 @@ pub struct Args {
     /// Measured runs, shown beside predictions: FILE, or FILE:NAME=VALUE,… [default: all below measurements/]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub measured: Vec<String>,
+    /// Open on a watch of these logs of a job, or of the job of Slurm with this number
+    #[arg(long, value_name = "LOG|JOBID", num_args = 1.., help_heading = "Start")]
+    pub watch: Vec<String>,
+    /// Open on the job of these launch scripts and configurations, as `atlas import` reads them, with its explanation
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "target", help_heading = "Start")]
+    pub import: Vec<PathBuf>,
     /// Directory that saved records go to [default: out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -49,6 +58,8 @@ impl Args {
             fresh: self.fresh || other.fresh,
             session: self.session.or(other.session),
             measured: if self.measured.is_empty() { other.measured } else { self.measured },
+            watch: if self.watch.is_empty() { other.watch } else { self.watch },
+            import: if self.import.is_empty() { other.import } else { self.import },
             out: self.out.or(other.out),
         }
     }
@@ -64,6 +75,8 @@ impl Args {
             ("--fresh", self.fresh),
             ("--session", self.session.is_some()),
             ("--measured", !self.measured.is_empty()),
+            ("--watch", !self.watch.is_empty()),
+            ("--import", !self.import.is_empty()),
             ("--theme", !screen && self.screen.theme.is_some()),
             ("--no-mouse", !screen && self.screen.no_mouse),
             ("--poll", !screen && self.screen.poll.is_some()),
@@ -79,9 +92,21 @@ impl Args {
 
 /// Opens the interface.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
-    let plain = args.plain;
-    let options = options(args, globals);
-    if plain { crate::tui::plain::run(options) } else { crate::tui::run(options) }
+    let start = |args: Args, globals: &Globals, view: Option<View>| {
+        let plain = args.plain;
+        let mut options = options(args, globals);
+        options.view = view.or(options.view);
+        if plain { crate::tui::plain::run(options) } else { crate::tui::run(options) }
+    };
+    if args.import.is_empty() {
+        return start(args, globals, None);
+    }
+    let imported = import::folder(&args.import, globals)?;
+    // Kept until the interface ends, which may read the files again.
+    let globals = Globals { workload_dir: Some(imported.folder.path().to_owned()), ..globals.clone() };
+    let args =
+        Args { target: Some(imported.target.clone()), workload: Some(imported.workload.clone()), fresh: true, ..args };
+    start(args, &globals, Some(View::Explain))
 }
 
 /// What the interface is started with.
@@ -100,5 +125,7 @@ pub fn options(args: Args, globals: &Globals) -> Options {
         out: args.out.unwrap_or_else(|| PathBuf::from("out")),
         keep: Keep::Session { name: args.session, fresh: args.fresh },
         measured: args.measured,
+        view: (!args.watch.is_empty()).then_some(View::Panel(Panel::Watch)),
+        watch: args.watch,
     }
 }

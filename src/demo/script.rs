@@ -1,5 +1,6 @@
 //! The document of a tour: what is said, done and expected, step by step.
 
+use crate::tui::panels::Panel;
 use std::sync::Arc;
 
 use super::expect::Expect;
@@ -117,6 +118,8 @@ pub enum View {
     Diff,
     /// Measured rows beside predictions.
     Measurements,
+    /// A job, the history, or files.
+    Panel(Panel),
     /// All keys.
     Help,
 }
@@ -149,14 +152,17 @@ impl View {
     #[must_use]
     pub fn named(name: &str) -> Option<View> {
         let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
-        known.or_else(|| (name == View::DIFF).then_some(View::Diff))
+        let panel = || Panel::ALL.into_iter().find(|panel| panel.name() == name).map(View::Panel);
+        known.or_else(|| (name == View::DIFF).then_some(View::Diff)).or_else(panel)
     }
 
     /// Its name, in scripts and elsewhere.
     #[must_use]
     pub fn name(self) -> &'static str {
-        if self == View::Diff {
-            return View::DIFF;
+        match self {
+            View::Diff => return View::DIFF,
+            View::Panel(panel) => return panel.name(),
+            _ => {}
         }
         View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
     }

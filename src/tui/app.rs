@@ -23,6 +23,7 @@ use super::optimum::Seeking;
 use super::outlook::Outlook;
 pub use super::overlay::{Finder, Overlay, Palette, Place};
 pub use super::palette::Command;
+use super::panels::Panels;
 use super::prompt::Prompt;
 use super::race::Race;
 use super::scenarios::Tabs;
@@ -143,6 +144,8 @@ pub struct App {
     pub race: Race,
     /// Questions in words.
     pub assistant: Conversation,
+    /// Jobs, the history, and files.
+    pub panels: Panels,
     /// What the last search found.
     pub found: Option<Found>,
     /// What the outlook asks.
@@ -234,6 +237,7 @@ impl App {
             seeking: Seeking::default(),
             race: Race::default(),
             assistant: Conversation::default(),
+            panels: Panels::default(),
             found: None,
             outlook: Outlook::default(),
             known: Known::default(),

@@ -57,7 +57,8 @@ fn here(app: &App) -> Option<(String, String)> {
             | View::Optimum
             | View::Diff
             | View::Timeline
-            | View::Measurements,
+            | View::Measurements
+            | View::Panel(_),
             _,
         ) => table(app),
     }

@@ -70,6 +70,7 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
         | Mode::Problems
         | Mode::Schedule
         | Mode::Measurements
+        | Mode::Panel(_)
         | Mode::Breakdown => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }

@@ -266,8 +266,9 @@ mod tests {
     fn every_pane_and_every_view_has_a_key_of_one_character() {
         let panes = (1..=4).map(Action::FocusPane);
         let views = [View::Compare, View::Schedule, View::Problems, View::Measurements, View::Diff];
+        let views = views.into_iter().chain(crate::tui::panels::Panel::ALL.map(View::Panel));
         let keys: Vec<&str> = panes.chain(views.map(Action::Show)).map(key_of).collect();
-        assert_eq!(keys, ["H", "W", "K", "V", "C", "p", "!", "M", "D"]);
+        assert_eq!(keys, ["H", "W", "K", "V", "C", "p", "!", "M", "D", "J", "I", "Z"]);
     }
 
     #[test]

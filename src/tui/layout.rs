@@ -289,6 +289,14 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
 /// Moves a full-screen view so that the row under its cursor can be seen.
 fn follow_view(app: &mut App, page: usize) {
     let rows = super::view::rows(app);
+    if let View::Panel(panel) = app.view
+        && !super::panels::has_cursor(app, panel)
+    {
+        // Text without a cursor: the row is the first line that is seen.
+        app.view_row = app.view_row.min(rows.saturating_sub(page));
+        app.view_scroll = app.view_row;
+        return;
+    }
     app.view_row = app.view_row.min(rows.saturating_sub(1));
     if let Some((first, last)) = super::view::cursor_lines(app) {
         // The comparison's two heading lines do not scroll.

@@ -53,6 +53,10 @@ pub enum Timer {
     Flash(u64),
     /// The outlook is asked, by its serial number.
     Outlook(u64),
+    /// A watched log is looked at again, by how often that was done.
+    Watch(u64),
+    /// Idle nodes are asked for again, by how often that was done.
+    Idle(u64),
     /// The tour goes on by itself, from the step with this index.
     Auto(usize),
 }

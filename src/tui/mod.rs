@@ -37,6 +37,7 @@ pub mod outlook;
 mod overlay;
 pub mod painter;
 pub mod palette;
+pub mod panels;
 pub mod plain;
 pub mod prompt;
 pub mod race;
@@ -69,6 +70,7 @@ use std::time::Duration;
 
 pub use runtime::run;
 
+use crate::demo::View;
 use atlas_document::Sources;
 
 /// How the interface is started.
@@ -98,4 +100,8 @@ pub struct Options {
     pub keep: session::Keep,
     /// Files of measurements, with what is said of each behind its name.
     pub measured: Vec<String>,
+    /// Logs of a job, or the number of a job of Slurm, to watch.
+    pub watch: Vec<String>,
+    /// What the interface begins with, where that is not the overview.
+    pub view: Option<View>,
 }

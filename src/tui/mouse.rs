@@ -114,6 +114,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             | View::Schedule
             | View::Diff
             | View::Measurements
+            | View::Panel(_)
     ) && let Some(row) = view::row_at(app, event.row)
     {
         let again = app.view_row == row;

@@ -7,6 +7,7 @@ use super::app::{App, Overlay, Palette, View};
 use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
+use super::panels::Panel;
 use super::{asking, assistant, history, race, showing, sweeping, tour, update};
 use atlas_assistant::{Intent, Question, offline, parse};
 use atlas_plan::estimate::Metric;
@@ -45,7 +46,7 @@ pub struct Command {
 }
 
 /// Words that people type for actions that are called otherwise.
-const ALSO: [(Action, &str); 14] = [
+const ALSO: [(Action, &str); 17] = [
     (Action::Help, "help keys manual"),
     (Action::Quit, "quit exit"),
     (Action::Close, "quit close"),
@@ -58,6 +59,9 @@ const ALSO: [(Action, &str); 14] = [
     (Action::Show(View::Sensitivity), "sensitivity tornado"),
     (Action::Show(View::Frontier), "frontier pareto"),
     (Action::Show(View::Main), "overview main"),
+    (Action::Show(View::Panel(Panel::Watch)), "watch job log live eta"),
+    (Action::Show(View::Panel(Panel::History)), "history trend runs"),
+    (Action::Show(View::Panel(Panel::Launch)), "launch script sbatch files"),
     (Action::OpenEditor, "edit"),
     (Action::Demos, "tours demos"),
 ];

@@ -24,8 +24,8 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
-use super::{Options, session, tour, update as updates, view};
-use crate::demo::Tours;
+use super::{Options, session, showing, tour, update as updates, view};
+use crate::demo::{Tours, View};
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
 
@@ -187,6 +187,14 @@ impl Session {
                 }
                 None => complaints.push(format!("no demo `{name}`")),
             }
+        }
+        app.panels.history.store = crate::cli::keep::store();
+        if !self.options.watch.is_empty() {
+            crate::tui::panels::watch::of(app, self.options.watch.clone());
+        }
+        if let Some(view) = self.options.view {
+            app.view = View::Main;
+            showing::show(app, view);
         }
         if !complaints.is_empty() {
             updates::fail(app, complaints.join("; "));

@@ -77,6 +77,9 @@ pub(super) fn show(app: &mut App, view: View) {
     if app.view == View::Race {
         super::race::opened(app);
     }
+    if let View::Panel(panel) = app.view {
+        super::panels::opened(app, panel);
+    }
     if app.view == View::Schedule {
         app.column = 1;
     }

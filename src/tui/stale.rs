@@ -39,6 +39,7 @@ impl Stale {
             | Mode::Problems
             | Mode::Schedule
             | Mode::Measurements
+            | Mode::Panel(_)
             | Mode::Breakdown => Stale::View,
             // Their cursors choose what is estimated, or stand in boxes over the screen.
             _ => Stale::All,

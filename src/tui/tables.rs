@@ -12,6 +12,7 @@ pub use filter::Filter;
 use super::app::{Answer, App, Pane, Setup, View};
 use super::line::Line;
 use super::message::Effect;
+use super::panels::Panel;
 use super::prompt::{Prompt, Purpose};
 use super::update::note;
 use atlas_config::{Target, Workload};
@@ -37,6 +38,8 @@ pub enum Table {
     Problems,
     /// The phases of the schedule.
     Schedule,
+    /// The entries of the history.
+    History,
 }
 
 impl Table {
@@ -53,6 +56,8 @@ impl Table {
             Table::Problems => &[Sort::Natural, Sort::Kind, Sort::Name, Sort::Value],
             // Columns are chosen by a cursor there.
             Table::Compare | Table::Schedule => &[Sort::Natural, Sort::Name],
+            // The key shows figures over time there.
+            Table::History => &[Sort::Natural],
         }
     }
 }
@@ -129,6 +134,7 @@ pub fn here(app: &App) -> Option<Table> {
         (View::Advice, _) => Table::Advice,
         (View::Problems, _) => Table::Problems,
         (View::Schedule, _) => Table::Schedule,
+        (View::Panel(Panel::History), _) => Table::History,
         _ => return None,
     })
 }

@@ -23,7 +23,7 @@ use super::showing::show;
 use super::stale::Stale;
 use super::{
     assistant, comparison, copying, edit_knob, export, finder, form, frontier, goal, history, layout, measured, mouse,
-    optimum, outlook, palette, prompt, race, reload, scenarios, sweeping, tables, timeline, tour, view, work,
+    optimum, outlook, palette, panels, prompt, race, reload, scenarios, sweeping, tables, timeline, tour, view, work,
     write_back,
 };
 
@@ -141,6 +141,8 @@ fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
         Timer::Flash(serial) if app.serial >= serial => app.flash = super::app::Flash::default(),
         Timer::Outlook(serial) => outlook::due(app, serial, effects),
         Timer::Auto(step) => tour::auto(app, step, effects),
+        Timer::Watch(look) => panels::watch::due(app, look),
+        Timer::Idle(asked) => panels::idle::due(app, asked),
         _ => {}
     }
 }
@@ -157,6 +159,12 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => compare::across(app, by),
+        Action::Focus(by) if matches!(mode, Mode::Panel(_)) => {
+            panels::act(app, |app, panel| panels::across(app, panel, by))
+        }
+        Action::Mark if matches!(mode, Mode::Panel(_)) => panels::act(app, panels::mark),
+        Action::Sort if matches!(mode, Mode::Panel(_)) => panels::act(app, panels::trend),
+        Action::Escape if matches!(mode, Mode::Panel(_)) && panels::goes_back(app) => {}
         Action::Focus(by) if mode == Mode::Schedule => view::schedule::across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
         Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),

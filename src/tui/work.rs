@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::app::{App, View};
 use super::message::Effect;
-use super::{assistant, frontier, optimum, outlook, race, simulating, sweeping, tornado};
+use super::{assistant, frontier, optimum, outlook, panels, race, simulating, sweeping, tornado};
 use atlas_assistant::offline::Reply;
 use atlas_core::units;
 use atlas_plan::engine::answer::event::Run;
@@ -59,6 +59,8 @@ pub enum Product {
     Simulation(Arc<Run>),
     /// A job at growing scale.
     Scaling(Arc<simulating::Scaling>),
+    /// What a panel asked for.
+    Panel(panels::Answer),
 }
 
 /// Work that was asked for.
@@ -235,7 +237,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         matches!(&self.asked, Some((_, Stage::Running { serial, .. })) if *serial == order)
     }
 
-    fn arrived(&mut self, serial: u64, answer: A) -> bool {
+    pub(super) fn arrived(&mut self, serial: u64, answer: A) -> bool {
         let awaited = self.awaits(serial);
         if let Some((question, stage)) = self.asked.as_mut().filter(|_| awaited) {
             self.answer = Some((question.clone(), answer));
@@ -244,11 +246,12 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         awaited
     }
 
-    fn failed(&mut self, order: u64, trouble: &str) {
+    pub(super) fn failed(&mut self, order: u64, trouble: &str) -> bool {
         let awaited = self.awaits(order);
         if let Some((_, stage)) = self.asked.as_mut().filter(|_| awaited) {
             *stage = Stage::Failed(trouble.to_owned());
         }
+        awaited
     }
 
     fn progressed(&mut self, order: u64, now: Progress) {
@@ -325,6 +328,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
         Ok(Product::Scaling(scaling)) => {
             queries.scaling.arrived(serial, scaling);
         }
+        Ok(Product::Panel(answer)) => panels::arrived(app, serial, answer, effects),
         Err(trouble) => {
             queries.sweep.failed(serial, &trouble);
             queries.outlook.failed(serial, &trouble);
@@ -336,6 +340,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
             queries.scaling.failed(serial, &trouble);
             queries.assistant.failed(serial, &trouble);
             assistant::settle(app);
+            panels::failed(app, serial, &trouble);
         }
     }
 }
@@ -363,6 +368,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     race::follow(app, effects);
     outlook::follow(app, effects);
     assistant::follow(app, effects);
+    panels::follow(app, effects);
 }
 
 /// Stops the work of the view that is shown, where there is some.

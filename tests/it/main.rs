@@ -30,6 +30,7 @@ mod ingest_versions;
 mod library;
 mod measurement_rows;
 mod optimize;
+mod panels;
 mod robustness;
 mod scenario_exchange;
 mod schema;

@@ -23,7 +23,7 @@ pub enum Outcome {
 }
 
 /// Reads one format, or one family of formats.
-pub trait Recognizer {
+pub trait Recognizer: Send {
     /// Words one of which every line of interest holds. While [`Recognizer::open`] says so, all lines are offered.
     fn triggers(&self) -> &'static [&'static str];
 

@@ -18,7 +18,7 @@ fn change_json(change: &Change) -> Value {
     json!({"name": change.name, "before": change.before, "after": change.after})
 }
 
-pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
+pub(crate) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
     let difference = compare(first, second);
     let figures = &difference.figures;
     match format {
@@ -34,7 +34,12 @@ pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
                 table.section("\nfigures");
             }
             for (name, before, after) in figures {
-                table.row([name.clone(), units::si(*before), units::si(*after), units::relative(*before, *after)]);
+                table.row([
+                    name.clone(),
+                    super::number(name, *before),
+                    super::number(name, *after),
+                    units::relative(*before, *after),
+                ]);
             }
             // Where one came from the other, what lies between them.
             if links.iter().any(|link| link.id == second.id) && links.len() > 1 {
@@ -75,27 +80,30 @@ fn title(group: &Group<'_>) -> String {
     format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
 }
 
-pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_eyre::Result<String> {
+/// A figure over time; the entries that each comes from take a column of their own.
+pub(crate) fn trend(entries: &[Entry], figure: &str, format: Format, sources: bool) -> color_eyre::Result<String> {
     let groups = grouped(entries, figure)?;
     match format {
         Format::Table => {
             let mut out = String::new();
             for group in &groups {
                 out += &format!("{}\n", title(group));
-                let mut table = Table::new([
+                let columns = [
                     ("when (UTC)", Align::Left),
                     ("entry", Align::Left),
                     ("software", Align::Left),
                     (figure, Align::Right),
                     ("change", Align::Right),
                     ("from", Align::Left),
-                ]);
+                ];
+                // The table drops cells beyond its columns.
+                let mut table = Table::new(columns.into_iter().take(if sources { 6 } else { 5 }));
                 let mut before: Option<f64> = None;
                 for (entry, number) in &group.points {
                     let change = before.map_or_else(String::new, |before| units::relative(before, *number));
                     let handle = entry.handle().to_owned();
                     let from: Vec<&str> = entry.sources.iter().filter_map(|id| id.rsplit('-').next()).collect();
-                    let (software, value) = (text(&entry.software), units::si(*number));
+                    let (software, value) = (text(&entry.software), super::number(figure, *number));
                     table.row([minute(entry.at), handle, software, value, change, from.join(" ")]);
                     before = Some(*number);
                 }
@@ -108,7 +116,7 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
                         let change = before.map_or_else(String::new, |before| {
                             format!(", {} against the one before", units::relative(before, release.median))
                         });
-                        let (value, count) = (units::si(release.median), release.count);
+                        let (value, count) = (super::number(figure, release.median), release.count);
                         out += &format!("  {}: median {value} of {count}{change}\n", release.software);
                         before = Some(release.median);
                     }
@@ -150,7 +158,7 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
     }
 }
 
-pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
+pub(crate) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
     let groups = grouped(entries, figure)?;
     let found = slowdowns(&groups, better(figure), tolerance);
     let names = |changes: &[Change]| -> String {
@@ -169,8 +177,8 @@ pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: F
                 let (target, workload) = (text(&latest.target), text(&latest.workload));
                 out += &format!(
                     "{target} × {workload}: {figure} {} now, {} on {} ({}): {:.1} % {way}\n  changed since:\n{}",
-                    units::si(now),
-                    units::si(was),
+                    super::number(figure, now),
+                    super::number(figure, was),
                     minute(best.at),
                     best.handle(),
                     100.0 * slow.worse,

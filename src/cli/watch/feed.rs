@@ -7,7 +7,7 @@ use atlas_cluster::watch::{Event, Tail};
 use atlas_ingest::{Context, Follow, Ingested, Observation};
 
 /// A file and its reader.
-pub(super) struct Feed {
+pub(crate) struct Feed {
     tail: Tail,
     follow: Follow,
     /// Whether reading failed the last time; it is described once.
@@ -15,17 +15,17 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn of(path: &Path) -> Feed {
+    pub(crate) fn of(path: &Path) -> Feed {
         let context = Context { name: path.display().to_string(), ..Context::default() };
         Feed { tail: Tail::new(path), follow: Follow::new(&context), failing: false }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.tail.path()
     }
 
     /// Reads what is new, `most` bytes at the most; returns how many, and what happened to the file.
-    pub(super) fn poll(&mut self, most: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
+    pub(crate) fn poll(&mut self, most: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
         let follow = &mut self.follow;
         let polled = self.tail.poll(most, |piece| match piece {
             Piece::Bytes(bytes) => follow.feed(bytes, &mut give),
@@ -53,7 +53,7 @@ impl Feed {
     }
 
     /// Reads the line that has no end, and hands over what a whole file would have given.
-    pub(super) fn finish(self, give: impl FnMut(Observation)) -> Ingested {
+    pub(crate) fn finish(self, give: impl FnMut(Observation)) -> Ingested {
         self.follow.finish(give)
     }
 }

@@ -1,7 +1,7 @@
 //! `atlas watch`.
 
-mod feed;
-mod plan;
+pub(crate) mod feed;
+pub(crate) mod plan;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -69,6 +69,9 @@ impl Plan {
         let scenario = Scenario::resolve(&parts, &overrides)?;
         let estimate = engine::estimate(&scenario);
         estimate.finite().map_err(|problem| eyre!(problem))?;
+        if let Some(detail) = estimate.detail.filter(|detail| !detail.verdict.fits()) {
+            complain(&format!("warning: as planned it cannot run: {}", detail.verdict.describe()));
+        }
         let prediction = prediction(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
         // A job that was submitted is what was watched, whatever it is held against.
         let sources = submitted.map(|entry| entry.id).into_iter().chain(source).collect();
@@ -105,7 +108,7 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
 }
 
 /// What a watch needs of an estimate.
-fn prediction(
+pub(crate) fn prediction(
     parts: &Parts,
     scenario: &Scenario,
     estimate: &Estimate,
@@ -115,9 +118,6 @@ fn prediction(
     let Some(detail) = &estimate.detail else {
         return Err(format!("the {engine} engine gives no interval to hold a run against; --engine analytical does"));
     };
-    if !detail.verdict.fits() {
-        complain(&format!("warning: as planned it cannot run: {}", detail.verdict.describe()));
-    }
     let training = scenario.mode() == Mode::Training;
     let serving = detail.serving.as_ref();
     let (quantity, seconds, interval) = match serving.filter(|_| !training) {

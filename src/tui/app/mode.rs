@@ -49,6 +49,7 @@ impl App {
             (View::Diff, _) => Mode::Diff,
             (View::Timeline, _) => Mode::Timeline,
             (View::Measurements, _) => Mode::Measurements,
+            (View::Panel(panel), _) => Mode::Panel(panel),
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,

@@ -3,6 +3,7 @@
 use super::Action;
 use super::mode::Mode::{self, *};
 use crate::demo::View;
+use crate::tui::panels::Panel::{History, Launch, Watch};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,7 @@ macro_rules! and_views {
     ($($before:ident),*; $($after:ident),*) => {
         &[
             $($before,)* Race, Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Timeline, Advice, Explain, Schedule,
-            Problems, Measurements, Diff, $($after),*
+            Problems, Measurements, Panel(Watch), Panel(History), Panel(Launch), Diff, $($after),*
         ]
     };
 }
@@ -34,7 +35,7 @@ const VIEWS: &[Mode] = and_views!(;);
 const SCREENS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results;);
 const LISTS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; Helping, Choosing, Confirming);
 /// Views whose rows a filter can choose among; there the finder has another key than in [`FINDS`].
-const TABLES: &[Mode] = &[Compare, Advice, Problems, Schedule];
+const TABLES: &[Mode] = &[Compare, Advice, Problems, Schedule, Panel(History)];
 const FINDS: &[Mode] = &[
     Targets,
     Workloads,
@@ -235,6 +236,19 @@ pub const BINDINGS: &[Binding] = &[
         Some("open"),
     ),
     row(&[Measurements], &["Backspace"], Action::Discard, "forget what is proposed", Some("discard")),
+    row(&[Panel(Watch)], &["Enter"], Action::Accept, "read the log anew", Some("read anew")),
+    row(
+        &[Panel(History)],
+        &["Enter"],
+        Action::Accept,
+        "open the entry, or what differs from the marked one; on a submission, watch its job",
+        Some("open"),
+    ),
+    row(&[Panel(History)], &["Space", "m"], Action::Mark, "mark the entry that others are compared with", Some("mark")),
+    row(&[Panel(History)], &["o"], Action::Sort, "the entry's figure over time", Some("trend")),
+    row(&[Panel(Launch)], &["Enter"], Action::Accept, "write the files", Some("write")),
+    row(&[Panel(Launch)], &["→", "l"], Action::Focus(1), "the next wrapping", Some("wrapping")),
+    row(&[Panel(Launch)], &["←", "h"], Action::Focus(-1), "the wrapping before", None),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
     row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
@@ -299,6 +313,15 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["e"], Action::OpenEditor, "open the selected entry's file in $EDITOR", Some("edit file")),
     row(SCREENS, &["!"], Action::Show(View::Problems), "problems in the files", None),
     row(SCREENS, &["M"], Action::Show(View::Measurements), "measured runs beside predictions", None),
+    row(SCREENS, &["J"], Action::Show(View::Panel(Watch)), "watch a job against its prediction", None),
+    row(
+        SCREENS,
+        &["I"],
+        Action::Show(View::Panel(History)),
+        "history of predictions, jobs, runs and measurements",
+        None,
+    ),
+    row(SCREENS, &["Z"], Action::Show(View::Panel(Launch)), "files that launch this scenario", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
     row(PANES, &["f"], Action::Filter, "show only the rows that match: words, or conditions such as tpot<50ms", None),

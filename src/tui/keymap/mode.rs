@@ -1,5 +1,7 @@
 //! Where keys mean something.
 
+use crate::tui::panels::Panel;
+
 /// Where keys mean something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -45,6 +47,8 @@ pub enum Mode {
     Prompting,
     /// Measured rows beside predictions.
     Measurements,
+    /// A job, the history, or files.
+    Panel(Panel),
     /// The view is on its way to a file.
     Exporting,
     /// Filling a form in.
@@ -71,7 +75,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 32] = [
+    pub const ALL: [Mode; 35] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -93,6 +97,9 @@ impl Mode {
         Mode::Diff,
         Mode::Prompting,
         Mode::Measurements,
+        Mode::Panel(Panel::Watch),
+        Mode::Panel(Panel::History),
+        Mode::Panel(Panel::Launch),
         Mode::Exporting,
         Mode::Filling,
         Mode::Editing,
@@ -131,6 +138,9 @@ impl Mode {
             Mode::Diff => "Difference",
             Mode::Prompting => "Typing a name or a filter",
             Mode::Measurements => "Measurements",
+            Mode::Panel(Panel::Watch) => "Watch",
+            Mode::Panel(Panel::History) => "History",
+            Mode::Panel(Panel::Launch) => "Launch files",
             Mode::Exporting => "Export",
             Mode::Filling => "Form",
             Mode::Editing => "Typing a value",

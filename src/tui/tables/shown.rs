@@ -149,6 +149,12 @@ impl App {
         }
     }
 
+    /// Whether a row with this text is among those asked for.
+    #[must_use]
+    pub fn asks_for(&self, table: Table, text: &str) -> bool {
+        self.tables.filter(table).is_none_or(|filter| filter.finds(text))
+    }
+
     /// Whether a complaint is among those asked for.
     #[must_use]
     pub fn asks_for_problem(&self, problem: &Diagnostic) -> bool {

@@ -62,6 +62,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Asking => race::accept_typed(app, effects),
         Mode::Timeline => timeline::cause(app),
         Mode::Measurements => measured::accept(app, effects),
+        Mode::Panel(panel) => crate::tui::panels::accept(app, panel, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),

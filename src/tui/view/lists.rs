@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use crate::tui::app::{App, PANES, Pane, View};
+use crate::tui::panels::idle;
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::Workload;
@@ -39,7 +40,13 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 Some(metric) => {
                     app.tables.figure_of(index).map_or_else(|| "–".to_owned(), |value| metric.format.show(value))
                 }
-                None => target.size().map_or_else(String::new, |(each, nodes)| format!("{each}×{nodes}")),
+                None => {
+                    let size = target.size().map_or_else(String::new, |(each, nodes)| format!("{each}×{nodes}"));
+                    match idle::of(app, &target.name) {
+                        Some(idle) => format!("{idle}  {size}"),
+                        None => size,
+                    }
+                }
             },
             marked: app.now.marks.contains(&target.name),
         })

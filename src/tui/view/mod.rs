@@ -59,6 +59,7 @@ pub fn rows(app: &App) -> usize {
         View::Optimum => super::optimum::rows(app).len(),
         View::Diff => diff::rows(app),
         View::Measurements => measurements::rows(app),
+        View::Panel(panel) => super::panels::rows(app, panel),
         View::Main | View::Help | View::Sweep | View::Frontier | View::Timeline => 0,
     }
 }
@@ -89,6 +90,7 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
         View::Problems => Some(problems::lines_of(app, row)),
         View::Breakdown => Some(breakdown::lines_of(app, row)),
         View::Measurements => Some(measurements::lines_of(app, row)),
+        View::Panel(_) => Some((row, row)),
         // The heading and the line of names above do not scroll.
         View::Schedule => Some((row, row + 1)),
         View::Diff => Some(diff::lines_of(app, row)),
@@ -209,6 +211,7 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
         View::Problems => problems::problems(app, canvas, areas.body),
         View::Diff => diff::diff(app, canvas, areas.body),
         View::Measurements => measurements::measurements(app, canvas, areas.body),
+        View::Panel(panel) => super::panels::draw(app, panel, canvas, areas.body),
     }
 }
 
@@ -379,6 +382,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Explain => explain::info(app),
         Mode::Diff => diff::info(app),
         Mode::Measurements => measurements::info(app),
+        Mode::Panel(panel) => super::panels::info(app, panel),
         Mode::Schedule => schedule::info(app),
         Mode::Problems => "what is broken keeps its last good state; Enter opens the file there".to_owned(),
         _ => String::new(),

@@ -7,10 +7,11 @@ use crate::tui::app::{App, View};
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
 
 /// The views that have a number, in its order, then the others: the name, a short one, and what shows it.
-const TABS: [(&str, &str, Action); 16] = [
+const TABS: [(&str, &str, Action); 19] = [
     ("Overview", "Over", Action::Show(View::Main)),
     ("Race", "Race", Action::Show(View::Race)),
     ("Breakdown", "Break", Action::Show(View::Breakdown)),
@@ -25,6 +26,9 @@ const TABS: [(&str, &str, Action); 16] = [
     ("Difference", "Diff", Action::Show(View::Diff)),
     ("Schedule", "Sched", Action::Show(View::Schedule)),
     ("Measured", "Meas", Action::Show(View::Measurements)),
+    ("Launch", "Launch", Action::Show(View::Panel(Panel::Launch))),
+    ("Watch", "Watch", Action::Show(View::Panel(Panel::Watch))),
+    ("History", "Hist", Action::Show(View::Panel(Panel::History))),
     ("Problems", "Prob", Action::Show(View::Problems)),
     ("Tours", "Tours", Action::Demos),
 ];
@@ -55,6 +59,8 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     let empty = |action: Action| match action {
         Action::Show(View::Measurements) => app.measured.is_empty(),
         Action::Show(View::Problems) => app.problems.is_empty(),
+        Action::Show(View::Panel(Panel::Watch)) => app.panels.watch.logs.is_empty(),
+        Action::Show(View::Panel(_)) => app.panels.history.store.is_none(),
         Action::Show(View::Schedule) => app.answer.workload.as_ref().is_none_or(|workload| workload.phases.is_empty()),
         _ => false,
     };

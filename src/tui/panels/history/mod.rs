@@ -1,0 +1,168 @@
+//! The history: a list with a filter, one entry with its chain, what differs between two, and a figure over time.
+
+pub mod view;
+
+use std::sync::Arc;
+
+use atlas_cluster::history::{Entry, Filter, Kind, Store};
+use atlas_plan::search::Gauge;
+
+use super::{Answer, Panel, watch};
+use crate::tui::app::{App, View};
+use crate::tui::message::Effect;
+use crate::tui::tables::Table;
+use crate::tui::update::{fail, note};
+use crate::tui::work::{Job, Product, Query};
+
+/// Entries that are read, the newest.
+const MOST: usize = 5000;
+
+/// What the view shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Page {
+    /// All entries.
+    #[default]
+    List,
+    /// One entry, by its id.
+    Entry(String),
+    /// What differs between two.
+    Difference(String, String),
+    /// The figure that an entry is known by, over time.
+    Trend(String),
+}
+
+/// The state of the view.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// Where the history is; `None` where nothing is kept.
+    pub store: Option<Store>,
+    /// What was read, by how often the view was opened.
+    pub listed: Query<u64, Arc<Listed>>,
+    /// What is shown.
+    pub page: Page,
+    /// The entry that others are compared with, by its id.
+    pub marked: Option<String>,
+    /// How often the view was opened.
+    opened: u64,
+    /// The row of the list that a page was opened from.
+    row: usize,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default)]
+pub struct Listed {
+    /// The entries, newest first, without their bodies.
+    pub entries: Vec<Entry>,
+    /// Files that are no entries.
+    pub damaged: usize,
+}
+
+#[derive(Debug)]
+struct Read(Store);
+
+impl Job for Read {
+    fn run(&self, _: &Gauge) -> Result<Product, String> {
+        let filter = Filter { limit: Some(MOST), ..Filter::default() };
+        let (mut entries, problems) = self.0.list(&filter).map_err(|error| error.to_string())?;
+        // Records of thousands of entries would fill the memory, and the view shows none.
+        entries.iter_mut().for_each(|entry| entry.body = serde_json::Value::Null);
+        Ok(Product::Panel(Answer::History(Arc::new(Listed { entries, damaged: problems.len() }))))
+    }
+}
+
+/// The entries that the filter keeps.
+#[must_use]
+pub fn shown(app: &App) -> Vec<&Entry> {
+    let Some(listed) = app.panels.history.listed.answer() else { return Vec::new() };
+    listed.entries.iter().filter(|entry| app.asks_for(Table::History, &text(entry))).collect()
+}
+
+/// What the filter looks at.
+fn text(entry: &Entry) -> String {
+    let of = |text: &Option<String>| text.clone().unwrap_or_default();
+    let names = [of(&entry.target), of(&entry.workload), of(&entry.software), of(&entry.engine)];
+    format!("{} {} {} {}", entry.handle(), entry.kind.name(), entry.at.strftime("%Y-%m-%d"), names.join(" "))
+}
+
+/// The entry under the cursor.
+#[must_use]
+pub fn here(app: &App) -> Option<&Entry> {
+    match &app.panels.history.page {
+        Page::List => shown(app).get(app.view_row).copied(),
+        Page::Entry(id) | Page::Trend(id) | Page::Difference(_, id) => entry(app, id),
+    }
+}
+
+/// The entry of an id.
+pub(super) fn entry<'a>(app: &'a App, id: &str) -> Option<&'a Entry> {
+    app.panels.history.listed.answer()?.entries.iter().find(|entry| entry.id == id)
+}
+
+/// Reads the files anew whenever the view is opened.
+pub(super) fn opened(app: &mut App) {
+    app.panels.history.opened += 1;
+    app.panels.history.page = Page::List;
+}
+
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let store = app.panels.history.store.clone();
+    let (opened, queries) = (app.panels.history.opened, &mut app.queries);
+    app.panels.history.listed.ask(opened, &mut queries.serial, effects, |_| {
+        let store = store.ok_or("there is no history: ATLAS_HISTORY is off, or there is no home directory")?;
+        Ok(Arc::new(Read(store)))
+    });
+}
+
+fn turn_to(app: &mut App, page: Page) {
+    if app.panels.history.page == Page::List {
+        app.panels.history.row = app.view_row;
+    }
+    app.panels.history.page = page;
+    (app.view_row, app.view_scroll) = (0, 0);
+}
+
+/// Opens the entry under the cursor, or what differs from the marked one; a submission's job is watched from its page.
+pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(entry) = here(app).cloned() else { return };
+    let marked = app.panels.history.marked.clone().filter(|marked| *marked != entry.id);
+    let page = app.panels.history.page.clone();
+    match (page, marked) {
+        (Page::List, Some(marked)) => turn_to(app, Page::Difference(marked, entry.id)),
+        (Page::List, None) => turn_to(app, Page::Entry(entry.id)),
+        (Page::Entry(_), _) if entry.kind == Kind::Submission => {
+            let jobs = entry.inputs.get(atlas_cluster::history::JOBS).and_then(|jobs| jobs.as_str());
+            match jobs.and_then(|jobs| jobs.split(' ').find(|job| atlas_cluster::watch::job::is_id(job))) {
+                Some(job) => {
+                    watch::of(app, vec![job.to_owned()]);
+                    crate::tui::showing::open_from_here(app, View::Panel(Panel::Watch));
+                }
+                None => fail(app, "no job of Slurm stands in this submission; atlas tui --watch LOG follows a log"),
+            }
+        }
+        _ => note(app, "Esc goes back to the list", effects),
+    }
+}
+
+/// Marks the entry under the cursor to be compared, or unmarks it.
+pub(super) fn mark(app: &mut App) {
+    let id = here(app).map(|entry| entry.id.clone());
+    let marked = &mut app.panels.history.marked;
+    *marked = if *marked == id { None } else { id };
+}
+
+/// Shows the figure of the entry under the cursor over time.
+pub(super) fn trend(app: &mut App) {
+    if let Some(id) = here(app).map(|entry| entry.id.clone()) {
+        turn_to(app, Page::Trend(id));
+    }
+}
+
+/// Back to the list.
+pub(super) fn back(app: &mut App) -> bool {
+    let was_list = app.panels.history.page == Page::List;
+    if !was_list {
+        app.panels.history.page = Page::List;
+        (app.view_row, app.view_scroll) = (app.panels.history.row, 0);
+    }
+    !was_list
+}

@@ -1,0 +1,82 @@
+//! Idle nodes of targets that `atlas detect` found on this cluster.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_detect::model::{Machine, Origin};
+use atlas_detect::runner::System;
+use atlas_detect::{Options, detect, idle};
+use atlas_plan::search::Gauge;
+
+use super::Answer;
+use crate::tui::app::App;
+use crate::tui::message::{Effect, Timer};
+use crate::tui::work::{Job, Product, Query};
+
+/// Milliseconds between two questions to Slurm.
+const ASK_MS: u64 = 30_000;
+/// Time that a command of Slurm may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The state.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// Idle nodes, by how often they were asked for.
+    pub known: Query<u64, Arc<Idle>>,
+    asked: u64,
+}
+
+/// Idle nodes of targets, by name, of how many.
+pub type Idle = BTreeMap<String, (u32, u32)>;
+
+#[derive(Debug)]
+struct Ask;
+
+impl Job for Ask {
+    fn run(&self, _: &Gauge) -> Result<Product, String> {
+        let options = Options { local: false, slurm: true, kubernetes: false, timeout: PATIENCE, ..Options::default() };
+        let found = detect(&System, &options, &[]);
+        let load = idle::look(&System, PATIENCE).map_err(|error| error.to_string())?;
+        let nodes = |machine: &Machine| {
+            let nodes = load.nodes(machine)?;
+            Some((machine.name.clone(), (nodes.idle?, nodes.total?)))
+        };
+        let of_slurm = found.machines.iter().filter(|machine| matches!(machine.origin, Origin::Slurm { .. }));
+        Ok(Product::Panel(Answer::Idle(Arc::new(of_slurm.filter_map(nodes).collect()))))
+    }
+}
+
+/// How the descriptions of detected partitions begin.
+const DETECTED: &str = "Slurm partition ";
+
+/// Asks once a target is selected that was detected: elsewhere no command is run.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let description = app.answer.target.as_ref().and_then(|target| target.description.as_deref());
+    let detected = description.is_some_and(|text| text.starts_with(DETECTED));
+    if !detected && app.panels.idle.known.asked().is_none() {
+        return;
+    }
+    let asked = app.panels.idle.asked;
+    app.panels.idle.known.ask(asked, &mut app.queries.serial, effects, |_| Ok(Arc::new(Ask)));
+}
+
+pub(super) fn arrived(app: &mut App, serial: u64, idle: Arc<Idle>, effects: &mut Vec<Effect>) {
+    if app.panels.idle.known.arrived(serial, idle) {
+        effects.push(Effect::After { ms: ASK_MS, timer: Timer::Idle(app.panels.idle.asked) });
+    }
+}
+
+/// The time between two questions is over.
+pub fn due(app: &mut App, asked: u64) {
+    if app.panels.idle.asked == asked {
+        app.panels.idle.asked += 1;
+    }
+}
+
+/// Idle nodes of a target, in words: `2/4 idle`.
+#[must_use]
+pub fn of(app: &App, target: &str) -> Option<String> {
+    let (idle, total) = app.panels.idle.known.answer()?.get(target)?;
+    Some(format!("{idle}/{total} idle"))
+}

@@ -1,0 +1,119 @@
+//! The files that launch the scenario on the screen, to be looked at and written.
+
+pub mod view;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use atlas_cluster::launch::{self, File, Options, Wrap};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::Gauge;
+
+use super::Answer;
+use crate::tui::app::App;
+use crate::tui::message::Effect;
+use crate::tui::update::fail;
+use crate::tui::work::{Job, Product, Query};
+
+/// What a command can be wrapped in, in the order of the keys.
+const WRAPS: [(Wrap, &str); 3] =
+    [(Wrap::Plain, "script"), (Wrap::Slurm, "Slurm batch script"), (Wrap::Kubernetes, "Kubernetes manifests")];
+
+/// The state of the view.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The files, by scenario and wrapping.
+    pub files: Query<(u64, usize), Arc<Files>>,
+    /// Files that were written, by how often that was asked for.
+    pub written: Query<u64, ()>,
+    /// What the command is wrapped in.
+    wrap: usize,
+    writes: u64,
+}
+
+/// The files of a scenario, or why there are none.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    /// The tool that they are for.
+    pub tool: String,
+    /// Files, the one that is started first.
+    pub files: Vec<File>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Settings that the tool cannot express; then there are no files.
+    pub refused: Vec<String>,
+}
+
+impl State {
+    /// The name of the wrapping.
+    #[must_use]
+    pub fn wrap_name(&self) -> &'static str {
+        WRAPS.get(self.wrap).map_or("script", |(_, name)| name)
+    }
+}
+
+#[derive(Debug)]
+struct Make(Parts, Box<Scenario>, Wrap);
+
+impl Job for Make {
+    fn run(&self, _: &Gauge) -> Result<Product, String> {
+        let Make(parts, scenario, wrap) = self;
+        let made = launch::files(parts, scenario, &Options { wrap: *wrap, ..Options::default() });
+        let files = match made {
+            Ok(launch) => {
+                let tool = launch.tool.name().to_owned();
+                Files { tool, files: launch.files, notes: launch.notes, refused: Vec::new() }
+            }
+            Err(refused) => Files { refused: refused.iter().map(ToString::to_string).collect(), ..Files::default() },
+        };
+        Ok(Product::Panel(Answer::Launch(Arc::new(files))))
+    }
+}
+
+#[derive(Debug)]
+struct Write(Arc<Files>, PathBuf);
+
+impl Job for Write {
+    fn run(&self, _: &Gauge) -> Result<Product, String> {
+        let paths = crate::cli::launch::write(&self.0.files, &self.1, false).map_err(|error| error.to_string())?;
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        Ok(Product::Panel(Answer::Written(format!("wrote {}", names.join(", ")))))
+    }
+}
+
+/// Where the files go: beside the records of the scenario.
+#[must_use]
+pub fn directory(app: &App) -> PathBuf {
+    let name = format!("{}-{}", app.now.setup.workload, app.now.setup.target);
+    Path::new("launch").join(atlas_core::escape::file_name(&name))
+}
+
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let setup = &app.now.setup;
+    let parts = Parts::find(&app.library, &setup.target, &setup.workload);
+    let scenario = app.answer.scenario.clone();
+    let wrap = WRAPS.get(app.panels.launch.wrap).map_or(Wrap::Plain, |(wrap, _)| *wrap);
+    let question = (app.generation, app.panels.launch.wrap);
+    app.panels.launch.files.ask(question, &mut app.queries.serial, effects, |_| {
+        let parts = parts.map_err(|problems| problems.to_string())?;
+        let scenario = scenario.ok_or("there is no scenario to launch")?;
+        Ok(Arc::new(Make(parts, Box::new(scenario), wrap)))
+    });
+}
+
+/// The next or last wrapping.
+pub(super) fn wrap(app: &mut App, by: i32) {
+    let state = &mut app.panels.launch;
+    state.wrap = (state.wrap as i32 + by).rem_euclid(WRAPS.len() as i32) as usize;
+    (app.view_row, app.view_scroll) = (0, 0);
+}
+
+/// Writes the files that are shown; none that is there is replaced.
+pub(super) fn write(app: &mut App, effects: &mut Vec<Effect>) {
+    let directory = directory(app);
+    let state = &mut app.panels.launch;
+    let shown = state.files.answer().filter(|files| state.files.is_fresh() && !files.files.is_empty()).cloned();
+    let Some(files) = shown else { return fail(app, "there are no files to write") };
+    state.writes += 1;
+    state.written.ask(state.writes, &mut app.queries.serial, effects, |_| Ok(Arc::new(Write(files, directory))));
+}

@@ -1,0 +1,57 @@
+//! The launch files on the screen.
+
+use ratatui::layout::Rect;
+
+use crate::tui::app::{App, View};
+use crate::tui::panels::{Panel, lines, wrapped};
+use crate::tui::theme::Role;
+use crate::tui::view::draw::Canvas;
+
+const VIEW: View = View::Panel(Panel::Launch);
+
+/// Lines of all files.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    text(app).len()
+}
+
+/// What the keys do here.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let directory = super::directory(app);
+    format!("Enter writes the files to {}/ and replaces no file", directory.display())
+}
+
+/// Draws the view.
+pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let state = &app.panels.launch;
+    let tool = state.files.answer().map_or("", |files| &files.tool);
+    let separator = if tool.is_empty() { "" } else { ", " };
+    let remark = format!("{tool}{separator}{}", state.wrap_name());
+    let inner = canvas.view(area, VIEW, "Launch", &remark, app.tour.is_none());
+    let all = text(app);
+    lines(app, canvas, inner, &all);
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
+}
+
+fn text(app: &App) -> Vec<(Role, String)> {
+    let state = &app.panels.launch;
+    let Some(files) = state.files.answer() else {
+        return vec![(Role::Dim, state.files.trouble().unwrap_or("writing").to_owned())];
+    };
+    let mut out = Vec::new();
+    if !files.refused.is_empty() {
+        out.push((Role::Error, "the tool cannot run this as asked:".to_owned()));
+        out.extend(files.refused.iter().map(|problem| (Role::Warn, format!("  {problem}"))));
+    }
+    for file in &files.files {
+        out.push((Role::Title, file.name.clone()));
+        out.extend(file.text.lines().map(|line| {
+            let comment = line.trim_start().starts_with('#') && !line.starts_with("#!") && !line.starts_with("#SBATCH");
+            (if comment { Role::Dim } else { Role::Text }, line.replace('\t', "    "))
+        }));
+        out.push((Role::Text, String::new()));
+    }
+    out.extend(files.notes.iter().map(|note| (Role::Warn, format!("note: {note}"))));
+    wrapped(app, out)
+}

@@ -1,0 +1,152 @@
+//! The watch on the screen: measured steps over the band of the prediction, then where the run stands and why.
+
+use atlas_cluster::watch::{Point, Standing, WatchState, diagnose::duration};
+use ratatui::layout::Rect;
+
+use super::Seen;
+use crate::tui::app::{App, View};
+use crate::tui::panels::{Panel, lines};
+use crate::tui::theme::Role;
+use crate::tui::view::draw::{Canvas, wrap};
+
+const VIEW: View = View::Panel(Panel::Watch);
+/// Columns of the scale left of the chart.
+const SCALE: u16 = 10;
+/// Fewest lines of a chart.
+const LEAST: u16 = 5;
+
+/// Lines that can be scrolled: none, all of it is seen.
+#[must_use]
+pub fn rows(_: &App) -> usize {
+    0
+}
+
+/// What the keys do here.
+#[must_use]
+pub fn info(app: &App) -> String {
+    match app.panels.watch.seen.answer() {
+        None if app.panels.watch.logs.is_empty() => {
+            "atlas tui --watch LOG or JOBID; or Enter on a submission in the history".to_owned()
+        }
+        None => app.panels.watch.seen.trouble().unwrap_or("reading the log").to_owned(),
+        Some(seen) => seen.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Draws the view.
+pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(seen) = app.panels.watch.seen.answer() else {
+        let inner = canvas.view(area, VIEW, "Watch", "", app.tour.is_none());
+        let text = info(app);
+        for (y, line) in (inner.y..inner.bottom()).zip(wrap(&text, usize::from(inner.width.saturating_sub(2)))) {
+            canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), &line, canvas.role(Role::Dim));
+        }
+        return;
+    };
+    let state = &seen.state;
+    let remark = state.prediction.as_ref().map_or("no prediction", |plan| &plan.name);
+    let inner = canvas.view(area, VIEW, "Watch", remark, app.tour.is_none());
+    let text = words(seen, inner.width.saturating_sub(2));
+    let wanted = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    let height = inner.height.saturating_sub(wanted).max(LEAST.min(inner.height / 2));
+    chart(state, canvas, Rect { height, ..inner });
+    lines(app, canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text);
+}
+
+/// Where the run stands, what is likely the cause, when it ends, and what changed last.
+fn words(seen: &Seen, width: u16) -> Vec<(Role, String)> {
+    let state = &seen.state;
+    let mut out = Vec::new();
+    let unit = state.quantity().unit();
+    let role = match state.standing {
+        Standing::Slower { .. } => Role::Error,
+        Standing::Faster { .. } => Role::Warn,
+        Standing::Within => Role::Good,
+        Standing::Waiting | Standing::Unplanned => Role::Dim,
+    };
+    let at = state.last_step().map_or_else(String::new, |step| format!("{} {step}: ", state.counter()));
+    out.push((role, format!("{at}{}", state.standing.text(state))));
+    if let Some(now) = state.now {
+        let predicted = state.prediction.as_ref().map_or_else(String::new, |plan| {
+            let [low, high] = plan.band.map(duration);
+            format!(", predicted {} ({low} to {high})", duration(plan.seconds))
+        });
+        out.push((Role::Text, format!("{} a {unit}{predicted}", duration(now))));
+    }
+    if let Some(progress) = state.progress() {
+        let planned =
+            progress.planned_seconds.map_or_else(String::new, |planned| format!(", planned {}", duration(planned)));
+        let usd = progress.usd.map_or_else(String::new, |usd| format!(", {usd:.2} USD to completion"));
+        let (step, of, left) = (progress.step, progress.of, duration(progress.seconds));
+        out.push((Role::Text, format!("{step} of {of} steps, {left} to go{planned}{usd}")));
+    }
+    if let Some(diagnosis) = &state.diagnosis {
+        for suspect in diagnosis.suspects.iter().take(2).filter(|suspect| suspect.weight >= 0.1) {
+            let evidence = suspect.evidence.join("; ");
+            let colon = if evidence.is_empty() { "" } else { ": " };
+            let (cause, share) = (suspect.cause.name(), 100.0 * suspect.weight);
+            out.push((Role::Warn, format!("{cause} {share:.0} %{colon}{evidence}")));
+        }
+        if let Some(first) = diagnosis.first() {
+            out.push((Role::Dim, format!("next: {}", first.cause.check())));
+        }
+    }
+    for event in &seen.events {
+        out.extend(event.lines().next().map(|line| (Role::Dim, line.to_owned())));
+    }
+    let wide = usize::from(width);
+    out.into_iter().flat_map(|(role, text)| wrap(&text, wide).into_iter().map(move |line| (role, line))).collect()
+}
+
+/// Measured times over the band: every column is the mean of its points.
+fn chart(state: &WatchState, canvas: &mut Canvas<'_>, area: Rect) {
+    let points = state.times.points();
+    if area.height < 3 || area.width <= SCALE + 4 || points.is_empty() {
+        return;
+    }
+    let plot = Rect { x: area.x + SCALE, width: area.width - SCALE - 1, height: area.height - 1, ..area };
+    let columns = means(points, usize::from(plot.width));
+    let band = state.prediction.as_ref().map(|plan| plan.band);
+    let ends = columns.iter().copied().chain(band.into_iter().flatten());
+    let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    let room = (0.1 * (high - low)).max(0.01 * high);
+    let (bottom, top) = ((low - room).max(0.0), high + room);
+    let rows = plot.height;
+    let row_of = |value: f64| {
+        let share = ((value - bottom) / (top - bottom)).clamp(0.0, 1.0);
+        plot.bottom() - 1 - ((f64::from(rows) - 1.0) * share).round() as u16
+    };
+    let ascii = canvas.glyphs.is_ascii();
+    let (shade, dot, line) = if ascii { (".", "o", "-") } else { ("░", "●", "─") };
+    if let (Some([low, high]), Some(plan)) = (band, &state.prediction) {
+        let style = canvas.role(Role::Dim);
+        for y in row_of(high)..=row_of(low) {
+            canvas.text(plot.x, y, plot.width, &shade.repeat(usize::from(plot.width)), style);
+        }
+        canvas.text(plot.x, row_of(plan.seconds), plot.width, &line.repeat(usize::from(plot.width)), style);
+    }
+    let outside = |value: f64| band.is_some_and(|[low, high]| value < low || value > high);
+    for (x, value) in (plot.x..plot.right()).zip(&columns) {
+        let style = canvas.role(if outside(*value) { Role::Error } else { Role::Good });
+        canvas.text(x, row_of(*value), 1, dot, style);
+    }
+    let dim = canvas.role(Role::Dim);
+    let mut labels = vec![(row_of(top), top), (row_of(bottom), bottom)];
+    labels.extend(state.prediction.as_ref().map(|plan| (row_of(plan.seconds), plan.seconds)));
+    for (y, value) in labels {
+        let label = if value > 0.0 { duration(value) } else { "0 s".to_owned() };
+        canvas.right(area.x, y, SCALE - 1, &label, dim);
+    }
+    let first = points.first().map_or(0, |point| point.step);
+    let last = state.last_step().unwrap_or(first);
+    canvas.text(plot.x, plot.bottom(), plot.width, &format!("{} {first}", state.counter()), dim);
+    let used = u16::try_from(columns.len()).unwrap_or(plot.width).clamp(24, plot.width.max(24));
+    canvas.right(plot.x, plot.bottom(), used.min(plot.width), &last.to_string(), dim);
+}
+
+/// At most so many values: neighboring points are joined.
+fn means(points: &[Point], columns: usize) -> Vec<f64> {
+    let each = points.len().div_ceil(columns.max(1)).max(1);
+    let mean = |points: &[Point]| points.iter().map(|point| point.value).sum::<f64>() / points.len().max(1) as f64;
+    points.chunks(each).map(mean).collect()
+}

@@ -1,0 +1,185 @@
+//! The views of jobs, history and launch files: keys in, pictures out, work done as the runtime would.
+
+use crate::common::keys;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use atlas_cluster::history::{Draft, Entry, JOBS, Kind, Store};
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_fabric::tui::app::{App, View};
+use atlas_fabric::tui::color::ColorDepth;
+use atlas_fabric::tui::message::{Effect, Message, Timer};
+use atlas_fabric::tui::panels::{Panel, watch};
+use atlas_fabric::tui::theme::{Glyphs, Themes};
+use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::view::view;
+use atlas_plan::search::Gauge;
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+struct Harness {
+    app: App,
+    timers: Vec<Timer>,
+}
+
+impl Harness {
+    fn new(columns: u16, rows: u16) -> Harness {
+        let data = Path::new("tests/data/screens");
+        let (targets, workloads) = (Some(data.join("targets.yaml")), Some(data.join("workloads.yaml")));
+        let library = Arc::new(Library::load(&Sources { targets, workloads, ..Sources::built_in() }, None));
+        let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+        let app = App::new(library, Vec::new(), themes, Glyphs::unicode(), (columns, rows));
+        Harness { app, timers: Vec::new() }
+    }
+
+    /// Takes a message, and does the work that it orders until there is none.
+    fn send(&mut self, message: Message) {
+        let mut open = update(&mut self.app, message);
+        while let Some(effect) = open.pop() {
+            match effect {
+                Effect::Work(order) => {
+                    let product = order.job.run(&Gauge::default());
+                    open.extend(update(&mut self.app, Message::Worked(order.serial, product)));
+                }
+                Effect::After { timer, .. } => self.timers.push(timer),
+                _ => {}
+            }
+        }
+    }
+
+    fn keys(&mut self, text: &str) -> &mut Harness {
+        for key in keys::typed(text) {
+            self.send(Message::Key(key));
+        }
+        self
+    }
+
+    fn text(&self) -> String {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
+        view(&self.app, &mut buffer);
+        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Pictures of a view in both sizes, after these keys.
+fn pictures(name: &str, keys: &str, prepare: impl Fn(&mut Harness)) {
+    for (columns, rows) in [(80, 24), (120, 40)] {
+        let mut hands = Harness::new(columns, rows);
+        prepare(&mut hands);
+        hands.keys(keys);
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(format!("{name}_{columns}x{rows}"), hands.text());
+        });
+    }
+}
+
+/// A prediction, the job that was submitted with it, its run, and another run: always the same entries.
+fn history(directory: &Path) -> Store {
+    let store = Store::at(directory);
+    let mut before: Option<String> = None;
+    let entries = [
+        (Kind::Prediction, "11111111", 14_185.8, "8"),
+        (Kind::Submission, "22222222", 14_185.8, "8"),
+        (Kind::Run, "33333333", 19_000.0, "8"),
+        (Kind::Run, "44444444", 15_000.0, "4"),
+    ];
+    for (second, (kind, handle, step, tp)) in (0..).zip(entries) {
+        let mut inputs = BTreeMap::from([("tp".to_owned(), tp.into())]);
+        if kind == Kind::Submission {
+            inputs.insert(JOBS.to_owned(), "4711".into());
+        }
+        let draft = Draft {
+            target: Some("8xH100".to_owned()),
+            workload: Some("llama3_8b_train".to_owned()),
+            software: Some("megatron-lm@core-0.14".to_owned()),
+            engine: Some("analytical".to_owned()),
+            at: Timestamp::from_second(1_760_000_000 + 3600 * second).ok(),
+            figures: BTreeMap::from([("step_time_ms".to_owned(), step)]),
+            inputs,
+            sources: if handle == "44444444" { Vec::new() } else { before.iter().cloned().collect() },
+            ..Draft::default()
+        };
+        let made = Entry::new(kind, draft);
+        let id = format!("20251009T0{second}0000000-{}-{handle}", kind.name());
+        before = Some(store.write(&Entry { id, ..made }).unwrap().id);
+    }
+    store
+}
+
+#[test]
+fn the_watch_shows_the_slowdown_over_the_band_with_its_likeliest_cause() {
+    let log = "tests/data/screens/slow.log".to_owned();
+    pictures("watch", "J", |hands| watch::of(&mut hands.app, vec![log.clone()]));
+    let mut hands = Harness::new(120, 40);
+    watch::of(&mut hands.app, vec![log]);
+    let text = hands.keys("J").text();
+    assert!(text.contains("slower than predicted since step 61"), "{text}");
+    assert!(text.contains("USD to completion"), "{text}");
+}
+
+#[test]
+fn a_watch_looks_again_only_while_it_is_shown() {
+    let mut hands = Harness::new(120, 40);
+    assert!(hands.keys("J").text().contains("atlas tui --watch"), "{}", hands.text());
+    watch::of(&mut hands.app, vec!["tests/data/screens/slow.log".to_owned()]);
+    hands.keys("<Esc>J");
+    let looks = |hands: &Harness| hands.timers.iter().filter(|timer| matches!(timer, Timer::Watch(_))).count();
+    assert_eq!(looks(&hands), 1);
+    let timer = *hands.timers.last().unwrap();
+    hands.send(Message::Expired(timer));
+    assert_eq!(looks(&hands), 2);
+    hands.keys("<Esc>");
+    let timer = *hands.timers.last().unwrap();
+    hands.send(Message::Expired(timer));
+    assert_eq!(looks(&hands), 2, "the view is closed");
+}
+
+#[test]
+fn the_history_lists_filters_compares_and_shows_chains_and_trends() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = history(directory.path());
+    for (name, keys) in [
+        ("history", "I"),
+        ("history_filter", "I/submission<Enter>"),
+        ("history_entry", "Ij<Enter>"),
+        ("history_difference", "I<Space>jjj<Enter>"),
+        ("history_trend", "Io"),
+    ] {
+        pictures(name, keys, |hands| hands.app.panels.history.store = Some(store.clone()));
+    }
+    let mut hands = Harness::new(120, 40);
+    hands.app.panels.history.store = Some(store);
+    let text = hands.keys("Ij<Enter>").text();
+    for handle in ["11111111", "22222222", "33333333"] {
+        assert!(text.contains(handle), "{handle} is not in the chain:\n{text}");
+    }
+    assert!(!text.contains("44444444"), "{text}");
+    hands.keys("<Esc>");
+    assert_eq!(hands.app.view, View::Panel(Panel::History), "Esc goes back to the list first");
+    assert_eq!(hands.app.view_row, 1);
+    hands.keys("<Esc>");
+    assert_eq!(hands.app.view, View::Main);
+}
+
+#[test]
+fn a_history_that_is_off_says_so() {
+    let mut hands = Harness::new(80, 24);
+    assert!(hands.keys("I").text().contains("ATLAS_HISTORY is off"), "{}", hands.text());
+}
+
+#[test]
+fn launch_files_follow_the_scenario_and_the_wrapping() {
+    pictures("launch", "Z", |_| {});
+    let mut hands = Harness::new(120, 40);
+    let script = hands.keys("Z").text();
+    let batch = hands.keys("l").text();
+    assert!(!script.contains("#SBATCH") && batch.contains("#SBATCH --nodes=1"), "{batch}");
+    hands.keys("hh");
+    assert!(hands.text().contains("kind: Job"), "{}", hands.text());
+}
