@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn founding_flags_take_underscores_and_hyphens_bare_and_with_a_value() {
+    fn predecessor_flags_take_underscores_and_hyphens_bare_and_with_a_value() {
         for line in [
             "atlas run --target T --workload W --cuda_graphs --gpudirect=off --virt sriov --seed -5",
             "atlas run --target T --workload W --cuda-graphs true --gpudirect false --virt=sriov --seed=-5",

@@ -72,7 +72,7 @@ pub struct Args {
 }
 
 /// The predecessor system's bound on p99, ms.
-const FOUNDING_SLA_MS: f64 = 100.0;
+const PREDECESSOR_SLA_MS: f64 = 100.0;
 
 /// Searches, writes the answer's record, prints before and after.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
@@ -95,7 +95,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         let flags = unheeded.join(", ");
         return Err(Failure::usage([format!("the hill-climb does not heed {flags}; add --method exhaustive")]).into());
     }
-    let sla = args.sla.unwrap_or(FOUNDING_SLA_MS);
+    let sla = args.sla.unwrap_or(PREDECESSOR_SLA_MS);
     // The search ignores the schedule, so there is no queue to tell of.
     start.phases.clear();
     let found = hill_climb(&start, &picked, sla);

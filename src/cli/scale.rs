@@ -105,7 +105,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let config = subject(args, &library)?;
     let (name, parts) = match &config.subject {
-        Subject::Founding(predecessor) => (predecessor.name.clone(), None),
+        Subject::Predecessor(predecessor) => (predecessor.name.clone(), None),
         Subject::Scenario(pair) => {
             (format!("{} × {}", pair.target, pair.workload), Some(simulate::parts(&library, pair)?))
         }
@@ -113,7 +113,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     };
     let base = match (&config.subject, &parts) {
         (_, Some((parts, overrides))) => Base::Scenario(parts, overrides),
-        (Subject::Founding(predecessor), None) => Base::Founding(predecessor),
+        (Subject::Predecessor(predecessor), None) => Base::Predecessor(predecessor),
         _ => return Ok(()),
     };
     let works: &[Work] = match args.mode {
@@ -159,7 +159,7 @@ fn subject(args: &Args, library: &Library) -> color_eyre::Result<Config> {
         (Some(target), Some(workload)) => {
             Subject::Scenario(Pair { target: target.clone(), workload: workload.clone(), set: args.set.clone() })
         }
-        _ => Subject::Founding(Box::new(args.preset.unwrap_or(Preset::Medium).config())),
+        _ => Subject::Predecessor(Box::new(args.preset.unwrap_or(Preset::Medium).config())),
     };
     Ok(Config { subject, options })
 }

@@ -25,7 +25,7 @@ use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::plan::Work;
-use atlas_plan::simulation::predecessor::Founding;
+use atlas_plan::simulation::predecessor::Predecessor;
 use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
 use atlas_report::simulation as described;
@@ -45,13 +45,13 @@ pub enum Preset {
 impl Preset {
     /// Its configuration.
     #[must_use]
-    pub fn config(self) -> Founding {
+    pub fn config(self) -> Predecessor {
         let name = match self {
             Preset::Small => "small",
             Preset::Medium => "medium",
             Preset::Large => "large",
         };
-        Founding::preset(name).unwrap_or_default()
+        Predecessor::preset(name).unwrap_or_default()
     }
 }
 
@@ -202,7 +202,7 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
         }
         config.options = options.or(config.options);
         return match config.subject {
-            Subject::Founding(predecessor) => Ok(predecessors(*predecessor, config.options, args.every_pattern)),
+            Subject::Predecessor(predecessor) => Ok(predecessors(*predecessor, config.options, args.every_pattern)),
             _ if args.every_pattern => {
                 Err(Failure::usage(["--every-pattern: the file has no training.communication_pattern"]).into())
             }
@@ -218,9 +218,9 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
 }
 
 /// A predecessor configuration, or one for each of its patterns.
-fn predecessors(config: Founding, options: Options, every_pattern: bool) -> Vec<Config> {
+fn predecessors(config: Predecessor, options: Options, every_pattern: bool) -> Vec<Config> {
     let all = if every_pattern { config.under_every_pattern() } else { vec![config] };
-    let subject = |config| Config { subject: Subject::Founding(Box::new(config)), options: options.clone() };
+    let subject = |config| Config { subject: Subject::Predecessor(Box::new(config)), options: options.clone() };
     all.into_iter().map(subject).collect()
 }
 
@@ -283,7 +283,7 @@ fn planned(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> co
     let window = args.window;
     let mut options = config.options.clone();
     let plan = match &config.subject {
-        Subject::Founding(predecessor) => predecessor.plan(library.catalog(), &options, window, gauge),
+        Subject::Predecessor(predecessor) => predecessor.plan(library.catalog(), &options, window, gauge),
         Subject::Scenario(pair) => {
             let name = if args.target.len() > 1 {
                 pair.target.clone()
@@ -376,14 +376,14 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
     for (number, answer) in answers.iter().enumerate() {
         let own = match &answer.config.subject {
             // Where the file says it, as the predecessor simulator did.
-            Subject::Founding(predecessor) => predecessor.output_directory.as_ref().map(PathBuf::from),
+            Subject::Predecessor(predecessor) => predecessor.output_directory.as_ref().map(PathBuf::from),
             _ => None,
         };
         let place = args.out.clone().or(own);
         if let Some(place) = place {
             // Pictures say nothing of what they leave out: a run that was cut short has none.
             let plots = !answer.outcome.cancelled
-                && !matches!(&answer.config.subject, Subject::Founding(f) if !f.enable_visualization);
+                && !matches!(&answer.config.subject, Subject::Predecessor(f) if !f.enable_visualization);
             let mut folder = Folder::open(&place, &answer.plan.name)?;
             folder.json("results.json", &document(answer))?;
             folder.json("bottlenecks.json", &serde_json::json!(answer.outcome.bottlenecks))?;

@@ -74,8 +74,8 @@ fn questions_that_are_not_understood_exit_2_and_files_that_are_named_stay_named(
     let mut asked = vec!["ask"];
     asked.extend(files.iter().map(String::as_str));
     asked.extend(["what", "limits", "throughput?"]);
-    let told = stdout(&atlas(dir.path(), &asked).assert().success());
-    assert!(told.contains(&files.join(" ")), "{told}");
+    let shown = stdout(&atlas(dir.path(), &asked).assert().success());
+    assert!(shown.contains(&files.join(" ")), "{shown}");
 }
 
 /// An endpoint that answers every request with these events; the requests are counted.
@@ -125,14 +125,14 @@ fn a_preview_sends_nothing_and_text_of_an_endpoint_never_steers_the_terminal() {
     assert!(!shown.contains("sk-1"), "{shown}");
     assert_eq!(count.load(std::sync::atomic::Ordering::SeqCst), 0);
 
-    let told = stdout(&ask(&["--online", "--save", "talk.json"]).assert().success());
+    let shown = stdout(&ask(&["--online", "--save", "talk.json"]).assert().success());
     assert!(
-        told.contains("red 42.5 ms") && told.contains("NOT from a tool, to be checked") && told.contains("42.5"),
-        "{told}"
+        shown.contains("red 42.5 ms") && shown.contains("NOT from a tool, to be checked") && shown.contains("42.5"),
+        "{shown}"
     );
-    assert!(!told.contains('\u{1b}') && !told.contains('\u{7}'), "{told:?}");
-    let told = stdout(&ask(&["--online", "--continue", "talk.json", "--save", "talk.md"]).assert().success());
-    assert!(!told.contains('\u{1b}'), "{told:?}");
+    assert!(!shown.contains('\u{1b}') && !shown.contains('\u{7}'), "{shown:?}");
+    let shown = stdout(&ask(&["--online", "--continue", "talk.json", "--save", "talk.md"]).assert().success());
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
     let markdown = std::fs::read_to_string(dir.path().join("talk.md")).unwrap();
     assert!(markdown.matches("## how fast is it?").count() == 2 && !markdown.contains('\u{1b}'), "{markdown}");
     ask(&["--online", "--save", "talk.md"]).assert().failure();

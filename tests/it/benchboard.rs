@@ -68,7 +68,7 @@ fn close(id: &str, what: &str, got: f64, expected: f64) -> f64 {
 }
 
 #[test]
-fn every_founding_case_is_answered_alike_through_import_and_engine() {
+fn every_predecessor_case_is_answered_alike_through_import_and_engine() {
     let library = Library::load(&Sources::built_in(), None);
     let all = cases();
     assert!(all.len() >= 400);
@@ -108,7 +108,7 @@ fn every_founding_case_is_answered_alike_through_import_and_engine() {
 }
 
 #[test]
-fn what_ships_is_the_founding_base_and_is_not_listed() {
+fn what_ships_is_the_predecessor_base_and_is_not_listed() {
     let library = Library::load(&Sources::built_in(), None);
     let (targets, workloads) = library.dashboard();
     assert_eq!((targets.len(), workloads.len()), (8, 3));

@@ -25,7 +25,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// The predecessor target, which has coefficients and no accelerator of the catalog.
-const FOUNDING: &str = "NVIDIA_H100_8x_NVLink";
+const PREDECESSOR: &str = "NVIDIA_H100_8x_NVLink";
 
 fn library() -> Library {
     Library::load(&Sources::built_in(), None)
@@ -165,13 +165,13 @@ fn campaign(seed: u64, profile: &Profile) -> Vec<Observation> {
 fn known_coefficients_are_recovered_within_their_stated_intervals() {
     const SEEDS: u64 = 200;
     let library = library();
-    let profile = library.profile_for(library.target(FOUNDING).unwrap()).unwrap().clone();
+    let profile = library.profile_for(library.target(PREDECESSOR).unwrap()).unwrap().clone();
     let truth = truth();
     let workers: Vec<u64> = (0..4).collect();
     let run = |worker: u64| {
         let mut held: BTreeMap<&'static str, (usize, f64)> = BTreeMap::new();
         for seed in (0..SEEDS).filter(|seed| seed % 4 == worker) {
-            let outcome = calibrated(&library, FOUNDING, &campaign(seed, &profile));
+            let outcome = calibrated(&library, PREDECESSOR, &campaign(seed, &profile));
             for (path, value) in &truth {
                 let one = outcome.parameters.iter().find(|one| one.path == *path);
                 let one = one.unwrap_or_else(|| panic!("{path} of seed {seed}: {:?}", outcome.warnings));
@@ -401,9 +401,9 @@ fn after_three_runs_the_rest_of_a_source_is_predicted_no_worse() {
 #[test]
 fn a_calibration_is_a_profile_with_provenance() {
     let library = library();
-    let profile = library.profile_for(library.target(FOUNDING).unwrap()).unwrap().clone();
-    let outcome = calibrated(&library, FOUNDING, &campaign(5, &profile));
-    let start = Start::of(&library, library.target(FOUNDING).unwrap());
+    let profile = library.profile_for(library.target(PREDECESSOR).unwrap()).unwrap().clone();
+    let outcome = calibrated(&library, PREDECESSOR, &campaign(5, &profile));
+    let start = Start::of(&library, library.target(PREDECESSOR).unwrap());
     let text = document::profile(&outcome, &start, "NVIDIA", "2026-07-20");
     let file: Arc<str> = "x.yaml".into();
     let mut problems = Diagnostics::new();
@@ -417,7 +417,7 @@ fn a_calibration_is_a_profile_with_provenance() {
     assert_eq!(read.node_watts, figures.node_watts);
     assert_eq!(read.coefficients.hbm_base, profile.coefficients.hbm_base);
     let calibration = read.calibration.unwrap();
-    assert_eq!((calibration.date.as_deref(), calibration.target.as_deref()), (Some("2026-07-20"), Some(FOUNDING)));
+    assert_eq!((calibration.date.as_deref(), calibration.target.as_deref()), (Some("2026-07-20"), Some(PREDECESSOR)));
     for one in &outcome.parameters {
         let known = calibration.of(&one.path).unwrap_or_else(|| panic!("{}", one.path));
         assert_eq!((known.value, known.interval, known.n), (Some(one.value), one.interval, Some(one.n as f64)));
@@ -457,14 +457,14 @@ fn guides_criteria_are_warned_of() {
     let text = "mode,num_gpus,batch_size,tokens_per_second,utilization,std,samples\n\
                 training,1,1,500,0.5,100,5\n\
                 training,1,2,900,0.6,10,200\n";
-    let warnings = calibrated(&library, FOUNDING, &rows("bad.csv", text)).warnings.join("\n");
+    let warnings = calibrated(&library, PREDECESSOR, &rows("bad.csv", text)).warnings.join("\n");
     assert!(warnings.contains("no configuration is stable") && warnings.contains("5 %"), "{warnings}");
     let text = "num_gpus,tokens_per_second,warmup_steps\n1,500,3\n1,501,0\n";
-    let warnings = calibrated(&library, FOUNDING, &rows("cold.csv", text)).warnings.join("\n");
+    let warnings = calibrated(&library, PREDECESSOR, &rows("cold.csv", text)).warnings.join("\n");
     assert!(warnings.contains("cold.csv:2: fewer than 20 steps of warm-up"), "{warnings}");
     assert!(warnings.contains("cold.csv:3: no warm-up was left out"), "{warnings}");
     let text = "mode,p50_ms,p95_ms,p99_ms,samples\ninference,4,7,9,40\n";
-    let warnings = calibrated(&library, FOUNDING, &rows("few.csv", text)).warnings.join("\n");
+    let warnings = calibrated(&library, PREDECESSOR, &rows("few.csv", text)).warnings.join("\n");
     assert!(warnings.contains("fewer than 100 requests"), "{warnings}");
     // Theory: a node of catalogued accelerators, at half of what it should do.
     let text = "model,num_gpus,tp,pp,batch_size,global_batch,seq_len,tokens_per_second\n\
@@ -482,12 +482,12 @@ fn labels_make_pairs_and_baselines() {
         some[0].set("cuda_graphs", switch.into());
         all.extend(some);
     }
-    let outcome = calibrated(&library, FOUNDING, &all);
+    let outcome = calibrated(&library, PREDECESSOR, &all);
     let delta = outcome.parameters.iter().find(|one| one.symbol == "delta_rho_cuda").unwrap();
     assert!((delta.value - 0.07).abs() < 1e-9);
     let text = "hardware,baseline,mode,num_gpus,batch_size,tokens_per_second\n\
                 A100,true,training,1,8,500\nH100,false,training,1,8,1100\n";
-    let outcome = calibrated(&library, FOUNDING, &rows("base.csv", text));
+    let outcome = calibrated(&library, PREDECESSOR, &rows("base.csv", text));
     let of = |symbol: &str| outcome.parameters.iter().find(|one| one.symbol == symbol).unwrap().value;
     assert!((of("f_vendor(training)") - 2.2).abs() < 1e-9 && of("B_base") == 500.0);
 }
@@ -561,7 +561,7 @@ proptest! {
         let context = Context { name: "t.csv".to_owned(), ..Context::default() };
         let Ok(gathered) = intake::gather(text.as_bytes(), &context, &[]) else { return Ok(()) };
         let library = shared();
-        let target = if accelerated { "h100-sxm-8" } else { FOUNDING };
+        let target = if accelerated { "h100-sxm-8" } else { PREDECESSOR };
         let outcome = calibrated(library, target, &gathered.rows);
         for one in &outcome.parameters {
             let slot = SLOTS.iter().find(|slot| slot.path == one.path);

@@ -44,7 +44,7 @@ fn help_version_and_usage() {
 
 /// The commands of the predecessor README, profiles being where they are now.
 #[test]
-fn the_founding_commands_work_and_agree() {
+fn the_predecessor_commands_work_and_agree() {
     let dir = temp();
     let out = dir.path().join("tmp");
     let out = out.to_str().unwrap();
@@ -343,7 +343,7 @@ fn checks_exit_by_what_they_find() {
 
 /// The predecessor README's own examples, as they stand there.
 #[test]
-fn the_founding_examples_load() {
+fn the_predecessor_examples_load() {
     let dir = temp();
     let example = |name: &str| format!("{ROOT}/examples/{name}");
     let (targets, workloads) = (example("my_target.yaml"), example("my_workload.yaml"));

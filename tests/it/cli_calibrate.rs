@@ -29,12 +29,12 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-const FOUNDING: &str = "NVIDIA_H100_8x_NVLink";
+const PREDECESSOR: &str = "NVIDIA_H100_8x_NVLink";
 
 #[test]
 fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
     let dir = measurements();
-    let args = ["calibrate", "sweep.csv", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", FOUNDING];
+    let args = ["calibrate", "sweep.csv", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", PREDECESSOR];
     let first = atlas(dir.path(), &args).assert().code(0);
     let text = stdout(&first);
     for expected in ["B_base", "chi_tp", "gamma_fabric(RoCE)", "rho_base", "Median absolute error", "p95_mult: needs"] {
@@ -45,13 +45,13 @@ fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
     assert!(written.contains("sources: [\"sweep.csv\"]"), "{written}");
     atlas(dir.path(), &["check", "workload/profiles/nvidia_h100_8x_nvlink.yaml"]).assert().code(0);
     // It is in force at once: the model gives back what was measured.
-    let args = ["run", "--target", FOUNDING, "--workload", "gpt5_1t_train", "--engine", "semi-empirical"];
+    let args = ["run", "--target", PREDECESSOR, "--workload", "gpt5_1t_train", "--engine", "semi-empirical"];
     atlas(dir.path(), &args).assert().code(0);
     // Not over what is there, except when described so.
-    let again = atlas(dir.path(), &["calibrate", "roce.csv:fabric=RoCE", "ib.csv:fabric=IB", "--target", FOUNDING]);
+    let again = atlas(dir.path(), &["calibrate", "roce.csv:fabric=RoCE", "ib.csv:fabric=IB", "--target", PREDECESSOR]);
     assert!(stderr(&{ again }.assert().code(1)).contains("--force"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
-    let args = ["calibrate", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", FOUNDING, "--force"];
+    let args = ["calibrate", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", PREDECESSOR, "--force"];
     atlas(dir.path(), &args).assert().code(0);
     // What was calibrated before is what the next starts from.
     let now = std::fs::read_to_string(&path).unwrap();
@@ -61,7 +61,7 @@ fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
 #[test]
 fn a_dry_run_writes_nothing_and_json_says_all() {
     let dir = measurements();
-    let args = ["calibrate", "sweep.csv", "--target", FOUNDING, "--dry-run", "--format", "json"];
+    let args = ["calibrate", "sweep.csv", "--target", PREDECESSOR, "--dry-run", "--format", "json"];
     let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
     assert!(!dir.path().join("workload").exists());
     let of = |symbol: &str| got["parameters"].as_array().unwrap().iter().find(|one| one["symbol"] == symbol).unwrap();
@@ -143,16 +143,16 @@ fn three_rows_of_a_measurement_table_correct_other_workloads_on_the_accelerator(
 #[test]
 fn bad_arguments_are_told_all_at_once() {
     let dir = measurements();
-    let args = ["calibrate", "sweep.csv:tpp=2", "--target", FOUNDING, "--set", "fabrik=IB", "--set", "nothing"];
+    let args = ["calibrate", "sweep.csv:tpp=2", "--target", PREDECESSOR, "--set", "fabrik=IB", "--set", "nothing"];
     let described = stderr(&atlas(dir.path(), &args).assert().code(2));
     for expected in ["no setting \"tpp\"", "did you mean fabric?", "expected NAME=VALUE"] {
         assert!(described.contains(expected), "{expected}\n{described}");
     }
     let described = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", "nowhere"]).assert().code(1));
     assert!(described.contains("nowhere"), "{described}");
-    let described = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", FOUNDING]).assert().code(1));
+    let described = stderr(&atlas(dir.path(), &["calibrate", "none.csv", "--target", PREDECESSOR]).assert().code(1));
     assert!(described.contains("none.csv: cannot be read"), "{described}");
-    atlas(dir.path(), &["calibrate", "--target", FOUNDING]).assert().code(2);
+    atlas(dir.path(), &["calibrate", "--target", PREDECESSOR]).assert().code(2);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_plan_orders_measurements_and_writes_scripts_that_a_shell_can_read() {
 fn a_plan_knows_what_was_measured() {
     let dir = measurements();
     let first = |files: &[&str]| {
-        let mut args = vec!["calibrate", "--plan", "--dry-run", "--target", FOUNDING, "--format", "json"];
+        let mut args = vec!["calibrate", "--plan", "--dry-run", "--target", PREDECESSOR, "--format", "json"];
         args.extend(files);
         let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
         let step = got["steps"].as_array().unwrap().iter().position(|step| step["measurement"] == "base-throughput");
@@ -207,7 +207,7 @@ fn a_plan_knows_what_was_measured() {
 fn a_calibration_is_validated_by_the_guides_checks() {
     let dir = measurements();
     let validate = |extra: &[&str]| {
-        let mut args = vec!["validate", "--measured", "sweep.csv", "--target", FOUNDING];
+        let mut args = vec!["validate", "--measured", "sweep.csv", "--target", PREDECESSOR];
         args.extend(extra);
         atlas(dir.path(), &args).assert()
     };
@@ -215,7 +215,7 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     let before = validate(&[]).code(1);
     assert!(stderr(&before).contains("cross-validation fails"), "{}", stderr(&before));
     assert!(stdout(&before).contains("never calibrated") && stdout(&before).contains("monthly"), "{}", stdout(&before));
-    atlas(dir.path(), &["calibrate", "sweep.csv", "--target", FOUNDING]).assert().code(0);
+    atlas(dir.path(), &["calibrate", "sweep.csv", "--target", PREDECESSOR]).assert().code(0);
     let after = json(&stdout(&validate(&["--format", "json"])));
     let check =
         |name: &str| after["checks"].as_array().unwrap().iter().find(|one| one["check"] == name).unwrap().clone();
@@ -224,7 +224,7 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     assert!(after["ages"].as_array().unwrap().iter().all(|age| age["due"] == "nothing" && age["days"] == 0));
     // Percentiles of production, within and beyond a tenth.
     std::fs::write(dir.path().join("prod.csv"), "mode,p50_ms,p95_ms,samples\ninference,4.0,6.0,900\n").unwrap();
-    let args = ["validate", "--measured", "prod.csv", "--target", FOUNDING, "--format", "csv"];
+    let args = ["validate", "--measured", "prod.csv", "--target", PREDECESSOR, "--format", "csv"];
     let text = stdout(&atlas(dir.path(), &args).assert());
     assert!(text.lines().any(|line| line.starts_with("production percentiles,prod.csv:2,p50_ms")), "{text}");
     // The target follows from the device that the log names.
@@ -232,6 +232,6 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     let described = atlas(dir.path(), &args).assert().code(1);
     assert!(stderr(&described).contains("mi300x-8"), "{}", stderr(&described));
     // Nothing to judge is no success.
-    let args = ["validate", "--measured", "ib.csv", "--target", FOUNDING];
+    let args = ["validate", "--measured", "ib.csv", "--target", PREDECESSOR];
     assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these figures"));
 }

@@ -81,7 +81,7 @@ fn presets_write_everything_and_their_configuration_repeats_them() {
 /// * time of computing: ours grows with the batch, theirs is that of one sequence, at full peak;
 /// * ResNet-50 has 25.6 million parameters, theirs half of that.
 #[test]
-fn founding_configurations_load_unchanged() {
+fn predecessor_configurations_load_unchanged() {
     let mut text = String::new();
     let goldens = std::fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/workload_sim.json.gz")).unwrap();
     flate2::read::GzDecoder::new(goldens).read_to_string(&mut text).unwrap();
@@ -120,7 +120,7 @@ fn founding_configurations_load_unchanged() {
 }
 
 #[test]
-fn the_founding_directory_is_written_where_the_file_says_so() {
+fn the_predecessor_directory_is_written_where_the_file_says_so() {
     let dir = temp();
     std::fs::write(dir.path().join("c.yaml"), "name: x\noutput_directory: res\ntraining: {num_iterations: 2}\n")
         .unwrap();

@@ -13,7 +13,7 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
 /// The predecessor system's own: answered by its calibrated model, to the digit.
-const FOUNDING: [&str; 5] =
+const PREDECESSOR: [&str; 5] =
     ["NVIDIA_H100_8x_NVLink", "GROQ_LPU_NODE", "SAMBANOVA_SNX_NODE", "gpt5_1t_train", "gpt5_1t_inference"];
 
 /// Each workload and a target that suits it.
@@ -71,13 +71,13 @@ fn there_is_something_for_everybody() {
     let vendors: BTreeSet<&str> = catalogued.iter().map(|target| target.vendor.as_str()).collect();
     assert_eq!(vendors.into_iter().collect::<Vec<_>>(), ["AMD", "AWS", "Apple", "Google", "Intel", "NVIDIA"]);
     // The predecessor entries stand last and name neither, so that they stay with the predecessor engine.
-    let predecessor = |name: &&std::sync::Arc<str>| FOUNDING.contains(&&***name);
+    let predecessor = |name: &&std::sync::Arc<str>| PREDECESSOR.contains(&&***name);
     let targets: Vec<_> = library.targets().iter().map(|target| &target.name).collect();
     assert!(targets.iter().rev().take(3).all(predecessor), "{targets:?}");
-    for name in &FOUNDING[..3] {
+    for name in &PREDECESSOR[..3] {
         assert_eq!(library.target(name).unwrap().accelerator, None);
     }
-    for name in &FOUNDING[3..] {
+    for name in &PREDECESSOR[3..] {
         assert_eq!(library.workload(name).unwrap().model, None);
     }
 }
@@ -175,7 +175,7 @@ fn natural_pairs_fit() {
         let verdict = answer(&library, target, workload).1.detail.unwrap().verdict;
         assert!(verdict.fits(), "{target} × {workload}: {}", verdict.describe());
     }
-    for workload in library.workloads().iter().filter(|workload| !FOUNDING.contains(&&*workload.name)) {
+    for workload in library.workloads().iter().filter(|workload| !PREDECESSOR.contains(&&*workload.name)) {
         let fits = |target: &std::sync::Arc<Target>| {
             answer(&library, &target.name, &workload.name).1.detail.is_some_and(|detail| detail.verdict.fits())
         };

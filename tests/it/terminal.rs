@@ -10,9 +10,9 @@ use portable_pty::CommandBuilder;
 use crate::common::pty::Session;
 
 /// Selects the predecessor system's first target and workload, whose figures are known to the digit.
-const FOUNDING: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
+const PREDECESSOR: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
 
-fn founding_files(dir: &Path) {
+fn predecessor_files(dir: &Path) {
     std::fs::create_dir_all(dir.join("workload")).unwrap();
     for file in ["targets.yaml", "workloads.yaml"] {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/predecessor").join(file);
@@ -23,7 +23,7 @@ fn founding_files(dir: &Path) {
 #[test]
 fn it_starts_anywhere_and_quits_cleanly() {
     let dir = tempfile::tempdir().unwrap();
-    let mut session = Session::start(dir.path(), &FOUNDING);
+    let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("NVIDIA_H100_8x_NVLink");
     session.wait_for("2642 ");
     session.keys("Kjj ");
@@ -131,10 +131,10 @@ fn ctrl_z_gives_the_shell_its_terminal_and_fg_brings_the_screen_back() {
 #[test]
 fn files_are_reloaded_however_they_change() {
     let dir = tempfile::tempdir().unwrap();
-    founding_files(dir.path());
+    predecessor_files(dir.path());
     let targets = dir.path().join("workload/targets.yaml");
     let text = std::fs::read_to_string(&targets).unwrap();
-    let mut session = Session::start(dir.path(), &FOUNDING);
+    let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("$10.47");
     let price = |usd: &str| text.replace("hourly_usd: 98.32", &format!("hourly_usd: {usd}"));
     // In place.
@@ -159,7 +159,7 @@ fn files_are_reloaded_however_they_change() {
     session.wait_for("$2.10");
     // The whole directory swapped.
     std::fs::rename(dir.path().join("workload"), dir.path().join("old")).unwrap();
-    founding_files(dir.path());
+    predecessor_files(dir.path());
     std::fs::write(&targets, price("8.75")).unwrap();
     session.wait_for("$1.05");
     session.keys("q");
@@ -169,13 +169,13 @@ fn files_are_reloaded_however_they_change() {
 #[test]
 fn the_editor_opens_at_the_entry_and_its_changes_show() {
     let dir = tempfile::tempdir().unwrap();
-    founding_files(dir.path());
+    predecessor_files(dir.path());
     let editor = dir.path().join("vi");
     std::fs::write(&editor, "#!/bin/sh\necho \"$1\" > line\nsed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\"\n")
         .unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
-    command.args(FOUNDING);
+    command.args(PREDECESSOR);
     command.env("EDITOR", &editor);
     command.env("VISUAL", "");
     let mut session = Session::run(dir.path(), command);
@@ -192,7 +192,7 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
 fn a_shipped_entry_is_written_here_before_it_is_edited() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
-    command.args(FOUNDING);
+    command.args(PREDECESSOR);
     command.env("EDITOR", "sed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\" #");
     command.env("VISUAL", "");
     let mut session = Session::run(dir.path(), command);
@@ -224,7 +224,7 @@ fn a_record_is_saved_where_it_is_asked_for() {
 fn a_figure_goes_to_the_clipboard() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
-    command.args(FOUNDING);
+    command.args(PREDECESSOR);
     command.env("TMUX", "/tmp/tmux,1,0");
     let mut session = Session::run(dir.path(), command);
     session.wait_for("Results");
@@ -244,10 +244,10 @@ fn a_figure_goes_to_the_clipboard() {
 #[test]
 fn turned_knobs_are_written_into_their_file() {
     let dir = tempfile::tempdir().unwrap();
-    founding_files(dir.path());
+    predecessor_files(dir.path());
     let targets = dir.path().join("workload/targets.yaml");
     let before = std::fs::read_to_string(&targets).unwrap();
-    let mut session = Session::start(dir.path(), &FOUNDING);
+    let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("$10.47");
     session.keys("/hourly_usd\r+w");
     session.wait_for("Write to the files");
@@ -295,7 +295,7 @@ fn session_file(dir: &Path) -> std::path::PathBuf {
 #[test]
 fn it_reopens_where_it_was_left() {
     let dir = tempfile::tempdir().unwrap();
-    let mut session = Session::start(dir.path(), &FOUNDING);
+    let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("2642 ");
     session.keys("Kjj ");
     session.wait_for("1 changed");
@@ -314,7 +314,7 @@ fn it_reopens_where_it_was_left() {
     session.keys("\u{3}");
     session.wait_for_end();
     // A name asked for wins, and what was left stays beside it.
-    let mut session = Session::start(dir.path(), &FOUNDING);
+    let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("2642 ");
     assert!(!session.screen().contains("1 changed"), "{}", session.screen());
     session.wait_for(" 3 ");
@@ -402,7 +402,7 @@ fn a_tour_from_the_command_line_keeps_nothing() {
 #[test]
 fn a_view_is_exported_and_nothing_is_written_over_unasked() {
     let dir = tempfile::tempdir().unwrap();
-    let mut session = Session::start(dir.path(), &FOUNDING);
+    let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("Results");
     session.keys("Cx");
     session.wait_for("Export this view");

@@ -312,7 +312,7 @@ fn a_model_that_only_calls_tools_is_stopped() {
 
 #[test]
 fn calls_that_mean_nothing_are_answered_with_what_is_wrong() {
-    for (name, arguments, told) in [
+    for (name, arguments, expected) in [
         ("rm", "{}", "there is no tool"),
         ("estimate", "{\"set\":", "cannot be read"),
         ("estimate", "{\"target\": \"nowhere\"}", "nowhere"),
@@ -333,7 +333,7 @@ fn calls_that_mean_nothing_are_answered_with_what_is_wrong() {
             say(stream, &end());
         }));
         let came = asked(&server);
-        assert!(came.text.contains(told), "{name} {arguments}: {} {:?}", came.text, came.outcome);
+        assert!(came.text.contains(expected), "{name} {arguments}: {} {:?}", came.text, came.outcome);
     }
 }
 

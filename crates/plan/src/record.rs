@@ -382,9 +382,9 @@ impl<'a> Record<'a> {
 
 /// Knobs the record's five do not carry, as `--set` takes them.
 fn assignments(overrides: &crate::knob::Overrides) -> Vec<String> {
-    const FOUNDING: [Knob; 6] =
+    const PREDECESSOR: [Knob; 6] =
         [Knob::Microbatch, Knob::CudaGraphs, Knob::GpudirectRdma, Knob::Virt, Knob::Fabric, Knob::Seed];
-    let further = overrides.iter().filter(|(knob, _)| !FOUNDING.contains(knob));
+    let further = overrides.iter().filter(|(knob, _)| !PREDECESSOR.contains(knob));
     further.map(|(knob, setting): (&Knob, &Setting)| format!("{}={setting}", knob.name())).collect()
 }
 

@@ -47,14 +47,14 @@ pub enum Verdict {
     Format {
         /// The format.
         format: &'static str,
-        /// A format that it multiplies in; empty if there is none.
+        /// A format that it multiplies in, or an empty string.
         instead: &'static str,
     },
     /// The software has no kernels for weights of this format on this accelerator.
     SoftwareFormat {
         /// The format.
         format: &'static str,
-        /// A format that the accelerator multiplies in; empty if there is none.
+        /// A format that the accelerator multiplies in, or an empty string.
         instead: &'static str,
     },
     /// Sequences are longer than the model has positions.

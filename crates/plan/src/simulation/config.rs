@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::jobs;
 use super::options::Options;
-use super::predecessor::Founding;
+use super::predecessor::Predecessor;
 use atlas_config::library::Library;
 use atlas_document::decode::Fields;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, parse};
@@ -22,7 +22,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity, parse};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     /// The predecessor simulator's description.
-    Founding(Box<Founding>),
+    Predecessor(Box<Predecessor>),
     /// A target and a workload of the files in force.
     Scenario(Pair),
     /// Several jobs on one cluster.
@@ -79,7 +79,7 @@ impl Config {
                     "write target and workload, or the predecessor simulator's hardware, model, training and network";
                 fields.error("", "found nothing to simulate", Some(help.to_owned()));
             }
-            Some(Subject::Founding(Box::new(Founding::decode(&mut fields, library.catalog()))))
+            Some(Subject::Predecessor(Box::new(Predecessor::decode(&mut fields, library.catalog()))))
         };
         fields.finish();
         let subject = subject?;
@@ -92,7 +92,7 @@ impl Config {
     /// None that a configuration can cause.
     pub fn yaml(&self) -> Result<String, serde_yaml::Error> {
         let mut text = match &self.subject {
-            Subject::Founding(predecessor) => serde_yaml::to_string(predecessor)?,
+            Subject::Predecessor(predecessor) => serde_yaml::to_string(predecessor)?,
             Subject::Scenario(pair) => serde_yaml::to_string(pair)?,
             Subject::Jobs(jobs) => serde_yaml::to_string(jobs)?,
         };
@@ -222,14 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn the_founding_document_s_example_is_read() {
+    fn the_predecessor_document_s_example_is_read() {
         let text = "name: \"my_experiment\"\ndescription: \"Large-scale LLM training\"\n\nhardware:\n  gpu_model: \"H100\"\n  \
                     compute_tflops: 989.0\n  memory_gb: 80.0\n  network_bandwidth_gbps: 200.0\n  num_gpus_per_node: 8\n\nmodel:\n  \
                     model_type: \"transformer\"\n  num_layers: 48\n  hidden_size: 2048\n  num_attention_heads: 32\n  sequence_length: \
                     2048\n\ntraining:\n  batch_size_per_gpu: 4\n  num_iterations: 100\n  num_nodes: 16\n  communication_pattern: \
                     \"ring_allreduce\"\n  mixed_precision: true\n\nnetwork:\n  topology_type: \"torus_2d\"\n  base_latency_us: 5.0\n";
         let (config, complaints) = read(text);
-        let Some(Config { subject: Subject::Founding(predecessor), .. }) = config else { panic!("{complaints:?}") };
+        let Some(Config { subject: Subject::Predecessor(predecessor), .. }) = config else { panic!("{complaints:?}") };
         assert!(complaints.is_empty(), "{complaints:?}");
         assert_eq!((predecessor.accelerators(), predecessor.name.as_str()), (128.0, "my_experiment"));
     }

@@ -72,7 +72,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-    use super::super::{predecessor::Founding, run};
+    use super::super::{predecessor::Predecessor, run};
     use super::*;
 
     #[test]
@@ -80,8 +80,8 @@ mod tests {
         let catalog = &atlas_catalog::Catalog::built_in();
         let gauge = Gauge::default();
         let options = super::super::Options { jitter: Some(0.1), ..super::super::Options::default() };
-        let founding = Founding::preset("small").unwrap();
-        let plan = Plan { replications: 5, ..founding.plan(catalog, &options, None, &gauge).unwrap() };
+        let predecessor = Predecessor::preset("small").unwrap();
+        let plan = Plan { replications: 5, ..predecessor.plan(catalog, &options, None, &gauge).unwrap() };
         let whole = run(&plan, &gauge).unwrap();
         let mut joined = run(&Plan { replications: 1, ..plan.clone() }, &gauge).unwrap();
         for numbers in [1..3, 3..3, 3..5] {

@@ -32,7 +32,7 @@ pub const PRESETS: [&str; 3] = ["small", "medium", "large"];
 
 /// A configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Founding {
+pub struct Predecessor {
     /// Its name.
     pub name: String,
     /// A line about it.
@@ -180,13 +180,13 @@ const TOPOLOGIES: [(&str, Topology); 4] = [
 /// Most layers of a model: every one of them is simulated, and no model has a tenth of these.
 const MOST_LAYERS: f64 = 10_000.0;
 
-impl Founding {
+impl Predecessor {
     /// The same under each communication pattern, named after it; the custom one where it is described.
     #[must_use]
-    pub fn under_every_pattern(&self) -> Vec<Founding> {
+    pub fn under_every_pattern(&self) -> Vec<Predecessor> {
         let described =
             |(_, pattern): &&(&str, Pattern)| *pattern != Pattern::Custom || !self.training.custom_pattern.is_empty();
-        let under = |(name, pattern): &(&str, Pattern)| Founding {
+        let under = |(name, pattern): &(&str, Pattern)| Predecessor {
             name: format!("{} {name}", self.name),
             training: Training { communication_pattern: *pattern, ..self.training.clone() },
             ..self.clone()
@@ -196,11 +196,11 @@ impl Founding {
 
     /// A preset by name.
     #[must_use]
-    pub fn preset(name: &str) -> Option<Founding> {
-        let base = Founding::default();
+    pub fn preset(name: &str) -> Option<Predecessor> {
+        let base = Predecessor::default();
         Some(match name {
-            "small" => Founding { description: "8 A100 of one node train BERT base's size".to_owned(), ..base },
-            "medium" => Founding {
+            "small" => Predecessor { description: "8 A100 of one node train BERT base's size".to_owned(), ..base },
+            "medium" => Predecessor {
                 name: "medium_scale_experiment".to_owned(),
                 description: "32 A100 of 4 nodes train GPT-2 large's size".to_owned(),
                 model: Model {
@@ -214,7 +214,7 @@ impl Founding {
                 training: Training { batch_size_per_gpu: 16.0, num_nodes: 4.0, ..base.training },
                 ..base
             },
-            "large" => Founding {
+            "large" => Predecessor {
                 name: "large_scale_experiment".to_owned(),
                 description: "128 H100 of 16 nodes train a decoder of 48 layers".to_owned(),
                 hardware: Hardware {
@@ -240,8 +240,8 @@ impl Founding {
     }
 
     /// Reads a configuration; what it leaves out is the small preset's, as it was in the predecessor simulator.
-    pub fn decode(fields: &mut Fields<'_>, catalog: &Catalog) -> Founding {
-        let base = Founding::default();
+    pub fn decode(fields: &mut Fields<'_>, catalog: &Catalog) -> Predecessor {
+        let base = Predecessor::default();
         let positive = Bounds { min: 1e-9, max: 1e9, whole: false };
         let count = Bounds { max: 1e6, ..Bounds::COUNT };
         let hardware = fields.map("hardware", |f| {
@@ -316,7 +316,7 @@ impl Founding {
                 switch_latency_us: f.number("switch_latency_us", Bounds::POSITIVE).unwrap_or(usual.switch_latency_us),
             }
         });
-        Founding {
+        Predecessor {
             name: fields.text("name").unwrap_or_else(|| "experiment".to_owned()),
             description: fields.text("description").unwrap_or_default(),
             hardware: hardware.unwrap_or(base.hardware),
@@ -330,10 +330,10 @@ impl Founding {
     }
 }
 
-impl Default for Founding {
+impl Default for Predecessor {
     /// The small preset.
-    fn default() -> Founding {
-        Founding {
+    fn default() -> Predecessor {
+        Predecessor {
             name: "small_scale_experiment".to_owned(),
             description: String::new(),
             hardware: Hardware {
@@ -411,7 +411,7 @@ fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<atlas_catalog
 fn sheet(name: &str, memory_gb: Option<f64>, catalog: &Catalog) -> Option<Hardware> {
     let sheet = catalog.accelerator_meant(name.trim(), memory_gb)?;
     let device = datasheet::accelerator(&sheet);
-    let usual = Founding::default().hardware;
+    let usual = Predecessor::default().hardware;
     // The simulator has one kind of link: the network's.
     let link = Some(device.nic_bw * 1e-9).filter(|gb| *gb > 0.0).unwrap_or(usual.network_bandwidth_gbps);
     Some(Hardware {

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::plan::Plan;
-use super::predecessor::Founding;
+use super::predecessor::Predecessor;
 use super::training::Parts;
 use super::words::ArrivalsWord;
 use super::{Cost, Gauge, Measured, Problems, run};
@@ -19,7 +19,7 @@ use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
 #[derive(Debug, Clone)]
 pub enum Base<'a> {
     /// The predecessor simulator's description.
-    Founding(&'a Founding),
+    Predecessor(&'a Predecessor),
     /// A target and a workload.
     Scenario(&'a Documents, &'a Overrides),
 }
@@ -98,7 +98,7 @@ pub fn curve(
             break;
         }
         let (accelerators, plan) = match base {
-            Base::Founding(config) => predecessor(config, catalog, count, work, options, gauge),
+            Base::Predecessor(config) => predecessor(config, catalog, count, work, options, gauge),
             Base::Scenario(parts, overrides) => scenario(parts, overrides, count, work, options),
         };
         let answer = match plan {
@@ -152,7 +152,7 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
 
 /// The predecessor description on so many nodes: the same sequences in all, or on each accelerator.
 fn predecessor(
-    config: &Founding,
+    config: &Predecessor,
     catalog: &Catalog,
     nodes: f64,
     work: Work,

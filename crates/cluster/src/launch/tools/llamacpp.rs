@@ -58,7 +58,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Some(Format::Fp16) => drop(a.put("--cache-type-k", "f16").put("--cache-type-v", "f16")),
         Some(Format::Int8) => drop(a.put("--cache-type-k", "q8_0").put("--cache-type-v", "q8_0")),
         Some(Format::Int4) => drop(a.put("--cache-type-k", "q4_0").put("--cache-type-v", "q4_0")),
-        Some(other) => draft.refuse("kv_precision", format!("{} is not a format of its cache", other.name())),
+        Some(other) => draft.refuse_cache(other),
     }
     a.put("--flash-attn", "on");
     a.comment("address").other(["--host".into(), "0.0.0.0".into()]);

@@ -16,6 +16,7 @@ mod trtllm;
 mod vllm;
 
 use atlas_config::Mode;
+use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
 
@@ -233,6 +234,20 @@ impl Draft {
     /// Notes a value that the tool does not have.
     pub(crate) fn refuse(&mut self, setting: &str, reason: impl Into<String>) {
         self.refused.push(Unsupported::new(setting, reason));
+    }
+
+    /// Refuses weights that no flag makes from those published in 16 bit.
+    pub(crate) fn refuse_weights(&mut self, format: Format) {
+        let reason = format!(
+            "{} needs weights published in it; name them with --model-path and drop the setting",
+            format.name()
+        );
+        self.refuse("precision", reason);
+    }
+
+    /// Refuses a format of keys and values that the server does not keep.
+    pub(crate) fn refuse_cache(&mut self, format: Format) {
+        self.refuse("kv_precision", format!("{} is not a format of its cache", format.name()));
     }
 
     /// What the table of flags objects to.

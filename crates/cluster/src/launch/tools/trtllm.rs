@@ -87,10 +87,7 @@ pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
                 draft.refuse("precision", "fp8 needs a quantized checkpoint; name one with --model-path");
             }
         }
-        Some(other) => draft.refuse(
-            "precision",
-            format!("{} needs weights published in it; name them with --model-path and drop the setting", other.name()),
-        ),
+        Some(other) => draft.refuse_weights(other),
     }
     match s.kv {
         None => {}
@@ -98,7 +95,7 @@ pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
         Some(Format::Fp4) => drop(k.put("kv_cache_config.dtype", "nvfp4")),
         Some(Format::Bf16) => drop(k.put("kv_cache_config.dtype", "bfloat16")),
         Some(Format::Fp16) => drop(k.put("kv_cache_config.dtype", "float16")),
-        Some(other) => draft.refuse("kv_precision", format!("{} is not a format of its cache", other.name())),
+        Some(other) => draft.refuse_cache(other),
     }
     if let Some(share) = s.memory_share {
         k.put("kv_cache_config.free_gpu_memory_fraction", share);

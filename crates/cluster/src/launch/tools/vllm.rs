@@ -79,10 +79,7 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),
         Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
         Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
-        Some(other) => draft.refuse(
-            "precision",
-            format!("{} needs weights published in it; name them with --model-path and drop the setting", other.name()),
-        ),
+        Some(other) => draft.refuse_weights(other),
     }
     match s.kv {
         None => {}
@@ -90,7 +87,7 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         Some(Format::Bf16) => drop(a.put("--kv-cache-dtype", "bfloat16")),
         Some(Format::Fp16) => drop(a.put("--kv-cache-dtype", "float16")),
         Some(Format::Fp4) => drop(a.put("--kv-cache-dtype", "nvfp4")),
-        Some(other) => draft.refuse("kv_precision", format!("{} is not a format of its cache", other.name())),
+        Some(other) => draft.refuse_cache(other),
     }
     a.comment("scheduler and memory");
     a.maybe("--max-model-len", (s.length() > 0).then(|| s.length()));

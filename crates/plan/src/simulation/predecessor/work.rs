@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::custom::Phase;
-use super::{Founding, KNOWN, Pattern, TRANSFORMER, Topology, UNKNOWN, known};
+use super::{KNOWN, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
 use crate::engine::datasheet;
 use crate::simulation::options::Options;
 use crate::simulation::plan::{Plan, Work, strangers, too_many, training_work};
@@ -23,7 +23,7 @@ use atlas_sim::training::{Hosts, Input};
 /// All-reduce up and down a tree, in the pieces that hide its depth.
 pub(super) const TREE: Algorithm = Algorithm::Tree { chunks: 16 };
 
-impl Founding {
+impl Predecessor {
     /// All accelerators.
     #[must_use]
     pub fn accelerators(&self) -> f64 {
@@ -253,17 +253,17 @@ mod tests {
     }
 
     #[test]
-    fn presets_are_those_of_the_founding_simulator() {
-        let sizes: Vec<f64> = PRESETS.iter().map(|name| Founding::preset(name).unwrap().accelerators()).collect();
+    fn presets_are_those_of_the_predecessor_simulator() {
+        let sizes: Vec<f64> = PRESETS.iter().map(|name| Predecessor::preset(name).unwrap().accelerators()).collect();
         assert_eq!(sizes, [8.0, 32.0, 128.0]);
-        assert!(Founding::preset("huge").is_none());
+        assert!(Predecessor::preset("huge").is_none());
     }
 
     #[test]
     fn a_reduction_is_what_its_pattern_takes_on_its_topology() {
         let catalog = Catalog::built_in();
         let seconds = |pattern, topology| {
-            let mut config = Founding::preset("small").unwrap();
+            let mut config = Predecessor::preset("small").unwrap();
             config.training.communication_pattern = pattern;
             config.network.topology_type = topology;
             config.reduction(1e8, &Progress::new()).unwrap()
@@ -278,7 +278,7 @@ mod tests {
         let direct = seconds(Pattern::AllToAll, Topology::FullMesh);
         assert!(direct < ideal && seconds(Pattern::AllToAll, Topology::Ring) > direct);
         assert!(seconds(Pattern::Tree, Topology::Tree) > ideal);
-        let system = Founding::preset("small").unwrap().system(&catalog).unwrap();
+        let system = Predecessor::preset("small").unwrap().system(&catalog).unwrap();
         assert!((system.arch.params() / 110e6 - 1.0).abs() < 0.1, "{}", system.arch.params());
     }
 }
