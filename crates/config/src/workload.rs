@@ -380,7 +380,6 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
         Some((prompt?, generate?))
     });
     if let Some(precision) = fields.map("precision", |p| {
-        p.text("optimizer");
         plan.precision(p);
         (p.text("weights"), p.text("activations"))
     }) {

@@ -218,6 +218,18 @@ words! {
 }
 
 impl Optimizer {
+    /// The optimizer that keeps its states in another format; `None` where there is no such variant.
+    #[must_use]
+    pub const fn with_states(self, format: Format) -> Option<Optimizer> {
+        let adam = matches!(self, Optimizer::Adam | Optimizer::Adam16bit | Optimizer::Adam8bit);
+        match format {
+            Format::Fp32 | Format::Tf32 if !matches!(self, Optimizer::Adam16bit | Optimizer::Adam8bit) => Some(self),
+            Format::Bf16 | Format::Fp16 if adam => Some(Optimizer::Adam16bit),
+            Format::Fp8 | Format::Mxfp8 | Format::Int8 if adam => Some(Optimizer::Adam8bit),
+            _ => None,
+        }
+    }
+
     /// Bytes of its states for every weight, without a master copy.
     #[must_use]
     pub const fn state_bytes(self) -> f64 {

@@ -235,8 +235,9 @@ fn shared() -> Vec<Field> {
             ("compute", choice(Knob::Compute)),
             ("weight_bits", knob(Knob::WeightBits)),
             ("gradients", choice(Knob::GradientFormat)),
+            ("experts", choice(Knob::ExpertPrecision)),
             ("kv", choice(Knob::KvPrecision)),
-            ("optimizer", text("format of the optimizer's states")),
+            ("optimizer", text("format of the optimizer's states: bf16 and fp16 choose adam-16bit, fp8 and int8 adam-8bit")),
         ],
     );
     let tuning = map(

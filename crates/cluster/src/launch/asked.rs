@@ -53,6 +53,7 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::AttentionDp, many(plan.attention_dp)),
         (Knob::ContextRanks, many(serving.context_ranks)),
         (Knob::KvPrecision, plan.kv.is_some()),
+        (Knob::ExpertPrecision, plan.experts.is_some()),
         (Knob::Compute, plan.compute.is_some()),
         (Knob::WeightBits, plan.weight_bits.is_some()),
         (Knob::CudaGraphs, plan.graphs.is_some()),

@@ -68,6 +68,8 @@ pub struct PlanSpec {
     pub weight_bits: Option<f64>,
     /// `precision.weights`: the format of the weights.
     pub format: Option<Format>,
+    /// `precision.experts`: the format of the weights of experts, where it differs from the other weights.
+    pub experts: Option<Format>,
     /// `precision.kv`: the format of the KV cache.
     pub kv: Option<Format>,
     /// Steps are replayed as captured graphs (`runtime_tuning.cuda_graphs`, where the serving software decides else).
@@ -291,11 +293,28 @@ impl PlanSpec {
         };
         (self.format, self.kv) = (format("weights"), format("kv"));
         (self.compute, self.gradient_format) = (format("compute"), format("gradients"));
+        self.experts = format("experts");
+        let states = format("optimizer");
         // Activations narrower than 16 bits can only be those that are multiplied (W4A8); wider ones say nothing, since
         // activations between layers are kept in 16 bits in W8A8 and W4A4 deployments too.
         let narrow = |format: &Format| matches!(format, Format::Fp8 | Format::Mxfp8 | Format::Int8 | Format::Fp4);
         self.compute = self.compute.or(format("activations").filter(narrow));
         self.weight_bits = bits;
+        if let Some(states) = states {
+            let optimizer = self.optimizer.unwrap_or(Optimizer::Adam);
+            match optimizer.with_states(states) {
+                Some(found) if found == optimizer => {}
+                Some(found) => self.optimizer = Some(found),
+                None => {
+                    let message = format!(
+                        "found \"{}\" with optimizer {}, whose states this program knows in one format only",
+                        states.name(),
+                        optimizer.name()
+                    );
+                    p.warn("optimizer", message, Some("leave it out".to_owned()));
+                }
+            }
+        }
     }
 }
 

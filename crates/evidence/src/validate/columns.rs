@@ -249,8 +249,8 @@ pub const COLUMNS: &[Column] = &[
     column("pp_schedule", &[], Word(&["pipeline_schedule"]), Text),
     column("precision", &["dtype"], Word(&["precision", "weights"]), Text),
     column("optimizer", &[], Word(&["optimizer"]), Text),
-    column("optimizer_state_format", &[], Record, Text)
-        .help("format of the optimizer states as stated; kept for the record, no scenario field reads it"),
+    column("optimizer_state_format", &[], Word(&["precision", "optimizer"]), Text)
+        .help("format of the optimizer states"),
     column("gradient_format", &[], Word(&["precision", "gradients"]), Text),
     column("trained", &[], Word(&["trained"]), Text),
     column("lora_targets", &[], Word(&["lora_targets"]), Text),
@@ -272,8 +272,7 @@ pub const COLUMNS: &[Column] = &[
     column("request_rate", &[], Number(&["serving", "request_rate"]), Positive),
     column("requests", &[], Number(&["serving", "run_requests"]), Count),
     column("weights", &["precision_weights"], Word(&["precision", "weights"]), Text),
-    column("expert_weights", &[], Record, Text)
-        .help("format of the expert weights as stated; kept for the record, no scenario field reads it"),
+    column("expert_weights", &[], Word(&["precision", "experts"]), Text),
     column("compute", &[], Word(&["precision", "compute"]), Text),
     column("activations", &["precision_activations"], Word(&["precision", "activations"]), Text)
         .help("format of the activations"),

@@ -12,6 +12,8 @@ use atlas_core::plan::Format;
 pub struct Stated {
     /// Format of the weights.
     pub weights: Format,
+    /// Format of the weights of experts; absent: that of the weights, or what published checkpoints do.
+    pub experts: Option<Format>,
     /// Bits per weight with scales, where the format does not decide them.
     pub bits: Option<f64>,
     /// Format of the matrix products; absent: what the software does with such weights.
@@ -114,17 +116,19 @@ pub enum Refused {
 /// # Errors
 /// The format that they do not run.
 pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Result<(), Refused> {
-    let stored = Precision::from(stated.weights);
-    let how = match stored {
+    let of = |format: Format| match Precision::from(format) {
         Precision::Fp8 => Some(t.fp8),
         Precision::Fp6 | Precision::Fp4 => Some(t.fp4),
         Precision::Int8 => Some(t.int8),
         Precision::Int4 => Some(t.int4),
         _ => None,
     };
-    if how == Some(QuantizedProduct::Refused) {
-        return Err(Refused::Software(stated.weights));
+    for format in [Some(stated.weights), stated.experts].into_iter().flatten() {
+        if of(format) == Some(QuantizedProduct::Refused) {
+            return Err(Refused::Software(format));
+        }
     }
+    let how = of(stated.weights);
     // Narrow weights are unpacked at worst; a product that is asked for by name, and wide weights, are multiplied as such.
     let multiplied = match (stated.compute, how) {
         (Some(compute), _) => compute,
@@ -171,7 +175,11 @@ pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &Serv
         unpack_passes: found.passes,
         kv_bytes,
     };
-    if arch.is_moe() && stored == Precision::Fp4 {
+    if let Some(experts) = stated.experts.filter(|_| arch.is_moe()) {
+        formats.expert_bytes = stored_bytes(experts);
+        let found = product(acc, Precision::from(experts), formats.expert_bytes, stated.compute, t);
+        (formats.expert, formats.expert_unpack) = (found.precision, found.unpacked);
+    } else if arch.is_moe() && stored == Precision::Fp4 {
         // Published 4-bit checkpoints of mixtures quantize the experts and leave attention in 16 bit; files of native runtimes keep attention in 8 bit.
         (formats.dense_bytes, formats.dense, formats.dense_unpack) = (2.0, Precision::Bf16, false);
         if t.runtime == Stack::Local {
@@ -188,7 +196,7 @@ mod tests {
     use crate::accelerator::Accelerator;
 
     fn stated(weights: Format) -> Stated {
-        Stated { weights, bits: None, compute: None, kv: None }
+        Stated { weights, experts: None, bits: None, compute: None, kv: None }
     }
 
     fn with_fp8() -> Accelerator {
@@ -241,6 +249,17 @@ mod tests {
         assert_eq!(half_on(&v100, Format::Bf16), Format::Fp16);
         assert_eq!(half_on(&v100, Format::Fp8), Format::Fp8);
         assert_eq!(half_on(&Accelerator::default(), Format::Bf16), Format::Bf16);
+    }
+
+    #[test]
+    fn experts_have_a_format_of_their_own() {
+        let arch = Architecture { experts: 8.0, top_k: 2.0, ..Architecture::default() };
+        let asked = Stated { experts: Some(Format::Fp4), ..stated(Format::Fp8) };
+        let found = formats(&with_fp8(), &arch, &asked, &ServingTraits::default());
+        assert_eq!((found.dense_bytes, found.dense), (1.0, Precision::Fp8));
+        assert_eq!((found.expert_bytes, found.expert_unpack), (stored_bytes(Format::Fp4), true));
+        let dense = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
+        assert_eq!(dense, formats(&with_fp8(), &Architecture::default(), &stated(Format::Fp8), &ServingTraits::default()));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub enum Knob {
     Compute,
     /// Bits per weight.
     WeightBits,
+    /// Format of the weights of experts.
+    ExpertPrecision,
     /// Format of the KV cache.
     KvPrecision,
     /// Format of gradients.

@@ -67,6 +67,7 @@ impl Scenario {
             Knob::CompiledBatch => number(plan.serving.compiled_batch.unwrap_or(0.0)),
             Knob::Beams => number(plan.serving.beams.unwrap_or(1.0)),
             Knob::KvPrecision => word(kv_format(&self.base).name()),
+            Knob::ExpertPrecision => word(plan.experts.unwrap_or_else(|| self.format(&self.base)).name()),
             Knob::Recompute => word(self.recompute(&self.base).name()),
             Knob::Overlap => Setting::Toggle(plan.overlap.unwrap_or(true)),
             Knob::ExpertImbalance => number(plan.imbalance.unwrap_or(1.0)),
@@ -199,7 +200,9 @@ impl Scenario {
         }
         if knob == Knob::Precision {
             // A format chosen by name replaces what the file says of sizes and products.
-            self.each(knob, |phase| (phase.plan.weight_bits, phase.plan.compute) = (None, None));
+            self.each(knob, |phase| {
+                (phase.plan.weight_bits, phase.plan.compute, phase.plan.experts) = (None, None, None);
+            });
         }
         if knob == Knob::Software {
             self.resolve_software(parts);
@@ -210,6 +213,7 @@ impl Scenario {
                 | Knob::Compute
                 | Knob::WeightBits
                 | Knob::KvPrecision
+                | Knob::ExpertPrecision
                 | Knob::Software
                 | Knob::Prompt
                 | Knob::Generate
@@ -331,6 +335,7 @@ impl Scenario {
             },
             Knob::Precision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.format),
             Knob::KvPrecision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.kv),
+            Knob::ExpertPrecision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.experts),
             Knob::Recompute => {
                 return self.each_word(knob, Recompute::named(word), |phase| &mut phase.plan.recompute);
             }

@@ -210,7 +210,8 @@ impl Served {
         let asked = plan.format.or(native).unwrap_or(Format::Bf16);
         let format = half_on(device, asked);
         let compute = plan.compute.map(|compute| half_on(device, compute));
-        let stated = Stated { weights: format, bits: plan.weight_bits, compute, kv: plan.kv };
+        let experts = plan.experts;
+        let stated = Stated { weights: format, experts, bits: plan.weight_bits, compute, kv: plan.kv };
         Served {
             stands_for: (format != asked).then_some(asked),
             refused: supported(device, &stated, t).err(),

@@ -8,7 +8,7 @@ use atlas_core::plan::{
     Recompute, Trained,
 };
 
-pub(super) const RUNTIME: [Spec; 30] = [
+pub(super) const RUNTIME: [Spec; 31] = [
     entry(
         Knob::Engine,
         "engine",
@@ -81,6 +81,17 @@ pub(super) const RUNTIME: [Spec; 30] = [
         "bits per weight with scales, for formats described by their size (GGUF, EXL2)",
     )
     .unit("bit")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::ExpertPrecision,
+        "expert_precision",
+        &["expert_dtype", "expert_weights"],
+        Group::Runtime,
+        Kind::Choice(Format::NAMES),
+        &["precision", "experts"],
+        "format of the weights of experts, where it differs from the other weights",
+    )
     .inference()
     .reasoned(),
     entry(
