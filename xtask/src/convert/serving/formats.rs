@@ -106,12 +106,14 @@ pub(super) fn fill(
     if stated.weights.is_empty() && record.text("weights") == "bf16" {
         fitting(record, shape, room);
     }
-    if let Some((format, _)) = named(stated.activations) {
+    // A label that the checkpoint contradicts names a table's section: it says nothing of products either.
+    let label = own == "mxfp4" && stated.weights != "mxfp4" && stated.activations == stated.weights;
+    if let Some((format, _)) = named(stated.activations).filter(|_| !label) {
         match format == stated.activations {
             true => record.keep("compute", stated.activations),
             false => record.convert("compute", format, format!("\"{}\"", stated.activations)),
         }
-    } else if !stated.activations.is_empty() {
+    } else if !stated.activations.is_empty() && !label {
         record.problem("compute", stated.activations, "a number format");
     }
     let flagged = Flags::of(notes).value(&["kv-cache-dtype", "kv-cache-quant", "kv-dtype"]).filter(|v| *v != "auto");

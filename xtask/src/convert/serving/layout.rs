@@ -36,6 +36,19 @@ pub(super) struct Context<'a> {
     pub bytes_per_weight: f64,
 }
 
+impl Context<'_> {
+    /// The fewest ranks, a power of two, whose memory is at most 60 % weights; at most all ranks.
+    fn fewest_ranks(&self) -> Option<f64> {
+        let (shape, device) = (self.shape?, self.device?);
+        let memory = device.memory.gb * 1e9 / ranks_per_chip(&device.id);
+        let mut tp = 1.0;
+        while tp < self.ranks && shape.params * self.bytes_per_weight / tp > 0.6 * memory {
+            tp *= 2.0;
+        }
+        Some(tp.min(self.ranks))
+    }
+}
+
 /// Fills `tp`, `pp`, `ep`, `dp` and `attention_dp`.
 pub(super) fn fill(record: &mut Record, row: &Row, context: &Context<'_>) {
     let notes = row.text("notes");
@@ -116,7 +129,7 @@ fn partly_used(record: &mut Record, notes: &str) {
     }
 }
 
-/// Ranks that nobody stated.
+/// The layout of a row that states none.
 fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
     let ranks = context.ranks;
     if ranks <= 1.0 {
@@ -126,7 +139,8 @@ fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
         record.assume("tp", 1.0, "the software splits layers over devices");
         return record.assume("pp", ranks, "the software splits layers over devices");
     }
-    if moe && ranks >= 4.0 {
+    let fit_one = context.fewest_ranks() == Some(1.0);
+    if moe && ranks >= 4.0 && !fit_one {
         let why = "not stated, data-parallel attention and whole experts on the ranks of a node";
         let stated = record.number("ep").filter(|ep| *ep > 1.0 && *ep <= ranks);
         let usual = (1..=8).rev().map(f64::from).find(|groups| ranks % groups == 0.0).unwrap_or(1.0);
@@ -138,15 +152,9 @@ fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
         record.assume("attention_dp", groups, why);
         return record.assume("dp", (ranks / groups).floor().max(1.0), why);
     }
-    let (Some(shape), Some(device)) = (context.shape, context.device) else {
+    let Some(tp) = context.fewest_ranks() else {
         return record.problem("tp", "", "tensor-parallel ranks");
     };
-    let memory = device.memory.gb * 1e9 / ranks_per_chip(&device.id);
-    let mut tp = 1.0;
-    while tp < ranks && shape.params * context.bytes_per_weight / tp > 0.6 * memory {
-        tp *= 2.0;
-    }
-    let tp = tp.min(ranks);
     let why = "not stated, the fewest ranks whose memory is at most 60 % weights";
     record.assume("tp", tp, why);
     record.assume("dp", (ranks / tp).floor().max(1.0), why);
