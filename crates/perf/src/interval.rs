@@ -71,42 +71,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.606, 1.239;
+    DenseOneDomain: "training, dense, one domain", 0.619, 1.239;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", 0.609, 1.302;
+    DenseManyDomains: "training, dense, many domains", 0.609, 1.242;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", 0.465, 1.559;
+    Experts: "training, mixture of experts", 0.466, 1.564;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", 0.818, 1.229;
+    Adapters: "training, adapters", 0.824, 1.235;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", 0.444, 1.259;
+    OtherVendors: "training, other accelerators", 0.443, 1.260;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.534, 1.538;
+    CompiledEngine: "serving, compiled engine", 0.553, 1.556;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", 0.473, 1.574;
+    NativeRuntime: "serving, native runtime", 0.474, 1.572;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.383, 1.479;
+    PythonBatch: "serving, Python engine, static batch", 0.383, 1.486;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.371, 1.595;
+    PythonOffline: "serving, Python engine, offline", 0.371, 1.615;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.296, 1.986;
+    PythonServer: "serving, Python engine, server", 0.298, 1.996;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.302, 2.488;
+    Cdna: "serving, CDNA", 0.303, 2.510;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.360, 1.826;
+    OtherServing: "serving, other accelerators", 0.360, 1.829;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.615, 1.358;
+    Tpot: "TPOT", 0.611, 1.350;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.524, 2.641;
+    LightTtft: "TTFT, at most 32 requests", 0.525, 2.648;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.321, 6.074;
+    HeavyTtft: "TTFT, more requests", 0.321, 6.105;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }
