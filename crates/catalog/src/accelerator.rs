@@ -139,6 +139,8 @@ pub struct ScaleUp {
     pub bw_gbytes_per_sec: Option<f64>,
     /// Accelerators that the fabric joins in the usual box or rack.
     pub domain_size: Option<f64>,
+    /// Bandwidth between accelerators of a node that no bridge joins, one way, GB/s: for fabrics that bridge a few.
+    pub node_gbytes_per_sec: Option<f64>,
     /// Whether any pair has the full bandwidth, through switches, rather than a mesh's or torus' share.
     pub switched: Option<bool>,
 }
@@ -179,6 +181,7 @@ impl Accelerator {
             kind: link.text("type"),
             bw_gbytes_per_sec: link.number("bw_GBps", Bounds::POSITIVE),
             domain_size: link.number("domain_size", Bounds::COUNT),
+            node_gbytes_per_sec: link.number("node_GBps", Bounds::POSITIVE),
             switched: link.boolean("switched"),
         });
         let scale_out = fields.map("scale_out", |link| link.number("Gbps_per_accel", Bounds::POSITIVE));

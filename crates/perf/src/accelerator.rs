@@ -1,5 +1,6 @@
 //! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
 
+use crate::constants::Constants;
 use atlas_core::network::Topology;
 
 /// Numeric format of a matrix multiplication's operands.
@@ -147,6 +148,10 @@ pub struct Accelerator {
     pub link_bw: f64,
     /// Accelerators that the scale-up fabric joins.
     pub domain: f64,
+    /// Accelerators that a bridge joins, where the fabric of a node is slower than its bridges; 0 where there are no bridges.
+    pub bridge: f64,
+    /// Bandwidth of a bridge per accelerator, bytes/s, one way.
+    pub bridge_bw: f64,
     /// Whether the scale-up fabric is switched, so that any pair has the full [`Accelerator::link_bw`].
     pub switched: bool,
     /// Scale-out bandwidth per accelerator, bytes/s, one way.
@@ -175,6 +180,8 @@ impl Default for Accelerator {
             tdp_w: 400.0,
             link_bw: 300e9,
             domain: 8.0,
+            bridge: 0.0,
+            bridge_bw: 0.0,
             switched: true,
             nic_bw: 25e9,
             network: Topology::Rail,
@@ -184,6 +191,17 @@ impl Default for Accelerator {
 }
 
 impl Accelerator {
+    /// Whether a link of `bw` bytes/s, one way, goes through the host's PCIe tree: links slower than 70 GB/s do, but for
+    /// those of rings and tori.
+    pub fn over_pcie(&self, bw: f64) -> bool {
+        bw < 70e9 && !matches!(self.generation, Generation::Trainium | Generation::Tpu)
+    }
+
+    /// What large collectives reach of a scale-up link of `bw` bytes/s, one way.
+    pub fn reached(&self, bw: f64, c: &Constants) -> f64 {
+        (bw * if self.over_pcie(bw) { c.pcie_fraction } else { c.link_fraction }).max(1e6)
+    }
+
     /// Dense FLOP/s in `precision`, or in the next wider format that the device has.
     pub fn peak(&self, precision: Precision) -> f64 {
         let mut at = Some(precision);
@@ -214,6 +232,8 @@ impl Accelerator {
             link_bw: self.link_bw / dies,
             nic_bw: self.nic_bw / dies,
             domain: self.domain * dies,
+            bridge: self.bridge * dies,
+            bridge_bw: self.bridge_bw / dies,
             ..self
         }
     }

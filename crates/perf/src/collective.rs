@@ -29,6 +29,8 @@ pub struct Fabric {
     pub network: Topology,
     /// Share of the full bandwidth that a pair inside the domain has: 1 on a switch, less on a mesh or ring.
     pub pair_share: f64,
+    /// Neighbors that a bridge joins, and the rate that a large collective reaches over it, bytes/s one way.
+    pub bridge: (f64, f64),
 }
 
 impl Fabric {
@@ -37,7 +39,7 @@ impl Fabric {
     pub fn new(acc: &Accelerator, c: &Constants, nic_bw: f64, oversubscription: f64) -> Self {
         let nic = if nic_bw > 0.0 { nic_bw } else { acc.nic_bw };
         Fabric {
-            link_bw: (acc.link_bw * c.link_fraction).max(1e6),
+            link_bw: acc.reached(acc.link_bw, c),
             link_latency: c.link_latency,
             nic_bw: (nic * c.nic_fraction / oversubscription.max(1.0)).max(1e6),
             nic_latency: c.nic_latency,
@@ -46,7 +48,18 @@ impl Fabric {
             congestion: c.congestion,
             network: acc.network,
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
+            bridge: (acc.bridge, acc.reached(acc.bridge_bw, c)),
         }
+    }
+
+    /// The fabric of a group of `ranks` neighbors: a bridge where one joins them all.
+    #[must_use]
+    pub fn among(self, ranks: f64) -> Self {
+        let (joined, bw) = self.bridge;
+        if ranks > joined {
+            return self;
+        }
+        Fabric { link_bw: bw, pair_share: 1.0 / (joined - 1.0).max(1.0), ..self }
     }
 }
 
@@ -240,6 +253,17 @@ mod tests {
                 last = t;
             }
         }
+    }
+
+    #[test]
+    fn beyond_a_bridge_a_collective_goes_over_the_slower_fabric_of_the_node() {
+        let card =
+            Accelerator { link_bw: 32e9, bridge: 2.0, bridge_bw: 300e9, switched: false, ..Accelerator::default() };
+        let f = Fabric::new(&card, &Constants::default(), 0.0, 1.0);
+        let reduce = |ranks| all_reduce(&f.among(ranks), Group::strided(ranks, 1.0, 8.0), 1e8);
+        assert!(reduce(4.0) > 8.0 * reduce(2.0), "{} {}", reduce(4.0), reduce(2.0));
+        let plain = Fabric::new(&Accelerator { bridge: 0.0, ..card }, &Constants::default(), 0.0, 1.0);
+        assert_eq!(reduce(4.0), all_reduce(&plain, Group::strided(4.0, 1.0, 8.0), 1e8));
     }
 
     #[test]

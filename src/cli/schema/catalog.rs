@@ -25,6 +25,7 @@ pub(super) fn accelerator() -> Value {
             ("type", text("NVLink 4, xGMI …")),
             ("bw_GBps", positive("bandwidth per accelerator, one way [GB/s]")),
             ("domain_size", count("accelerators that it joins")),
+            ("node_GBps", positive("one way, between accelerators of a node that no bridge joins [GB/s]")),
             ("switched", toggle("whether a switch joins them all")),
         ],
     );

@@ -237,7 +237,10 @@ fn shared() -> Vec<Field> {
             ("gradients", choice(Knob::GradientFormat)),
             ("experts", choice(Knob::ExpertPrecision)),
             ("kv", choice(Knob::KvPrecision)),
-            ("optimizer", text("format of the optimizer's states: bf16 and fp16 choose adam-16bit, fp8 and int8 adam-8bit")),
+            (
+                "optimizer",
+                text("format of the optimizer's states: bf16 and fp16 choose adam-16bit, fp8 and int8 adam-8bit"),
+            ),
         ],
     );
     let tuning = map(

@@ -66,6 +66,7 @@ word_values! {
     Executor: Executor::WORDS;
     SmallProducts: SmallProducts::WORDS;
     StepInputs: StepInputs::WORDS;
+    WindowCache: WindowCache::WORDS;
     KernelLibrary: KernelLibrary::WORDS;
     AllReduce: AllReduce::WORDS;
     DraftVerification: DraftVerification::WORDS;
@@ -286,6 +287,7 @@ section! {
         host: HostOverlap, "what the host does beside the device";
         host_with_drafts: HostOverlap, "the same while tokens are drafted";
         inputs: StepInputs, "how the host prepares the inputs of a step";
+        window_cache: WindowCache, "what layers with a sliding window keep of a sequence";
         executor: Executor, "language of the scheduling loop";
         reserve_output: bool, "a sequence is admitted only when its whole output fits";
         small_products: SmallProducts, "kernels for products of a few rows";

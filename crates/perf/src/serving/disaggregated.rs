@@ -14,7 +14,7 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
     let acc = &input.accelerator;
     let together = pools.prefill.accelerators() + pools.decode.accelerators() <= acc.domain.max(1.0);
     if input.near_transfer && together {
-        return ((acc.link_bw * c.link_fraction).max(1e6), c.link_latency);
+        return (acc.reached(acc.link_bw, c), c.link_latency);
     }
     ((acc.nic_bw * c.nic_fraction).max(1e6), c.nic_latency)
 }
@@ -34,7 +34,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let chunk = steady_state::prefill(&prefill, &own, abreast);
     let (latency, service) = (chunk.total(), chunk.total() / abreast);
     // Every prefill rank sends its share of the keys and values over its own NIC.
-    let moved = input.isl * prefill.shape.kv_bytes_token;
+    let moved = prefill.shape.kept(input.isl, input.whole_windows) * prefill.shape.kv_bytes_token;
     let (link, delay) = transfer_link(input, pools, c);
     let transfer = moved / link + delay;
     let steps = steady_state::decode_steps(input) * speculative::draft_factor(&input.speculation);

@@ -34,7 +34,7 @@ impl Exchange {
         let ranks = layout.tp * layout.attention_dp;
         let inside = acc.domain.clamp(1.0, ranks.max(1.0));
         let domains = ranks / inside;
-        let (near, far) = ((acc.link_bw * c.link_fraction).max(1e6), (acc.nic_bw * c.nic_fraction).max(1e6));
+        let (near, far) = (acc.reached(acc.link_bw, c), (acc.nic_bw * c.nic_fraction).max(1e6));
         let far = far * acc.network.exchange_share(domains);
         // Tensor-parallel ranks share the copies of a token.
         let experts = shape.top_k.min(ranks).max(1.0);

@@ -259,7 +259,10 @@ mod tests {
         assert_eq!((found.dense_bytes, found.dense), (1.0, Precision::Fp8));
         assert_eq!((found.expert_bytes, found.expert_unpack), (stored_bytes(Format::Fp4), true));
         let dense = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
-        assert_eq!(dense, formats(&with_fp8(), &Architecture::default(), &stated(Format::Fp8), &ServingTraits::default()));
+        assert_eq!(
+            dense,
+            formats(&with_fp8(), &Architecture::default(), &stated(Format::Fp8), &ServingTraits::default())
+        );
     }
 
     #[test]

@@ -246,6 +246,8 @@ pub struct ServingInput {
     pub beams: f64,
     /// A sequence is admitted only when its whole output fits; paging engines admit more and preempt.
     pub reserve_output: bool,
+    /// Whether layers with a sliding window keep keys and values of the whole sequence.
+    pub whole_windows: bool,
     /// Ranks over which a sequence's keys and values are spread in decode where tensor-parallel ranks would each keep all of
     /// them (decode context parallelism); 1 = none.
     pub context_ranks: f64,
@@ -312,6 +314,7 @@ impl Default for ServingInput {
             recv_interval: 1.0,
             beams: 1.0,
             reserve_output: false,
+            whole_windows: false,
             context_ranks: 1.0,
             max_num_seqs: 256.0,
             compiled_batch: 0.0,

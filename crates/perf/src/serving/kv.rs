@@ -30,8 +30,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     // A scheduler that never evicts reserves the whole output at admission; a paging one fills it as it grows.
     let filled = if input.reserve_output { 2.0 } else { 1.0 } * emptying::mean_age(input);
     let length = input.isl + filled * input.osl * input.beams.max(1.0);
-    // Windowed layers keep only their window.
-    let per_sequence = shape.seen(length) * shape.kv_bytes_token + shape.state_bytes;
+    let per_sequence = shape.kept(length, input.whole_windows) * shape.kv_bytes_token + shape.state_bytes;
     let groups = layout.attention_dp.max(1.0);
     // What is published was measured, so a model that seems not to fit still ran: one sequence is always granted.
     let sequences = (free_bytes / per_sequence.max(1.0)).max(0.0) * groups;
@@ -39,7 +38,8 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
         free_bytes,
         tokens: (free_bytes / shape.kv_bytes_token.max(1e-9)).max(0.0) * groups,
         sequences,
-        whole_sequence: shape.seen(input.isl + input.osl * input.beams.max(1.0)) * shape.kv_bytes_token,
+        whole_sequence: shape.kept(input.isl + input.osl * input.beams.max(1.0), input.whole_windows)
+            * shape.kv_bytes_token,
         fits: sequences >= 1.0,
     }
 }

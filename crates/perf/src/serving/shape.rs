@@ -153,6 +153,16 @@ impl Shape {
         self.window_share * self.window + (1.0 - self.window_share) * context
     }
 
+    /// Keys that a sequence of `context` tokens keeps, averaged over layers. A selecting layer keeps all that it selects
+    /// from, and the keys of its indexer.
+    pub fn kept(&self, context: f64, whole_windows: bool) -> f64 {
+        if self.selected > 0.0 {
+            return (1.0 + INDEX_SHARE) * context;
+        }
+        // Layers without attention have no window, and keep nothing.
+        if whole_windows && self.window > 0.0 { context } else { self.seen(context) }
+    }
+
     /// Distinct experts that `tokens` tokens touch, of all experts (uniform routing).
     pub fn touched(&self, tokens: f64) -> f64 {
         if self.experts <= 0.0 {

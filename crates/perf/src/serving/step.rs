@@ -481,14 +481,15 @@ impl Fabric {
             let latency = 2.0 * c.nic_latency + c.one_shot_latency;
             return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
         }
-        // Links slower than 70 GB/s one way are PCIe: no peer loads and stores through a switch.
+        let link_bw = if ranks <= acc.bridge { acc.bridge_bw } else { acc.link_bw };
         let latency = match acc.generation {
             // Rings and tori pass a message on from neighbour to neighbour.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
             // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
-            _ if acc.link_bw < 70e9 && !streamed => c.pcie_latency,
+            // No peer loads and stores through a switch.
+            _ if acc.over_pcie(link_bw) && !streamed => c.pcie_latency,
             _ => c.one_shot_latency,
         };
-        Fabric { latency, bw: (acc.link_bw * c.link_fraction).max(1e6) }
+        Fabric { latency, bw: acc.reached(link_bw, c) }
     }
 }

@@ -119,6 +119,26 @@ fn narrow_keys_and_values_hold_more_sequences() {
 }
 
 #[test]
+fn windows_that_are_kept_whole_hold_fewer_sequences() {
+    let mut i = base();
+    (i.arch.window, i.arch.window_share, i.isl) = (128.0, 0.5, 4096.0);
+    let whole = ServingInput { whole_windows: true, ..i };
+    let (few, many) = (run(&whole), run(&i));
+    assert!(many.max_concurrency > 1.5 * few.max_concurrency, "{} {}", many.max_concurrency, few.max_concurrency);
+    i.arch.window_share = 0.0;
+    assert_eq!(run(&ServingInput { whole_windows: true, ..i }).max_concurrency, run(&i).max_concurrency);
+}
+
+#[test]
+fn sparse_attention_keeps_every_token() {
+    let mut i = base();
+    i.isl = 32_768.0;
+    let dense = run(&i).max_concurrency;
+    i.arch.selected = 2048.0;
+    assert!(run(&i).max_concurrency <= dense);
+}
+
+#[test]
 fn what_does_not_fit_says_so() {
     let mut i = closed(16.0);
     i.accelerator.mem_bytes = 8e9;

@@ -17,6 +17,7 @@ pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     if i.tp <= 1.0 {
         return 0.0;
     }
+    let f = &f.among(i.tp);
     let g = Group::strided(i.tp, 1.0, i.domain);
     let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
     // Two all-reduces a pass (arXiv 1909.08053); with sequence parallelism each becomes a

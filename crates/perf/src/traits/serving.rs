@@ -78,6 +78,14 @@ words! {
         Incremental = "incremental",
     }
 
+    /// What layers with a sliding window keep of a sequence, in models that have other layers too.
+    WindowCache {
+        /// Keys and values of the whole sequence.
+        Whole = "whole",
+        /// Those inside the window.
+        Window = "window",
+    }
+
     /// The language of the loop that schedules and samples.
     Executor {
         /// Compiled code.
@@ -263,6 +271,8 @@ pub struct ServingTraits {
     pub executor: Executor,
     /// A sequence is admitted only when its whole output fits.
     pub reserve_output: bool,
+    /// What layers with a sliding window keep.
+    pub window_cache: WindowCache,
     /// Products of a few rows.
     pub small_products: SmallProducts,
     /// Whose kernels run.
@@ -321,6 +331,7 @@ impl Default for ServingTraits {
             inputs: StepInputs::Rebuilt,
             executor: Executor::Python,
             reserve_output: false,
+            window_cache: WindowCache::Whole,
             small_products: SmallProducts::Tuned,
             kernels: KernelLibrary::General,
             all_reduce: AllReduce::Direct,

@@ -79,6 +79,8 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
             .unwrap_or_else(|| blank_link(&sheet.vendor))
             * 1e9,
         domain: scale_up.and_then(|link| positive(link.domain_size)).unwrap_or(1.0),
+        bridge: 0.0,
+        bridge_bw: 0.0,
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
         network: Topology::default(),

@@ -197,7 +197,7 @@ impl Reported<'_> {
                         &["interconnect", "bw_GBps"],
                     ),
                 ],
-                &["link_latency", "pcie_latency", "hop_latency", "nic_latency", "link_fraction"],
+                &["link_latency", "pcie_latency", "hop_latency", "nic_latency", "link_fraction", "pcie_fraction"],
             ),
             "launch" => (
                 "gaps between kernels, captured as graphs or launched one by one",

@@ -143,7 +143,14 @@ impl Reported<'_> {
             ),
             "tensor parallel" => {
                 let bearing = vec![self.knob("tp", Knob::Tp), self.knob("sp", Knob::Sp), link()];
-                let names = ["tensor_exposed", "link_fraction", "link_latency", "message_ramp", "in_switch_gain"];
+                let names = [
+                    "tensor_exposed",
+                    "link_fraction",
+                    "pcie_fraction",
+                    "link_latency",
+                    "message_ramp",
+                    "in_switch_gain",
+                ];
                 plain("two collectives of the hidden state a layer and pass, less what overlaps", with(bearing, &names))
             }
             "context parallel" => plain(

@@ -44,6 +44,13 @@ impl Machine {
         // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
         let usual = if device.domain > node.max(8.0) { device.domain } else { node };
         let reach = link.and_then(|link| link.domain_size).unwrap_or(usual);
+        let beyond = sheet.scale_up.as_ref().and_then(|link| link.node_gbytes_per_sec);
+        if let Some(beyond) = beyond.filter(|_| link.is_none_or(|link| link.bw_gbytes_per_sec.is_none()))
+            && reach > device.domain
+        {
+            (device.bridge, device.bridge_bw) = (device.domain, device.link_bw);
+            device.link_bw = beyond * 1e9;
+        }
         let dies = sheet.ranks;
         if dies > 1.0 {
             device = device.split(dies);

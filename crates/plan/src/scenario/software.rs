@@ -20,6 +20,7 @@ use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
     Batching, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, HostOverlap, MemoryRule,
     PromptLaunch, Routing, SelectiveRecompute, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits,
+    WindowCache,
 };
 
 /// Software of training workloads that name none.
@@ -128,6 +129,8 @@ pub struct Served {
     pub python_executor: bool,
     /// Whether a sequence is admitted only when its whole output fits.
     pub reserve_output: bool,
+    /// Whether layers with a sliding window keep the whole sequence.
+    pub whole_windows: bool,
     /// Format of the weights in force.
     pub format: Format,
     /// The format of the files, where another one of the same width stands in for it, which the device has.
@@ -186,6 +189,7 @@ impl Served {
             attention: fused_attention(t.attention),
             python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
             reserve_output: t.reserve_output,
+            whole_windows: t.window_cache == WindowCache::Whole,
             format,
             stands_for: None,
             refused: None,

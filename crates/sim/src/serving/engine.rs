@@ -32,6 +32,8 @@ pub(super) struct Engine {
     pub(super) threshold: u32,
     pub(super) chunked_prefill: bool,
     pub(super) reserve_output: bool,
+    /// Whether layers with a sliding window keep the whole sequence.
+    whole_windows: bool,
     pub(super) overlapped: bool,
     /// Steps for which prompts are held back until every attention group has one; 0 = none are.
     pub(super) balance_steps: u32,
@@ -105,6 +107,7 @@ impl Engine {
             },
             chunked_prefill: s.chunked_prefill,
             reserve_output: s.reserve_output,
+            whole_windows: s.whole_windows,
             overlapped: s.host != HostOverlap::None,
             balance_steps: if s.admission == Admission::Batched && layout.attention_dp > 1.0 {
                 BALANCE_STEPS
@@ -144,12 +147,12 @@ impl Engine {
         length.saturating_add(length.saturating_sub(isl).saturating_mul(self.beams - 1))
     }
 
-    /// Blocks of `tokens` tokens; windowed layers keep only their window.
+    /// Blocks of `tokens` tokens.
     pub(super) fn blocks(&self, tokens: u32) -> u32 {
-        if self.machine.shape.window_share <= 0.0 {
+        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected <= 0.0 {
             return tokens.div_ceil(self.block_size);
         }
-        (self.machine.shape.seen(f64::from(tokens)) / f64::from(self.block_size)).ceil() as u32
+        (self.machine.shape.kept(f64::from(tokens), self.whole_windows) / f64::from(self.block_size)).ceil() as u32
     }
 
     /// Blocks for which a request is let in.
@@ -203,7 +206,7 @@ impl Engine {
 
     /// Bytes of keys and values that one rank sends for a prompt of `isl` tokens.
     pub(super) fn transfer_bytes(&self, isl: u32) -> f64 {
-        self.machine.shape.seen(f64::from(isl)) * self.machine.shape.kv_bytes_token
+        self.machine.shape.kept(f64::from(isl), self.whole_windows) * self.machine.shape.kv_bytes_token
     }
 }
 

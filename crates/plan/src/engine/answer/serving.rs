@@ -84,6 +84,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         recv_interval: asked.recv_interval.unwrap_or(1.0),
         context_ranks: asked.context_ranks.unwrap_or(1.0),
         beams: asked.beams.unwrap_or(1.0),
+        whole_windows: served.whole_windows,
         reserve_output: asked.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
         compiled_batch,
