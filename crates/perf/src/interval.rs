@@ -71,7 +71,7 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.619, 1.239;
+    DenseOneDomain: "training, dense, one domain", 0.619, 1.240;
     /// Dense models on NVIDIA devices in many domains.
     DenseManyDomains: "training, dense, many domains", 0.609, 1.242;
     /// Mixture of experts on NVIDIA devices.
@@ -84,29 +84,29 @@ regimes! {
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.553, 1.556;
+    CompiledEngine: "serving, compiled engine", 0.584, 1.566;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", 0.474, 1.572;
+    NativeRuntime: "serving, native runtime", 0.474, 1.571;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.383, 1.486;
+    PythonBatch: "serving, Python engine, static batch", 0.384, 1.495;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.371, 1.615;
+    PythonOffline: "serving, Python engine, offline", 0.421, 1.642;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.298, 1.996;
+    PythonServer: "serving, Python engine, server", 0.348, 1.977;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.303, 2.510;
+    Cdna: "serving, CDNA", 0.303, 2.516;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.360, 1.829;
+    OtherServing: "serving, other accelerators", 0.376, 1.819;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.611, 1.350;
+    Tpot: "TPOT", 0.614, 1.350;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.525, 2.648;
+    LightTtft: "TTFT, at most 32 requests", 0.526, 2.640;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.321, 6.105;
+    HeavyTtft: "TTFT, more requests", 0.325, 4.933;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }
