@@ -8,6 +8,7 @@ mod kept;
 mod stage;
 
 pub use ends::Ends;
+pub use stage::{ModelStates, Sharded};
 
 use crate::accelerator::Precision;
 use crate::constants::Constants;

@@ -53,6 +53,17 @@ impl FirstToken {
         self.slot + self.queue + self.burst + self.prefill + self.overhead
     }
 
+    /// The parts of the 99th percentile, which sum to that of [`FirstToken::spread`].
+    #[must_use]
+    pub fn p99(&self) -> FirstToken {
+        let [even, random] = [
+            FirstToken { burst: self.burst, ..FirstToken::default() },
+            FirstToken { queue: self.queue, ..FirstToken::default() },
+        ]
+        .map(|part| part.spread().p99);
+        FirstToken { burst: even, queue: random, ..*self }
+    }
+
     /// Mean and percentiles.
     pub fn spread(&self) -> Spread {
         Spread::of(self.prefill + self.overhead + self.slot, self.burst, self.queue)

@@ -17,6 +17,7 @@ pub mod pipeline;
 pub mod stages;
 pub mod step;
 pub mod supported;
+pub mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use memo::Memo;
 pub use optimizer::{Offload, Optimizer};
 pub use step::{estimate, memoized, under};
 pub use supported::{Unsupported, supported};
+pub use terms::{MicroBatch, token_flops};
 
 pub use atlas_core::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
 
@@ -447,6 +449,12 @@ pub struct TrainingEstimate {
     pub hfu: f64,
     /// Model FLOPs of one token, forward and backward, behind `mfu`.
     pub flops_per_token: f64,
+    /// The same behind `mfu_causal`.
+    pub causal_flops_per_token: f64,
+    /// FLOPs that the hardware executes for a token, behind `hfu`.
+    pub executed_flops_per_token: f64,
+    /// One micro-batch on the slowest stage, behind `time`.
+    pub micro_batch: MicroBatch,
     /// Recomputation that was assumed (resolved where the input's is [`Recompute::Auto`]).
     pub recompute: Plan,
     /// Micro-batches whose activations the first pipeline stage holds at once.

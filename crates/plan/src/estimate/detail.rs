@@ -21,6 +21,9 @@ pub struct Detail {
     pub verdict: Verdict,
     /// Factors on the throughput within which nine measurements of ten lie.
     pub throughput_interval: Interval,
+    /// What a node draws; `None` for engines that take its nominal power.
+    #[serde(skip_serializing)]
+    pub power: Option<NodePower>,
     /// Figures of training.
     pub training: Option<Training>,
     /// Figures of serving.
@@ -136,6 +139,23 @@ impl Interval {
             low: (-wider(self.low, (-chance.min(0.99)).ln_1p())).exp(),
             high: wider(self.high, chance.ln_1p()).exp(),
         }
+    }
+}
+
+/// Power of a node by what draws it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct NodePower {
+    /// Accelerators, W.
+    pub accelerators: f64,
+    /// Hosts, NICs, switches and fans, W.
+    pub around: f64,
+}
+
+impl NodePower {
+    /// The whole node, W.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.accelerators + self.around
     }
 }
 

@@ -1,13 +1,14 @@
 //! The derivation of a figure: a tree from a metric down to its inputs, each term with its equation in symbols and in
 //! numbers, its unit, and where it was written: file and line, catalog, knob, or a constant with its source.
 //!
-//! Terms with an equation are computed from their children; the engine's own figure stands beside, and where the
-//! equation does not say all that the engine counts, what is left is a term of its own, so that the tree always adds up.
+//! Engines return the terms that their figures are sums and products of; this module gives them names, units and origins.
+//! Every equation that is shown gives the engine's figure. A figure without an equation lists what it depends on.
 
 mod benchboard;
 mod event;
 mod expression;
 mod money;
+mod operators;
 mod origin;
 mod semi_empirical;
 mod serving;
@@ -31,7 +32,7 @@ use expression::sum;
 use origin::Inputs;
 
 /// Relative difference between an equation and the engine's figure that is rounding.
-const ROUNDING: f64 = 1e-12;
+const ROUNDING: f64 = 1e-9;
 
 /// A term of a derivation.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +90,8 @@ impl Term {
         Term { equation: Some(written.expression), terms: written.terms, ..Term::input(symbol, name, unit, value) }
     }
 
-    /// The engine's figure, and the equation behind it. What the equation leaves out is a factor of its own.
+    /// The engine's figure, and the equation behind it. Where the engine computed it in another way, the terms are listed as
+    /// what the figure depends on, without an equation.
     pub fn stated(
         symbol: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
@@ -99,16 +101,10 @@ impl Term {
     ) -> Term {
         let written = written.into();
         let computed = written.value();
-        let same = computed == value || (computed - value).abs() <= ROUNDING * value.abs();
-        if same {
+        if computed == value || (computed - value).abs() <= ROUNDING * value.abs() {
             return Term { value, ..Term::derived(symbol, name, unit, written) };
         }
-        if computed == 0.0 || !computed.is_finite() || !value.is_finite() {
-            return Term::input(symbol, name, unit, value).from(Origin::Engine("the engine's figure"));
-        }
-        let rest = Term::input("beyond", "what the engine counts beyond this equation", "", value / computed)
-            .from(Origin::Engine("the engine's figure over the equation's"));
-        Term { value, ..Term::derived(symbol, name, unit, written * rest) }
+        Term::input(symbol, name, unit, value).from(Origin::Engine("the engine's figure")).borne(written.terms)
     }
 
     /// With where it comes from.

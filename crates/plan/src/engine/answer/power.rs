@@ -11,6 +11,7 @@
 //! | 8 × MI300X, idle with a model loaded (dstack, rocm-smi) | 123 to 136 W each | 105 W |
 
 use super::throttle;
+use crate::estimate::NodePower;
 use crate::scenario::Scenario;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
@@ -116,15 +117,15 @@ pub fn design(scenario: &Scenario) -> f64 {
 
 /// Watts of one node, of whose accelerators a share is at work and the rest idles.
 #[must_use]
-pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> f64 {
+pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> NodePower {
     let (tdp, count) = (design(scenario), scenario.accelerators_per_node);
     let share = at_work.clamp(0.0, 1.0);
     let allowed = throttle::cap(scenario).map_or(tdp, |cap| cap.max(throttle::LEAST_SHARE * tdp));
     let at_work = device(tdp, used).min(allowed);
-    let devices = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default()));
+    let accelerators = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default()));
     let around = (scenario.node_watts - count * tdp).max(0.0);
-    let load = (devices / (count * tdp).max(1e-9)).min(1.0);
-    devices + around * (AROUND_IDLE + (AROUND_LOADED - AROUND_IDLE) * load)
+    let load = (accelerators / (count * tdp).max(1e-9)).min(1.0);
+    NodePower { accelerators, around: around * (AROUND_IDLE + (AROUND_LOADED - AROUND_IDLE) * load) }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::plan::{CpuOffload, Format, LoraTargets, Trained};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
 use atlas_perf::interval;
 use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::serving::formats::stored_bytes;
@@ -90,6 +91,15 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
     }
 }
 
+/// The closed form's input of a phase, its constants and its answer: what explanations are made of.
+#[must_use]
+pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(TrainingInput, Constants, TrainingEstimate)> {
+    let input = input(scenario, phase)?;
+    let constants = throttle::training(scenario, &input);
+    let out = training::estimate(&input, &constants);
+    Some((input, constants, out))
+}
+
 /// Layers of a pipeline stage, as they follow from the layout and what is stated.
 #[must_use]
 pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
@@ -114,6 +124,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let interval::Factors { low, high } = interval::training(&input);
     let used = power::Use::training(out);
     let devices = scenario.accelerators() * dies;
+    let power = power::node(scenario, &used, input.accelerators / devices);
     let detail = Detail {
         time: breakdown(&answer),
         memory: MemoryUse {
@@ -124,6 +135,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         limits,
         verdict: verdict(&input, scenario.format(phase), out, devices),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
+        power: Some(power),
         training: Some(Training {
             mfu: out.mfu,
             mfu_causal: out.mfu_causal,
@@ -144,7 +156,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
         step_time_ms: out.step_seconds * 1e3,
         peak_mem_gb: detail.memory.total() * dies / atlas_core::units::MEMORY_GB,
-        node_power_w: power::node(scenario, &used, input.accelerators / devices),
+        node_power_w: power.total(),
         minutes: phase.minutes,
         ..Figures::default()
     };

@@ -143,6 +143,7 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         },
         // Nobody measured it: metrics of this engine show no interval.
         throughput_interval: Interval { low: 1.0, high: 1.0 },
+        power: None,
         training: (scenario.mode() == Mode::Training).then_some(training),
         serving: None,
         simulated: None,
