@@ -2,8 +2,9 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use super::Term;
+use super::{Origin, Term};
 use atlas_core::units::significant_short;
+use atlas_legacy::number::Number;
 
 /// An equation's right-hand side; terms by their place among the children.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,6 +143,34 @@ impl From<Term> for Written {
 impl From<f64> for Written {
     fn from(value: f64) -> Written {
         Written { terms: Vec::new(), expression: Expression::Number(value) }
+    }
+}
+
+impl Number for Written {
+    fn given(
+        symbol: &'static str,
+        name: &'static str,
+        unit: &'static str,
+        value: f64,
+        origin: &'static str,
+    ) -> Written {
+        Term::input(symbol, name, unit, value).from(Origin::Engine(origin)).into()
+    }
+
+    fn named(self, symbol: &'static str, name: &'static str, unit: &'static str) -> Written {
+        Term::derived(symbol, name, unit, self).into()
+    }
+
+    fn value(&self) -> f64 {
+        Written::value(self)
+    }
+
+    fn at_least(self, least: Written) -> Written {
+        max(self, least)
+    }
+
+    fn at_most(self, most: Written) -> Written {
+        min(self, most)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The predecessor dashboard's estimator beside the other engines: a scenario put to it, its answers in shared words.
 
 pub mod contrast;
-pub mod estimator;
+
+pub use atlas_legacy::benchboard as estimator;
 
 use self::estimator::{Answer, Bottleneck, Input};
 use crate::estimate::{
