@@ -15,7 +15,7 @@ use atlas_plan::engine::benchboard::contrast::contrast;
 use atlas_plan::engine::benchboard::{estimator, input};
 use atlas_plan::estimate::METRICS;
 use atlas_plan::explain;
-use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::dashboard::{answered, scenario as exported};
 use serde_json::{Value, json};

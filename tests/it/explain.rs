@@ -11,7 +11,7 @@ use atlas_document::Sources;
 use atlas_plan::engine;
 use atlas_plan::estimate::{METRICS, Verdict};
 use atlas_plan::explain::{ExplainError, Origin, Term, explain, metric};
-use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use proptest::prelude::*;
 
@@ -109,9 +109,9 @@ proptest! {
         words in (0..4usize, 0..4usize),
     ) {
         let library = LIBRARY.get_or_init(plans::library);
-        let targets: Vec<_> = library.targets().collect();
-        let workloads: Vec<_> = library.workloads().collect();
-        let parts = Parts::of(library, targets[pair.0 % targets.len()], workloads[pair.1 % workloads.len()]).unwrap();
+        let (targets, workloads) = (library.targets(), library.workloads());
+        let target = &targets[pair.0 % targets.len()];
+        let parts = Parts::of(library, target, &workloads[pair.1 % workloads.len()]).unwrap();
         let mut set: Vec<(&str, String)> = Vec::new();
         for (knob, power) in ["tp", "pp", "cp", "ep"].into_iter().zip(&powers) {
             set.push((knob, (1_u32 << power).to_string()));

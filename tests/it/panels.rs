@@ -36,7 +36,7 @@ impl Harness {
         Harness { app, timers: Vec::new() }
     }
 
-    /// Takes a message, and does the work that it orders until there is none.
+    /// Takes a message, and does the work that it starts until nothing is left.
     fn send(&mut self, message: Message) {
         let mut open = update(&mut self.app, message);
         while let Some(effect) = open.pop() {

@@ -17,7 +17,7 @@ use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::view;
 use atlas_fabric::tui::work::Order;
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::Gauge;
 use atlas_sim::training::StreamKind;
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ use ratatui::layout::Rect;
 
 struct Harness {
     app: App,
-    /// Orders that nobody has worked on yet.
+    /// Work that has not started yet.
     orders: Vec<Order>,
     /// How many there were.
     ordered: usize,

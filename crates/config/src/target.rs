@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::cost::Cost;
 use super::efficiency::Efficiency;
+use crate::read_field::ReadField as _;
+use atlas_core::field::Knob;
 use atlas_core::network::Topology;
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
@@ -135,7 +137,7 @@ impl Target {
         let instance_type = fields.text("instance_type");
         let accelerators_per_node =
             fields.required_number("accelerators_per_node", Bounds { max: 1e6, ..Bounds::COUNT });
-        let num_nodes = fields.required_number("num_nodes", Bounds { max: 1e6, ..Bounds::COUNT });
+        let num_nodes = fields.required_number_of(Knob::NumNodes);
         let memory = fields.required_number("memory_gb_per_accel", Bounds { min: 0.001, max: 1e6, whole: false });
         let interconnect = fields.map("interconnect", |link| {
             let kind = link.required_text("type");
@@ -145,9 +147,9 @@ impl Target {
         });
         let network = fields.map("network", |link| Network {
             kind: link.text("type"),
-            gbits_per_accel: link.number("Gbps_per_accel", Bounds::POSITIVE),
+            gbits_per_accel: link.number_of(Knob::NetworkGbps),
             topology: topology(link),
-            oversubscription: link.number("oversubscription", Bounds { min: 1.0, max: 100.0, whole: false }),
+            oversubscription: link.number_of(Knob::Oversubscription),
         });
         let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], Cost::read);
         let benchboard = fields.map("benchboard", Benchboard::read);

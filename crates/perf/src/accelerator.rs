@@ -153,7 +153,7 @@ pub struct Accelerator {
     pub nic_bw: f64,
     /// How the NICs are joined.
     pub network: Topology,
-    /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 where nobody published one.
+    /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 if it was not published.
     pub gemm_fraction: f64,
 }
 

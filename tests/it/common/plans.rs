@@ -3,7 +3,7 @@
 
 use atlas_config::library::Library;
 use atlas_document::Sources;
-use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 
 const TARGETS: &str = "

@@ -20,7 +20,7 @@ use atlas_ingest::{Context, IngestError, measurement};
 pub struct Gathered {
     /// Its rows.
     pub rows: Vec<Observation>,
-    /// What the reader should know: columns nobody understands, rows without figures.
+    /// What the reader should know: unknown columns, rows without figures.
     pub notes: Vec<String>,
 }
 
@@ -172,7 +172,7 @@ fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
     Err(GatherError::Content(text))
 }
 
-/// Names the columns that nobody understands.
+/// Lists the unknown columns.
 fn tell(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String>) {
     unknown.sort();
     unknown.dedup();

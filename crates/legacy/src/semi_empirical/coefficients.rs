@@ -26,7 +26,7 @@ pub struct Coefficient {
     pub symbol: &'static str,
     /// Where profiles state it.
     pub path: &'static str,
-    /// Its unit; empty where there is none.
+    /// Its unit; empty for plain numbers.
     pub unit: &'static str,
     /// Its value.
     pub get: fn(&Coefficients) -> f64,

@@ -42,7 +42,7 @@ impl Breakdown {
         self.parts().map(|(_, value)| value).sum()
     }
 
-    /// The part of that name; 0 where there is none.
+    /// The part of that name; 0 without one.
     #[must_use]
     pub fn part(&self, name: &str) -> f64 {
         self.parts().filter(|(known, _)| *known == name).map(|(_, value)| value).sum()

@@ -45,7 +45,7 @@ pub struct Term {
     pub value: f64,
     /// The word in force, where the input is a word or a switch rather than a number.
     pub word: Option<Arc<str>>,
-    /// Its unit; empty where there is none.
+    /// Its unit; empty for plain numbers.
     pub unit: &'static str,
     /// How it follows from [`Term::terms`]; `None` for inputs.
     pub equation: Option<Expression>,

@@ -50,7 +50,7 @@ pub enum Origin {
     },
     /// A constant of the engine's.
     Constant(Listed),
-    /// Nobody says; what follows then.
+    /// No file states it; what is assumed instead.
     Default(&'static str),
     /// A figure of the engine's that is not taken apart here, and how it is found.
     Engine(&'static str),

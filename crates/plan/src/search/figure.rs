@@ -94,7 +94,7 @@ pub fn near(name: &str) -> Option<&'static str> {
     nearest(name, names())
 }
 
-/// A figure as a number that is the smaller the better; infinite where the figure is none.
+/// A figure as a number that is the smaller the better; infinite where it has no value.
 #[must_use]
 pub fn score(metric: &Metric, estimate: &Estimate, scenario: &Scenario) -> f64 {
     let value = (metric.get)(estimate, scenario);

@@ -5,7 +5,7 @@ use super::condition::fits;
 use super::optimise::freed;
 use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
-use crate::knob::{Kind, Knob, Setting};
+use crate::knob::{Kind, Knob, KnobValues as _, Setting};
 use crate::scenario::{Machine, Parts, Scenario};
 use atlas_perf::roofline::power_limited;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::knob::{Kind, Knob, KnobError, Setting, Step};
+use crate::knob::{Kind, Knob, KnobError, KnobValues as _, Setting, Step};
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 
@@ -19,7 +19,7 @@ pub struct Axis {
     pub values: Vec<Setting>,
 }
 
-/// Why axes are none.
+/// Why axes are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
     /// A knob or one of its values was refused.

@@ -89,7 +89,7 @@ impl Sweep {
                         let next = size.min(first.saturating_add(BLOCK));
                         let mut described = T::default();
                         walker.block(first, next, |row| tell(&mut described, row));
-                        // Nobody listens where the sweep ended early.
+                        // The receiver is gone if the sweep ended early.
                         if sender.send(Block { next, described }).is_err() {
                             return;
                         }
@@ -183,7 +183,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// Goes to the next point, turning only what changes.
+    /// Goes to the next point and sets only the knobs that change.
     fn advance(&mut self) {
         for axis in (0..self.digits.len()).rev() {
             let values = self.sweep.space.axes().get(axis).map_or(1, |axis| axis.values.len());
@@ -231,7 +231,7 @@ pub struct Grid {
 /// A point of a [`Grid`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// The figure; not a number where there is none.
+    /// The figure; NaN where the point has no such figure.
     pub value: f64,
     /// Whether it can run and meets the conditions.
     pub feasible: bool,

@@ -167,7 +167,7 @@ pub fn run(plan: &Plan, gauge: &Gauge) -> Result<Outcome, Problems> {
     for run in runs {
         events += run.events;
         cancelled |= run.cancelled;
-        // A run that was ended early is none of the sample.
+        // A run that was ended early is not part of the sample.
         if !run.cancelled {
             for (figure, (_, value)) in figures.iter_mut().zip(&run.figures) {
                 figure.runs.push(*value);

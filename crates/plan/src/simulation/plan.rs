@@ -63,7 +63,7 @@ impl Plan {
     /// Options that say nothing here, traces that cannot be read, a scenario without machine or model.
     pub fn of(name: String, scenario: &Scenario, options: &Options, window: Option<Window>) -> Result<Plan, Problems> {
         let mut notes = Vec::new();
-        let mut problems = strangers(options, scenario.mode());
+        let mut problems = inapplicable_options(options, scenario.mode());
         let options = &options.clone().or(Options::stated(scenario));
         let lacking = || Problems(vec!["the scenario lacks a machine or a model".to_owned()]);
         let work = match scenario.mode() {
@@ -91,7 +91,7 @@ impl Plan {
 }
 
 /// Options that the other mode would heed, and those that say nothing without another one.
-pub(super) fn strangers(options: &Options, mode: Mode) -> Vec<String> {
+pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String> {
     let o = options;
     let training = [
         ("--steps", o.steps.is_some()),
@@ -306,7 +306,7 @@ fn arrive(
         own.or(stated).unwrap_or_else(|| {
             let rate = USUAL_LOAD * capacity(&system, &constants);
             notes.push(format!(
-                "nobody says how many requests come: {rate:.3} a second, {USUAL_LOAD} of what the deployment can serve \
+                "the number of requests is not stated: {rate:.3} a second, {USUAL_LOAD} of what the deployment can serve \
                  (--rate, or knob request_rate)"
             ));
             rate

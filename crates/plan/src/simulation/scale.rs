@@ -38,7 +38,7 @@ pub struct Point {
 /// What one size does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Seconds of a step; 0 where there are none.
+    /// Seconds of a step; 0 for serving.
     pub step: f64,
     /// Tokens per second.
     pub rate: f64,

@@ -116,7 +116,7 @@ fn partly_used(record: &mut Record, notes: &str) {
     }
 }
 
-/// Ranks that nobody stated.
+/// Ranks that are not stated.
 fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
     let ranks = context.ranks;
     if ranks <= 1.0 {

@@ -200,7 +200,7 @@ impl Reader<'_> {
                 fields.error("num_nodes", message, None);
             }
             let nodes = num_nodes.or_else(|| per_node.map(|each| gpus / each));
-            // Where nobody says, nodes are of eight.
+            // Unless stated, a node has eight.
             nodes.unwrap_or(if gpus > 8.0 && gpus % 8.0 == 0.0 { gpus / 8.0 } else { 1.0 })
         });
         if let (Some(gpus), Some(nodes)) = (gpus, nodes)

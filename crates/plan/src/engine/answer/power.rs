@@ -67,7 +67,7 @@ impl Use {
     /// Of the accelerators that serve.
     #[must_use]
     pub fn serving(input: &ServingInput, out: &ServingEstimate) -> Use {
-        // Requests that come at random find nobody there with the probability of a Poisson count of 0 (M/G/∞).
+        // With random arrivals the system is empty with the probability of a Poisson count of 0 (M/G/∞).
         let active = match input.load {
             Load::Open { .. } => 1.0 - (-out.batch).exp(),
             // Fewer requests than replicas leave some of these idle.

@@ -1,4 +1,4 @@
-//! Walking a space axis by axis, cutting off what cannot be.
+//! Visits a space axis by axis and prunes what cannot run.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
