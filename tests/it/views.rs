@@ -1,6 +1,6 @@
 //! Sweep, frontier, sensitivity, optimiser: what long work answers, asked with keys, answered as the runtime would.
 
-use crate::common::keys;
+use crate::common::{keys, screen};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -102,11 +102,7 @@ impl Harness {
     }
 
     fn text(&self) -> String {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
-        view(&self.app, &mut buffer);
-        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
-        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
-        lines.collect::<Vec<_>>().join("\n")
+        screen::text(&self.app)
     }
 
     fn metric(&self, name: &str) -> f64 {
