@@ -70,7 +70,7 @@ pub struct Library {
     profiles: Vec<(ProfileKey, Option<Arc<Entry<Profile>>>)>,
     /// One profile for every target: `--hardware FILE`.
     single_profile: bool,
-    /// Entries that are found by name and not listed: those that a `--config` stands in place of.
+    /// Entries that are found by name and not listed: those that a `--config` replaces.
     spare_targets: Entries<Target>,
     spare_workloads: Entries<Workload>,
     /// What ships of the predecessor dashboard: found by name, never listed.
@@ -249,7 +249,7 @@ impl Library {
             .ok_or_else(|| unknown("workload", name, self.workloads.names()))
     }
 
-    /// Refuses a target or a workload that stands in place of the user's own entry of that name, which has errors: its
+    /// Refuses a target or a workload that would replace the user's own entry of that name, which has errors: its
     /// figures would be others than those that the user wrote.
     ///
     /// # Errors

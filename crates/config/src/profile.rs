@@ -63,7 +63,7 @@ impl ProfileKey {
         ProfileKey::matching(stem, node.get("match"))
     }
 
-    /// The key of a profile document, of which `matched` is what stands under `match`.
+    /// The key of a profile document, whose `match` is `matched`.
     #[must_use]
     pub fn matching(stem: &str, matched: Option<&Node>) -> ProfileKey {
         let text = |key: &str| matched.and_then(|matched| matched.get(key)).and_then(Node::text).map(str::to_owned);

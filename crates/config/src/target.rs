@@ -17,7 +17,7 @@ use atlas_document::node::Node;
 pub struct Target {
     /// Unique name.
     pub name: Arc<str>,
-    /// Who makes the accelerators; chooses the profile where none is named after the target.
+    /// Maker of the accelerators; chooses the profile unless one is named after the target.
     pub vendor: String,
     /// Key into the accelerator catalog, for engines that reason from datasheets.
     pub accelerator: Option<String>,

@@ -78,7 +78,7 @@ pub struct Field {
     pub name: &'static str,
     /// Other names it answers to.
     pub aliases: &'static [&'static str],
-    /// Where it stands.
+    /// The section that shows it.
     pub group: Group,
     /// What it takes.
     pub kind: Kind,
@@ -223,7 +223,7 @@ const ALL: &[Engine] = &[Engine::Analytical, Engine::SemiEmpirical, Engine::Even
 /// Those that reason from hardware and model.
 const REASONING: &[Engine] = &[Engine::Analytical, Engine::Event];
 
-/// An entry without unit, of both modes, that every engine heeds and that stands in a workload's file.
+/// An entry without unit, for both modes and all engines, that workloads state.
 const fn entry(
     knob: Knob,
     name: &'static str,
@@ -303,7 +303,7 @@ impl Field {
     }
 }
 
-/// The knobs that the predecessor dashboard's estimator heeds.
+/// The knobs that the predecessor dashboard's estimator uses.
 pub(super) const DASHBOARD: [Knob; 13] = [
     Knob::Engine,
     Knob::Microbatch,

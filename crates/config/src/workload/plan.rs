@@ -78,7 +78,7 @@ pub struct PlanSpec {
     pub train_tokens: Option<f64>,
     /// `serving`.
     pub serving: ServingSpec,
-    /// `simulation`, and what of `serving` and `sequence` only simulations heed.
+    /// `simulation`, and the fields of `serving` and `sequence` that only simulations use.
     pub simulation: SimulationSpec,
 }
 
@@ -120,7 +120,7 @@ pub struct PoolSpec {
 
 impl PoolSpec {
     fn read(fields: &mut Fields<'_>) -> PoolSpec {
-        // The table has the fields of the prefill pool; those of the decode pool are alike.
+        // The table has the fields of the prefill pool; the decode pool has the same ones.
         PoolSpec {
             workers: fields.number_of(Knob::PrefillWorkers).or(Some(1.0)),
             tp: fields.number_of(Knob::PrefillTp),
@@ -216,8 +216,7 @@ pub struct ServingSpec {
 }
 
 impl PlanSpec {
-    /// Reads what stands at the top of a workload's entry. What stands in `parallelism` and `precision` is read where
-    /// those are: [`PlanSpec::parallelism`], [`PlanSpec::precision`].
+    /// Reads the top level of a workload's entry. `parallelism` and `precision` are read by [`PlanSpec::parallelism`], [`PlanSpec::precision`].
     pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
         let mut plan = PlanSpec::default();
         fields.map("batch", |batch| {

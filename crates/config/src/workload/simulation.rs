@@ -1,5 +1,4 @@
-//! What a workload says of how it is simulated: how long a run is watched, what befalls it. Only an engine that
-//! simulates heeds it.
+//! How a workload is simulated: length of a run, stragglers, failures. Only engines that simulate use it.
 
 use crate::read_field::ReadField as _;
 use atlas_core::field::Knob;
@@ -63,7 +62,7 @@ impl SimulationSpec {
         self.restart_s = s.number_of(Knob::Restart);
     }
 
-    /// Reads what stands in `serving`.
+    /// Reads the fields in `serving`.
     pub(super) fn serving(&mut self, s: &mut Fields<'_>) {
         self.arrivals = s.word_of(Knob::Arrivals, Arrivals::named);
         self.arrival_cv = s.number_of(Knob::ArrivalCv);
@@ -72,7 +71,7 @@ impl SimulationSpec {
         [self.slo_ttft_ms, self.slo_tpot_ms, self.slo_e2e_ms] = s.map("slo", limits).unwrap_or_default();
     }
 
-    /// Reads what stands in `sequence`.
+    /// Reads the fields in `sequence`.
     pub(super) fn sequence(&mut self, s: &mut Fields<'_>) {
         self.prompt_cv = s.number_of(Knob::PromptCv);
         self.generate_cv = s.number_of(Knob::GenerateCv);

@@ -1,5 +1,5 @@
-//! What an engine that reasons from hardware adds to the figures: where time and memory go, how far the figures can be
-//! trusted, what training and serving add.
+//! What engines that model the hardware add to the figures: breakdowns of time and memory, intervals, figures of training and
+//! serving.
 
 use serde::Serialize;
 
@@ -33,12 +33,12 @@ pub struct Detail {
     pub simulated: Option<Simulated>,
 }
 
-/// What a simulation knows of itself, and of what no closed form sees.
+/// Statistics of a simulation, and figures that only a simulation has.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Simulated {
     /// Seed of the first run; the others count up from it.
     pub seed: u64,
-    /// Independent runs that were made. One where nothing is drawn, since all would be alike.
+    /// Independent runs. One if nothing is random, since all runs would be equal.
     pub replications: u32,
     /// Half the width of the 90 % confidence interval of the throughput's mean over the runs, as a share of it; 0 where
     /// nothing is drawn. `None` for a single run of what is drawn, whose spread is not known.
@@ -56,7 +56,7 @@ pub struct Simulated {
 pub struct SimulatedTraining {
     /// Steps of one run.
     pub steps: u32,
-    /// Data-parallel replicas that stood for all: those that are alike do the same at the same time.
+    /// Data-parallel replicas that were simulated and represent the others, which do the same at the same time.
     pub replicas: u32,
     /// Share of the time that the stages compute.
     pub busy: f64,

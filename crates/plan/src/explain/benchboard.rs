@@ -6,7 +6,7 @@ use crate::engine::benchboard::input;
 use crate::knob::Knob;
 use atlas_legacy::benchboard::{Input, estimate};
 
-/// The derivation of a figure; `None` for figures that every engine derives alike.
+/// The derivation of a figure; `None` for figures that all engines derive in the same way.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let described = Reported { whole, i: input(whole.scenario, &whole.scenario.base) };
     let answer = estimate(&described.input());

@@ -1,4 +1,4 @@
-//! Cost, energy and totals that every engine tells alike.
+//! Cost, energy and totals, which are the same for all engines.
 
 use super::expression::Written;
 use super::{Origin, Term, Whole, derive};
@@ -8,7 +8,7 @@ use crate::scenario::{HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
 use atlas_core::units::MEMORY_GB;
 
-/// Another metric's derivation, as a term of this one's.
+/// The derivation of another metric as a term.
 pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<Term> {
     let metric = Metric::named(name)?;
     let term = derive(whole, metric);
@@ -19,7 +19,7 @@ pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let rate = || of(whole, "X", "tokens_per_sec");
     let power = || of(whole, "P_node", "node_power_w");
-    // A layout on more accelerators than there are is reckoned with as if they were there.
+    // A layout that needs more accelerators than there are is computed as if they existed.
     let nodes = || -> Written {
         let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
         match shortfall(whole) {
@@ -274,7 +274,7 @@ fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
     Some((upper, has))
 }
 
-/// Power of a node and memory of a device, which training and serving tell alike; `None` for all other figures.
+/// Power of a node and memory of a device, for training and serving; `None` for all other figures.
 pub(super) fn hardware(
     whole: &Whole<'_>,
     name: &str,

@@ -136,7 +136,7 @@ impl<'a> Inputs<'a> {
 
     /// Where a knob's value was written.
     fn written(&self, knob: Knob) -> Option<Place> {
-        // A micro-batch may stand in two places, of which this one wins.
+        // A micro-batch may be stated in two places, of which this one wins.
         if knob == Knob::Microbatch
             && let Some(place) = self.in_workload(&["batch", "micro"])
         {

@@ -87,7 +87,7 @@ impl Reported<'_> {
         all
     }
 
-    /// Whether a constant bears on this deployment at all.
+    /// Whether a constant affects this deployment.
     fn bears(&self, constant: &str) -> bool {
         let served = &self.whole.scenario.base.served;
         let formats = &served.formats;

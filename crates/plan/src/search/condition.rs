@@ -8,7 +8,7 @@ use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use crate::scenario::Scenario;
 
-/// How a figure stands to its bound.
+/// How a figure compares with its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// At most.

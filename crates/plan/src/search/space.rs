@@ -150,10 +150,10 @@ impl Axis {
         Ok(())
     }
 
-    /// Leaves out what stands there before.
+    /// Replaces earlier values.
     fn distinct(&mut self) {
         let rises = |a: &Setting, b: &Setting| matches!((a, b), (Setting::Number(a), Setting::Number(b)) if a < b);
-        // As ranges do, which may be long: nothing stands there twice.
+        // Ranges may be long, so duplicates are removed.
         if !self.values.is_sorted_by(rises) {
             let mut seen = BTreeSet::new();
             self.values.retain(|value| seen.insert(value.to_string()));

@@ -113,7 +113,7 @@ impl Sweep {
     }
 }
 
-/// A worker's place: the scenario whose knobs it turns, and where each axis stands.
+/// The state of a worker: the scenario whose knobs it sets, and the position on each axis.
 struct Walker<'s> {
     sweep: &'s Sweep,
     contender: usize,
@@ -224,7 +224,7 @@ impl<'s> Walker<'s> {
 pub struct Grid {
     /// A cell for each point, in order; the last axis turns fastest.
     pub cells: Vec<Cell>,
-    /// The point at which the contender's scenario stands, where its values are on the axes.
+    /// The point of the contender's scenario, if its values are on the axes.
     pub here: Option<usize>,
 }
 
@@ -267,7 +267,7 @@ impl Sweep {
         Ok(grids)
     }
 
-    /// The point at which a scenario stands.
+    /// The point of a scenario.
     fn place(&self, scenario: &Scenario) -> Option<usize> {
         self.space.axes().iter().try_fold(0, |at, axis| {
             let now = scenario.get(axis.knob);

@@ -4,7 +4,7 @@
 //! independent runs. [`run`] answers it with figures of every run, their confidence intervals, where the time went as the
 //! events measured it, and what holds the run back.
 //!
-//! * [`words`], [`options`] – what a user may say, on the command line and in files alike
+//! * [`words`], [`options`] – what users may state, on the command line and in files
 //! * [`predecessor`] – the predecessor simulator's configuration and presets
 //! * [`config`] – configuration files: the predecessor ones, and ours
 //! * [`plan`] – from a scenario to a plan

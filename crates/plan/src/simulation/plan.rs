@@ -90,7 +90,7 @@ impl Plan {
     }
 }
 
-/// Options that the other mode would heed, and those that say nothing without another one.
+/// Options that only the other mode uses, and those that have no effect without another option.
 pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String> {
     let o = options;
     let training = [
@@ -289,7 +289,7 @@ fn serving_input(
 const AUTOSCALING: Autoscaling =
     Autoscaling { least: 1, most: 1, target: 1.0, every: 15.0, start: 120.0, patience: 300.0 };
 
-/// Who comes when: what the options say, else the workload's schedule, rate or concurrency.
+/// Arrivals: of the options, else the workload's schedule, rate or concurrency.
 fn arrive(
     scenario: &Scenario,
     input: &mut event_serving::Input,

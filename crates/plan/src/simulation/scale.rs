@@ -171,7 +171,7 @@ fn predecessor(
         }
         here.training.batch_size_per_gpu = each;
     }
-    // Iterations are alike where hosts are: a few tell as much as all.
+    // Iterations are equal if hosts are: a few are enough.
     let options = Options { steps: options.steps.or(Some(3)), ..options.clone() };
     (accelerators, here.plan(catalog, &options, None, gauge).map_err(Refusal::Everywhere))
 }

@@ -36,7 +36,7 @@ pub const COMPUTE_SHARE: f64 = (1.0 - IDLE_SHARE - ACTIVE_SHARE - MEMORY_SHARE *
 /// Share of a node's nominal power beyond its accelerators (hosts, NICs, switches, fans) that is drawn when idle. A
 /// DGX-class node with 8 H100 idles at about 2.9 kW (the same MLPerf log), of which 0.8 are the GPUs', of 4.6 nominal.
 pub const AROUND_IDLE: f64 = 0.45;
-/// And at full load: nominal powers are what supplies must bear. Such a node peaks at 8.4 kW of 10.2 (arXiv 2412.08602).
+/// And at full load: nominal power is what supplies are rated for. Such a node peaks at 8.4 kW of 10.2 (arXiv 2412.08602).
 pub const AROUND_LOADED: f64 = 0.65;
 /// The accelerators' share of a node's nominal power where no design power was published: a DGX H100's, 5.6 of 10.2 kW.
 pub const ACCELERATORS_OF_NODE: f64 = 0.55;

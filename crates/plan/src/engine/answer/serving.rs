@@ -147,7 +147,7 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
 }
 
 /// Requests that an open load has in flight at most: the concurrency where a load is stated with both. A rate alone
-/// stands in place of a concurrency.
+/// replaces the concurrency.
 fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
     let asked = &phase.plan.serving;
     match (asked.load, asked.concurrency) {

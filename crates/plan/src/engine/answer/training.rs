@@ -45,7 +45,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         domain: machine.domain,
         nic_bw: machine.device.nic_bw,
         oversubscription: machine.oversubscription,
-        // An image has no length: what a file says of tokens does not bear on it.
+        // An image has no length: token counts in the file have no effect.
         seq: if arch.convolutions.is_some() { 1.0 } else { (shape.prompt + shape.generate).max(1.0) },
         micro: scenario.micro(phase),
         global: scenario.global(phase),
@@ -163,7 +163,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     Some((figures, detail))
 }
 
-/// Parts of a step that was simulated: what only a simulation sees stands behind the closed form's.
+/// Parts of a simulated step: those of the closed form, then those that only a simulation has.
 const SIMULATED: [&str; TimeBreakdown::NAMES.len() + 2] = {
     let [a, b, c, d, e, f, g, h, i, j, k, l, m] = TimeBreakdown::NAMES;
     [a, b, c, d, e, f, g, h, i, j, k, l, m, "stragglers", "failures"]

@@ -116,7 +116,7 @@ impl Predecessor {
         match self.network.topology_type {
             Topology::FullMesh => Shape::FullMesh { accelerators: n, link },
             Topology::Ring => Shape::Ring { accelerators: n, link },
-            // Two cables meet in a switch: each bears half of it.
+            // Two cables meet in a switch: each contributes half of it.
             Topology::Tree => {
                 Shape::Tree { accelerators: n, fan_out: 2, link: Wire { bandwidth, latency: cable + 0.5 * switch } }
             }
