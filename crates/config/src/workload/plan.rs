@@ -216,7 +216,7 @@ pub struct ServingSpec {
 }
 
 impl PlanSpec {
-    /// Reads the top level of a workload's entry. `parallelism` and `precision` are read by [`PlanSpec::parallelism`], [`PlanSpec::precision`].
+    /// Reads the top level of a workload's entry. [`PlanSpec::parallelism`] and [`PlanSpec::precision`] read these sections.
     pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
         let mut plan = PlanSpec::default();
         fields.map("batch", |batch| {
