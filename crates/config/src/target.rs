@@ -84,7 +84,7 @@ pub struct Network {
 /// A hardware profile of the predecessor dashboard, as far as its estimator reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Benchboard {
-    /// gpu, tpu or other: TPUs start from a higher utilisation.
+    /// gpu, tpu or other: TPUs start from a higher utilization.
     pub kind: Option<String>,
     /// Rate in 16 bit, TFLOP/s.
     pub fp16_tflops: Option<f64>,

@@ -52,7 +52,7 @@ impl Precision {
         }
     }
 
-    /// Narrow formats need their operands quantised on the fly.
+    /// Narrow formats need their operands quantized on the fly.
     pub const fn is_narrow(self) -> bool {
         matches!(self, Precision::Fp8 | Precision::Int8 | Precision::Fp6 | Precision::Fp4)
     }

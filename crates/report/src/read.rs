@@ -151,7 +151,7 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
     })
 }
 
-/// Where an optimisation starts: what a record says, found in the files.
+/// Where an optimization starts: what a record says, found in the files.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The target and the workload, and what stands behind them.

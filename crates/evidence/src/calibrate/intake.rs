@@ -27,7 +27,7 @@ pub struct Gathered {
 /// Why a file gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
-    /// It cannot be read, or no log format is recognised in it.
+    /// It cannot be read, or no log format is recognized in it.
     #[error(transparent)]
     Ingest(#[from] IngestError),
     /// It is YAML or CSV, but not of measurements.

@@ -43,7 +43,7 @@ pub struct FirstToken {
     pub burst: f64,
     /// Own prefill, in the company of decoding sequences.
     pub prefill: f64,
-    /// Acceptance, tokenising, first response.
+    /// Acceptance, tokenizing, first response.
     pub overhead: f64,
 }
 

@@ -483,7 +483,7 @@ impl Fabric {
         }
         // Links slower than 70 GB/s one way are PCIe: no peer loads and stores through a switch.
         let latency = match acc.generation {
-            // Rings and tori pass a message on from neighbour to neighbour.
+            // Rings and tori pass a message on from neighbor to neighbor.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
             // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
             _ if acc.link_bw < 70e9 && !streamed => c.pcie_latency,

@@ -1,4 +1,4 @@
-//! What estimates of neighbours have in common. Who turns one knob after another asks for thousands of estimates, and most
+//! What estimates of neighbors have in common. Who turns one knob after another asks for thousands of estimates, and most
 //! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
 //! larger part of the work.
 

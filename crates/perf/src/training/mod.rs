@@ -438,7 +438,7 @@ pub struct TrainingEstimate {
     pub tokens_per_second: f64,
     /// Tokens per second and device.
     pub tokens_per_second_per_accelerator: f64,
-    /// Model FLOPs utilisation as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
+    /// Model FLOPs utilization as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
     /// over the peak in [`TrainingInput::precision`]; the whole square of attention counts, recomputation does not, and N
     /// are the weights that a token multiplies (output layer counted, embedding look-up not).
     pub mfu: f64,

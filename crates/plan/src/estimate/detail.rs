@@ -187,11 +187,11 @@ impl MemoryUse {
 /// Figures of training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Training {
-    /// Model FLOPs utilisation, PaLM convention (arXiv 2204.02311, appendix B): attention counted in full.
+    /// Model FLOPs utilization, PaLM convention (arXiv 2204.02311, appendix B): attention counted in full.
     pub mfu: f64,
     /// The same with causal attention counted once, as Megatron-Core does since 2025.
     pub mfu_causal: f64,
-    /// Hardware FLOPs utilisation: recomputation counted (arXiv 2205.05198, section 6).
+    /// Hardware FLOPs utilization: recomputation counted (arXiv 2205.05198, section 6).
     pub hfu: f64,
     /// What is recomputed: the choice where the plan says `auto`.
     pub recompute: Recompute,

@@ -424,7 +424,7 @@ impl Metric {
         factors.map(|factors| factors.around((self.get)(estimate, scenario)))
     }
 
-    /// The unit in which an axis for values up to this one is labelled, and what values are multiplied by for it.
+    /// The unit in which an axis for values up to this one is labeled, and what values are multiplied by for it.
     #[must_use]
     pub fn axis_unit(&self, high: f64) -> (f64, &'static str) {
         match self.format {

@@ -60,7 +60,7 @@ pub fn contrast(scenario: &Scenario, parts: &Parts) -> Result<Contrast, Scenario
 
 fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Estimate) -> Vec<Factor> {
     let Some(machine) = scenario.machine else { return Vec::new() };
-    // The rate and the devices to which the analytical utilisation refers.
+    // The rate and the devices to which the analytical utilization refers.
     let precision = Precision::from(scenario.format(&scenario.base));
     let peak = machine.device.peak(precision) * machine.dies * 1e-12;
     let cp = scenario.base.plan.cp.unwrap_or(1.0);

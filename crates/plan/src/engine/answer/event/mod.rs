@@ -45,7 +45,7 @@ impl Run {
     }
 }
 
-/// Simulates a scenario. Without an answer where `progress` was cancelled.
+/// Simulates a scenario. Without an answer where `progress` was canceled.
 #[must_use]
 pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
     let mut estimate = Estimate::default();
