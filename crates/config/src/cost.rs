@@ -56,7 +56,7 @@ pub struct Cost {
 
 impl Cost {
     pub(super) fn read(cost: &mut Fields<'_>) -> Option<Cost> {
-        let hourly_usd = cost.required_number_of(Knob::PriceBasis);
+        let hourly_usd = cost.required_number_of(Knob::HourlyUsd);
         let basis = cost.choice("basis", PriceBasis::WORDS.get(1..).unwrap_or_default());
         let date = cost.text("date");
         let prices = cost.map("prices", |listed| {
