@@ -1,4 +1,4 @@
-//! How fast searches look: points of a sweep and candidates of an optimisation, per second and core.
+//! How fast searches look: points of a sweep and candidates of an optimization, per second and core.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 use atlas_config::library::Library;

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::output::Charset;
 use atlas_document::Sources;
 use atlas_plan::knob;
-use atlas_plan::knob::{Kind, Knob, KnobError, Overrides};
+use atlas_plan::knob::{Kind, Knob, KnobError, KnobValues as _, Overrides};
 
 /// Flags that every subcommand takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -233,7 +233,7 @@ pub(super) fn set_help() -> String {
     format!("Turn any knob; repeatable. The knobs are:\n\n{}", list.join("\n"))
 }
 
-/// A knob and its value as text, or why it is none.
+/// A knob and its value as text, or why it is invalid.
 type Assignment = Result<(Knob, String), KnobError>;
 
 impl KnobArgs {

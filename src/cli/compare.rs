@@ -93,7 +93,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return measured::run(&args.measured, args.format, workload, predicted.as_ref(), &library, globals);
     }
     let Some(comparison) = predicted else { return Ok(()) };
-    // Where nobody asks for a methodology the output is the plain comparison that it always was.
+    // Without a methodology the output is the plain comparison.
     let configurations = asked.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
         (Format::Table, Some(described)) => {

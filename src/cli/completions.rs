@@ -11,7 +11,7 @@ use super::output;
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_evidence::calibrate::columns::COLUMNS;
-use atlas_plan::knob::{KNOBS, Kind, Knob};
+use atlas_plan::knob::{KNOBS, Kind, Knob, KnobValues as _};
 use atlas_plan::search::figure;
 
 /// The variable by which a completion script asks this program for candidates.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-/// Asks on the terminal; no where there is none.
+/// Asks on the terminal; the answer is no without a terminal.
 ///
 /// # Errors
 /// The terminal cannot be read or written.

@@ -79,7 +79,7 @@ fn list(demos: &[Arc<Demo>]) -> String {
     table.render()
 }
 
-/// The tours of these names, or all; a complaint that covers every name that is none.
+/// The tours of these names, or all; an error that lists every unknown name.
 fn choose(demos: &[Arc<Demo>], names: &[String]) -> Result<Vec<Arc<Demo>>, Failure> {
     if demos.is_empty() {
         return Err(Failure::usage(["there are no tours"]));

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use atlas_config::Mode;
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimise::MOST;
 use atlas_plan::search::{Axis, Condition, Problem, Space, figure};

@@ -75,7 +75,7 @@ pub fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Columns of the terminal stdout is, or 100 where it is none.
+/// Columns of the terminal on stdout, or 100 without a terminal.
 #[must_use]
 pub fn width() -> usize {
     let size = io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();

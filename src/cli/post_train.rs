@@ -7,7 +7,7 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::{output, pick};
 use atlas_core::units;
-use atlas_plan::knob::{self, Overrides};
+use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Asked, Step, step};
 use atlas_plan::scenario::Parts;
 use atlas_report::table::{Align, Table};

@@ -7,7 +7,7 @@ use super::script::{Action, Demo, Pane, Reset, SLA_P99_MS, Step, View};
 use atlas_catalog::shipped::Text;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, Value};
-use atlas_plan::knob::{Kind, Knob};
+use atlas_plan::knob::{Kind, Knob, KnobValues as _};
 
 impl Demo {
     /// Reads a script. Complaints go to `diagnostics`; `None` means that one of them is an error.
@@ -77,7 +77,7 @@ impl Reader<'_> {
         self.diagnostics.push(Diagnostic { severity: Severity::Error, file, at, path: path.to_owned(), message, help });
     }
 
-    /// The items of a list; a complaint where it is none, or where it is empty and must not be.
+    /// The items of a list; an error if it is not a list, or empty although it must not be.
     fn items<'n>(&mut self, path: &str, node: &'n Node, of: &str) -> &'n [Node] {
         match node.items() {
             Some(items) => items,
@@ -239,7 +239,7 @@ fn written<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     node.get(key).filter(|value| !value.is_null())
 }
 
-/// A scalar as it was written; `null`, lists and mappings are none.
+/// A scalar as it was written; `None` for `null`, lists and mappings.
 fn scalar(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(text) => Some(text.to_string()),

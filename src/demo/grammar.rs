@@ -6,7 +6,7 @@ use super::expect::{Comparison, Expect, Factor, Figure, Operator, Problem, Quant
 use atlas_document::Position;
 use atlas_document::decode::nearest;
 use atlas_plan::estimate::{METRICS, Metric};
-use atlas_plan::knob::{KNOBS, Kind, Knob};
+use atlas_plan::knob::{KNOBS, Kind, Knob, KnobValues as _};
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {

@@ -52,7 +52,7 @@ pub struct StepReport {
 pub struct TargetReport {
     /// The target's name.
     pub target: Arc<str>,
-    /// The run, or why there is none.
+    /// The run, or why it failed.
     pub run: Result<Run, String>,
 }
 

@@ -10,7 +10,7 @@ use atlas_config::library::Library;
 use atlas_core::units;
 use atlas_plan::engine;
 use atlas_plan::estimate::{Estimate, Queue};
-use atlas_plan::knob::{KnobError, Overrides, Setting};
+use atlas_plan::knob::{KnobError, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
 /// What makes a scenario: names and turned knobs.

@@ -1,4 +1,4 @@
-//! A setup worked out: the scenario, its estimate or why there is none.
+//! A resolved setup: the scenario, and its estimate or the reason why it has no estimate.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,7 @@ pub struct Answer {
     pub files: Option<Scenario>,
     /// With the knobs laid over.
     pub scenario: Option<Scenario>,
-    /// The estimate, or why there is none.
+    /// The estimate, or why it failed.
     pub outcome: Result<Estimate, String>,
     /// Whether the estimate is the closed form's, which stands there until the simulation that was asked for has run.
     pub pending: bool,

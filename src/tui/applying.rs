@@ -52,7 +52,7 @@ pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Part
     Setup { target: Arc::clone(&parts.target.name), workload: Arc::clone(&before.workload), overrides }
 }
 
-/// Whether a knob follows others where nobody turns it.
+/// Whether a knob follows other knobs unless it is set.
 fn depends(knob: Knob) -> bool {
     matches!(
         knob,

@@ -4,7 +4,7 @@ use super::app::{App, Change, Edit};
 use super::line::Line;
 use super::message::Effect;
 use super::update::note;
-use atlas_plan::knob::{Kind, Knob, Overrides, Setting};
+use atlas_plan::knob::{Kind, Knob, KnobValues as _, Overrides, Setting};
 
 /// The value a knob has now.
 fn value(app: &App, knob: Knob) -> Option<Setting> {

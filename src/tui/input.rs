@@ -278,7 +278,7 @@ fn control_sequence(parameters: &[u8], code: u8) -> Option<Event> {
         b'~' if numbers.first == 27 => character_code(numbers.third)?,
         b'~' => numbered_key(numbers.first)?,
         b'u' => character_code(numbers.first)?,
-        // Also the answer to "where is the cursor", which has no 1 in front and nobody here asks for.
+        // Also the answer to a cursor position query, which has no leading 1 and which this program never sends.
         b'R' if numbers.first == 1 => KeyCode::F(3),
         b'R' => return None,
         letter => letter_key(letter)?,

@@ -81,7 +81,7 @@ pub enum Effect {
         /// The line, from 1.
         line: u32,
     },
-    /// Write a shipped file into the working directory, where there is none yet, and open it as [`Effect::Edit`] does.
+    /// Write a shipped file into the working directory, if it does not exist there yet, and open it as [`Effect::Edit`] does.
     Adopt {
         /// Its path, the same here as among the shipped files.
         path: PathBuf,

@@ -53,7 +53,7 @@ pub struct Seeking {
     pub bounds: BTreeMap<&'static str, Option<Condition>>,
     /// Whether accelerators may idle.
     pub idle: bool,
-    /// A bound being typed, and why it is none.
+    /// A bound being typed, and why it is invalid.
     pub typing: Option<(Line, Option<String>)>,
 }
 

@@ -291,7 +291,7 @@ impl App {
         self.recompute();
     }
 
-    /// Puts tabs in place of all there are: what a session file says. The first where `current` is none of them.
+    /// Puts tabs in place of all there are: what a session file says. Selects the first if `current` is not among them.
     pub fn set_tabs(&mut self, tabs: Vec<(Option<Arc<str>>, Snapshot, Place)>, current: usize, pinned: Option<usize>) {
         if tabs.is_empty() {
             return;

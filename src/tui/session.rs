@@ -16,7 +16,7 @@ use super::sweeping::Sweeping;
 use super::tables::{Sort, Table};
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, Section};
-use atlas_plan::knob::{Kind, Knob, Overrides, Setting};
+use atlas_plan::knob::{Kind, Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::search::figure;
 
 pub use store::{Keep, Store};
@@ -299,7 +299,7 @@ impl Document {
     /// Reads a session.
     ///
     /// # Errors
-    /// Why it is none, in words.
+    /// Why it is invalid, in words.
     pub fn parse(text: &str) -> Result<Document, Unreadable> {
         let broken = |error: serde_json::Error| Unreadable::Broken(error.to_string());
         // The version alone first: what else a newer one holds is not known.

@@ -63,7 +63,7 @@ pub struct Curves {
 }
 
 impl Curves {
-    /// Values on the axis that runs up; 1 where there is none.
+    /// Values on the vertical axis; 1 without one.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.against.as_ref().map_or(1, |axis| axis.values.len())
@@ -252,7 +252,7 @@ pub fn seconds(app: &App) -> Vec<Knob> {
     all
 }
 
-/// The next knob up, or the one before; before the first and behind the last there is none.
+/// The next or the previous knob; `None` beyond the ends.
 pub(super) fn turn_against(app: &mut App, by: i32) {
     let own = across(app);
     let all: Vec<Option<Knob>> = std::iter::once(None).chain(seconds(app).into_iter().map(Some)).collect();

@@ -266,7 +266,7 @@ impl Screen {
     }
 
     /// Ctrl-Z: gives the terminal back, stops the whole process group (a parent such as `cargo run` too, or the shell
-    /// would wait for it), and takes the terminal again when continued. Where nobody could continue us, as after
+    /// would wait for it), and takes the terminal again when continued. Where nothing could continue the process, as after
     /// `ssh -t host atlas`, the kernel does not stop us, and this returns at once.
     ///
     /// # Errors
@@ -274,13 +274,13 @@ impl Screen {
     /// When the terminal cannot be taken again.
     pub fn suspend(&mut self, signals: &Signals) -> io::Result<()> {
         self.leave();
-        // Refused by nobody: one may always signal one's own group.
+        // This cannot fail: a process may always signal its own group.
         let _ = kill_current_process_group(Signal::TSTP);
         self.back(signals)
     }
 
     /// Lends the terminal to `run`, which is `$EDITOR` or the like, and takes it again whatever became of that. Keys
-    /// that were typed at the other and not read are dropped, and its Ctrl-C is none of ours. Call
+    /// that were typed at the other and not read are dropped, and its Ctrl-C is not for this program. Call
     /// [`Waiter::discard_input`](super::wait::Waiter::discard_input) afterwards.
     ///
     /// # Errors

@@ -176,7 +176,7 @@ pub(super) fn turn(app: &mut App) {
     app.timeline.picture = other.unwrap_or(here);
 }
 
-/// Takes up the run of the scenario on the screen. While there is none the last one stays, as far as it is of the same
+/// Takes up the run of the scenario on the screen. Until it arrives the last one stays, as long as it is of the same
 /// kind.
 pub(super) fn settle(app: &mut App) {
     if let Some(run) = app.run_here().map(Arc::clone) {

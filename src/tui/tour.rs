@@ -15,7 +15,7 @@ pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effect
     show(app, effects);
 }
 
-/// One step on or back. Beyond the last step there is none.
+/// One step forward or back; stops at the ends.
 pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
     let next = tour.step.saturating_add_signed(by);

@@ -50,7 +50,7 @@ pub struct Wakes {
     pub woken: bool,
     /// The number of a signal that asks the program to end.
     pub terminate: Option<i32>,
-    /// The terminal has gone. There is nobody left to draw for; the program must end.
+    /// The terminal is gone; the program must end.
     pub hangup: bool,
 }
 
@@ -73,7 +73,7 @@ impl Waker {
     /// Makes [`Waiter::wait`] return with [`Wakes::woken`]. What was put into a channel before is seen after.
     pub fn wake(&self) {
         if !self.woken.swap(true, Ordering::AcqRel) {
-            // A full pipe wakes as well as one more byte would, and a closed one has nobody left to wake.
+            // A full pipe already wakes the reader, and a closed one has no reader.
             let _ = (&*self.pipe).write(&[1]);
         }
     }
@@ -235,7 +235,7 @@ impl Waiter {
         let asked = if self.hangup { 1 } else { 2 };
         match poll(fds.get_mut(..asked).unwrap_or_default(), timeout.as_ref()) {
             Ok(_) => {}
-            // A signal: its byte is in the pipe, or it is none of ours.
+            // A signal: its byte is in the pipe, or another handler took it.
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -182,7 +182,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         running
     }
 
-    /// Nobody wants to know any more: work under way is cancelled, and the same question will be asked anew.
+    /// Cancels work in progress; asking the same question again starts it anew.
     pub fn forget(&mut self, effects: &mut Vec<Effect>) {
         self.cancel(effects);
         if !self.is_fresh() {

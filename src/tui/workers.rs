@@ -117,7 +117,7 @@ impl Workers {
         messages
     }
 
-    /// The answer of work ordered just now, if it comes before the frame has to be drawn; call it until there is none.
+    /// The result of work started just now, if it arrives before the frame is due. Call it until it returns `None`.
     pub(super) fn at_once(&mut self) -> Option<Message> {
         let until = self.grace.filter(|_| !self.running.is_empty())?;
         let left = until.saturating_duration_since(Instant::now());

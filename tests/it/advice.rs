@@ -10,7 +10,7 @@ use atlas_plan::advice::{Advice, Changes, Objective, advise};
 use atlas_plan::engine;
 use atlas_plan::estimate::{Estimate, METRICS, Verdict};
 use atlas_plan::explain::explain;
-use atlas_plan::knob::{KNOBS, Kind, Knob, Setting};
+use atlas_plan::knob::{KNOBS, Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use proptest::prelude::*;
 
@@ -292,23 +292,6 @@ fn a_node_without_a_network_is_given_no_advice_on_it_and_no_cut_that_overfills_i
     assert!(!all.iter().any(|advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::Tp)), "{:?}", names(&all));
 }
 
-/// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.
-fn setting(knob: Knob, at: f64) -> Option<Setting> {
-    match knob.spec().kind {
-        Kind::Toggle => Some(Setting::Toggle(at < 0.5)),
-        Kind::Choice(words) => {
-            let index = (at * words.len() as f64) as usize;
-            words.get(index).map(|word| Setting::Choice((*word).into()))
-        }
-        Kind::Number { bounds, .. } => {
-            let value = bounds.min.max(1e-3) * (bounds.max / bounds.min.max(1e-3)).powf(at * at);
-            let value = if bounds.whole { value.round() } else { value };
-            Some(Setting::Number(value.clamp(bounds.min, bounds.max)))
-        }
-        Kind::Fabric | Kind::Software | Kind::Seed => None,
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -324,7 +307,7 @@ proptest! {
         let mut scenario = Scenario::from_files(&parts);
         for (knob, at) in turned {
             let knob = KNOBS[knob].knob;
-            if let Some(setting) = setting(knob, at).filter(|_| knob != Knob::Engine) {
+            if let Some(setting) = plans::setting(knob, at).filter(|_| knob != Knob::Engine) {
                 scenario.set(knob, &setting, &parts).unwrap();
             }
         }

@@ -7,7 +7,7 @@ use atlas_core::plan::Engine;
 use atlas_document::Sources;
 use atlas_plan::engine::estimate;
 use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
-use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use proptest::prelude::*;
 
@@ -72,7 +72,7 @@ fn the_engine_follows_the_target_and_the_knob_overrules_it() {
     // The catalog's vendor profile is there, so the predecessor model answers too.
     let scenario = Scenario::resolve(&parts, &overruled).unwrap();
     assert!(atlas_plan::engine::estimate(&scenario).detail.is_none());
-    // Where there is none, the complaint says what is lacking.
+    // Without one, the error says what is missing.
     let amd = Parts::find(&library(), "mi300x8", "llama3_8b_train").unwrap();
     let complaint = Scenario::resolve(&amd, &overruled).unwrap_err().to_string();
     assert!(complaint.contains("semi-empirical engine needs a profile"), "{complaint}");

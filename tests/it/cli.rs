@@ -418,7 +418,7 @@ fn explain_tells_a_figure_down_to_where_its_inputs_were_written() {
     };
     let tree = stdout(&ask("tokens_per_sec", &["--set", "global=256", "--depth", "5"]).code(0));
     for part in
-        ["X = D / T", "T_gemm = F_gemm / (peak × eta)", "workloads.yaml:1 sequence.prompt", "[knob global, over"]
+        ["X = D / T", "T_gemm = m × (L × t_layer + t_head)", "workloads.yaml:1 sequence.prompt", "[knob global, over"]
     {
         assert!(tree.contains(part), "{part} in {tree}");
     }

@@ -287,7 +287,7 @@ fn a_reader_that_goes_away_is_no_failure() {
             hear.read_exact(&mut first).unwrap();
         }
         drop(hear);
-        // The next answer finds nobody, or the one after it where a program that another test just started holds our
+        // The next answer finds no reader, or the one after it where a program that another test just started holds our
         // end a moment longer.
         let status = loop {
             if let Some(status) = child.try_wait().unwrap() {

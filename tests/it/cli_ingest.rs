@@ -3,7 +3,7 @@
 use crate::common::program::{atlas, stderr, stdout};
 use serde_json::Value;
 
-/// A directory with two logs, one of them packed, and a file that is none.
+/// A directory with two logs, one of them packed, and a file that is not a log.
 fn logs() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/logs");

@@ -161,7 +161,7 @@ fn a_rent_includes_energy_unless_a_price_of_energy_is_stated() {
     same(rented.get("usd_per_hour"), rented.0.hourly_usd);
     let metered = paid(TRAIN.0, "stated", &[(Knob::EnergyIncluded, Setting::Toggle(false))]);
     same(metered.get("usd_per_hour"), metered.0.hourly_usd + metered.1.cost.energy_usd_per_hour);
-    // What nobody rents out is written off, and its energy paid.
+    // Hardware that cannot be rented is written off, and its energy paid.
     let owned = Answer::of("gb10-1", "llama3.1-8b-serve", &[]);
     same(owned.get("usd_per_hour"), owned.0.hourly_usd + owned.1.cost.energy_usd_per_hour);
 }

@@ -9,7 +9,7 @@ use atlas_document::Sources;
 use atlas_plan::engine::answer::event;
 use atlas_plan::engine::{at_once, estimate};
 use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
-use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_sim::kernel::Progress;
 

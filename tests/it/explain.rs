@@ -2,22 +2,46 @@
 
 use crate::common::plans;
 
+use std::sync::OnceLock;
+
+use atlas_config::Mode;
 use atlas_config::library::Library;
+use atlas_core::plan::Engine;
 use atlas_document::Sources;
 use atlas_plan::engine;
 use atlas_plan::estimate::{METRICS, Verdict};
 use atlas_plan::explain::{ExplainError, Origin, Term, explain, metric};
-use atlas_plan::knob::Overrides;
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
+use proptest::prelude::*;
 
 /// Whether two figures are the same up to rounding.
 fn same(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs()) || (a.is_nan() && b.is_nan())
 }
 
-fn check(parts: &Parts, scenario: &Scenario, beyond: &mut Vec<String>) -> usize {
+/// Metrics whose figures the analytical engine derives from terms whenever the scenario can run.
+const DERIVED: [&str; 12] = [
+    "tokens_per_sec",
+    "step_time_ms",
+    "mfu",
+    "mfu_causal",
+    "hfu",
+    "requests_per_sec",
+    "ttft_ms",
+    "ttft_p99_ms",
+    "tpot_ms",
+    "p99_ms",
+    "peak_mem_gb",
+    "node_power_w",
+];
+
+/// Checks every derivation of a scenario and returns its terms, and the derived metrics that lack an equation.
+fn check(parts: &Parts, scenario: &Scenario) -> (usize, Vec<String>) {
     let estimate = engine::estimate(scenario);
-    let mut terms = 0;
+    let fits = matches!(estimate.detail.map(|d| d.verdict), Some(Verdict::Fits));
+    let must = fits && scenario.engine == Engine::Analytical && scenario.phases.is_empty();
+    let (mut terms, mut opaque) = (0, Vec::new());
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
         let at = format!("{} x {}: {}", parts.target.name, parts.workload.name, metric.name);
         let tree = explain(scenario, parts, &estimate, metric);
@@ -28,51 +52,99 @@ fn check(parts: &Parts, scenario: &Scenario, beyond: &mut Vec<String>) -> usize 
             match &term.equation {
                 Some(equation) => {
                     let computed = equation.value(&term.terms);
-                    assert!(
-                        same(computed, term.value),
-                        "{at}: {} is {computed}, described as {}",
-                        term.symbol,
-                        term.value
-                    );
+                    let symbol = &term.symbol;
+                    assert!(same(computed, term.value), "{at}: {symbol} is {computed}, shown as {}", term.value);
                 }
                 None => assert!(term.origin.is_some(), "{at}: where does {} ({}) come from?", term.symbol, term.name),
-            }
-            // A layout on more devices than there are is reckoned with in part with what there is.
-            let possible = !matches!(estimate.detail.map(|d| d.verdict), Some(Verdict::Accelerators { .. }));
-            if term.symbol == "beyond" && possible {
-                beyond.push(format!("{at}: {}", term.value));
             }
             for bearing in &term.bearing {
                 assert!(bearing.origin.is_some() || bearing.equation.is_some(), "{at}: {}", bearing.symbol);
             }
         }
+        if must && DERIVED.contains(&metric.name) && tree.value > 0.0 && tree.value.is_finite() {
+            let whole = ["T", "t", "M"].iter().find_map(|symbol| find(&tree, symbol).filter(|t| t.equation.is_none()));
+            if let Some(term) = whole.or_else(|| tree.equation.is_none().then_some(&tree)) {
+                opaque.push(format!("{at}: {}", term.symbol));
+            }
+        }
     }
-    terms
+    (terms, opaque)
 }
 
 #[test]
 fn every_derivation_adds_up_to_its_metric() {
     let library = plans::library();
-    let (mut beyond, mut terms) = (Vec::new(), 0);
+    let (mut opaque, mut terms) = (Vec::new(), 0);
     for (parts, scenario) in plans::all(&library) {
-        terms += check(&parts, &scenario, &mut beyond);
+        let (count, without) = check(&parts, &scenario);
+        terms += count;
+        opaque.extend(without);
     }
     assert!(terms > 10_000, "{terms}");
-    assert!(beyond.is_empty(), "{} of {terms}: {:#?}", beyond.len(), &beyond[..beyond.len().min(20)]);
+    assert!(opaque.is_empty(), "no equation for {}: {:#?}", opaque.len(), &opaque[..opaque.len().min(20)]);
 }
 
 #[test]
 fn what_ships_adds_up_too() {
     let library = Library::load(&Sources::built_in(), None);
-    let mut beyond = Vec::new();
     for target in library.targets() {
         for workload in library.workloads() {
             let parts = Parts::of(&library, target, workload).unwrap();
             let Ok(scenario) = Scenario::resolve(&parts, &Overrides::new()) else { continue };
-            assert!(check(&parts, &scenario, &mut beyond) > 50);
+            assert!(check(&parts, &scenario).0 > 50);
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn terms_sum_to_the_time_and_memory_of_random_scenarios(
+        pair in (0..10usize, 0..14usize),
+        powers in proptest::collection::vec(0..4u32, 4),
+        micro in 1..4u32,
+        lengths in (1..14u32, 0..11u32),
+        load in 0..12u32,
+        words in (0..4usize, 0..4usize),
+    ) {
+        let library = LIBRARY.get_or_init(plans::library);
+        let (targets, workloads) = (library.targets(), library.workloads());
+        let target = &targets[pair.0 % targets.len()];
+        let parts = Parts::of(library, target, &workloads[pair.1 % workloads.len()]).unwrap();
+        let mut set: Vec<(&str, String)> = Vec::new();
+        for (knob, power) in ["tp", "pp", "cp", "ep"].into_iter().zip(&powers) {
+            set.push((knob, (1_u32 << power).to_string()));
+        }
+        set.push(("micro", micro.to_string()));
+        set.push(("prompt", (1_u32 << lengths.0).to_string()));
+        set.push(("generate", (1_u32 << lengths.1).to_string()));
+        set.push(("concurrency", (1_u32 << load).to_string()));
+        set.push(("recompute", ["none", "selective", "full", "auto"][words.0].to_owned()));
+        set.push(("sharding", ["none", "zero1", "zero2", "zero3"][words.1].to_owned()));
+        let mut overrides = Overrides::new();
+        for (name, value) in &set {
+            let knob = Knob::named(name).unwrap();
+            overrides.insert(knob, knob.parse(value, parts.fabrics()).unwrap());
+        }
+        let Ok(scenario) = Scenario::resolve(&parts, &overrides) else { return Ok(()) };
+        let (_, opaque) = check(&parts, &scenario);
+        prop_assert!(opaque.is_empty(), "{set:?}: {opaque:?}");
+        let estimate = engine::estimate(&scenario);
+        let Some(detail) = estimate.detail else { return Ok(()) };
+        if scenario.mode() == Mode::Training && scenario.engine == Engine::Analytical {
+            prop_assert!(same(detail.time.total() * 1e3, estimate.total.step_time_ms));
+        }
+        let tree = explain(&scenario, &parts, &estimate, metric("peak_mem_gb", &scenario).unwrap());
+        if let Some(held) = find(&tree, "M").filter(|term| term.equation.is_some()) {
+            let sum: f64 = held.terms.iter().map(|term| term.value).sum();
+            prop_assert!(same(sum, detail.memory.total()), "{sum} of {}", detail.memory.total());
+        }
+    }
+}
+
+/// The library of [`plans`], read once.
+static LIBRARY: OnceLock<Library> = OnceLock::new();
 
 /// The first term of that symbol in the tree or bearing on it.
 fn find<'t>(tree: &'t Term, symbol: &str) -> Option<&'t Term> {
@@ -101,13 +173,15 @@ fn inputs_say_where_they_were_written() {
 }
 
 #[test]
-fn equations_are_told_in_symbols_and_in_numbers() {
+fn equations_are_written_in_symbols_and_in_numbers() {
     let library = plans::library();
     let (parts, scenario) = plans::one(&library, "h100x8", "train_8b", &[]);
     let estimate = engine::estimate(&scenario);
     let tree = explain(&scenario, &parts, &estimate, metric("tokens_per_sec", &scenario).unwrap());
     assert_eq!(tree.in_symbols().unwrap(), "X = D / T");
     assert!(tree.in_numbers().unwrap().starts_with("1.049e6 / "), "{}", tree.in_numbers().unwrap());
+    let operator = find(&tree, "t_query_key_value").unwrap();
+    assert_eq!(operator.in_symbols().unwrap(), "t_query_key_value = forward + backward + gaps");
     let query = find(&tree, "F_query_key_value").unwrap();
     assert_eq!(query.in_symbols().unwrap(), "F_query_key_value = rows × columns × inner × 2");
     assert_eq!(query.value, 8192.0 * 6144.0 * 4096.0 * 2.0);
@@ -117,7 +191,7 @@ fn equations_are_told_in_symbols_and_in_numbers() {
 }
 
 #[test]
-fn names_that_are_no_metric_are_told_the_nearest() {
+fn an_unknown_metric_suggests_the_nearest() {
     let library = plans::library();
     let (_, scenario) = plans::one(&library, "h100x8", "train_8b", &[]);
     assert_eq!(metric("MFU", &scenario).unwrap().name, "mfu");

@@ -6,7 +6,7 @@ use atlas_config::profile::{ProfileKey, choose};
 use atlas_config::{Profile, Target, Workload};
 use atlas_document::{Diagnostics, Node};
 use atlas_plan::engine::semi_empirical;
-use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::record::{Body, Knobs};
 use atlas_plan::scenario::{Parts, Scenario, first_draw};
 use atlas_plan::search::hill_climb::hill_climb;

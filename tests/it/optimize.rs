@@ -8,7 +8,7 @@ use atlas_config::library::Library;
 use atlas_core::plan::Sharding;
 use atlas_document::Sources;
 use atlas_plan::engine::estimate;
-use atlas_plan::knob::{KNOBS, Kind, Knob, Overrides, Setting};
+use atlas_plan::knob::{KNOBS, Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimise::{Candidate, Optimum, Proof, freed};
 use atlas_plan::search::{Condition, Gauge, Problem, figure, optimise};
@@ -232,22 +232,6 @@ fn a_start_that_nothing_beats_is_the_answer_without_changes() {
     });
 }
 
-/// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.
-fn setting(knob: Knob, at: f64) -> Option<Setting> {
-    match knob.spec().kind {
-        Kind::Toggle => Some(Setting::Toggle(at < 0.5)),
-        Kind::Choice(words) => {
-            words.get((at * words.len() as f64) as usize).map(|word| Setting::Choice((*word).into()))
-        }
-        Kind::Number { bounds, .. } => {
-            let value = bounds.min.max(1e-3) * (bounds.max / bounds.min.max(1e-3)).powf(at * at);
-            let value = if bounds.whole { value.round() } else { value };
-            Some(Setting::Number(value.clamp(bounds.min, bounds.max)))
-        }
-        Kind::Fabric | Kind::Software | Kind::Seed => None,
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -263,7 +247,7 @@ proptest! {
         let mut asked = Scenario::resolve(&parts, &Overrides::new()).unwrap();
         for (knob, at) in turned {
             let knob = KNOBS[knob].knob;
-            if let Some(setting) = setting(knob, at).filter(|_| knob != Knob::Engine) {
+            if let Some(setting) = plans::setting(knob, at).filter(|_| knob != Knob::Engine) {
                 asked.set(knob, &setting, &parts).unwrap();
             }
         }

@@ -1,6 +1,6 @@
 //! The views of jobs, history and launch files: keys in, pictures out, work done as the runtime would.
 
-use crate::common::keys;
+use crate::common::{keys, screen};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,11 +15,8 @@ use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::panels::{Panel, watch};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
-use atlas_fabric::tui::view::view;
 use atlas_plan::search::Gauge;
 use jiff::Timestamp;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 
 struct Harness {
     app: App,
@@ -36,7 +33,7 @@ impl Harness {
         Harness { app, timers: Vec::new() }
     }
 
-    /// Takes a message, and does the work that it orders until there is none.
+    /// Takes a message, and does the work that it starts until nothing is left.
     fn send(&mut self, message: Message) {
         let mut open = update(&mut self.app, message);
         while let Some(effect) = open.pop() {
@@ -59,11 +56,7 @@ impl Harness {
     }
 
     fn text(&self) -> String {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
-        view(&self.app, &mut buffer);
-        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
-        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
-        lines.collect::<Vec<_>>().join("\n")
+        screen::text(&self.app)
     }
 }
 

@@ -8,7 +8,7 @@ use atlas_fabric::cli::schema::Document;
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
-/// What the checker below knows; a schema that says more would be checked by nobody.
+/// The keywords that the checker below supports; others would not be checked.
 const KNOWN: [&str; 14] = [
     "$schema",
     "title",
@@ -42,7 +42,9 @@ fn check(value: &Value, schema: &Value, path: &str, problems: &mut Vec<String>) 
                     complain(format!("found {value}, expected {kinds:?}"));
                 }
             }
-            "enum" if !wanted.as_array().unwrap().contains(value) => complain(format!("{value} is none of {wanted}")),
+            "enum" if !wanted.as_array().unwrap().contains(value) => {
+                complain(format!("{value} is not one of {wanted}"))
+            }
             "minimum" if value.as_f64().is_some_and(|number| number < wanted.as_f64().unwrap()) => {
                 complain(format!("{value} is less than {wanted}"));
             }

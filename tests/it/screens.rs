@@ -1,6 +1,6 @@
 //! The terminal interface without a terminal: keys in, state and pictures out.
 
-use crate::common::keys;
+use crate::common::{keys, screen};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -87,10 +87,7 @@ impl Harness {
     }
 
     fn text(&self) -> String {
-        let buffer = self.draw();
-        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
-        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
-        lines.collect::<Vec<_>>().join("\n")
+        screen::written(&self.draw())
     }
 
     fn metric(&self, name: &str) -> f64 {

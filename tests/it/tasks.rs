@@ -1,7 +1,7 @@
 //! The tasks that users bring, as key scripts from the start: what is typed, how many keys that is, and what must then be on
 //! the screen. The limits keep the interface as short as it is.
 
-use crate::common::keys;
+use crate::common::{keys, screen};
 
 use std::sync::Arc;
 
@@ -14,11 +14,8 @@ use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::race;
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
-use atlas_fabric::tui::view::view;
 use atlas_plan::search::Gauge;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 
 /// The interface on the shipped catalog, as it starts.
 struct Start {
@@ -57,11 +54,7 @@ impl Start {
     }
 
     fn text(&self) -> String {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
-        view(&self.app, &mut buffer);
-        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
-        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
-        lines.collect::<Vec<_>>().join("\n")
+        screen::text(&self.app)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Simulations in the interface: asked on workers, shown as a timeline, remembered.
 
-use crate::common::keys;
+use crate::common::{keys, screen};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,18 +14,15 @@ use atlas_fabric::tui::message::{Effect, Message};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::timeline::{Picture, picture};
 use atlas_fabric::tui::update::update;
-use atlas_fabric::tui::view::view;
 use atlas_fabric::tui::work::Order;
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::Gauge;
 use atlas_sim::training::StreamKind;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 
 struct Harness {
     app: App,
-    /// Orders that nobody has worked on yet.
+    /// Work that has not started yet.
     orders: Vec<Order>,
     /// How many there were.
     ordered: usize,
@@ -97,11 +94,7 @@ impl Harness {
     }
 
     fn text(&self) -> String {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
-        view(&self.app, &mut buffer);
-        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
-        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
-        lines.collect::<Vec<_>>().join("\n")
+        screen::text(&self.app)
     }
 
     fn metric(&self, name: &str) -> f64 {

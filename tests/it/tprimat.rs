@@ -207,7 +207,7 @@ fn the_benchmark_json_of_a_log_agrees_with_what_the_predecessor_tool_made_of_it(
         for group in ["performance_metrics", "parallelism_config", "training_config"] {
             for (name, expected) in case["expected"][group].as_object().unwrap() {
                 let Some(expected) = expected.as_f64() else { continue };
-                // Cores of the device are none of the log's; steps are those planned rather than those read.
+                // Cores of the device are not in the log; steps are those planned rather than those read.
                 if matches!(name.as_str(), "throughput_per_gpu_core" | "max_steps") {
                     continue;
                 }

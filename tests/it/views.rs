@@ -1,6 +1,6 @@
 //! Sweep, frontier, sensitivity, optimiser: what long work answers, asked with keys, answered as the runtime would.
 
-use crate::common::keys;
+use crate::common::{keys, screen};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use atlas_fabric::tui::view::view;
 use atlas_fabric::tui::work::{Order, Product, Progress};
 use atlas_fabric::tui::{frontier, optimum, sweeping};
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::Gauge;
 use atlas_plan::search::sensitivity::Lever;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -28,7 +28,7 @@ use ratatui::layout::Rect;
 struct Harness {
     app: App,
     effects: Vec<Effect>,
-    /// Orders that nobody has worked on yet.
+    /// Work that has not started yet.
     orders: Vec<Order>,
     /// What waits for the scenario to stand still.
     pauses: Vec<Timer>,
@@ -102,11 +102,7 @@ impl Harness {
     }
 
     fn text(&self) -> String {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
-        view(&self.app, &mut buffer);
-        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
-        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
-        lines.collect::<Vec<_>>().join("\n")
+        screen::text(&self.app)
     }
 
     fn metric(&self, name: &str) -> f64 {
@@ -239,7 +235,7 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     h.keys("v");
     assert_eq!(h.orders.len(), 1);
     h.keys("vj");
-    assert!(h.orders.is_empty(), "nobody looks");
+    assert!(h.orders.is_empty(), "no view shows it");
 }
 
 #[test]
@@ -426,7 +422,7 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     assert!((standing.value / h.metric("tokens_per_sec") - 1.0).abs() < 1e-9 || !standing.feasible);
     h.keys("Vjjj").pause();
     assert_eq!(h.app.queries.outlook.answer().unwrap().metric.name, h.app.figure);
-    // There is none where there is no room.
+    // It is left out where the screen has no room.
     let mut h = Harness::new(120, 40);
     h.keys("Wjj").pause();
     assert!(h.pauses.is_empty() && h.app.queries.outlook.asked().is_none());

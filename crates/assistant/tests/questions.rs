@@ -6,7 +6,7 @@ use atlas_assistant::offline::{About, Context, Figure, Refusal, Reply, answer};
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine;
-use atlas_plan::knob::{self, Overrides};
+use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::{Gauge, figure};
 use proptest::prelude::*;

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accelerator;
+mod collection;
 pub mod convolution;
 pub mod digest;
 pub mod evidence;
@@ -17,7 +18,6 @@ pub mod model;
 mod parameters;
 pub mod part;
 pub mod price;
-mod shelf;
 pub mod shipped;
 pub mod software;
 pub mod transformer;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::collection::{Collection, Item};
 use super::hugging_face;
 use super::part::{self, Entries, Part, complaint};
-use super::shelf::{Item, Shelf};
 use super::{Accelerator, Model, Price, digest};
 use atlas_document::decode::nearest;
 use atlas_document::node::Position;
@@ -23,9 +23,9 @@ impl Default for Catalog {
 /// they are first asked for.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    accelerators: Shelf<Accelerator>,
-    models: Shelf<Model>,
-    prices: Shelf<Price>,
+    accelerators: Collection<Accelerator>,
+    models: Collection<Model>,
+    prices: Collection<Price>,
     files: Vec<Arc<File>>,
     problems: Diagnostics,
 }
@@ -43,9 +43,9 @@ impl Catalog {
     #[must_use]
     pub fn built_in() -> Catalog {
         Catalog {
-            accelerators: Shelf::new(&digest::ACCELERATORS),
-            models: Shelf::new(&digest::MODELS),
-            prices: Shelf::new(&digest::PRICES),
+            accelerators: Collection::new(&digest::ACCELERATORS),
+            models: Collection::new(&digest::MODELS),
+            prices: Collection::new(&digest::PRICES),
             files: Vec::new(),
             problems: Diagnostics::new(),
         }
@@ -282,8 +282,8 @@ fn layers(sources: &Sources) -> Vec<PathBuf> {
     config.into_iter().chain(sources.working_dir.then(|| PathBuf::from("workload"))).collect()
 }
 
-fn unknown<T: Item>(kind: &str, name: &str, shelf: &Shelf<T>) -> Diagnostic {
-    let names: Vec<String> = shelf.names().collect();
+fn unknown<T: Item>(kind: &str, name: &str, collection: &Collection<T>) -> Diagnostic {
+    let names: Vec<String> = collection.names().collect();
     let near = nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
     let message = format!("no {kind} `{name}` in the catalog");
     Diagnostic { help: near, ..complaint(&"command line".into(), Position::default(), message) }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::shelf::Item;
+use super::collection::Item;
 use super::{Accelerator, Model, Price};
 use atlas_document::node::Position;
 use atlas_document::{Broken, Diagnostic, Diagnostics, Node, Severity};

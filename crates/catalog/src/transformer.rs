@@ -48,7 +48,7 @@ impl NormKind {
     }
 }
 
-/// Whether queries and keys are normalised.
+/// Whether queries and keys are normalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QkNorm {
     /// They are not.

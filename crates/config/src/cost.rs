@@ -1,5 +1,7 @@
 //! Price and power of a target.
 
+use crate::read_field::ReadField as _;
+use atlas_core::field::Knob;
 use atlas_core::plan::PriceBasis;
 use atlas_document::decode::{Bounds, Fields};
 
@@ -52,37 +54,33 @@ pub struct Cost {
     pub utilization: Option<f64>,
 }
 
-/// What a year, a node or a kilowatt may cost, and what a share of a purchase may be.
-const USD: Bounds = Bounds { max: 1e9, ..Bounds::POSITIVE };
-const TIMES: Bounds = Bounds { max: 10.0, ..Bounds::POSITIVE };
-
 impl Cost {
     pub(super) fn read(cost: &mut Fields<'_>) -> Option<Cost> {
-        let hourly_usd = cost.required_number("hourly_usd", Bounds { max: 1e7, ..Bounds::POSITIVE });
+        let hourly_usd = cost.required_number_of(Knob::HourlyUsd);
         let basis = cost.choice("basis", PriceBasis::WORDS.get(1..).unwrap_or_default());
         let date = cost.text("date");
         let prices = cost.map("prices", |listed| {
             PriceBasis::RENTS.map(|basis| listed.number(basis.name(), Bounds { max: 1e7, ..Bounds::POSITIVE }))
         });
-        let energy_included = cost.boolean("energy_included");
+        let energy_included = cost.flag_of(Knob::EnergyIncluded);
         let energy_watts_node = cost.required_number("energy_watts_node", Bounds { max: 1e7, ..Bounds::POSITIVE });
         // A facility draws at least what its computers draw.
-        let pue = cost.required_number("pue", Bounds { min: 1.0, max: 10.0, whole: false });
-        let usd_per_kwh = cost.number("usd_per_kwh", Bounds { max: 1e6, ..Bounds::POSITIVE });
-        let peak_usd_per_kwh = cost.number("peak_usd_per_kwh", Bounds { max: 1e6, ..Bounds::POSITIVE });
-        let peak_hours = cost.number("peak_hours", Bounds { max: 24.0, ..Bounds::POSITIVE });
-        let kg_co2e_per_kwh = cost.number("kg_co2e_per_kwh", TIMES);
-        let power_cap = cost.number("power_cap", Bounds { max: 1e6, ..Bounds::POSITIVE });
-        let rack_kw = cost.number("rack_kw", Bounds { max: 1e5, ..Bounds::POSITIVE });
-        let nodes_per_rack = cost.number("nodes_per_rack", Bounds { max: 1e3, ..Bounds::NATURAL });
-        let capex_usd_node = cost.number("capex_usd_node", USD);
-        let network_share = cost.number("network_share", TIMES);
-        let spares_share = cost.number("spares_share", TIMES);
-        let staff_usd_node_year = cost.number("staff_usd_node_year", USD);
-        let usd_per_kw_month = cost.number("usd_per_kw_month", USD);
-        let capital_cost = cost.number("capital_cost", Bounds { max: 1.0, ..Bounds::POSITIVE });
-        let amortization_years = cost.number("amortization_years", Bounds { min: 0.1, max: 50.0, whole: false });
-        let utilization = cost.number("utilization", Bounds { min: 0.01, ..Bounds::SHARE });
+        let pue = cost.required_number_of(Knob::Pue);
+        let usd_per_kwh = cost.number_of(Knob::UsdPerKwh);
+        let peak_usd_per_kwh = cost.number_of(Knob::PeakUsdPerKwh);
+        let peak_hours = cost.number_of(Knob::PeakHours);
+        let kg_co2e_per_kwh = cost.number_of(Knob::KgCo2ePerKwh);
+        let power_cap = cost.number_of(Knob::PowerCap);
+        let rack_kw = cost.number_of(Knob::RackKw);
+        let nodes_per_rack = cost.number_of(Knob::NodesPerRack);
+        let capex_usd_node = cost.number_of(Knob::CapexUsdNode);
+        let network_share = cost.number_of(Knob::NetworkShare);
+        let spares_share = cost.number_of(Knob::SparesShare);
+        let staff_usd_node_year = cost.number_of(Knob::StaffUsdNodeYear);
+        let usd_per_kw_month = cost.number_of(Knob::UsdPerKwMonth);
+        let capital_cost = cost.number_of(Knob::CapitalCost);
+        let amortization_years = cost.number_of(Knob::AmortizationYears);
+        let utilization = cost.number_of(Knob::Utilization);
         let (hourly_usd, energy_watts_node, pue) = (hourly_usd?, energy_watts_node?, pue?);
         Some(Cost {
             hourly_usd,

@@ -8,6 +8,7 @@ pub mod cost;
 pub mod efficiency;
 pub mod library;
 pub mod profile;
+mod read_field;
 pub mod target;
 pub mod watch;
 pub mod workload;

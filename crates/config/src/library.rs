@@ -7,7 +7,7 @@
 
 mod decoding;
 mod entry;
-mod shelf;
+mod predecessor;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use self::decoding::decode;
 use self::entry::Entries;
 pub use self::entry::{Entry, Listed};
-use self::shelf::Shelf;
+use self::predecessor::Predecessor;
 use crate::profile;
 use crate::profile::{ProfileKey, choose};
 use crate::{Corrections, Profile, Target, Workload};
@@ -70,11 +70,11 @@ pub struct Library {
     profiles: Vec<(ProfileKey, Option<Arc<Entry<Profile>>>)>,
     /// One profile for every target: `--hardware FILE`.
     single_profile: bool,
-    /// Entries that are found by name and not listed: those that a `--config` stands in place of.
+    /// Entries that are found by name and not listed: those that a `--config` replaces.
     spare_targets: Entries<Target>,
     spare_workloads: Entries<Workload>,
     /// What ships of the predecessor dashboard: found by name, never listed.
-    shelf: OnceLock<Shelf>,
+    predecessor: OnceLock<Predecessor>,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
     problems: Diagnostics,
@@ -227,8 +227,8 @@ impl Library {
     /// What ships of the predecessor dashboard: its hardware profiles and its scenarios.
     #[must_use]
     pub fn dashboard(&self) -> (&[Arc<Target>], &[Arc<Workload>]) {
-        let shelf = self.shelf.get_or_init(Shelf::read);
-        (&shelf.targets, &shelf.workloads)
+        let predecessor = self.predecessor.get_or_init(Predecessor::read);
+        (&predecessor.targets, &predecessor.workloads)
     }
 
     /// The target of that name, or an error if it is missing.
@@ -249,7 +249,7 @@ impl Library {
             .ok_or_else(|| unknown("workload", name, self.workloads.names()))
     }
 
-    /// Refuses a target or a workload that stands in place of the user's own entry of that name, which has errors: its
+    /// Refuses a target or a workload that would replace the user's own entry of that name, which has errors: its
     /// figures would be others than those that the user wrote.
     ///
     /// # Errors
@@ -284,7 +284,7 @@ impl Library {
         own.or_else(|| found.first()).map(|(_, corrections)| *corrections)
     }
 
-    /// The profile in force for a target, or why there is none.
+    /// The profile in force for a target, or why it cannot be read.
     pub fn profile_for(&self, target: &Target) -> Result<&Arc<Profile>, Diagnostic> {
         let keys: Vec<ProfileKey> = self.profiles.iter().map(|(key, _)| key.clone()).collect();
         let chosen = if self.single_profile {

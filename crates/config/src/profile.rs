@@ -10,78 +10,7 @@ use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::Node;
 
-/// The coefficients, under the calibration guide's symbols. All are plain numbers; without a unit they are shares or factors.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Coefficients {
-    /// B_base: tokens/s of one accelerator alone.
-    pub b_base: f64,
-    /// f_vendor in training.
-    pub f_training: f64,
-    /// f_vendor in inference.
-    pub f_inference: f64,
-    /// kappa_comm: how much communication takes from FLOP utilisation.
-    pub kappa_comm: f64,
-    /// rho_base: utilisation without any optimisation.
-    pub rho_base: f64,
-    /// Utilisation gained by CUDA graphs.
-    pub delta_rho_cuda: f64,
-    /// Utilisation gained by GPUDirect RDMA.
-    pub delta_rho_gpudirect: f64,
-    /// Utilisation gained by inference over training.
-    pub delta_rho_infer: f64,
-    /// rho_max: utilisation that is never exceeded.
-    pub rho_max: f64,
-    /// chi_base: communication intensity without parallelism.
-    pub chi_base: f64,
-    /// chi_tp: added per further tensor-parallel rank.
-    pub chi_tp: f64,
-    /// chi_pp: added per further pipeline stage.
-    pub chi_pp: f64,
-    /// chi_infer_scale: intensity of inference over training.
-    pub chi_infer_scale: f64,
-    /// gamma_jitter − 1 under SR-IOV.
-    pub jitter_sriov: f64,
-    /// gamma_gpudirect.
-    pub gamma_gpudirect: f64,
-    /// omega_min: least communication overhead.
-    pub omega_min: f64,
-    /// omega: weight of communication overhead in throughput.
-    pub omega: f64,
-    /// lat_min, ms.
-    pub lat_min: f64,
-    /// lat_base_coeff, ms·tok/s.
-    pub lat_base_coeff: f64,
-    /// r_ttft: TTFT over p50.
-    pub r_ttft: f64,
-    /// m95: p95 over p50.
-    pub m95: f64,
-    /// m99: p99 over p50.
-    pub m99: f64,
-    /// tail_comm: widening of tails by communication.
-    pub tail_comm: f64,
-    /// tail_sriov: widening of tails by SR-IOV.
-    pub tail_sriov: f64,
-    /// phi_idle: share of nominal power at rest.
-    pub phi_idle: f64,
-    /// phi_util: share of nominal power added at full utilisation.
-    pub phi_util: f64,
-    /// hbm_base: memory-bandwidth utilisation at sequence length 0.
-    pub hbm_base: f64,
-    /// hbm_seq_scale: added per `hbm_seq_norm` tokens.
-    pub hbm_seq_scale: f64,
-    /// hbm_seq_norm, tokens.
-    pub hbm_seq_norm: f64,
-    /// hbm_max: memory-bandwidth utilisation that is never exceeded.
-    pub hbm_max: f64,
-    /// sigma_noise: full width of the throughput noise.
-    pub sigma_noise: f64,
-    /// sigma_tail: noise of the tails over that of throughput.
-    pub sigma_tail: f64,
-    /// peak_tokens_factor, GB per hidden × layer.
-    pub peak_tokens_factor: f64,
-    /// overhead_threshold: communication overhead from which a retry is counted.
-    pub overhead_threshold: f64,
-}
+pub use atlas_legacy::semi_empirical::coefficients::Coefficients;
 
 /// Coefficients with a name, and whom they are for.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +63,7 @@ impl ProfileKey {
         ProfileKey::matching(stem, node.get("match"))
     }
 
-    /// The key of a profile document, of which `matched` is what stands under `match`.
+    /// The key of a profile document, whose `match` is `matched`.
     #[must_use]
     pub fn matching(stem: &str, matched: Option<&Node>) -> ProfileKey {
         let text = |key: &str| matched.and_then(|matched| matched.get(key)).and_then(Node::text).map(str::to_owned);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::cost::Cost;
 use super::efficiency::Efficiency;
+use crate::read_field::ReadField as _;
+use atlas_core::field::Knob;
 use atlas_core::network::Topology;
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
@@ -15,7 +17,7 @@ use atlas_document::node::Node;
 pub struct Target {
     /// Unique name.
     pub name: Arc<str>,
-    /// Who makes the accelerators; chooses the profile where none is named after the target.
+    /// Maker of the accelerators; chooses the profile unless one is named after the target.
     pub vendor: String,
     /// Key into the accelerator catalog, for engines that reason from datasheets.
     pub accelerator: Option<String>,
@@ -82,7 +84,7 @@ pub struct Network {
 /// A hardware profile of the predecessor dashboard, as far as its estimator reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Benchboard {
-    /// gpu, tpu or other: TPUs start from a higher utilisation.
+    /// gpu, tpu or other: TPUs start from a higher utilization.
     pub kind: Option<String>,
     /// Rate in 16 bit, TFLOP/s.
     pub fp16_tflops: Option<f64>,
@@ -135,7 +137,7 @@ impl Target {
         let instance_type = fields.text("instance_type");
         let accelerators_per_node =
             fields.required_number("accelerators_per_node", Bounds { max: 1e6, ..Bounds::COUNT });
-        let num_nodes = fields.required_number("num_nodes", Bounds { max: 1e6, ..Bounds::COUNT });
+        let num_nodes = fields.required_number_of(Knob::NumNodes);
         let memory = fields.required_number("memory_gb_per_accel", Bounds { min: 0.001, max: 1e6, whole: false });
         let interconnect = fields.map("interconnect", |link| {
             let kind = link.required_text("type");
@@ -145,9 +147,9 @@ impl Target {
         });
         let network = fields.map("network", |link| Network {
             kind: link.text("type"),
-            gbits_per_accel: link.number("Gbps_per_accel", Bounds::POSITIVE),
+            gbits_per_accel: link.number_of(Knob::NetworkGbps),
             topology: topology(link),
-            oversubscription: link.number("oversubscription", Bounds { min: 1.0, max: 100.0, whole: false }),
+            oversubscription: link.number_of(Knob::Oversubscription),
         });
         let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], Cost::read);
         let benchboard = fields.map("benchboard", Benchboard::read);

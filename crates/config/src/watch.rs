@@ -54,7 +54,7 @@ pub enum WatchError {
 
 /// Watches files and directories until it is dropped.
 ///
-/// A directory stands for the files directly in it, those that come later too, and for the names of its
+/// A directory means the files directly in it, including later ones, and the names of its
 /// subdirectories; files that are hidden or that editors leave behind (`.x.swp`, `x~`) are not looked at. A path that
 /// does not exist is watched for, and so are the targets of symbolic links.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl FileWatch {
     ///
     /// # Errors
     ///
-    /// When there is no thread to be had. That no events can be had is no error: then files are looked at regularly.
+    /// If no thread can be started. Missing file events are no error: files are then polled.
     pub fn start(&mut self) -> Result<(), WatchError> {
         let Some((mut worker, messages)) = self.waiting.take() else { return Ok(()) };
         let hints = self.commands.clone();

@@ -6,46 +6,18 @@ mod plan;
 mod schedule;
 mod simulation;
 
+pub use atlas_core::mode::Mode;
 pub use plan::{PlanSpec, PoolSpec, PoolsSpec, ServingSpec, Switches};
 pub use simulation::SimulationSpec;
 
 use self::schedule::Schedule;
+use crate::read_field::ReadField as _;
 use atlas_catalog::Model;
+use atlas_core::field::Knob;
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::Node;
-
-/// Training or inference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Weights are learned; throughput and step time matter.
-    Training,
-    /// Requests are served; latency matters too.
-    Inference,
-}
-
-impl Mode {
-    /// `training` or `inference`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Training => "training",
-            Mode::Inference => "inference",
-        }
-    }
-
-    /// What a workload does that says `mode: written`, or does not say it and is called `name`; `None` where that is
-    /// no mode.
-    #[must_use]
-    pub fn of(written: Option<&str>, name: &str) -> Option<Mode> {
-        match written {
-            Some(written) => MODES.iter().find(|(mode, _)| *mode == written).map(|(_, mode)| *mode),
-            None if name.to_lowercase().contains("inference") => Some(Mode::Inference),
-            None => Some(Mode::Training),
-        }
-    }
-}
 
 /// A model put to work.
 #[derive(Debug, Clone, PartialEq)]
@@ -312,11 +284,6 @@ impl Workload {
     }
 }
 
-/// Tokens of a sequence: a mean over requests need not be whole.
-const LENGTH: Bounds = Bounds { min: 0.0, max: 1e9, whole: false };
-
-const MODES: [(&str, Mode); 2] = [("training", Mode::Training), ("inference", Mode::Inference)];
-
 /// What only engines that reason from a model's architecture need of it.
 #[derive(Debug, Default)]
 struct Extra {
@@ -330,7 +297,7 @@ struct Extra {
 
 /// Mode, parallelism, sequence, size and plan: of a workload, or of a workload with a phase's overrides merged in.
 fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
-    let written = fields.choice("mode", &MODES);
+    let written = fields.choice("mode", &Mode::WORDS);
     let named = Mode::of(None, &fields.text("name").unwrap_or_default());
     let mode = written.or(named).unwrap_or(Mode::Training);
     let mut plan = PlanSpec::read(fields);
@@ -355,15 +322,14 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     };
     let ranks = |p: &mut Fields<'_>, plan: &mut PlanSpec| {
         plan.parallelism(p);
-        let bounds = Bounds { max: 1e6, ..Bounds::COUNT };
         if catalogued {
-            plan.dp = p.number("dp", bounds);
+            plan.dp = p.number_of(Knob::Dp);
             let or_one = |value: Option<f64>| Some(value.unwrap_or(1.0));
-            return Some((or_one(p.number("tp", bounds))?, or_one(p.number("pp", bounds))?, plan.dp.unwrap_or(1.0)));
+            return Some((or_one(p.number_of(Knob::Tp))?, or_one(p.number_of(Knob::Pp))?, plan.dp.unwrap_or(1.0)));
         }
-        let tp = p.required_number("tp", bounds);
-        let pp = p.required_number("pp", bounds);
-        plan.dp = p.required_number("dp", bounds);
+        let tp = p.required_number_of(Knob::Tp);
+        let pp = p.required_number_of(Knob::Pp);
+        plan.dp = p.required_number_of(Knob::Dp);
         Some((tp?, pp?, plan.dp?))
     };
     let parallelism = if catalogued {
@@ -372,11 +338,11 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
         fields.required_map("parallelism", &["tp", "pp", "dp"], |p| ranks(p, &mut plan))
     };
     let sequence = fields.required_map("sequence", &["prompt", "generate"], |s| {
-        let prompt = s.required_number("prompt", LENGTH);
-        let generate = s.required_number("generate", LENGTH);
+        let prompt = s.required_number_of(Knob::Prompt);
+        let generate = s.required_number_of(Knob::Generate);
         plan.simulation.sequence(s);
-        plan.serving.generate_max = s.number("generate_max", Bounds { max: 1e9, ..Bounds::COUNT });
-        plan.serving.generate_spread = s.number("generate_spread", Bounds { min: 1.0, max: 1e4, whole: false });
+        plan.serving.generate_max = s.number_of(Knob::GenerateMax);
+        plan.serving.generate_spread = s.number_of(Knob::GenerateSpread);
         Some((prompt?, generate?))
     });
     if let Some(precision) = fields.map("precision", |p| {
@@ -395,10 +361,10 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
 
 fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
     Tuning {
-        microbatch: fields.number("microbatch", Bounds { max: 1e6, ..Bounds::COUNT }),
-        cuda_graphs: fields.boolean("cuda_graphs"),
-        gpudirect_rdma: fields.boolean("gpudirect_rdma"),
-        virt: fields.choice("virt", &[("bare", "bare"), ("sriov", "sriov")]).map(str::to_owned),
+        microbatch: fields.number_of(Knob::Microbatch),
+        cuda_graphs: fields.flag_of(Knob::CudaGraphs),
+        gpudirect_rdma: fields.flag_of(Knob::GpudirectRdma),
+        virt: fields.word_of(Knob::Virt, |word| Knob::Virt.spec().words().contains(&word).then(|| word.to_owned())),
         fabric: fields.text("fabric").map(Into::into),
     }
 }

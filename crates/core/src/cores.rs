@@ -1,8 +1,8 @@
-//! Work that is dealt out to all cores, one piece at a time, since some pieces are dear and those stand together.
+//! Parallel map with dynamic scheduling: pieces differ in cost, and expensive ones are clustered.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Most threads that work is dealt out to; 0 stands for no limit.
+/// Most threads; 0: no limit.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 /// Limits the threads of this process, where a scheduler has granted fewer cores than the machine shows.

@@ -19,7 +19,7 @@ pub fn terminal(text: &str) -> Cow<'_, str> {
     replaced(text, |c| steers(c) && c != '\n', '?')
 }
 
-/// A value as one word of a POSIX shell, whatever it holds: `'it'\''s'`. Plain words stand without quotes.
+/// A value as one word of a POSIX shell, whatever it contains: `'it'\''s'`. Plain words are not quoted.
 #[must_use]
 pub fn shell(value: &str) -> String {
     let plain =
@@ -79,7 +79,7 @@ pub fn markdown_block(language: &str, text: &str) -> String {
 }
 
 /// A field of comma-separated values (RFC 4180), quoted where it must be. Text that a spreadsheet would compute as a
-/// formula has an apostrophe in front; numbers stand as they are.
+/// formula is prefixed with an apostrophe; numbers are not changed.
 #[must_use]
 pub fn csv(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(text);

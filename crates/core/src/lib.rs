@@ -1,9 +1,12 @@
-//! Units, run options and small helpers that every crate of Atlas Fabric uses.
+//! Units, run options, the table of fields and small helpers that every crate of Atlas Fabric uses.
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod cores;
 pub mod escape;
+pub mod field;
+pub mod mode;
 pub mod network;
 pub mod plan;
 pub mod units;

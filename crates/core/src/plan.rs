@@ -1,5 +1,5 @@
 //! The words in which a run is planned: which engine answers, how the model is cut, in which format it computes, what
-//! software serves it. Files, knobs, engines and screens spell them alike.
+//! software serves it. Files, knobs, engines and screens use the same spelling.
 
 mod spelling;
 
@@ -30,7 +30,7 @@ macro_rules! words {
                 match self { $($name::$variant => $word,)+ }
             }
 
-            /// The value of that name or a synonym of it, upper and lower case alike.
+            /// The value of that name or a synonym, ignoring case.
             #[must_use]
             pub fn named(word: &str) -> Option<$name> {
                 let word = canonical(word.trim());
@@ -330,7 +330,7 @@ words! {
         Eagle3 = "eagle3",
         /// A smaller model with the same vocabulary.
         DraftModel = "draft-model",
-        /// Continuations of n-grams that stand in the text before.
+        /// Continuations of n-grams in the preceding text.
         Ngram = "ngram",
     }
 }

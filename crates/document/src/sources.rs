@@ -127,7 +127,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 
 /// Reads a regular file of at most `limit` bytes.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
+    // Looked at before it is opened: opening a pipe without a writer would block for ever.
     let meta = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
     if !meta.is_file() {
         return Err("cannot be read: not a regular file".to_owned());

@@ -140,7 +140,7 @@ fn figures(reading: &Reading, known: bool) -> Vec<Figure> {
     }
     let names =
         found.into_iter().filter(|(name, _)| !WORKED_OUT.contains(&name.as_str()) && !of_the_rows_at_hand(name));
-    // Rounding in the tenth digit is none of the document's.
+    // Rounding in the tenth digit does not come from the document.
     names.map(|(name, value)| (family(reading.tool), name, format!("{value:.9e}"))).collect()
 }
 

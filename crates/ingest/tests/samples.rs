@@ -45,6 +45,7 @@ fn every_sample_gives_the_expected_facts() {
     let expectations: Vec<Value> = serde_json::from_slice(&sample("expectations.json")).unwrap();
     assert_eq!(expectations.len(), sample_names().len());
     let mut problems = Vec::new();
+    let mut formats = std::collections::BTreeSet::new();
     for entry in &expectations {
         let name = entry["file"].as_str().unwrap();
         let mut context: Context = context(name);
@@ -59,6 +60,7 @@ fn every_sample_gives_the_expected_facts() {
             joint::join(&mut files);
         }
         let reading = &files[0].readings[0];
+        formats.insert(reading.format.to_owned());
         let mut facts = reading.facts.clone();
         facts.set("kind", reading.kind);
         let mut found = Vec::new();
@@ -71,4 +73,5 @@ fn every_sample_gives_the_expected_facts() {
         problems.extend(found.into_iter().map(|problem| format!("{name}: {problem}")));
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert_eq!(formats.len(), 52, "{formats:?}");
 }

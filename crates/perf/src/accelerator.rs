@@ -53,7 +53,7 @@ impl Precision {
         }
     }
 
-    /// Narrow formats need their operands quantised on the fly.
+    /// Narrow formats need their operands quantized on the fly.
     pub const fn is_narrow(self) -> bool {
         matches!(self, Precision::Fp8 | Precision::Int8 | Precision::Fp6 | Precision::Fp4)
     }
@@ -158,7 +158,7 @@ pub struct Accelerator {
     pub nic_bw: f64,
     /// How the NICs are joined.
     pub network: Topology,
-    /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 where nobody published one.
+    /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 if it was not published.
     pub gemm_fraction: f64,
 }
 

@@ -5,6 +5,7 @@
 //! for sums, their order does not.
 
 use super::convolution::Residual;
+use super::flops::TokenFlops;
 pub use super::linear::{Linear, LinearKind};
 
 /// How attention projects keys and values.
@@ -399,29 +400,43 @@ impl Architecture {
     /// mixer's state costs what frameworks count. Of an encoder-decoder a token is one of the encoder's; the
     /// decoder's `target` tokens a sequence are added to it.
     pub fn flops_per_token(&self, seq: f64, target: f64, halved: bool) -> f64 {
+        self.token_flops(seq, target, halved).total()
+    }
+
+    /// What [`Architecture::flops_per_token`] is the sum of.
+    #[must_use]
+    pub fn token_flops(&self, seq: f64, target: f64, halved: bool) -> TokenFlops {
         if let Some(network) = &self.convolutions {
-            return 6.0 * network.multiply_adds();
+            return TokenFlops { products: 6.0 * network.multiply_adds(), ..TokenFlops::default() };
         }
         let context = if halved { self.mean_context(seq) } else { seq };
         let pair = 6.0 * (self.q_width() + self.v_width());
-        let indexing = if halved { 0.5 * seq } else { seq };
-        let indexer = self.indexer.map_or(0.0, |x| 6.0 * indexing * x.heads * x.dim);
         let head_width = self.head_width() * self.hidden;
-        let unused = (1.0 - self.head_share(seq)) * head_width;
         if self.encoder_layers > 0.0 {
             let per_input = target / seq.max(1.0);
             let encoder = self.encoder_layers * (6.0 * self.encoder_layer_params() + pair * seq);
             let own = if halved { 0.5 * target } else { target };
             // Keys and values of the cross attention are projected from the encoder's tokens.
             let cross = 6.0 * self.layers * self.hidden * self.kv_width();
-            let decoder = 6.0 * self.layers * (2.0 * self.attention_params() - self.hidden * self.kv_width())
+            let products = 6.0 * self.layers * (2.0 * self.attention_params() - self.hidden * self.kv_width())
                 + 6.0 * self.layers * self.mlp_params(self.ffn)
-                + self.layers * pair * (own + seq)
                 + 6.0 * head_width;
-            return encoder + cross + per_input * decoder;
+            return TokenFlops {
+                products: per_input * products,
+                attention: per_input * (self.layers * pair * (own + seq)),
+                encoder: encoder + cross,
+                ..TokenFlops::default()
+            };
         }
-        let state = self.linear.map_or(0.0, |linear| self.linear_layers() * linear.model_flops());
-        6.0 * (self.matmul_params() - unused) + self.attention_layers() * (context * pair + indexer) + state
+        let indexing = if halved { 0.5 * seq } else { seq };
+        let indexer = self.indexer.map_or(0.0, |x| 6.0 * indexing * x.heads * x.dim);
+        let unused = (1.0 - self.head_share(seq)) * head_width;
+        TokenFlops {
+            products: 6.0 * (self.matmul_params() - unused),
+            attention: self.attention_layers() * (context * pair + indexer),
+            mixers: self.linear.map_or(0.0, |linear| self.linear_layers() * linear.model_flops()),
+            ..TokenFlops::default()
+        }
     }
 
     /// See [`Architecture::flops_per_token`], for networks without an encoder beside the decoder.

@@ -192,7 +192,7 @@ pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     inner.max(outer)
 }
 
-/// One message of `bytes` to a neighbour, inside the domain or to another one.
+/// One message of `bytes` to a neighbor, inside the domain or to another one.
 pub fn point_to_point(f: &Fabric, bytes: f64, inside: bool) -> f64 {
     if bytes <= 0.0 {
         return 0.0;

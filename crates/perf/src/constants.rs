@@ -13,7 +13,7 @@ pub use table::Constants;
 pub struct Field<T> {
     /// Identifier.
     pub name: &'static str,
-    /// Unit; "1" where there is none.
+    /// Unit; "1" for plain numbers.
     pub unit: &'static str,
     /// Range that is physically sensible; a fit stays inside.
     pub low: f64,
@@ -36,7 +36,7 @@ pub struct Listed {
     pub name: &'static str,
     /// Value in force.
     pub value: f64,
-    /// Unit; "1" where there is none.
+    /// Unit; "1" for plain numbers.
     pub unit: &'static str,
     /// Whether its value came from a fit.
     pub fitted: bool,

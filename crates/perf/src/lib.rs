@@ -25,6 +25,7 @@ pub mod collective;
 pub mod constants;
 pub mod convolution;
 pub mod efficiency;
+pub mod flops;
 pub mod interval;
 pub mod linear;
 pub mod memory;

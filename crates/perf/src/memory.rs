@@ -1,13 +1,14 @@
 //! What one accelerator must hold while training: weights, gradients, optimizer states, activations, buffers.
 //!
 //! Activations follow Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models"
-//! (arXiv 2205.05198), section 4, generalised from its 4h MLP with multi-head attention to any width.
+//! (arXiv 2205.05198), section 4, generalized from its 4h MLP with multi-head attention to any width.
 
 mod ends;
 mod kept;
 mod stage;
 
 pub use ends::Ends;
+pub use stage::{ModelStates, Sharded};
 
 use crate::accelerator::Precision;
 use crate::constants::Constants;

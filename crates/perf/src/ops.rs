@@ -9,7 +9,7 @@ use crate::roofline::Gemm;
 /// What an operator is, for the breakdown and for its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpName {
-    /// Normalisation.
+    /// Normalization.
     Norm,
     /// Projections to queries, keys and values (latent attention: compressions).
     QueryKeyValue,
@@ -72,7 +72,7 @@ pub enum Work {
         /// Floating-point operations.
         flops: f64,
     },
-    /// Element-wise, normalisation, gather, scatter: bytes only.
+    /// Element-wise, normalization, gather, scatter: bytes only.
     Traffic {
         /// Device-memory traffic, bytes.
         bytes: f64,

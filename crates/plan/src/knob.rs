@@ -1,177 +1,50 @@
-//! The registry of knobs: everything a user may turn, described once.
-//!
-//! The terminal's pane, `--set`, demos, the batch format, completions and the README all read this table; a knob added
-//! here appears everywhere.
-
-mod names;
-mod registry;
+//! Knobs: the fields of [`atlas_core::field`] as values that users type, step through and lay over files.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub use names::{Group, Knob};
-pub use registry::KNOBS;
-
-use atlas_document::decode::{Bounds, nearest};
+pub use atlas_core::field::{Field as Spec, Group, Home, KNOBS, Kind, Knob, Step};
 
 use atlas_catalog::software::{Caveat, Software};
-use atlas_config::Mode;
-use atlas_core::plan::{Engine, canonical};
+use atlas_core::plan::canonical;
+use atlas_document::decode::nearest;
 use atlas_document::{Node, Value};
 
-/// Where a knob's value is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Home {
-    /// In the workload's entry, at this path.
-    Workload(&'static [&'static str]),
-    /// In the target's entry, at this path.
-    Target(&'static [&'static str]),
-    /// In no file.
-    Nowhere,
-}
-
-impl Home {
-    /// The path in the workload's entry, if it is there.
-    #[must_use]
-    pub fn in_workload(self) -> Option<&'static [&'static str]> {
-        match self {
-            Home::Workload(path) => Some(path),
-            Home::Target(_) | Home::Nowhere => None,
-        }
-    }
-}
-
-/// How far one step goes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
-    /// Add or subtract.
-    Add(f64),
-    /// Double or halve, through the powers of two.
-    Double,
-}
-
-/// What values a knob takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
-    /// On or off.
-    Toggle,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// One of the fabrics the profile knows.
-    Fabric,
-    /// A training framework or serving engine, with or without its release.
-    Software,
-    /// A number.
-    Number {
-        /// What is allowed.
-        bounds: Bounds,
-        /// How far Left and Right go.
-        step: Step,
-    },
-    /// Any whole number, as Python's generator takes it.
-    Seed,
-}
-
-/// All there is to know about a knob.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spec {
-    /// Which one.
-    pub knob: Knob,
-    /// Its name in files, flags and panes.
-    pub name: &'static str,
-    /// Other names it answers to.
-    pub aliases: &'static [&'static str],
-    /// Where it stands.
-    pub group: Group,
-    /// What it takes.
-    pub kind: Kind,
-    /// Unit, or nothing.
-    pub unit: &'static str,
-    /// Where files write it.
-    pub home: Home,
-    /// The mode it matters in; both where unset.
-    pub mode: Option<Mode>,
-    /// The engines it matters to.
-    pub engines: &'static [Engine],
-    /// A mode in which it matters nothing to some of them all the same.
-    pub except: Option<(Mode, &'static [Engine])>,
-    /// One line of help.
-    pub help: &'static str,
-}
-
-impl Spec {
-    /// Whether turning it changes anything in this mode and under this engine.
-    #[must_use]
-    pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
-        if engine == Engine::Benchboard {
-            return registry::DASHBOARD.contains(&self.knob) && self.mode.is_none_or(|only| only == mode);
-        }
-        self.mode.is_none_or(|only| only == mode)
-            && self.engines.contains(&engine)
-            && !self.except.is_some_and(|(silent, engines)| silent == mode && engines.contains(&engine))
-    }
-}
-
-impl Knob {
-    /// Its entry in the registry.
-    #[must_use]
-    pub fn spec(self) -> &'static Spec {
-        KNOBS.get(self as usize).unwrap_or(&KNOBS[0])
-    }
-
-    /// Whether it switches something that the software otherwise decides, perhaps by the layout.
-    #[must_use]
-    pub fn is_switch(self) -> bool {
-        matches!(
-            self,
-            Knob::OverlapTensor
-                | Knob::OverlapPipeline
-                | Knob::OverlapData
-                | Knob::AttentionKernel
-                | Knob::GraphCapture
-                | Knob::Compiled
-                | Knob::MoeDispatcher
-                | Knob::MoeCapacity
-        )
-    }
-
-    /// Where a document may state it for the replicas that only decode, which wins over its usual place.
-    #[must_use]
-    pub fn of_decode_pool(self) -> Option<&'static [&'static str]> {
-        Some(match self {
-            Knob::Tp => &["serving", "pools", "decode", "tp"],
-            Knob::Pp => &["serving", "pools", "decode", "pp"],
-            Knob::Ep => &["serving", "pools", "decode", "ep"],
-            Knob::AttentionDp => &["serving", "pools", "decode", "attention_dp"],
-            Knob::Dp => &["serving", "pools", "decode", "workers"],
-            _ => return None,
-        })
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.spec().name
-    }
-
-    /// All knobs in order.
-    pub fn all() -> impl Iterator<Item = Knob> {
-        KNOBS.iter().map(|spec| spec.knob)
-    }
-
+/// Values of knobs, read from text and documents.
+pub trait KnobValues: Sized {
     /// The knob of that name or alias; hyphens count as underscores.
-    pub fn named(name: &str) -> Result<Knob, KnobError> {
-        let wanted = name.trim().replace('-', "_").to_lowercase();
-        let found = KNOBS.iter().find(|spec| spec.name == wanted || spec.aliases.contains(&wanted.as_str()));
-        found.map(|spec| spec.knob).ok_or_else(|| {
-            let names = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
-            KnobError::Unknown { found: name.to_owned(), near: nearest(&wanted, names) }
-        })
-    }
+    ///
+    /// # Errors
+    /// No knob has that name; the nearest one that does.
+    fn named(name: &str) -> Result<Self, KnobError>;
 
     /// Reads a value as a user types it. `fabrics` are those the profile knows.
-    pub fn parse(self, text: &str, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
+    ///
+    /// # Errors
+    /// What the knob takes instead.
+    fn parse(self, text: &str, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError>;
+
+    /// Reads a value from a document: a batch line, a record. Text is read as a user types it.
+    ///
+    /// # Errors
+    /// What the knob takes instead.
+    fn read(self, value: &Node, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError>;
+
+    /// The next value up (`by > 0`) or down, `by.abs()` steps away; stays at the ends.
+    #[must_use]
+    fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting;
+}
+
+impl KnobValues for Knob {
+    fn named(name: &str) -> Result<Knob, KnobError> {
+        Knob::find(name).ok_or_else(|| {
+            let wanted = name.trim().replace('-', "_").to_lowercase();
+            KnobError::Unknown { found: name.to_owned(), near: nearest(&wanted, Knob::names()) }
+        })
+    }
+
+    fn parse(self, text: &str, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
         let text = text.trim();
         let spec = self.spec();
         let refuse = |expected: String| KnobError::Value { knob: spec.name, found: text.to_owned(), expected };
@@ -215,8 +88,7 @@ impl Knob {
         }
     }
 
-    /// Reads a value from a document: a batch line, a record. Text is read as a user types it.
-    pub fn read(self, value: &Node, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
+    fn read(self, value: &Node, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
         match (&value.value, self.spec().kind) {
             (Value::Text(text), _) => self.parse(text, fabrics),
             (Value::Bool(on), Kind::Toggle) => Ok(Setting::Toggle(*on)),
@@ -229,9 +101,7 @@ impl Knob {
         }
     }
 
-    /// The next value up (`by > 0`) or down, `by.abs()` steps away; stays where there is none.
-    #[must_use]
-    pub fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting {
+    fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting {
         match (self.spec().kind, from) {
             (Kind::Toggle, Setting::Toggle(_)) => Setting::Toggle(by > 0),
             (Kind::Choice(choices), Setting::Choice(now)) => {

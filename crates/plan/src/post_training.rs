@@ -26,7 +26,7 @@ pub struct Asked {
     pub samples: Option<f64>,
     /// Frozen models of the same size that read every answer: a reference, a reward model.
     pub scorers: f64,
-    /// Nodes that only roll out; `None`: all nodes do both in turn.
+    /// Nodes that only roll out; `None`: all nodes alternate between both.
     pub rollout_nodes: Option<f64>,
     /// Rollouts of the next step run beside this step's training, one step behind.
     pub asynchronous: bool,

@@ -16,7 +16,7 @@ const MOST_COLUMNS: usize = 6;
 /// Most key figures of a target where targets are the rows.
 const MOST_FIGURES: usize = 7;
 
-/// One target's answer, or why there is none.
+/// The answer for one target, or why it failed.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// The target.

@@ -68,7 +68,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// The first chart, drawn; `None` where there is none.
+    /// The first chart, drawn; `None` without charts.
     fn chart(&self) -> Option<Drawing> {
         self.blocks.iter().find_map(|block| match block {
             Block::Plot(plot) => drawing::plot(plot, CHART.0, CHART.1),
@@ -127,7 +127,7 @@ impl Document {
     }
 }
 
-/// A cell's words; a dash says that there are none.
+/// The text of a cell; a dash if it is empty.
 fn bare(cell: &Cell) -> &str {
     if cell.text == "–" { "" } else { &cell.text }
 }

@@ -69,7 +69,7 @@ impl FileFormat {
     }
 }
 
-/// The charts among blocks below each other in one picture; `None` where there are none.
+/// The charts among blocks below each other in one picture; `None` without charts.
 ///
 /// # Errors
 /// What the encoder says.

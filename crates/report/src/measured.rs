@@ -1,4 +1,4 @@
-//! Measured runs side by side: throughput, step times, utilisation, cost, energy, memory, time to a budget of tokens,
+//! Measured runs side by side: throughput, step times, utilization, cost, energy, memory, time to a budget of tokens,
 //! and whether loss and learning rate are those of a run that learns; a prediction beside them where there is one.
 
 pub mod plan;

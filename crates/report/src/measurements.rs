@@ -203,7 +203,7 @@ fn tally(ingested: &Ingested) -> String {
     out
 }
 
-/// The formats that are recognised.
+/// The formats that are recognized.
 #[must_use]
 pub fn formats() -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);

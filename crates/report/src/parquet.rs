@@ -47,7 +47,7 @@ pub struct Column {
 pub enum Values {
     /// Places in the column's list.
     Places(Vec<u32>),
-    /// Numbers; those that are none are left empty.
+    /// Numbers; non-finite ones are left empty.
     Figures(Vec<f64>),
 }
 

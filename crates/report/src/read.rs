@@ -8,7 +8,7 @@ use atlas_core::plan::Engine;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Node, Position, Severity, parse};
-use atlas_plan::knob::{Knob, KnobError, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobError, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, SEED};
 
 /// What a summary needs of a record.
@@ -151,7 +151,7 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
     })
 }
 
-/// Where an optimisation starts: what a record says, found in the files.
+/// Where an optimization starts: what a record says, found in the files.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The target and the workload, and what stands behind them.
@@ -203,7 +203,7 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     }
     for entry in knobs.iter().flatten().filter(|entry| !entry.value.is_null()) {
         let knob = Knob::named(&entry.key);
-        // Which fabrics there are is unknown without a profile; that there is none has been said.
+        // Without a profile the fabrics are unknown; the missing profile was already reported.
         if fabrics.is_none() && knob == Ok(Knob::Fabric) {
             continue;
         }

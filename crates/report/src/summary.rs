@@ -1,4 +1,4 @@
-//! Records summarised: a row a (target, workload, track), as the predecessor system aggregates.
+//! Records summarized: a row a (target, workload, track), as the predecessor system aggregates.
 
 use atlas_core::escape::markdown;
 use serde::Serialize;

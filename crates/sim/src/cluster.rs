@@ -23,7 +23,7 @@ pub struct Input {
     pub jobs: Vec<Job>,
     /// Who goes next.
     pub scheduler: Scheduler,
-    /// What jobs share; none where nobody is in anybody's way.
+    /// What jobs share; `None` if jobs do not contend.
     pub fabric: Option<Fabric>,
 }
 
@@ -53,7 +53,7 @@ impl Job {
 /// Who goes next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scheduler {
-    /// First come, first served: nobody passes the one in front.
+    /// First come, first served: no job overtakes another.
     Fifo,
     /// First come, first served, but whoever does not delay the one in front may pass it (EASY; Lifka, JSSPP 1995;
     /// Slurm's `sched/backfill` with one reservation).
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn backfilling_fills_and_nobody_gets_more_than_there_is() {
+    fn backfilling_fills_and_never_exceeds_the_capacity() {
         let (fifo, filled) = (run_of(Scheduler::Fifo, 64, mixed()), run_of(Scheduler::Backfill, 64, mixed()));
         assert!(filled.wait.mean < 0.8 * fifo.wait.mean && filled.utilisation >= fifo.utilisation);
         for o in [fifo, filled] {

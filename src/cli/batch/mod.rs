@@ -98,7 +98,7 @@ fn work(mut worker: Worker, chunks: &Receiver<Chunk>, answers: &SyncSender<Answe
             Chunk::Overlong { number } => answer::overlong(number, MAX_LINE_BYTES, &mut out.bytes),
             Chunk::Broken(error) => out.broken = Some(error),
         }
-        // Nobody listens where the output broke off.
+        // The receiver is gone if the output broke off.
         if answers.send(out).is_err() {
             return;
         }

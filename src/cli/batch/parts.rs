@@ -8,13 +8,13 @@ use super::super::output::complain;
 use super::line::Line;
 use atlas_config::library::Library;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
-use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 
 /// What all workers share.
 pub(super) struct Context {
     /// Where names are looked up.
     pub(super) library: Library,
-    /// Knobs of the command line, under those of the lines; `None` where there are none.
+    /// Knobs of the command line, which the knobs of a line override; `None` without any.
     knobs: Option<KnobArgs>,
     /// With it lines are optimised.
     pub(super) sla_p99_ms: Option<f64>,

@@ -199,7 +199,7 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     if kind.is_none() {
         problems.extend(broken);
         if root.is_some() {
-            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
+            let help = "it is not one of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
                         prices, an experiment and scenarios of the dashboard";
             problems.push(complain("cannot tell what this file is".to_owned(), Some(help.to_owned())));
         }

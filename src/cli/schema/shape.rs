@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use atlas_document::decode::Bounds;
-use atlas_plan::knob::{Kind, Knob};
+use atlas_plan::knob::{Home, KNOBS, Kind, Knob, Spec};
 
 /// A field: its name and its schema.
 pub(super) type Field = (&'static str, Value);
@@ -108,23 +108,34 @@ pub(super) fn positive(help_: &str) -> Value {
     number(Bounds::POSITIVE, help_)
 }
 
-/// What the registry says of a knob: its kind, its unit and its help.
+/// What the table says of a field: its kind, its range in files, its unit and its help. Words are offered, and synonyms
+/// are not refused.
 pub(super) fn knob(knob: Knob) -> Value {
     let spec = knob.spec();
     let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
     let described = format!("{}{unit}", spec.help);
     match spec.kind {
         Kind::Toggle => toggle(&described),
-        Kind::Choice(_) | Kind::Fabric | Kind::Software | Kind::Seed => text(&described),
-        // Files may go a little further than a pane's steps; the program says where they may not.
-        Kind::Number { bounds, .. } => number(Bounds { max: 1e30, ..bounds }, &described),
+        Kind::Choice(words) => help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described),
+        Kind::Fabric | Kind::Software | Kind::Seed => text(&described),
+        Kind::Number { .. } => number(spec.bounds(), &described),
     }
 }
 
-/// As [`knob`], of a choice: its words are offered, and synonyms are not refused.
-pub(super) fn choice(knob: Knob) -> Value {
-    match knob.spec().kind {
-        Kind::Choice(words) => help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), knob.spec().help),
-        _ => self::knob(knob),
-    }
+/// The fields of the table in the mapping of a workload at this path.
+pub(super) fn of_workload(path: &[&str]) -> impl Iterator<Item = Field> {
+    KNOBS.iter().filter(move |spec| matches!(spec.home, Home::Workload(at) if is_in(at, path))).map(entry)
+}
+
+/// The fields of the table in the mapping of a target at this path.
+pub(super) fn of_target(path: &[&str]) -> impl Iterator<Item = Field> {
+    KNOBS.iter().filter(move |spec| matches!(spec.home, Home::Target(at) if is_in(at, path))).map(entry)
+}
+
+fn is_in(field: &[&str], mapping: &[&str]) -> bool {
+    field.split_last().is_some_and(|(_, parents)| parents == mapping)
+}
+
+fn entry(spec: &Spec) -> Field {
+    (spec.key(), knob(spec.knob))
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::shape::{
-    Field, anything, choice, count, help, knob, list, map, map_of, number, positive, text, texts, word,
+    Field, anything, count, help, knob, list, map, map_of, number, of_target, of_workload, positive, text, texts, word,
 };
 use atlas_config::Factors;
 use atlas_core::plan::PriceBasis;
@@ -14,33 +14,13 @@ use serde_json::json;
 /// An entry of targets.yaml.
 pub(super) fn target() -> Value {
     let rents = map(&[], PriceBasis::RENTS.map(|basis| (basis.name(), positive("price of one node [$/h]"))));
-    let cost = map(
-        &["hourly_usd", "energy_watts_node", "pue"],
-        [
-            ("hourly_usd", knob(Knob::HourlyUsd)),
-            ("energy_watts_node", positive("nominal power of one node [W]")),
-            ("pue", knob(Knob::Pue)),
-            ("basis", word(PriceBasis::NAMES.get(1..).unwrap_or_default(), "kind of price that hourly_usd is")),
-            ("date", help(json!({"type": ["string", "integer"]}), "when the price was read: YYYY-MM-DD, or coarser")),
-            ("prices", help(rents, "prices of other kinds, of one node")),
-            ("energy_included", knob(Knob::EnergyIncluded)),
-            ("usd_per_kwh", knob(Knob::UsdPerKwh)),
-            ("peak_usd_per_kwh", knob(Knob::PeakUsdPerKwh)),
-            ("peak_hours", knob(Knob::PeakHours)),
-            ("power_cap", knob(Knob::PowerCap)),
-            ("rack_kw", knob(Knob::RackKw)),
-            ("nodes_per_rack", knob(Knob::NodesPerRack)),
-            ("kg_co2e_per_kwh", knob(Knob::KgCo2ePerKwh)),
-            ("capex_usd_node", knob(Knob::CapexUsdNode)),
-            ("network_share", knob(Knob::NetworkShare)),
-            ("spares_share", knob(Knob::SparesShare)),
-            ("staff_usd_node_year", knob(Knob::StaffUsdNodeYear)),
-            ("usd_per_kw_month", knob(Knob::UsdPerKwMonth)),
-            ("capital_cost", knob(Knob::CapitalCost)),
-            ("amortization_years", knob(Knob::AmortizationYears)),
-            ("utilization", knob(Knob::Utilization)),
-        ],
-    );
+    let own = [
+        ("energy_watts_node", positive("nominal power of one node [W]")),
+        ("basis", word(PriceBasis::NAMES.get(1..).unwrap_or_default(), "kind of price that hourly_usd is")),
+        ("date", help(json!({"type": ["string", "integer"]}), "when the price was read: YYYY-MM-DD, or coarser")),
+        ("prices", help(rents, "prices of other kinds, of one node")),
+    ];
+    let cost = map(&["hourly_usd", "energy_watts_node", "pue"], of_target(&["cost"]).chain(own));
     let interconnect = map(
         &["type"],
         [
@@ -49,15 +29,8 @@ pub(super) fn target() -> Value {
             ("domain_size", count("accelerators that it joins; the node's, where nothing else is said")),
         ],
     );
-    let network = map(
-        &[],
-        [
-            ("type", text("IB, RoCE, EFA, ICI …")),
-            ("Gbps_per_accel", knob(Knob::NetworkGbps)),
-            ("topology", text("rail, fat-tree or torus")),
-            ("oversubscription", knob(Knob::Oversubscription)),
-        ],
-    );
+    let own = [("type", text("IB, RoCE, EFA, ICI …")), ("topology", text("rail, fat-tree or torus"))];
+    let network = map(&[], of_target(&["network"]).chain(own));
     map(
         &["name", "vendor", "accelerators_per_node", "num_nodes", "memory_gb_per_accel", "cost"],
         [
@@ -111,207 +84,61 @@ fn shared() -> Vec<Field> {
             ("vocab_size", number(Bounds::NATURAL, "tokens of the vocabulary")),
         ],
     );
-    let parallelism = map(
-        &[],
-        [
-            ("tp", knob(Knob::Tp)),
-            ("pp", knob(Knob::Pp)),
-            ("dp", knob(Knob::Dp)),
-            ("cp", knob(Knob::Cp)),
-            ("ep", knob(Knob::Ep)),
-            ("vpp", knob(Knob::Vpp)),
-            ("first_layers", knob(Knob::FirstLayers)),
-            ("last_layers", knob(Knob::LastLayers)),
-            ("sp", knob(Knob::Sp)),
-            ("etp", knob(Knob::Etp)),
-            ("attention_dp", knob(Knob::AttentionDp)),
-        ],
-    );
-    let speculative = map(
-        &[],
-        [
-            ("tokens", knob(Knob::DraftTokens)),
-            ("acceptance", knob(Knob::DraftAcceptance)),
-            ("method", choice(Knob::DraftMethod)),
-            ("decline", knob(Knob::DraftDecline)),
-            ("params_b", knob(Knob::DraftParams)),
-            ("max_batch", knob(Knob::DraftMaxBatch)),
-        ],
-    );
-    let slo =
-        map(&[], [("ttft_ms", knob(Knob::SloTtft)), ("tpot_ms", knob(Knob::SloTpot)), ("e2e_ms", knob(Knob::SloE2e))]);
-    let simulation = map(
-        &[],
-        [
-            ("replications", knob(Knob::Replications)),
-            ("requests", knob(Knob::Requests)),
-            ("steps", knob(Knob::Steps)),
-            ("jitter", knob(Knob::Jitter)),
-            ("slow_nodes", knob(Knob::SlowNodes)),
-            ("slow_factor", knob(Knob::SlowFactor)),
-            ("node_mtbf_h", knob(Knob::NodeMtbf)),
-            ("checkpoint_interval_s", knob(Knob::CheckpointInterval)),
-            ("checkpoint_s", knob(Knob::Checkpoint)),
-            ("checkpoint_async", knob(Knob::CheckpointAsync)),
-            ("restart_s", knob(Knob::Restart)),
-        ],
-    );
-    let pool = || {
-        let ranks = |described: &str| number(Bounds::COUNT, described);
-        map(
-            &[],
-            [
-                ("workers", ranks("replicas")),
-                ("tp", ranks("tensor-parallel ranks")),
-                ("pp", ranks("pipeline stages")),
-                ("ep", ranks("expert-parallel ranks")),
-                ("attention_dp", ranks("data-parallel attention groups")),
-            ],
-        )
-    };
-    let pools = map(&["prefill"], [("prefill", pool()), ("decode", pool())]);
-    let conversations = map(
-        &[],
-        [
-            ("count", knob(Knob::Conversations)),
-            ("turns", knob(Knob::Turns)),
-            ("shared_prefix", knob(Knob::SharedPrefix)),
-        ],
-    );
-    let kv_tiers = map(
-        &[],
-        [
-            ("host_gb", knob(Knob::KvHostGb)),
-            ("host_gbps", knob(Knob::KvHostGbps)),
-            ("ssd_gb", knob(Knob::KvSsdGb)),
-            ("ssd_gbps", knob(Knob::KvSsdGbps)),
-            ("remote_gb", knob(Knob::KvRemoteGb)),
-            ("remote_gbps", knob(Knob::KvRemoteGbps)),
-        ],
-    );
-    let serving = map(
-        &[],
-        [
-            ("engine", text("the software that serves, as `software` of the workload")),
-            ("load", choice(Knob::Load)),
-            ("run_requests", knob(Knob::RunRequests)),
-            ("beams", knob(Knob::Beams)),
-            ("context_ranks", knob(Knob::ContextRanks)),
-            ("recv_interval", knob(Knob::RecvInterval)),
-            ("overlap_scheduling", knob(Knob::OverlapScheduling)),
-            ("reserve_output", knob(Knob::ReserveOutput)),
-            ("python_executor", knob(Knob::PythonExecutor)),
-            ("compiled_batch", knob(Knob::CompiledBatch)),
-            ("pools", help(pools, "prefill and decode on separate accelerators")),
-            ("arrivals", choice(Knob::Arrivals)),
-            ("arrival_cv", knob(Knob::ArrivalCv)),
-            ("slo", help(slo, "what makes a request a good one")),
-            ("concurrency", knob(Knob::Concurrency)),
-            ("request_rate", knob(Knob::RequestRate)),
-            ("max_num_seqs", knob(Knob::MaxNumSeqs)),
-            ("max_num_batched_tokens", knob(Knob::MaxNumBatchedTokens)),
-            ("gpu_memory_utilization", knob(Knob::GpuMemoryUtilization)),
-            ("chunked_prefill", knob(Knob::ChunkedPrefill)),
-            ("prefix_cache_hit", knob(Knob::PrefixHit)),
-            ("speculative", help(speculative, "speculative decoding")),
-            ("prefill_accelerators", knob(Knob::PrefillAccelerators)),
-            ("kv_transfer", choice(Knob::KvTransfer)),
-            (
-                "conversations",
-                help(conversations, "conversations of several turns, whose prompts repeat what was said"),
+    let section = |path: &'static [&'static str]| map(&[], of_workload(path));
+    let pool = || section(&["serving", "pools", "prefill"]);
+    let serving = [
+        ("engine", text("the software that serves, as `software` of the workload")),
+        (
+            "pools",
+            help(
+                map(&["prefill"], [("prefill", pool()), ("decode", pool())]),
+                "prefill and decode on separate accelerators",
             ),
-            ("kv_tiers", help(kv_tiers, "places that keep keys and values beside device memory")),
-            ("routing", choice(Knob::Routing)),
-            ("redundant_experts", knob(Knob::RedundantExperts)),
-            ("two_batch_overlap", knob(Knob::TwoBatchOverlap)),
-            ("shared_experts", choice(Knob::SharedExperts)),
-        ],
-    );
-    let precision = map(
-        &[],
-        [
-            ("weights", choice(Knob::Precision)),
-            ("activations", text("format of the activations")),
-            ("compute", choice(Knob::Compute)),
-            ("weight_bits", knob(Knob::WeightBits)),
-            ("gradients", choice(Knob::GradientFormat)),
-            ("experts", choice(Knob::ExpertPrecision)),
-            ("kv", choice(Knob::KvPrecision)),
-            (
-                "optimizer",
-                text("format of the optimizer's states: bf16 and fp16 choose adam-16bit, fp8 and int8 adam-8bit"),
+        ),
+        ("slo", help(section(&["serving", "slo"]), "what makes a request a good one")),
+        ("speculative", help(section(&["serving", "speculative"]), "speculative decoding")),
+        (
+            "conversations",
+            help(
+                section(&["serving", "conversations"]),
+                "conversations of several turns, whose prompts repeat what was said",
             ),
-        ],
-    );
-    let tuning = map(
-        &[],
-        [
-            ("microbatch", knob(Knob::Microbatch)),
-            ("cuda_graphs", knob(Knob::CudaGraphs)),
-            ("gpudirect_rdma", knob(Knob::GpudirectRdma)),
-            ("virt", word(&["bare", "sriov"], Knob::Virt.spec().help)),
-            ("fabric", knob(Knob::Fabric)),
-            ("attention_kernel", choice(Knob::AttentionKernel)),
-            ("graph_capture", choice(Knob::GraphCapture)),
-            ("compiled", knob(Knob::Compiled)),
-            ("moe_dispatcher", choice(Knob::MoeDispatcher)),
-            ("moe_capacity", choice(Knob::MoeCapacity)),
-            ("overlap_tensor", knob(Knob::OverlapTensor)),
-            ("overlap_pipeline", knob(Knob::OverlapPipeline)),
-            ("overlap_data", knob(Knob::OverlapData)),
-        ],
-    );
-    let batch = map(&[], [("micro", knob(Knob::Microbatch)), ("global", knob(Knob::Global))]);
-    let sequence = map(
-        &[],
-        [
-            ("prompt", knob(Knob::Prompt)),
-            ("generate", knob(Knob::Generate)),
-            ("prompt_cv", knob(Knob::PromptCv)),
-            ("generate_cv", knob(Knob::GenerateCv)),
-            ("generate_max", knob(Knob::GenerateMax)),
-            ("generate_spread", knob(Knob::GenerateSpread)),
-        ],
-    );
-    let layers = map(
-        &[],
-        [
-            ("mode", choice(Knob::Recompute)),
-            ("layers", knob(Knob::RecomputeLayers)),
-            ("reserve", knob(Knob::RecomputeReserve)),
-        ],
-    );
-    let recompute = help(json!({"anyOf": [choice(Knob::Recompute), layers]}), Knob::Recompute.spec().help);
+        ),
+        ("kv_tiers", help(section(&["serving", "kv_tiers"]), "places that keep keys and values beside device memory")),
+    ];
+    let serving = map(&[], of_workload(&["serving"]).chain(serving));
+    let precision = [
+        ("activations", text("format of the activations")),
+        (
+            "optimizer",
+            text("format of the optimizer's states: bf16 and fp16 choose adam-16bit, fp8 and int8 adam-8bit"),
+        ),
+    ];
+    let precision = map(&[], of_workload(&["precision"]).chain(precision));
+    let batch = map(&[], of_workload(&["batch"]).chain([("micro", knob(Knob::Microbatch))]));
+    let layers = map(&[], of_workload(&["recompute"]).chain([("mode", knob(Knob::Recompute))]));
+    let recompute = help(json!({"anyOf": [knob(Knob::Recompute), layers]}), Knob::Recompute.spec().help);
     let named = anything("as in files of the original format: a mapping that names it");
-    let optimizer = help(json!({"anyOf": [choice(Knob::Optimizer), named]}), Knob::Optimizer.spec().help);
-    vec![
+    let optimizer = help(json!({"anyOf": [knob(Knob::Optimizer), named]}), Knob::Optimizer.spec().help);
+    let own = [
         ("mode", word(&["training", "inference"], "else `inference` in the name decides")),
         ("model", text("key into the model catalog")),
         ("params", help(params, "size of the model, or what differs from the catalog's")),
-        ("parallelism", help(parallelism, "how the model is cut")),
-        ("sequence", help(sequence, "how long the sequences are")),
+        ("parallelism", help(section(&["parallelism"]), "how the model is cut")),
+        ("sequence", help(section(&["sequence"]), "how long the sequences are")),
         ("batch", help(batch, "how many sequences")),
         ("precision", help(precision, "numeric formats")),
-        ("sharding", choice(Knob::Sharding)),
-        ("shard", knob(Knob::Shard)),
         ("recompute", recompute),
-        ("software", knob(Knob::Software)),
         ("framework", text("the software, as `software`")),
         ("architecture", anything("the model written out, in the form of an entry of models.yaml")),
         ("optimizer", optimizer),
-        ("trained", choice(Knob::Trained)),
-        ("lora_targets", choice(Knob::LoraTargets)),
-        ("cpu_offload", choice(Knob::CpuOffload)),
-        ("pipeline_schedule", choice(Knob::PipelineSchedule)),
-        ("overlap", knob(Knob::Overlap)),
-        ("expert_imbalance", knob(Knob::ExpertImbalance)),
-        ("train_tokens", knob(Knob::TrainTokens)),
         ("serving", help(serving, "how requests come and are scheduled")),
-        ("simulation", help(simulation, "what only the event engine heeds")),
-        ("runtime_tuning", help(tuning, "what the software stack does")),
-        ("optimizer", anything("the optimizer, for the record")),
+        ("simulation", help(section(&["simulation"]), "what only the event engine uses")),
+        ("runtime_tuning", help(section(&["runtime_tuning"]), "what the software stack does")),
         ("dataloader", anything("the data loader, for the record")),
-    ]
+    ];
+    // A key of its own replaces the table's: `recompute` and `optimizer` are also written as mappings.
+    of_workload(&[]).chain(own).collect()
 }
 
 /// An entry of workloads.yaml.

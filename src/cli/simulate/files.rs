@@ -21,7 +21,7 @@ pub(in crate::cli) struct Folder {
 }
 
 impl Folder {
-    /// Makes the directory where there is none. Files are named after the experiment, so that those of several stand
+    /// Creates the directory if it does not exist. Files are named after the experiment, so that those of several stand
     /// beside each other.
     pub(in crate::cli) fn open(path: &Path, experiment: &str) -> color_eyre::Result<Folder> {
         std::fs::create_dir_all(path).map_err(|error| writing(path, &error))?;

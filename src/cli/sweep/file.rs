@@ -96,7 +96,7 @@ impl Output {
         let cannot = |error: io::Error| eyre!("cannot write to {}: {error}", path.display());
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
         match file.try_lock() {
-            // Held until the file is closed. Where the file system has no locks, there is none.
+            // Held until the file is closed. Some file systems have no locks.
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(eyre!(

@@ -31,7 +31,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan that the command line states, else the one that the job was submitted with; `None` where there is none.
+    /// The plan that the command line states, else the one that the job was submitted with; `None` without either.
     pub(super) fn read(
         args: &Args,
         globals: &Globals,

@@ -121,7 +121,7 @@ pub struct Subject {
 pub enum Change {
     /// Steps of one knob.
     Step(Knob),
-    /// Walking along a list.
+    /// Moving along a list.
     Walk(Pane),
     /// A tab was closed; undo brings it back.
     Closed,

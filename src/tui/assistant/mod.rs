@@ -28,7 +28,7 @@ const KEPT: usize = 100;
 pub struct Turn {
     /// The question.
     pub question: String,
-    /// The answer, or why there is none.
+    /// The answer, or why it failed.
     pub answer: Result<Arc<Reply>, String>,
 }
 

@@ -53,7 +53,7 @@ pub struct Round {
 pub struct Race {
     /// What was typed; what is usually asked where nothing was.
     pub question: Option<Question>,
-    /// The question being typed, and why it is none.
+    /// The question being typed, and why it is invalid.
     pub typing: Option<(Line, Option<String>)>,
     /// The question before it was typed over: Esc brings it back.
     before: Option<Question>,

@@ -57,7 +57,7 @@ fn the_program() {
                 break;
             }
             "suspend" => {
-                // A session leader has nobody to continue it: it must come back by itself.
+                // Nothing continues a session leader, so it must resume by itself.
                 screen.suspend(&waiter.signals()).unwrap();
                 text = "back".to_owned();
             }

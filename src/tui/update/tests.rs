@@ -236,7 +236,7 @@ fn what_went_wrong_is_never_cut() {
                 assert_eq!(h.text(), before, "{size:?}, {place:?}");
             }
         }
-        // A value that is none, a bound, a filter, a name.
+        // An invalid value, a bound, a filter, a name.
         for keys in [
             "/sharding<Enter><Enter>zzz",
             "/recompute<Enter><Enter>zzz",

@@ -333,7 +333,7 @@ const CHANGE_FROM: u16 = 70;
 
 fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
-    // A name may take the place of the amount where there is none.
+    // A name may use the column of the amount where the row has no amount.
     let name = LABEL - 1 + if part.amount.is_empty() { AMOUNT } else { 0 };
     canvas.text(area.x + 1, area.y, name, part.label, text);
     let x = area.x + LABEL;

@@ -134,7 +134,7 @@ fn stops(all: &[Row]) -> Vec<usize> {
     all.iter().enumerate().filter(|(_, row)| stands(row)).map(|(at, _)| at).collect()
 }
 
-/// How many rows the cursor can stand on; all of them, where there is none.
+/// How many rows the cursor can select; all rows without a cursor.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     let all = rows_of(app).1;

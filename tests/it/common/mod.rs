@@ -6,4 +6,5 @@ pub(crate) mod plans;
 pub(crate) mod program;
 #[cfg(unix)]
 pub(crate) mod pty;
+pub(crate) mod screen;
 pub(crate) mod trace;

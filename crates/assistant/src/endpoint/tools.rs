@@ -5,7 +5,7 @@ use atlas_catalog::software;
 use atlas_plan::advice::{self, Objective};
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain;
-use atlas_plan::knob::{self, Overrides};
+use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::search::{Condition, Gauge, figure};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use super::trouble::Trouble;
 use super::words::Piece;
 use atlas_config::Mode;
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::{Condition, figure};
 

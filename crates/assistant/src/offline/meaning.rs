@@ -2,7 +2,7 @@
 
 use atlas_document::decode::nearest;
 use atlas_plan::estimate::{METRICS, Metric};
-use atlas_plan::knob::{Kind as Takes, Knob};
+use atlas_plan::knob::{Kind as Takes, Knob, KnobValues as _};
 use atlas_plan::search::figure;
 
 use super::case::{Case, Context};

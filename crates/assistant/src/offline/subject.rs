@@ -2,7 +2,7 @@
 
 use atlas_catalog::software::Software;
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
 use super::change::{self, Scaled};

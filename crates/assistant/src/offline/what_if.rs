@@ -2,7 +2,7 @@
 
 use atlas_core::units;
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::figure;
 
 use super::case::{Case, Context};

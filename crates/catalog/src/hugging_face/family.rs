@@ -72,7 +72,7 @@ const GPT2: Family = Family {
 
 const GEMMA: Family = Family { name: "Gemma", tied_embeddings: true, head_dim: 256.0, ..LLAMA };
 
-/// The family of a `model_type`; `None` where it is none of the known ones.
+/// The family of a `model_type`; `None` if it is unknown.
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
         "llama" => LLAMA,

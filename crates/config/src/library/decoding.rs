@@ -194,7 +194,7 @@ fn entries<T: Listed>(
     all
 }
 
-/// Whether a name can stand in a list, a table and a file name: something, without control or direction characters.
+/// Whether a name can be used in lists, tables and file names: not empty, without control or direction characters.
 fn showable(name: &str) -> bool {
     !name.trim().is_empty() && !name.contains(escape::steers)
 }

@@ -127,7 +127,7 @@ impl<T> Default for Entries<T> {
 }
 
 impl<T: Listed> Entries<T> {
-    /// As they stand in the list.
+    /// In the order of the list.
     pub(super) fn listed(&self) -> &[Arc<Entry<T>>] {
         &self.listed
     }

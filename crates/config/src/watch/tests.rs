@@ -101,7 +101,7 @@ fn every_way(scene: &Scene) {
     scene.expect("data/a.yaml");
     scene.write("data/a.yaml", "a: 6\n");
     scene.expect("data/a.yaml");
-    // What was moved away is none of ours any more.
+    // Files that were moved away are no longer watched.
     scene.write("previous/a.yaml", "a: 7\n");
     scene.expect_nothing();
     // Deleted as a whole, created again.

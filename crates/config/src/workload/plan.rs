@@ -2,12 +2,14 @@
 //! have none of them.
 
 use super::SimulationSpec;
+use crate::read_field::{ReadField as _, word};
+use atlas_core::field::Knob;
 use atlas_core::plan::{
     AttentionKernel, CpuOffload, DraftMethod, Format, GraphCapture, KvTransfer, LoadKind, LoraTargets, MoeCapacity,
     MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Routing, Sharding, SharedExperts, Trained, stored_bits,
 };
 use atlas_document::Node;
-use atlas_document::decode::{Bounds, Fields};
+use atlas_document::decode::Fields;
 
 /// The plan as written; `None` where the file is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -78,7 +80,7 @@ pub struct PlanSpec {
     pub train_tokens: Option<f64>,
     /// `serving`.
     pub serving: ServingSpec,
-    /// `simulation`, and what of `serving` and `sequence` only simulations heed.
+    /// `simulation`, and the fields of `serving` and `sequence` that only simulations use.
     pub simulation: SimulationSpec,
 }
 
@@ -120,13 +122,13 @@ pub struct PoolSpec {
 
 impl PoolSpec {
     fn read(fields: &mut Fields<'_>) -> PoolSpec {
-        let mut count = |key| fields.number(key, RANKS);
+        // The table has the fields of the prefill pool; the decode pool has the same ones.
         PoolSpec {
-            workers: count("workers").or(Some(1.0)),
-            tp: count("tp"),
-            pp: count("pp"),
-            ep: count("ep"),
-            attention_dp: count("attention_dp"),
+            workers: fields.number_of(Knob::PrefillWorkers).or(Some(1.0)),
+            tp: fields.number_of(Knob::PrefillTp),
+            pp: fields.number_of(Knob::PrefillPp),
+            ep: fields.number_of(Knob::PrefillEp),
+            attention_dp: fields.number_of(Knob::PrefillAttentionDp),
         }
     }
 }
@@ -215,39 +217,34 @@ pub struct ServingSpec {
     pub prefill_accelerators: Option<f64>,
 }
 
-const RANKS: Bounds = Bounds { max: 1e6, ..Bounds::COUNT };
-const COUNTED: Bounds = Bounds { min: 1.0, max: 1e4, whole: false };
-const LAYERS: Bounds = Bounds { max: 1e5, ..Bounds::NATURAL };
-
 impl PlanSpec {
-    /// Reads what stands at the top of a workload's entry. What stands in `parallelism` and `precision` is read where
-    /// those are: [`PlanSpec::parallelism`], [`PlanSpec::precision`].
+    /// Reads the top level of a workload's entry. [`PlanSpec::parallelism`] and [`PlanSpec::precision`] read these sections.
     pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
         let mut plan = PlanSpec::default();
         fields.map("batch", |batch| {
-            plan.micro = batch.number("micro", Bounds { max: 1e6, ..Bounds::COUNT });
-            plan.global = batch.number("global", Bounds::COUNT);
+            plan.micro = batch.number("micro", Knob::Microbatch.spec().bounds());
+            plan.global = batch.number_of(Knob::Global);
         });
-        plan.sharding = word(fields, "sharding", Sharding::named, Sharding::NAMES);
-        plan.shard = fields.number("shard", RANKS);
+        plan.sharding = fields.word_of(Knob::Sharding, Sharding::named);
+        plan.shard = fields.number_of(Knob::Shard);
         match fields.peek("recompute") {
             Some(node) if node.entries().is_some() => {
                 fields.map("recompute", |recompute| {
                     plan.recompute = word(recompute, "mode", Recompute::named, Recompute::NAMES);
-                    plan.recompute_reserve = recompute.number("reserve", Bounds { min: 0.0, max: 0.9, whole: false });
-                    plan.recompute_layers = recompute.number("layers", Bounds { max: 1e6, ..Bounds::NATURAL });
+                    plan.recompute_reserve = recompute.number_of(Knob::RecomputeReserve);
+                    plan.recompute_layers = recompute.number_of(Knob::RecomputeLayers);
                 });
             }
-            _ => plan.recompute = word(fields, "recompute", Recompute::named, Recompute::NAMES),
+            _ => plan.recompute = fields.word_of(Knob::Recompute, Recompute::named),
         }
-        plan.trained = word(fields, "trained", Trained::named, Trained::NAMES);
-        plan.lora_targets = word(fields, "lora_targets", LoraTargets::named, LoraTargets::NAMES);
-        plan.cpu_offload = word(fields, "cpu_offload", CpuOffload::named, CpuOffload::NAMES);
+        plan.trained = fields.word_of(Knob::Trained, Trained::named);
+        plan.lora_targets = fields.word_of(Knob::LoraTargets, LoraTargets::named);
+        plan.cpu_offload = fields.word_of(Knob::CpuOffload, CpuOffload::named);
         plan.optimizer = optimizer(fields);
-        plan.schedule = word(fields, "pipeline_schedule", PipelineSchedule::named, PipelineSchedule::NAMES);
-        plan.overlap = fields.boolean("overlap");
-        plan.imbalance = fields.number("expert_imbalance", Bounds { min: 1.0, max: 1e3, whole: false });
-        plan.train_tokens = fields.number("train_tokens", Bounds { min: 1.0, max: 1e18, whole: false });
+        plan.schedule = fields.word_of(Knob::PipelineSchedule, PipelineSchedule::named);
+        plan.overlap = fields.flag_of(Knob::Overlap);
+        plan.imbalance = fields.number_of(Knob::ExpertImbalance);
+        plan.train_tokens = fields.number_of(Knob::TrainTokens);
         let simulation = &mut plan.simulation;
         let serving = fields.map("serving", |serving| {
             simulation.serving(serving);
@@ -260,20 +257,20 @@ impl PlanSpec {
 
     /// Reads the optional ranks of `parallelism`.
     pub(super) fn parallelism(&mut self, p: &mut Fields<'_>) {
-        self.cp = p.number("cp", RANKS);
-        self.ep = p.number("ep", RANKS);
-        self.vpp = p.number("vpp", RANKS);
-        self.first_layers = p.number("first_layers", LAYERS);
-        self.last_layers = p.number("last_layers", LAYERS);
-        self.sp = p.boolean("sp");
-        self.etp = p.number("etp", RANKS);
-        self.attention_dp = p.number("attention_dp", RANKS);
+        self.cp = p.number_of(Knob::Cp);
+        self.ep = p.number_of(Knob::Ep);
+        self.vpp = p.number_of(Knob::Vpp);
+        self.first_layers = p.number_of(Knob::FirstLayers);
+        self.last_layers = p.number_of(Knob::LastLayers);
+        self.sp = p.flag_of(Knob::Sp);
+        self.etp = p.number_of(Knob::Etp);
+        self.attention_dp = p.number_of(Knob::AttentionDp);
     }
 
     /// Reads the formats of `precision`. An unknown format is a warning: only records keep it, and the calibrated
     /// model does not read formats.
     pub(super) fn precision(&mut self, p: &mut Fields<'_>) {
-        self.weight_bits = p.number("weight_bits", Bounds { min: 1.0, max: 32.0, whole: false });
+        self.weight_bits = p.number_of(Knob::WeightBits);
         let mut bits = self.weight_bits;
         let mut format = |key| {
             let written = p.text(key)?;
@@ -291,9 +288,10 @@ impl PlanSpec {
             }
             known
         };
-        (self.format, self.kv) = (format("weights"), format("kv"));
-        (self.compute, self.gradient_format) = (format("compute"), format("gradients"));
-        self.experts = format("experts");
+        (self.format, self.kv) = (format(Knob::Precision.spec().key()), format(Knob::KvPrecision.spec().key()));
+        (self.compute, self.gradient_format) =
+            (format(Knob::Compute.spec().key()), format(Knob::GradientFormat.spec().key()));
+        self.experts = format(Knob::ExpertPrecision.spec().key());
         let states = format("optimizer");
         // Activations narrower than 16 bits can only be those that are multiplied (W4A8); wider ones say nothing, since
         // activations between layers are kept in 16 bits in W8A8 and W4A4 deployments too.
@@ -321,32 +319,31 @@ impl PlanSpec {
 impl ServingSpec {
     fn read(fields: &mut Fields<'_>) -> ServingSpec {
         let draft = |s: &mut Fields<'_>| ServingSpec {
-            draft_tokens: s.number("tokens", Bounds::NATURAL),
-            draft_acceptance: s.number("acceptance", Bounds::SHARE),
-            draft_method: word(s, "method", DraftMethod::named, DraftMethod::NAMES),
-            draft_decline: s.number("decline", Bounds::SHARE),
-            draft_params_b: s.number("params_b", Bounds { min: 0.0, max: 1e4, whole: false }),
-            draft_max_batch: s.number("max_batch", Bounds { max: 1e6, ..Bounds::NATURAL }),
+            draft_tokens: s.number_of(Knob::DraftTokens),
+            draft_acceptance: s.number_of(Knob::DraftAcceptance),
+            draft_method: s.word_of(Knob::DraftMethod, DraftMethod::named),
+            draft_decline: s.number_of(Knob::DraftDecline),
+            draft_params_b: s.number_of(Knob::DraftParams),
+            draft_max_batch: s.number_of(Knob::DraftMaxBatch),
             ..ServingSpec::default()
         };
         let drafted = fields.map("speculative", draft).unwrap_or_default();
-        let tokens = Bounds { max: 16_777_216.0, ..Bounds::NATURAL };
         let talk = fields.map("conversations", |talk| {
-            (talk.number("count", Bounds::NATURAL), talk.number("turns", COUNTED), talk.number("shared_prefix", tokens))
+            (talk.number_of(Knob::Conversations), talk.number_of(Knob::Turns), talk.number_of(Knob::SharedPrefix))
         });
         let talk = talk.unwrap_or_default();
         // Read as the software of the workload.
         fields.text("engine");
         ServingSpec {
-            load: word(fields, "load", LoadKind::named, LoadKind::NAMES),
-            run_requests: fields.number("run_requests", Bounds::COUNT),
-            beams: fields.number("beams", Bounds { max: 1024.0, ..Bounds::COUNT }),
-            context_ranks: fields.number("context_ranks", RANKS),
-            recv_interval: fields.number("recv_interval", RANKS),
-            overlap_scheduling: fields.boolean("overlap_scheduling"),
-            reserve_output: fields.boolean("reserve_output"),
-            python_executor: fields.boolean("python_executor"),
-            compiled_batch: fields.number("compiled_batch", RANKS),
+            load: fields.word_of(Knob::Load, LoadKind::named),
+            run_requests: fields.number_of(Knob::RunRequests),
+            beams: fields.number_of(Knob::Beams),
+            context_ranks: fields.number_of(Knob::ContextRanks),
+            recv_interval: fields.number_of(Knob::RecvInterval),
+            overlap_scheduling: fields.flag_of(Knob::OverlapScheduling),
+            reserve_output: fields.flag_of(Knob::ReserveOutput),
+            python_executor: fields.flag_of(Knob::PythonExecutor),
+            compiled_batch: fields.number_of(Knob::CompiledBatch),
             generate_max: None,
             generate_spread: None,
             pools: fields
@@ -359,27 +356,30 @@ impl ServingSpec {
                     PoolsSpec { prefill: prefill.unwrap_or_default(), decode }
                 })
                 .unwrap_or_default(),
-            kv_transfer: word(fields, "kv_transfer", KvTransfer::named, KvTransfer::NAMES),
-            redundant_experts: fields.number("redundant_experts", Bounds { max: 1e6, ..Bounds::NATURAL }),
-            two_batch_overlap: fields.boolean("two_batch_overlap"),
-            shared_experts: word(fields, "shared_experts", SharedExperts::named, SharedExperts::NAMES),
-            concurrency: fields.number("concurrency", Bounds::COUNT),
-            request_rate: fields.number("request_rate", Bounds::POSITIVE),
-            max_num_seqs: fields.number("max_num_seqs", Bounds::COUNT),
-            max_num_batched_tokens: fields.number("max_num_batched_tokens", Bounds::COUNT),
-            gpu_memory_utilization: fields.number("gpu_memory_utilization", Bounds { min: 0.05, ..Bounds::SHARE }),
-            chunked_prefill: fields.boolean("chunked_prefill"),
-            prefix_hit: fields.number("prefix_cache_hit", Bounds::SHARE),
-            prefill_accelerators: fields.number("prefill_accelerators", Bounds::NATURAL),
+            kv_transfer: fields.word_of(Knob::KvTransfer, KvTransfer::named),
+            redundant_experts: fields.number_of(Knob::RedundantExperts),
+            two_batch_overlap: fields.flag_of(Knob::TwoBatchOverlap),
+            shared_experts: fields.word_of(Knob::SharedExperts, SharedExperts::named),
+            concurrency: fields.number_of(Knob::Concurrency),
+            request_rate: fields.number_of(Knob::RequestRate),
+            max_num_seqs: fields.number_of(Knob::MaxNumSeqs),
+            max_num_batched_tokens: fields.number_of(Knob::MaxNumBatchedTokens),
+            gpu_memory_utilization: fields.number_of(Knob::GpuMemoryUtilization),
+            chunked_prefill: fields.flag_of(Knob::ChunkedPrefill),
+            prefix_hit: fields.number_of(Knob::PrefixHit),
+            prefill_accelerators: fields.number_of(Knob::PrefillAccelerators),
             conversations: talk.0,
             turns: talk.1,
             shared_prefix: talk.2,
-            routing: word(fields, "routing", Routing::named, Routing::NAMES),
+            routing: fields.word_of(Knob::Routing, Routing::named),
             kv_tiers: fields
                 .map("kv_tiers", |tiers| {
-                    let bytes = Bounds { min: 0.0, max: 1e9, whole: false };
-                    [("host_gb", "host_gbps"), ("ssd_gb", "ssd_gbps"), ("remote_gb", "remote_gbps")]
-                        .map(|(room, rate)| (tiers.number(room, bytes), tiers.number(rate, Bounds::POSITIVE)))
+                    [
+                        (Knob::KvHostGb, Knob::KvHostGbps),
+                        (Knob::KvSsdGb, Knob::KvSsdGbps),
+                        (Knob::KvRemoteGb, Knob::KvRemoteGbps),
+                    ]
+                    .map(|(room, rate)| (tiers.number_of(room), tiers.number_of(rate)))
                 })
                 .unwrap_or_default(),
             ..drafted
@@ -407,31 +407,14 @@ impl Switches {
     /// Reads the switches of `runtime_tuning`.
     pub(super) fn read(fields: &mut Fields<'_>) -> Switches {
         Switches {
-            attention_kernel: word(fields, "attention_kernel", AttentionKernel::named, AttentionKernel::NAMES),
-            graph_capture: word(fields, "graph_capture", GraphCapture::named, GraphCapture::NAMES),
-            compiled: fields.boolean("compiled"),
-            moe_dispatcher: word(fields, "moe_dispatcher", MoeDispatcher::named, MoeDispatcher::NAMES),
-            moe_capacity: word(fields, "moe_capacity", MoeCapacity::named, MoeCapacity::NAMES),
-            overlap_tensor: fields.boolean("overlap_tensor"),
-            overlap_pipeline: fields.boolean("overlap_pipeline"),
-            overlap_data: fields.boolean("overlap_data"),
+            attention_kernel: fields.word_of(Knob::AttentionKernel, AttentionKernel::named),
+            graph_capture: fields.word_of(Knob::GraphCapture, GraphCapture::named),
+            compiled: fields.flag_of(Knob::Compiled),
+            moe_dispatcher: fields.word_of(Knob::MoeDispatcher, MoeDispatcher::named),
+            moe_capacity: fields.word_of(Knob::MoeCapacity, MoeCapacity::named),
+            overlap_tensor: fields.flag_of(Knob::OverlapTensor),
+            overlap_pipeline: fields.flag_of(Knob::OverlapPipeline),
+            overlap_data: fields.flag_of(Knob::OverlapData),
         }
     }
-}
-
-/// One of a few words or their synonyms.
-pub(super) fn word<T>(
-    fields: &mut Fields<'_>,
-    key: &'static str,
-    named: fn(&str) -> Option<T>,
-    names: &'static [&'static str],
-) -> Option<T> {
-    let node = fields.node(key)?;
-    let found = node.text().and_then(named);
-    if found.is_none() {
-        let near = node.text().and_then(|text| atlas_document::decode::nearest(text, names.iter().copied()));
-        let help = near.map(|near| format!("did you mean `{near}`?"));
-        fields.error(key, format!("found {}, expected one of {}", node.describe(), names.join(", ")), help);
-    }
-    found
 }

@@ -85,7 +85,7 @@ impl Schedule<'_> {
         let traffic = match profile.map(|name| (name, Traffic::named(name))) {
             None => Traffic::STEADY,
             Some((_, Some(traffic))) => traffic,
-            // An unknown default was complained about where it stands, once.
+            // An unknown default was already reported at its position.
             Some((_, None)) if request_profile.as_deref().is_none_or(str::is_empty) => Traffic::STEADY,
             Some((name, None)) => {
                 let names = Traffic::PROFILES.map(|(name, _)| name);

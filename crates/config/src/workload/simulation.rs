@@ -1,9 +1,9 @@
-//! What a workload says of how it is simulated: how long a run is watched, what befalls it. Only an engine that
-//! simulates heeds it.
+//! How a workload is simulated: length of a run, stragglers, failures. Only engines that simulate use it.
 
-use super::plan::word;
+use crate::read_field::ReadField as _;
+use atlas_core::field::Knob;
 use atlas_core::plan::Arrivals;
-use atlas_document::decode::{Bounds, Fields};
+use atlas_document::decode::Fields;
 
 /// As written; `None` where the file is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -46,41 +46,34 @@ pub struct SimulationSpec {
     pub slo_e2e_ms: Option<f64>,
 }
 
-/// A number that is not negative, up to `max`.
-const fn upto(max: f64) -> Bounds {
-    Bounds { min: 0.0, max, whole: false }
-}
-
 impl SimulationSpec {
     /// Reads `simulation`.
     pub(super) fn section(&mut self, s: &mut Fields<'_>) {
-        self.replications = s.number("replications", Bounds { max: 1000.0, ..Bounds::COUNT });
-        self.requests = s.number("requests", Bounds { max: 1e6, ..Bounds::NATURAL });
-        self.steps = s.number("steps", Bounds { max: 10_000.0, ..Bounds::COUNT });
-        self.jitter = s.number("jitter", upto(2.0));
-        self.slow_nodes = s.number("slow_nodes", Bounds { max: 1e6, ..Bounds::NATURAL });
-        self.slow_factor = s.number("slow_factor", Bounds { min: 1.0, ..upto(100.0) });
-        self.node_mtbf_h = s.number("node_mtbf_h", upto(1e7));
-        self.checkpoint_interval_s = s.number("checkpoint_interval_s", upto(1e7));
-        self.checkpoint_s = s.number("checkpoint_s", upto(1e5));
-        self.checkpoint_async = s.boolean("checkpoint_async");
-        self.restart_s = s.number("restart_s", upto(1e6));
+        self.replications = s.number_of(Knob::Replications);
+        self.requests = s.number_of(Knob::Requests);
+        self.steps = s.number_of(Knob::Steps);
+        self.jitter = s.number_of(Knob::Jitter);
+        self.slow_nodes = s.number_of(Knob::SlowNodes);
+        self.slow_factor = s.number_of(Knob::SlowFactor);
+        self.node_mtbf_h = s.number_of(Knob::NodeMtbf);
+        self.checkpoint_interval_s = s.number_of(Knob::CheckpointInterval);
+        self.checkpoint_s = s.number_of(Knob::Checkpoint);
+        self.checkpoint_async = s.flag_of(Knob::CheckpointAsync);
+        self.restart_s = s.number_of(Knob::Restart);
     }
 
-    /// Reads what stands in `serving`.
+    /// Reads the fields in `serving`.
     pub(super) fn serving(&mut self, s: &mut Fields<'_>) {
-        self.arrivals = word(s, "arrivals", Arrivals::named, Arrivals::NAMES);
-        self.arrival_cv = s.number("arrival_cv", upto(20.0));
-        let limits = |slo: &mut Fields<'_>| {
-            ["ttft_ms", "tpot_ms", "e2e_ms"]
-                .map(|name| slo.number(name, upto(if name == "e2e_ms" { 1e8 } else { 1e7 })))
-        };
+        self.arrivals = s.word_of(Knob::Arrivals, Arrivals::named);
+        self.arrival_cv = s.number_of(Knob::ArrivalCv);
+        let limits =
+            |slo: &mut Fields<'_>| [Knob::SloTtft, Knob::SloTpot, Knob::SloE2e].map(|limit| slo.number_of(limit));
         [self.slo_ttft_ms, self.slo_tpot_ms, self.slo_e2e_ms] = s.map("slo", limits).unwrap_or_default();
     }
 
-    /// Reads what stands in `sequence`.
+    /// Reads the fields in `sequence`.
     pub(super) fn sequence(&mut self, s: &mut Fields<'_>) {
-        self.prompt_cv = s.number("prompt_cv", upto(10.0));
-        self.generate_cv = s.number("generate_cv", upto(10.0));
+        self.prompt_cv = s.number_of(Knob::PromptCv);
+        self.generate_cv = s.number_of(Knob::GenerateCv);
     }
 }

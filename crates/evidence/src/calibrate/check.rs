@@ -151,7 +151,7 @@ pub enum Due {
     SpotCheck,
     /// Calibration anew: a quarter has passed.
     Recalibration,
-    /// It was never measured, or nobody says when.
+    /// It was never measured, or the date is missing.
     Calibration,
 }
 

@@ -20,14 +20,14 @@ use atlas_ingest::{Context, IngestError, measurement};
 pub struct Gathered {
     /// Its rows.
     pub rows: Vec<Observation>,
-    /// What the reader should know: columns nobody understands, rows without figures.
+    /// What the reader should know: unknown columns, rows without figures.
     pub notes: Vec<String>,
 }
 
 /// Why a file gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
-    /// It cannot be read, or no log format is recognised in it.
+    /// It cannot be read, or no log format is recognized in it.
     #[error(transparent)]
     Ingest(#[from] IngestError),
     /// It is YAML or CSV, but not of measurements.
@@ -172,7 +172,7 @@ fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
     Err(GatherError::Content(text))
 }
 
-/// Names the columns that nobody understands.
+/// Lists the unknown columns.
 fn tell(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String>) {
     unknown.sort();
     unknown.dedup();

@@ -253,7 +253,7 @@ impl Observation {
         self.typed.iter().map(|(name, text)| (*name, text.as_str()))
     }
 
-    /// A figure; what is not a positive number is none.
+    /// A figure; `None` unless it is a positive number.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<Measured> {
         self.figures.get(name).copied()

@@ -109,7 +109,7 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(&mut values.to_vec(), 0.5)
 }
 
-/// The centre of values by Huber's estimator, with its interval; none of nothing. One value has no interval.
+/// The center of values by Huber's estimator, with its interval; none of nothing. One value has no interval.
 #[must_use]
 pub fn location(values: &[f64]) -> Option<Estimate> {
     let rows: Vec<Vec<f64>> = values.iter().map(|_| Vec::new()).collect();
@@ -119,7 +119,7 @@ pub fn location(values: &[f64]) -> Option<Estimate> {
     Some(centre)
 }
 
-/// As [`location`], of positive values on their logarithms: the centre of factors.
+/// As [`location`], of positive values on their logarithms: the center of factors.
 #[must_use]
 pub fn factor(values: &[f64]) -> Option<Estimate> {
     let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();

@@ -2,7 +2,7 @@
 //!
 //! A column that a knob writes too takes help and unit from the registry of knobs.
 
-use atlas_plan::knob::{Home, KNOBS, Spec};
+use atlas_plan::knob::{Home, Kind, Knob, Spec};
 
 /// Where the value of a column goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +67,35 @@ pub struct Column {
     help: &'static str,
     /// Unit, where no knob has it.
     unit: &'static str,
+    /// The field of the table that it states.
+    knob: Option<Knob>,
 }
 
 const fn column(name: &'static str, aliases: &'static [&'static str], place: Place, takes: Takes) -> Column {
-    Column { name, aliases, place, takes, help: "", unit: "" }
+    Column { name, aliases, place, takes, help: "", unit: "", knob: None }
+}
+
+/// A column that states a field of the table: its place, what it takes, its unit and its help are the field's.
+const fn field(name: &'static str, aliases: &'static [&'static str], knob: Knob) -> Column {
+    let spec = knob.spec();
+    let path = match spec.home {
+        Home::Workload(path) | Home::Target(path) => path,
+        Home::Nowhere => &[],
+    };
+    let takes = match spec.kind {
+        Kind::Toggle => Takes::Flag,
+        Kind::Number { bounds, .. } if bounds.whole => Takes::Count,
+        Kind::Number { bounds, .. } if bounds.max <= 1.0 => Takes::Share,
+        Kind::Number { .. } => Takes::Positive,
+        Kind::Choice(_) | Kind::Fabric | Kind::Software | Kind::Seed => Takes::Text,
+    };
+    let place = match (spec.home, takes) {
+        (Home::Target(path), _) => Place::Target(path),
+        (_, Takes::Flag) => Place::Flag(path),
+        (_, Takes::Text) => Place::Word(path),
+        _ => Place::Number(path),
+    };
+    column(name, aliases, place, takes).same_as(knob)
 }
 
 impl Column {
@@ -82,23 +107,18 @@ impl Column {
         Column { unit, ..self }
     }
 
-    /// The knob that is written to the same field.
+    const fn takes(self, takes: Takes) -> Column {
+        Column { takes, ..self }
+    }
+
+    const fn same_as(self, knob: Knob) -> Column {
+        Column { knob: Some(knob), ..self }
+    }
+
+    /// The field of the table that it states.
     #[must_use]
     pub fn knob(&self) -> Option<&'static Spec> {
-        let home = match self.place {
-            Place::Target(path) => Home::Target(path),
-            Place::Number(path) | Place::Word(path) | Place::Flag(path) => Home::Workload(path),
-            Place::Special if self.name == "dp" => Home::Workload(&["parallelism", "dp"]),
-            Place::Special if self.name == "cuda_graphs" => Home::Workload(&["runtime_tuning", "cuda_graphs"]),
-            Place::Special if self.name == "software" => Home::Workload(&["software"]),
-            _ => return None,
-        };
-        // `recompute` and its mode, `sharding` and the like stand at one path or one level below it.
-        let same = |spec: &&Spec| match (spec.home, home) {
-            (Home::Workload(known), Home::Workload([parent, "mode"])) => known == [*parent],
-            (known, home) => known == home,
-        };
-        KNOBS.iter().find(same)
+        self.knob.map(Knob::spec)
     }
 
     /// One line of help.
@@ -153,7 +173,7 @@ impl Takes {
     }
 }
 
-use Place::{Architecture, ArchitectureFlag, Figure, Flag, Number, Record, Special, Target, Word};
+use Place::{Architecture, ArchitectureFlag, Figure, Number, Record, Special, Target, Word};
 use Takes::{Count, Positive, Share, Text, Words};
 
 /// All columns of all kinds of tables.
@@ -177,12 +197,12 @@ pub const COLUMNS: &[Column] = &[
         .help("accelerators of one node; blank: 8, or all of a smaller run"),
     column("model", &["model_path"], Special, Text)
         .help("id of the model catalog; the architecture columns then hold only what differs"),
-    column("software", &["framework", "engine", "backend"], Special, Text),
+    column("software", &["framework", "engine", "backend"], Special, Text).same_as(Knob::Software),
     column("software_version", &["engine_version", "backend_version"], Special, Text)
         .help("release, where `software` names only the family"),
     column("scale_up_domain", &[], Target(&["interconnect", "domain_size"]), Count)
         .help("accelerators joined by the scale-up link"),
-    column("nic_gbits_per_accel", &[], Target(&["network", "Gbps_per_accel"]), Positive),
+    field("nic_gbits_per_accel", &[], Knob::NetworkGbps),
     column("hidden_size", &[], Architecture(&["hidden_size"]), Count).help("width of the residual stream"),
     column("n_layers", &["num_layers"], Architecture(&["n_layers"]), Count).help("layers"),
     column("n_heads", &["num_attention_heads"], Architecture(&["heads", "query"]), Count).help("query heads"),
@@ -228,84 +248,75 @@ pub const COLUMNS: &[Column] = &[
     column("linear_groups", &[], Architecture(&["linear", "groups"]), Count)
         .help("groups of heads that share projections of the state"),
     column("linear_taps", &[], Architecture(&["linear", "taps"]), Count).help("taps of the short convolution"),
-    column("tp", &["tensor_parallel", "tensor_parallel_size", "tp_size"], Number(&["parallelism", "tp"]), Count),
-    column("pp", &["pipeline_parallel", "pipeline_parallel_size", "pp_size"], Number(&["parallelism", "pp"]), Count),
-    column("cp", &["context_parallel_size"], Number(&["parallelism", "cp"]), Count),
-    column("ep", &["expert_parallel_size", "moe_ep_size"], Number(&["parallelism", "ep"]), Count),
-    column("dp", &["data_parallel_size"], Special, Count),
-    column("vpp", &[], Number(&["parallelism", "vpp"]), Count),
-    column("etp", &[], Number(&["parallelism", "etp"]), Count),
-    column("attention_dp", &["attention_dp_size"], Number(&["parallelism", "attention_dp"]), Count),
-    column("seq_len", &["seq_length", "sequence_length"], Number(&["sequence", "prompt"]), Count),
+    field("tp", &["tensor_parallel", "tensor_parallel_size", "tp_size"], Knob::Tp),
+    field("pp", &["pipeline_parallel", "pipeline_parallel_size", "pp_size"], Knob::Pp),
+    field("cp", &["context_parallel_size"], Knob::Cp),
+    field("ep", &["expert_parallel_size", "moe_ep_size"], Knob::Ep),
+    column("dp", &["data_parallel_size"], Special, Count).same_as(Knob::Dp),
+    field("vpp", &[], Knob::Vpp),
+    field("etp", &[], Knob::Etp),
+    field("attention_dp", &["attention_dp_size"], Knob::AttentionDp),
+    field("seq_len", &["seq_length", "sequence_length"], Knob::Prompt),
     column("micro_batch", &["micro_batch_size", "mbs"], Number(&["batch", "micro"]), Count)
         .help("sequences of a micro-batch of one data-parallel rank")
         .unit("seq"),
-    column("global_batch", &["global_batch_size", "gbs"], Number(&["batch", "global"]), Count),
-    column("sharding", &[], Word(&["sharding"]), Text),
-    column("shard_size", &[], Number(&["shard"]), Count),
-    column("sequence_parallel", &[], Flag(&["parallelism", "sp"]), Takes::Flag),
-    column("recompute", &["activation_checkpointing"], Word(&["recompute", "mode"]), Text),
-    column("recompute_layers", &[], Number(&["recompute", "layers"]), Count),
-    column("pp_schedule", &[], Word(&["pipeline_schedule"]), Text),
-    column("precision", &["dtype"], Word(&["precision", "weights"]), Text),
-    column("optimizer", &[], Word(&["optimizer"]), Text),
+    field("global_batch", &["global_batch_size", "gbs"], Knob::Global),
+    field("sharding", &[], Knob::Sharding),
+    field("shard_size", &[], Knob::Shard),
+    field("sequence_parallel", &[], Knob::Sp),
+    column("recompute", &["activation_checkpointing"], Word(&["recompute", "mode"]), Text).same_as(Knob::Recompute),
+    field("recompute_layers", &[], Knob::RecomputeLayers),
+    field("pp_schedule", &[], Knob::PipelineSchedule),
+    field("precision", &["dtype"], Knob::Precision),
+    field("optimizer", &[], Knob::Optimizer),
     column("optimizer_state_format", &[], Word(&["precision", "optimizer"]), Text)
         .help("format of the optimizer states"),
-    column("gradient_format", &[], Word(&["precision", "gradients"]), Text),
-    column("trained", &[], Word(&["trained"]), Text),
-    column("lora_targets", &[], Word(&["lora_targets"]), Text),
-    column("cpu_offload", &[], Word(&["cpu_offload"]), Text),
-    column("attention_kernel", &[], Word(&["runtime_tuning", "attention_kernel"]), Text),
-    column("compiled", &[], Flag(&["runtime_tuning", "compiled"]), Takes::Flag),
-    column("moe_dispatcher", &[], Word(&["runtime_tuning", "moe_dispatcher"]), Text),
-    column("moe_capacity", &[], Word(&["runtime_tuning", "moe_capacity"]), Text),
-    column("overlap_tensor", &[], Flag(&["runtime_tuning", "overlap_tensor"]), Takes::Flag),
-    column("overlap_pipeline", &[], Flag(&["runtime_tuning", "overlap_pipeline"]), Takes::Flag),
-    column("overlap_data", &[], Flag(&["runtime_tuning", "overlap_data"]), Takes::Flag),
-    column("cuda_graphs", &[], Special, Words(&["true", "false", "none", "layer", "full-iteration"])),
-    column("input_len", &["isl"], Number(&["sequence", "prompt"]), Positive),
-    column("output_len", &["osl"], Number(&["sequence", "generate"]), Positive),
-    column("output_len_max", &[], Number(&["sequence", "generate_max"]), Count),
-    column("output_spread", &[], Number(&["sequence", "generate_spread"]), Positive),
-    column("load", &[], Word(&["serving", "load"]), Text),
-    column("concurrency", &[], Number(&["serving", "concurrency"]), Positive),
-    column("request_rate", &[], Number(&["serving", "request_rate"]), Positive),
-    column("requests", &[], Number(&["serving", "run_requests"]), Count),
-    column("weights", &["precision_weights"], Word(&["precision", "weights"]), Text),
-    column("expert_weights", &[], Word(&["precision", "experts"]), Text),
-    column("compute", &[], Word(&["precision", "compute"]), Text),
+    field("gradient_format", &[], Knob::GradientFormat),
+    field("trained", &[], Knob::Trained),
+    field("lora_targets", &[], Knob::LoraTargets),
+    field("cpu_offload", &[], Knob::CpuOffload),
+    field("attention_kernel", &[], Knob::AttentionKernel),
+    field("compiled", &[], Knob::Compiled),
+    field("moe_dispatcher", &[], Knob::MoeDispatcher),
+    field("moe_capacity", &[], Knob::MoeCapacity),
+    field("overlap_tensor", &[], Knob::OverlapTensor),
+    field("overlap_pipeline", &[], Knob::OverlapPipeline),
+    field("overlap_data", &[], Knob::OverlapData),
+    column("cuda_graphs", &[], Special, Words(&["true", "false", "none", "layer", "full-iteration"]))
+        .same_as(Knob::CudaGraphs),
+    field("input_len", &["isl"], Knob::Prompt).takes(Positive),
+    field("output_len", &["osl"], Knob::Generate).takes(Positive),
+    field("output_len_max", &[], Knob::GenerateMax),
+    field("output_spread", &[], Knob::GenerateSpread),
+    field("load", &[], Knob::Load),
+    field("concurrency", &[], Knob::Concurrency).takes(Positive),
+    field("request_rate", &[], Knob::RequestRate),
+    field("requests", &[], Knob::RunRequests),
+    field("weights", &["precision_weights"], Knob::Precision),
+    field("expert_weights", &[], Knob::ExpertPrecision),
+    field("compute", &[], Knob::Compute),
     column("activations", &["precision_activations"], Word(&["precision", "activations"]), Text)
         .help("format of the activations"),
-    column("kv_cache", &["precision_kv"], Word(&["precision", "kv"]), Text),
-    column("max_num_seqs", &["max_batch_size"], Number(&["serving", "max_num_seqs"]), Count),
-    column("max_num_batched_tokens", &[], Number(&["serving", "max_num_batched_tokens"]), Count),
-    column("chunked_prefill", &[], Flag(&["serving", "chunked_prefill"]), Takes::Flag),
-    column("gpu_memory_utilization", &[], Number(&["serving", "gpu_memory_utilization"]), Share),
-    column("overlap_scheduling", &[], Flag(&["serving", "overlap_scheduling"]), Takes::Flag),
-    column("recv_interval", &[], Number(&["serving", "recv_interval"]), Count),
-    column("context_ranks", &[], Number(&["serving", "context_ranks"]), Count),
-    column("beams", &[], Number(&["serving", "beams"]), Count),
-    column("draft_tokens", &[], Number(&["serving", "speculative", "tokens"]), Count),
-    column("draft_acceptance", &[], Number(&["serving", "speculative", "acceptance"]), Share),
-    column("reserve_output", &[], Flag(&["serving", "reserve_output"]), Takes::Flag),
-    column("compiled_batch", &[], Number(&["serving", "compiled_batch"]), Count),
+    field("kv_cache", &["precision_kv"], Knob::KvPrecision),
+    field("max_num_seqs", &["max_batch_size"], Knob::MaxNumSeqs),
+    field("max_num_batched_tokens", &[], Knob::MaxNumBatchedTokens),
+    field("chunked_prefill", &[], Knob::ChunkedPrefill),
+    field("gpu_memory_utilization", &[], Knob::GpuMemoryUtilization),
+    field("overlap_scheduling", &[], Knob::OverlapScheduling),
+    field("recv_interval", &[], Knob::RecvInterval),
+    field("context_ranks", &[], Knob::ContextRanks),
+    field("beams", &[], Knob::Beams),
+    field("draft_tokens", &[], Knob::DraftTokens),
+    field("draft_acceptance", &[], Knob::DraftAcceptance),
+    field("reserve_output", &[], Knob::ReserveOutput),
+    field("compiled_batch", &[], Knob::CompiledBatch),
     column("executor", &[], Special, Words(&["native", "python"]))
         .help("whether the engine schedules in Python or in a native runtime"),
-    column("prefill_workers", &["prefill_num_workers"], Number(&["serving", "pools", "prefill", "workers"]), Count)
-        .help("replicas of the prefill pool"),
-    column("prefill_tp", &["prefill_tp_size"], Number(&["serving", "pools", "prefill", "tp"]), Count)
-        .help("tensor-parallel ranks of a prefill replica"),
-    column("prefill_pp", &["prefill_pp_size"], Number(&["serving", "pools", "prefill", "pp"]), Count)
-        .help("pipeline stages of a prefill replica"),
-    column("prefill_ep", &["prefill_moe_ep_size"], Number(&["serving", "pools", "prefill", "ep"]), Count)
-        .help("expert-parallel ranks of a prefill replica"),
-    column(
-        "prefill_attention_dp",
-        &["prefill_attention_dp_size"],
-        Number(&["serving", "pools", "prefill", "attention_dp"]),
-        Count,
-    )
-    .help("data-parallel attention groups of a prefill replica"),
+    field("prefill_workers", &["prefill_num_workers"], Knob::PrefillWorkers),
+    field("prefill_tp", &["prefill_tp_size"], Knob::PrefillTp),
+    field("prefill_pp", &["prefill_pp_size"], Knob::PrefillPp),
+    field("prefill_ep", &["prefill_moe_ep_size"], Knob::PrefillEp),
+    field("prefill_attention_dp", &["prefill_attention_dp_size"], Knob::PrefillAttentionDp),
     column("decode_workers", &["decode_num_workers"], Number(&["serving", "pools", "decode", "workers"]), Count)
         .help("replicas of the decode pool"),
     column("decode_tp", &["decode_tp_size"], Number(&["serving", "pools", "decode", "tp"]), Count)

@@ -77,7 +77,7 @@ fn parts(root: &Node) -> Vec<&Node> {
     all
 }
 
-/// What stands under the first of the keys that is there: one, or a list.
+/// The value of the first key that is present: one entry, or a list.
 fn listed<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
     let found = keys.iter().find_map(|key| node.get(key));
     let whole = |node: &&Node| node.entries().is_some();

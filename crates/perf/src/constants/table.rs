@@ -172,7 +172,7 @@ constant_set! {
         /// Gap and ramp of one kernel in a captured graph. Origin: fitted; traces show 1-3 us.
         kernel_graph: 3.365e-6, "s", 0.2e-6, 20e-6, fitted 2.0e-6;
         /// Kernels that a Python engine launches for a mixture's layer beyond those of 16-bit weights where experts multiply
-        /// 8-bit formats: activations are quantised block by block before each product. Origin: fitted.
+        /// 8-bit formats: activations are quantized block by block before each product. Origin: fitted.
         scaling_kernels: 6.466, "kernels", 0.0, 60.0, fitted 4.0;
         /// Host time to launch one kernel of a prompt chunk, which no captured graph covers. Origin: fitted; 5 us a
         /// bare CUDA launch, 10-30 us with Python between.
@@ -199,9 +199,9 @@ constant_set! {
         /// Share of that host time that remains where the next step is scheduled while the accelerator computes.
         /// Origin: fitted.
         host_exposed: 0.3174, "1", 0.0, 1.0, fitted 0.4;
-        /// Serial work of a Python engine's front end per request: HTTP, tokenising, detokenising. Origin: fitted.
+        /// Serial work of a Python engine's front end per request: HTTP, tokenizing, detokenising. Origin: fitted.
         front_end: 4.540e-3, "s", 0.0, 30e-3, fitted 2.0e-3;
-        /// Time to accept, tokenise and schedule one request before its prefill. Origin: fixed; free fits on measured
+        /// Time to accept, tokenize and schedule one request before its prefill. Origin: fixed; free fits on measured
         /// TTFT find 10-17 ms.
         request_overhead: 15.0e-3, "s", 0.0, 300e-3, fixed;
         // -- fabric ---------------------------------------------------------------------------------------------

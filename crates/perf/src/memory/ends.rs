@@ -1,7 +1,7 @@
 //! The stages that may be fullest, under any plan of recomputation.
 
 use super::kept::{Kept, Levels};
-use super::stage::{Stage, here, rest};
+use super::stage::{ModelStates, Stage, here, rest};
 use super::{MemoryBreakdown, convolutional_activations};
 use crate::constants::Constants;
 use crate::training::pipeline::{in_flight, most_in_flight};
@@ -107,6 +107,14 @@ impl<'a> Ends<'a> {
         };
         let memory = self.others().map(more).fold(more(&self.first), |a, b| self.fuller(a, b));
         (memory, held)
+    }
+
+    /// The parameters behind the weights, gradients and optimizer states of a breakdown that [`Ends::under`] returned.
+    #[must_use]
+    pub fn states(&self, of: &MemoryBreakdown) -> Option<ModelStates> {
+        let held = |m: &MemoryBreakdown| [m.weights, m.gradients, m.optimizer, m.logits];
+        let end = self.others().chain([&self.first]).find(|end| held(&end.rest) == held(of))?;
+        Some(ModelStates::on(self.i, &end.stage))
     }
 
     fn fuller(&self, a: MemoryBreakdown, b: MemoryBreakdown) -> MemoryBreakdown {

@@ -91,16 +91,63 @@ impl Stage {
     }
 }
 
-/// Bytes of weights, gradients and optimizer states of `p` weights replicated over `ranks`.
-fn states(i: &TrainingInput, p: f64, ranks: f64) -> (f64, f64, f64) {
-    let ranks = ranks.max(1.0);
-    let shard = if i.shard > 0.0 { i.shard.min(ranks) } else { ranks };
-    let held = i.held_sharding();
-    let weights = if held == Sharding::Zero3 { shard } else { 1.0 };
-    let gradients = if matches!(held, Sharding::Zero2 | Sharding::Zero3) { shard } else { 1.0 };
-    let optimizer = if i.sharding == Sharding::None { 1.0 } else { shard };
-    let trained = p * i.trained;
-    (p * i.weight_bytes / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer)
+/// Parameters on one accelerator, and the ranks that their states are sharded over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sharded {
+    /// Parameters before sharding.
+    pub params: f64,
+    /// Ranks that weights, gradients and optimizer states are sharded over.
+    pub shards: [f64; 3],
+}
+
+impl Sharded {
+    /// `params` parameters that are replicated over `ranks`.
+    fn of(i: &TrainingInput, params: f64, ranks: f64) -> Sharded {
+        let ranks = ranks.max(1.0);
+        let shard = if i.shard > 0.0 { i.shard.min(ranks) } else { ranks };
+        let held = i.held_sharding();
+        let over = |sharded: bool| if sharded { shard } else { 1.0 };
+        let shards = [
+            over(held == Sharding::Zero3),
+            over(matches!(held, Sharding::Zero2 | Sharding::Zero3)),
+            over(i.sharding != Sharding::None),
+        ];
+        Sharded { params, shards }
+    }
+
+    /// Bytes of weights, gradients and optimizer states.
+    fn bytes(&self, i: &TrainingInput) -> [f64; 3] {
+        let [weights, gradients, optimizer] = self.shards;
+        let trained = self.params * i.trained;
+        [
+            self.params * i.weight_bytes / weights,
+            trained * i.grad_bytes / gradients,
+            trained * i.optimizer_bytes / optimizer,
+        ]
+    }
+}
+
+/// The parameters whose weights, gradients and optimizer states a stage holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelStates {
+    /// Everything but routed experts.
+    pub dense: Sharded,
+    /// Routed experts.
+    pub experts: Sharded,
+}
+
+impl ModelStates {
+    fn of(i: &TrainingInput, local: &LocalParams) -> ModelStates {
+        ModelStates {
+            dense: Sharded::of(i, local.dense + local.embedding, i.dp * i.cp),
+            experts: Sharded::of(i, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)),
+        }
+    }
+
+    /// Those of a stage.
+    pub(super) fn on(i: &TrainingInput, stage: &Stage) -> ModelStates {
+        ModelStates::of(i, &stage.params(i))
+    }
 }
 
 /// What of a share on the host stays here.
@@ -112,8 +159,8 @@ pub(super) fn here(share: f64) -> f64 {
 pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
     let local = stage.params(i);
-    let dense = states(i, local.dense + local.embedding, i.dp * i.cp);
-    let expert = states(i, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
+    let states = ModelStates::of(i, &local);
+    let (dense, expert) = (states.dense.bytes(i), states.experts.bytes(i));
     let with_logits = i.pp <= 1.0 || stage.place == Place::Last;
     // Where all forward passes come first, every micro-batch's wait for their backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
@@ -125,9 +172,9 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
     };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
     MemoryBreakdown {
-        weights: (dense.0 + expert.0) * here(i.offload.weights),
-        gradients: (dense.1 + expert.1) * here(i.offload.weights),
-        optimizer: (dense.2 + expert.2) * here(i.offload.optimizer),
+        weights: (dense[0] + expert[0]) * here(i.offload.weights),
+        gradients: (dense[1] + expert[1]) * here(i.offload.weights),
+        optimizer: (dense[2] + expert[2]) * here(i.offload.optimizer),
         activations: 0.0,
         recomputed: 0.0,
         logits,

@@ -5,6 +5,7 @@ use super::front_end::FrontEnd;
 use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::step::Machine;
+use super::terms::{Rate, TokenTime};
 use super::{ServingEstimate, kv, served, speculative, steady_state};
 use crate::constants::Constants;
 
@@ -48,24 +49,28 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     };
     // Rate X with X (wait + prefill + transfer + decode) = concurrency; the batch that decodes is X * decode / workers.
     let mut batch = (offered / workers).min(limit).max(offered.min(1.0));
-    let mut rate = 0.0;
+    let mut rate = Rate::None;
     // What the requests in flight would be served at, however slowly they come.
     let mut closed_rate = 0.0;
     let mut wait = 0.0;
     let apart = FrontEnd::of(input, c).apart();
     for _ in 0..6 {
         let life = steps * step_at(batch).total();
-        let free = offered / (life + latency + transfer + apart);
-        closed_rate = free.min(most).min(limit * workers / life.max(1e-9));
-        rate = closed_rate.min(open_rate);
+        let seconds = life + latency + transfer;
+        let free = Rate::Turnover { busy: 1.0, sequences: offered, seconds, between: apart, drained: 1.0 };
+        let pools = Rate::PrefillPool { replicas: servers, seconds: service };
+        let closed = free.or(pools).or(Rate::turnover(limit * workers, life.max(1e-9)));
+        closed_rate = closed.per_second();
+        rate = closed.or(Rate::Arrivals(open_rate));
+        let per_second = rate.per_second();
         // What does not decode waits before the prefill pool.
-        wait = (offered / rate.max(1e-12) - life - latency - transfer - apart).max(0.0);
-        let next = (rate * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
+        wait = (offered / per_second.max(1e-12) - life - latency - transfer - apart).max(0.0);
+        let next = (per_second * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
         batch = 0.5 * (batch + next);
     }
     let step = step_at(batch);
-    if open_rate.is_finite() && (input.most_in_flight.is_infinite() || rate < most) {
-        wait = super::queue::mean_wait(rate, service, servers, c.variability);
+    if open_rate.is_finite() && (input.most_in_flight.is_infinite() || rate.per_second() < most) {
+        wait = super::queue::mean_wait(rate.per_second(), service, servers, c.variability);
     }
     let first = FirstToken {
         slot: wait,
@@ -74,9 +79,10 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         prefill: latency,
         overhead: apart + super::latency::cadence(input, c, step.total()),
     };
-    let tpot = steps * step.total() / (input.osl - 1.0).max(1.0);
+    let token = TokenTime::Steps { steps, seconds: step.total(), tokens: (input.osl - 1.0).max(1.0) };
+    let tpot = token.seconds();
     let spread = Spread { mean: tpot, p50: tpot, p95: 1.1 * tpot, p99: 1.2 * tpot };
-    let mut out = served(input, rate, batch, step, first, spread);
+    let mut out = served(input, rate, batch, step, first, (token, spread));
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
     out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));

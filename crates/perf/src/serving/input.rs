@@ -57,7 +57,7 @@ pub struct Formats {
     pub dense_unpack: bool,
     /// Experts' weights are unpacked to a wider format before they are multiplied.
     pub expert_unpack: bool,
-    /// Kernels that a framework launches for one of a layer's, where quantised products are split (outliers, scales,
+    /// Kernels that a framework launches for one of a layer's, where quantized products are split (outliers, scales,
     /// layouts; LLM.int8(), arXiv 2208.07339).
     pub product_kernels: f64,
     /// Times that a dense weight's bytes pass the memory in a step: more than once where it is unpacked to a buffer that

@@ -14,6 +14,16 @@ pub struct Capacity {
     pub tokens: f64,
     /// Sequences at their mean length that one replica can hold.
     pub sequences: f64,
+    /// Bytes per rank that the engine may use.
+    pub usable_bytes: f64,
+    /// Bytes per rank of its own needs: context, graphs, workspace.
+    pub reserve_bytes: f64,
+    /// Bytes per rank of weights.
+    pub weight_bytes: f64,
+    /// Bytes per rank of one sequence at its mean length.
+    pub mean_sequence: f64,
+    /// Attention groups, each with keys and values of its own.
+    pub groups: f64,
     /// Bytes per rank of one sequence at its full length.
     pub whole_sequence: f64,
     /// Whether the weights and at least one sequence fit.
@@ -23,21 +33,26 @@ pub struct Capacity {
 /// Capacity of one replica of `layout`.
 pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Constants) -> Capacity {
     let acc = &input.accelerator;
-    let usable = acc.capacity() * input.memory_utilization.clamp(0.05, 1.0)
-        - (c.reserve_bytes + c.reserve_share * acc.mem_bytes);
-    let free_bytes = usable - shape.resident_bytes;
+    let usable_bytes = acc.capacity() * input.memory_utilization.clamp(0.05, 1.0);
+    let reserve_bytes = c.reserve_bytes + c.reserve_share * acc.mem_bytes;
+    let free_bytes = usable_bytes - reserve_bytes - shape.resident_bytes;
     // Beams share the prompt's keys and values, not the output's.
     // A scheduler that never evicts reserves the whole output at admission; a paging one fills it as it grows.
     let filled = if input.reserve_output { 2.0 } else { 1.0 } * emptying::mean_age(input);
     let length = input.isl + filled * input.osl * input.beams.max(1.0);
-    let per_sequence = shape.kept(length, input.whole_windows) * shape.kv_bytes_token + shape.state_bytes;
+    let mean_sequence = (shape.kept(length, input.whole_windows) * shape.kv_bytes_token + shape.state_bytes).max(1.0);
     let groups = layout.attention_dp.max(1.0);
     // What is published was measured, so a model that seems not to fit still ran: one sequence is always granted.
-    let sequences = (free_bytes / per_sequence.max(1.0)).max(0.0) * groups;
+    let sequences = (free_bytes / mean_sequence).max(0.0) * groups;
     Capacity {
         free_bytes,
         tokens: (free_bytes / shape.kv_bytes_token.max(1e-9)).max(0.0) * groups,
         sequences,
+        usable_bytes,
+        reserve_bytes,
+        weight_bytes: shape.resident_bytes,
+        mean_sequence,
+        groups,
         whole_sequence: shape.kept(input.isl + input.osl * input.beams.max(1.0), input.whole_windows)
             * shape.kv_bytes_token,
         fits: sequences >= 1.0,

@@ -43,7 +43,7 @@ pub struct FirstToken {
     pub burst: f64,
     /// Own prefill, in the company of decoding sequences.
     pub prefill: f64,
-    /// Acceptance, tokenising, first response.
+    /// Acceptance, tokenizing, first response.
     pub overhead: f64,
 }
 
@@ -51,6 +51,17 @@ impl FirstToken {
     /// All parts together, s.
     pub fn total(&self) -> f64 {
         self.slot + self.queue + self.burst + self.prefill + self.overhead
+    }
+
+    /// The parts of the 99th percentile, which sum to that of [`FirstToken::spread`].
+    #[must_use]
+    pub fn p99(&self) -> FirstToken {
+        let [even, random] = [
+            FirstToken { burst: self.burst, ..FirstToken::default() },
+            FirstToken { queue: self.queue, ..FirstToken::default() },
+        ]
+        .map(|part| part.spread().p99);
+        FirstToken { burst: even, queue: random, ..*self }
     }
 
     /// Mean and percentiles.

@@ -14,6 +14,7 @@
 //! * [`reuse`] – how much of a prompt is found again
 //! * [`exchange`] – how tokens reach experts of other ranks
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
+//! * [`terms`] – what rates and times are computed from
 //! * [`frontier`] – throughput against interactivity
 pub mod disaggregated;
 pub mod emptying;
@@ -30,6 +31,7 @@ pub mod shape;
 pub mod speculative;
 pub mod steady_state;
 pub mod step;
+pub mod terms;
 pub mod time;
 pub mod waves;
 
@@ -45,6 +47,7 @@ pub use input::{
 use latency::{FirstToken, Spread};
 use steady_state::Cycle;
 use step::{Machine, StepTime};
+use terms::{Rate, TokenTime};
 
 /// What limits the throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,12 +106,17 @@ pub struct ServingEstimate {
     pub bottleneck: Bottleneck,
     /// Requests per second the deployment could serve at most (equal to the rate where it is saturated).
     pub capacity_requests_per_sec: f64,
+    /// What the rate of requests follows from, on one replica; of both pools where there are two.
+    pub rate: Rate,
+    /// What the mean of `tpot` follows from.
+    pub token_time: TokenTime,
 }
 
 impl ServingEstimate {
     /// The same requests at another rate.
-    fn at_rate(&mut self, requests_per_sec: f64) {
-        let share = requests_per_sec / self.requests_per_sec.max(1e-12);
+    fn at_rate(&mut self, rate: Rate) {
+        let share = rate.per_second() / self.requests_per_sec.max(1e-12);
+        self.rate = rate;
         self.requests_per_sec *= share;
         self.output_tokens_per_sec *= share;
         self.total_tokens_per_sec *= share;
@@ -179,20 +187,23 @@ pub fn bottleneck(t: &StepTime) -> Bottleneck {
 /// Fills the figures of a replica that serves `rate` requests per second.
 fn served(
     input: &ServingInput,
-    rate: f64,
+    rate: Rate,
     batch: f64,
     time: StepTime,
     first: FirstToken,
-    tpot: Spread,
+    (token_time, tpot): (TokenTime, Spread),
 ) -> ServingEstimate {
+    let requests_per_sec = rate.per_second();
     let ttft = first.spread();
     let rest = (input.osl - 1.0).max(0.0);
     let e2e = |a: f64, b: f64| a + rest * b;
     ServingEstimate {
-        requests_per_sec: rate,
-        capacity_requests_per_sec: rate,
-        output_tokens_per_sec: rate * input.osl,
-        total_tokens_per_sec: rate * (input.osl + input.isl),
+        requests_per_sec,
+        capacity_requests_per_sec: requests_per_sec,
+        output_tokens_per_sec: requests_per_sec * input.osl,
+        total_tokens_per_sec: requests_per_sec * (input.osl + input.isl),
+        rate,
+        token_time,
         ttft,
         first_token: first,
         tpot,
@@ -224,8 +235,10 @@ fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> Servi
     let total = prefill.add(&decode, 1.0).scaled(turns);
     let seconds = total.total();
     let first = FirstToken { prefill: prefill.total(), ..FirstToken::default() };
-    let tpot = factor * life / (input.osl - 1.0).max(1.0);
-    served(input, share / seconds, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, Spread::of(tpot, 0.0, 0.0))
+    let token = TokenTime::Life { seconds: factor * life, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
+    let tpot = (token, Spread::of(token.seconds(), 0.0, 0.0));
+    let rate = Rate::turnover(share, seconds);
+    served(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
 }
 
 /// The generation phase alone.
@@ -233,9 +246,11 @@ fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> Ser
     let batch = share.max(1.0).min(limit.max(1.0));
     let factor = speculative::draft_factor(&input.speculation);
     let step = m.step(&steady_state::decode_tokens(input, batch)).scaled(factor);
-    let tpot = step.total() / speculative::tokens_per_step(&input.speculation);
-    let rate = batch * share.min(1.0) / (tpot * input.osl.max(1.0));
-    served(input, rate, batch, step, FirstToken::default(), Spread::of(tpot, 0.0, 0.0))
+    let tokens = speculative::tokens_per_step(&input.speculation);
+    let token = TokenTime::Steps { steps: 1.0, seconds: step.total(), tokens };
+    let life = token.seconds() * input.osl.max(1.0);
+    let rate = Rate::Turnover { busy: share.min(1.0), sequences: batch, seconds: life, between: 0.0, drained: 1.0 };
+    served(input, rate, batch, step, FirstToken::default(), (token, Spread::of(token.seconds(), 0.0, 0.0)))
 }
 
 /// The prefill alone: rates count prompt tokens as the total.
@@ -243,16 +258,19 @@ fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimat
     let batch = share.max(1.0);
     let time = steady_state::prefill(m, input, batch);
     let first = FirstToken { prefill: time.total(), ..FirstToken::default() };
-    let rate = share / time.total().max(1e-12);
-    served(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, Spread::default())
+    let rate = Rate::turnover(share, time.total().max(1e-12));
+    let none = (TokenTime::None, Spread::default());
+    served(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, none)
 }
 
 /// TPOT of a cycle whose requests spend `inside` of it before their first token.
-fn cycle_tpot(input: &ServingInput, cycle: &Cycle, inside: f64) -> Spread {
-    let rest = (input.osl - 1.0).max(1.0);
-    let floor = cycle.decode_step * steady_state::decode_steps(input) / rest;
-    let mean = ((cycle.time.total() - inside) / rest).max(floor);
-    Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 }
+fn cycle_tpot(input: &ServingInput, cycle: &Cycle, before: f64) -> (TokenTime, Spread) {
+    let tokens = (input.osl - 1.0).max(1.0);
+    let steps = steady_state::decode_steps(input);
+    let token = TokenTime::Life { seconds: cycle.time.total(), before, tokens };
+    let token = token.at_least(TokenTime::Steps { steps, seconds: cycle.decode_step, tokens });
+    let mean = token.seconds();
+    (token, Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 })
 }
 
 /// Gap between tokens: plain steps, and steps that carry somebody's prompt chunk.
@@ -287,12 +305,15 @@ fn closed(
     let first = latency::closed_loop(input, c, &cycle, offered - batch);
     let front = FrontEnd::of(input, c);
     let apart = if offered > batch { 0.0 } else { front.apart() };
-    let mut rate = busy * (batch / (life + apart)).min(front.most());
-    if requests.is_finite() {
-        // The last requests drain at a falling batch.
+    // The last requests drain at a falling batch.
+    let drained = if requests.is_finite() {
         let runs = (requests / replicas / batch).max(1.0);
-        rate *= runs / (runs + drain(input, m, &cycle));
-    }
+        runs / (runs + drain(input, m, &cycle))
+    } else {
+        1.0
+    };
+    let rate = Rate::Turnover { busy, sequences: batch, seconds: life, between: apart, drained };
+    let rate = rate.or(Rate::FrontEnd { busy, most: front.most(), drained });
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
     let mut out = served(input, rate, batch, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
@@ -309,7 +330,7 @@ fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
 /// All requests queued at once: equal ones in waves of the largest batch, others in turns that mix, and a drain.
 fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
     let equal = emptying::longest(input) <= 1.0;
-    let waves = || requests / waves::time(m, input, requests, limit).total();
+    let waves = || Rate::Run { requests, seconds: waves::time(m, input, requests, limit).total() };
     if requests.is_finite() && requests <= limit {
         let mut out = batch_run(input, m, requests, limit);
         if equal {
@@ -319,12 +340,17 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
     }
     let cycle = steady_state::cycle(m, input, limit);
     let life = cycle.time.total();
-    let mut rate = limit / life;
+    let mut rate = Rate::turnover(limit, life);
     let mut slot = 0.0;
     if requests.is_finite() {
         let runs = (requests / limit).max(1.0);
-        rate = if equal { waves() } else { rate * runs / (runs + drain(input, m, &cycle)) };
-        slot = 0.5 * (requests - limit).max(0.0) / rate;
+        let drained = || runs / (runs + drain(input, m, &cycle));
+        rate = if equal {
+            waves()
+        } else {
+            Rate::Turnover { busy: 1.0, sequences: limit, seconds: life, between: 0.0, drained: drained() }
+        };
+        slot = 0.5 * (requests - limit).max(0.0) / rate.per_second();
     }
     let mut first = latency::closed_loop(input, c, &cycle, 0.0);
     first.slot = slot;
@@ -372,7 +398,7 @@ fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64)
         out = burst(input, c, m, arrivals.max(1.0), limit);
         rest = (arrivals / out.requests_per_sec.max(1e-12) - arrivals / rate).max(0.0);
     }
-    out.at_rate(arrivals / (arrivals / rate + rest));
+    out.at_rate(Rate::Run { requests: arrivals, seconds: arrivals / rate + rest });
     out
 }
 
@@ -426,7 +452,8 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     first.queue = queue::mean_wait(rate, cycle.prefill, 1.0, c.variability) + 0.5 * cycle.decode_step * batch.min(1.0);
     first.slot = queue::mean_wait(rate, cycle.time.total(), limit, c.variability);
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue);
-    let mut out = served(input, rate, batch, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    let time = cycle.time.scaled(1.0 / input.osl.max(1.0));
+    let mut out = served(input, Rate::Arrivals(rate), batch, time, first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
     out.capacity_requests_per_sec = most;
     out.bottleneck = Bottleneck::Load;

@@ -130,7 +130,7 @@ impl Shape {
                 // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.
                 + if state > 0.0 { 6.0 * layers * windowed } else { 0.0 }
                 + index_kernels
-                // Streams: norm, projection, normalisation of the mixing matrix, three mixes, at both sublayers; models with
+                // Streams: norm, projection, normalization of the mixing matrix, three mixes, at both sublayers; models with
                 // them compress keys before they attend: projection, gate, norm, rotary.
                 + if a.streams > 1.0 { 16.0 * layers } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }

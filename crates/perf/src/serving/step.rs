@@ -483,7 +483,7 @@ impl Fabric {
         }
         let link_bw = if ranks <= acc.bridge { acc.bridge_bw } else { acc.link_bw };
         let latency = match acc.generation {
-            // Rings and tori pass a message on from neighbour to neighbour.
+            // Rings and tori pass a message on from neighbor to neighbor.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
             // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
             // No peer loads and stores through a switch.

@@ -171,7 +171,7 @@ fn separate_pools_keep_prefill_out_of_decoding() {
     let together = run(&i);
     i.pools = Some(Pools { prefill: two, decode: two });
     let apart = run(&i);
-    // Nobody's prompt chunk lands between two of a user's tokens.
+    // No prompt chunk falls between two tokens of a request.
     assert!(apart.itl.p99 < together.itl.p99);
     assert!(apart.output_tokens_per_sec > 0.0 && apart.ttft.mean.is_finite());
 }

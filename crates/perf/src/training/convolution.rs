@@ -9,7 +9,7 @@ use crate::convolution::{Place, Residual};
 use crate::roofline;
 use crate::roofline::Gemm;
 
-/// Bytes per element that a batch norm with its activation moves, forward: statistics read once, normalisation reads and
+/// Bytes per element that a batch norm with its activation moves, forward: statistics read once, normalization reads and
 /// writes; backward reads input and gradient for the sums, and again for the gradient that it writes (Ioffe and Szegedy,
 /// arXiv 1502.03167, section 3). The activation is fused where element-wise chains are; else it reads and writes once more.
 const NORM: (f64, f64) = (3.0, 5.0);

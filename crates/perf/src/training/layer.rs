@@ -1,5 +1,6 @@
 //! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
 
+use super::terms::{Class, OperatorSink, OperatorTime};
 use super::{Plan, Software, TrainingInput};
 use crate::accelerator::{Generation, Precision};
 use crate::constants::Constants;
@@ -214,34 +215,60 @@ fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
 
 /// Adds up the operators of `list` under the recompute plan.
 pub fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
+    listed(i, c, list, precision, plan, &mut ())
+}
+
+/// As [`time`], with each operator handed to `sink`.
+fn listed(
+    i: &TrainingInput,
+    c: &Constants,
+    list: &OpList,
+    precision: Precision,
+    plan: Plan,
+    sink: &mut impl OperatorSink,
+) -> LayerTime {
     let mut sum = LayerTime::default();
     for op in list.iter() {
-        let (pair, slot) = match op.work {
+        let (pair, class) = match op.work {
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
                 let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
                 if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
                     pair = with_adapter(i, c, &g, &pair);
                 }
-                (pair, &mut sum.gemm)
+                (pair, Class::Gemm)
             }
-            Work::Attention { flops, bytes } => (attention_pair(i, c, op.name, flops, bytes), &mut sum.attention),
+            Work::Attention { flops, bytes } => (attention_pair(i, c, op.name, flops, bytes), Class::Attention),
             Work::Vector { flops } => {
                 let forward = flops / (i.accelerator.peak(Precision::Fp32) * c.memory_fraction);
-                (Pair { forward, backward: 2.0 * forward, weights: 0.0 }, &mut sum.elementwise)
+                (Pair { forward, backward: 2.0 * forward, weights: 0.0 }, Class::Elementwise)
             }
             Work::Traffic { bytes } => {
                 let unfused = op.name == OpName::Dispatch && !i.software.fused_experts;
                 let passes = if unfused { c.dispatch_unfused } else { 1.0 };
-                (traffic_pair(i, c, bytes * passes), &mut sum.elementwise)
+                (traffic_pair(i, c, bytes * passes), Class::Elementwise)
             }
         };
         let gap = op.kernels * c.kernel_gap;
-        *slot += pair.forward + pair.backward + 3.0 * gap;
+        let again = recomputed(plan, op, &i.software);
+        let time = OperatorTime {
+            op: *op,
+            class,
+            forward: pair.forward,
+            backward: pair.backward,
+            gaps: 3.0 * gap,
+            recomputed: again * (pair.forward + gap),
+        };
+        let slot = match class {
+            Class::Gemm => &mut sum.gemm,
+            Class::Attention => &mut sum.attention,
+            Class::Elementwise => &mut sum.elementwise,
+        };
+        *slot += time.passes();
+        sum.recompute += time.recomputed;
+        sink.operator(time);
         sum.forward += pair.forward + gap;
         sum.weights += pair.weights;
-        let again = recomputed(plan, op, &i.software);
-        sum.recompute += again * (pair.forward + gap);
         sum.recompute_flops += again * op.flops();
         // The host waits for the routing where it runs: forward, and again where that is recomputed.
         let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
@@ -274,14 +301,15 @@ pub fn slice(i: &TrainingInput) -> Slice {
 }
 
 /// Mean layer of a stage: mixers and MLPs of every kind in the model's proportion.
-pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan) -> LayerTime {
+pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mut impl OperatorSink) -> LayerTime {
     let a = &i.arch;
     let mut s = slice(i);
     let depth = a.depth().max(1.0);
     let mut sum = LayerTime::default();
     let mut add = |layers: f64, list: &dyn Fn() -> OpList| {
         if layers > 0.0 {
-            sum = sum.plus(&time(i, c, &list(), i.precision, plan).scaled(layers / depth));
+            sink.share(layers / depth);
+            sum = sum.plus(&listed(i, c, &list(), i.precision, plan, sink).scaled(layers / depth));
         }
     };
     if a.encoder_layers > 0.0 {
@@ -302,8 +330,8 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan) -> LayerT
 }
 
 /// Output layer and loss; never recomputed, and multiplied in [`attended`]'s format.
-pub(super) fn head(i: &TrainingInput, c: &Constants) -> LayerTime {
+pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSink) -> LayerTime {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, i.tp, true);
-    time(i, c, &list, attended(i), Plan::NONE)
+    listed(i, c, &list, attended(i), Plan::NONE, sink)
 }

@@ -1,9 +1,10 @@
-//! What estimates of neighbours have in common. Who turns one knob after another asks for thousands of estimates, and most
+//! What estimates of neighbors have in common. Who turns one knob after another asks for thousands of estimates, and most
 //! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
 //! larger part of the work.
 
 use super::layer::{self, LayerTime};
 use super::step::{self, Settled, Step};
+use super::terms::token_flops;
 use super::{Plan, Recompute, Schedule, Sharding, TrainingInput, convolution};
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
@@ -25,13 +26,9 @@ impl Passes {
     pub(super) fn of(i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
         let (layer, head) = match &i.arch.convolutions {
             Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
-            None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
+            None => (layer::mean_layer(i, c, plan, &mut ()), layer::head(i, c, &mut ())),
         };
-        // Frozen weights have no gradients, which are a third of the products with weights: those of a sequence so short
-        // that attention counts nothing.
-        let frozen = (1.0 - i.trained).max(0.0) / 3.0;
-        let without = if frozen > 0.0 { frozen * i.arch.flops_per_token(1.0, 1.0, true) } else { 0.0 };
-        let flops = |causal| i.arch.flops_per_token(i.seq, i.target(), causal) - without;
+        let flops = |halved| token_flops(i, halved).total();
         Passes { layer, head, flops: flops(false), causal_flops: flops(true) }
     }
 }

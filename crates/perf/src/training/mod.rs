@@ -17,6 +17,7 @@ pub mod pipeline;
 pub mod stages;
 pub mod step;
 pub mod supported;
+pub mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use memo::Memo;
 pub use optimizer::{Offload, Optimizer};
 pub use step::{estimate, memoized, under};
 pub use supported::{Unsupported, supported};
+pub use terms::{MicroBatch, token_flops};
 
 pub use atlas_core::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
 
@@ -436,7 +438,7 @@ pub struct TrainingEstimate {
     pub tokens_per_second: f64,
     /// Tokens per second and device.
     pub tokens_per_second_per_accelerator: f64,
-    /// Model FLOPs utilisation as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
+    /// Model FLOPs utilization as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
     /// over the peak in [`TrainingInput::precision`]; the whole square of attention counts, recomputation does not, and N
     /// are the weights that a token multiplies (output layer counted, embedding look-up not).
     pub mfu: f64,
@@ -447,6 +449,12 @@ pub struct TrainingEstimate {
     pub hfu: f64,
     /// Model FLOPs of one token, forward and backward, behind `mfu`.
     pub flops_per_token: f64,
+    /// The same behind `mfu_causal`.
+    pub causal_flops_per_token: f64,
+    /// FLOPs that the hardware executes for a token, behind `hfu`.
+    pub executed_flops_per_token: f64,
+    /// One micro-batch on the slowest stage, behind `time`.
+    pub micro_batch: MicroBatch,
     /// Recomputation that was assumed (resolved where the input's is [`Recompute::Auto`]).
     pub recompute: Plan,
     /// Micro-batches whose activations the first pipeline stage holds at once.

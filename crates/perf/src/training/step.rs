@@ -3,7 +3,9 @@
 use super::memo::{Memo, Passes};
 use super::pipeline::{self, Pace, Pass};
 use super::stages::stage_layers;
-use super::{Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer};
+use super::{
+    MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer,
+};
 use crate::constants::Constants;
 use crate::memory;
 use crate::memory::{Ends, LocalParams, MemoryBreakdown};
@@ -125,6 +127,7 @@ pub(super) struct Step {
     plan: Plan,
     in_flight: f64,
     time: TimeBreakdown,
+    micro_batch: MicroBatch,
     memory: MemoryBreakdown,
     memory_upper: f64,
     /// FLOPs of a token: of the model, without what is masked, and as executed.
@@ -164,6 +167,9 @@ fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
         mfu_causal: per_second * causal / peak,
         hfu: per_second * hardware / peak,
         flops_per_token: model,
+        causal_flops_per_token: causal,
+        executed_flops_per_token: hardware,
+        micro_batch: of.micro_batch,
         recompute: of.plan,
         in_flight: of.in_flight,
         time: of.time,
@@ -202,11 +208,10 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let last = stage_layers(i, i.pp - 1.0);
     let before = if i.pp == 1.0 { last } else { stage_layers(i, i.pp - 2.0).max(stage_layers(i, 0.0)) };
     let ends = last * (per_layer + each.layer) + head.total() + each.head;
-    let (layers, head, ends_sums) = if before * (per_layer + each.layer) > ends {
-        (before, layer::LayerTime::default(), 0.0)
-    } else {
-        (last, head, each.head)
-    };
+    let longer = before * (per_layer + each.layer) > ends;
+    let output = !longer;
+    let (layers, head, ends_sums) =
+        if output { (last, head, each.head) } else { (before, layer::LayerTime::default(), 0.0) };
     let stage = one.scaled(layers).plus(&head);
     let sums = layers * each.layer + ends_sums;
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
@@ -219,15 +224,15 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let passes_of = 2.0 + plan.full_share;
     let forward = one.forward + (tensor + expert) / passes_of + context / (1.0 + passes_of);
     let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
-    let output = Pass {
+    let ending = Pass {
         forward: passes.head.forward,
         input: passes.head.total() - passes.head.forward - passes.head.weights,
         weights: passes.head.weights + each.head,
     };
     let pace = Pace {
         first: Pass::default().plus(&layer, stage_layers(i, 0.0)),
-        last: output.plus(&layer, last),
-        path: output.plus(&layer, i.arch.depth()),
+        last: ending.plus(&layer, last),
+        path: ending.plus(&layer, i.arch.depth()),
         slowest: stage.total() + sums + layers * (tensor + context + expert),
         hop,
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
@@ -255,5 +260,6 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };
     let flops = [passes.flops, passes.causal_flops, executed + again];
-    Step { plan, in_flight, time, memory, memory_upper: upper, flops }
+    let micro_batch = MicroBatch { layers, output, sums, tensor, context, expert, transfer, host };
+    Step { plan, in_flight, time, micro_batch, memory, memory_upper: upper, flops }
 }

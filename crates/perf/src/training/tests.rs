@@ -385,14 +385,14 @@ proptest! {
         }
     }
 
-    /// What a memo carries from neighbour to neighbour changes no answer by a bit, whatever is turned between them.
+    /// What a memo carries from neighbor to neighbor changes no answer by a bit, whatever is turned between them.
     #[test]
     fn a_memo_changes_nothing(start in 0usize..8, turns in prop::collection::vec((0usize..37, 0u8..4), 1..40)) {
         let mut i = scenarios()[start];
         let (mut c, mut memo) = (Constants::default(), Memo::default());
         for (what, by) in turns {
             turn(&mut i, &mut c, what, f64::from(by));
-            // And a neighbour with a fuller last micro-batch, and one of other size.
+            // And a neighbor with a fuller last micro-batch, and one of other size.
             for global in [i.global, i.global + 1.0, 2.0 * i.global] {
                 let input = TrainingInput { global, ..i };
                 // Digits suffice to read the same number back.

@@ -1,6 +1,6 @@
 //! What cannot run, by how much, and the smallest changes that make it run.
 //!
-//! Each knob that bears on the complaint has a ladder of values, the nearest to what is set first. A single knob is
+//! Each knob that affects the problem has a ladder of values, the nearest to what is set first. A single knob is
 //! tried before two together, and of each only the first rung that runs is offered. Whether memory fits is decided on
 //! its upper bound, as everywhere.
 
@@ -166,7 +166,7 @@ fn words(knob: Knob, all: &[&'static str]) -> Vec<Setting> {
     all.iter().map(|name| word(knob, name).1).collect()
 }
 
-/// The knobs that bear on what is wrong.
+/// The knobs that affect the problem.
 fn ladders(case: &Case<'_>) -> Vec<Ladder> {
     let Some(detail) = case.detail() else { return Vec::new() };
     let all = match (detail.verdict, case.scenario.mode()) {

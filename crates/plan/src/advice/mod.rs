@@ -78,7 +78,7 @@ pub struct Rule {
     pub name: &'static str,
     /// Why, in one sentence.
     pub reason: &'static str,
-    /// Who says so.
+    /// Its source.
     pub source: &'static str,
     /// The mode it speaks of; both where unset.
     mode: Option<Mode>,
@@ -97,7 +97,7 @@ pub struct Advice {
     pub rule: &'static Rule,
     /// What to turn, in words: `tp 8 → 4, micro 1 → 2`.
     pub text: String,
-    /// What to turn, to be laid over the overrides in force.
+    /// The knobs to set, on top of the overrides in force.
     pub changes: Changes,
     /// The figure that becomes better.
     pub metric: &'static Metric,

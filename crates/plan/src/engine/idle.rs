@@ -1,4 +1,4 @@
-//! Settings of a serving scenario that change nothing where they stand, and why.
+//! Settings of a serving scenario that have no effect, and why.
 
 use crate::scenario::Scenario;
 use atlas_config::Mode;

@@ -1,10 +1,9 @@
 //! Engines: pure functions from a scenario to an estimate. No I/O, no clock, no globals, no allocation on the hot path.
 //!
 //! Two kinds of engine answer: closed forms within microseconds, and [`answer::event`], which runs a simulation for
-//! milliseconds to seconds. [`estimate`] and its like ask the one that the scenario names, however long it takes. Who asks
-//! thousands of times or waits at a screen looks at [`Engine::simulates`] first, asks [`at_once`] for the same physics in
-//! closed form, and leaves the simulation to a thread with [`answer::event::run`], which tells its progress and can be
-//! cancelled.
+//! milliseconds to seconds. [`estimate`] and its variants run the engine that the scenario names, however long it takes.
+//! Interactive and batch callers check [`Engine::simulates`] first, use [`at_once`] for the same physics in closed form, and
+//! run the simulation on a thread with [`answer::event::run`], which reports progress and can be canceled.
 //!
 //! * [`atlas_perf`] – closed forms: plain inputs to plain answers, without files or scenarios
 //! * [`semi_empirical`] – the predecessor system's calibrated model
@@ -37,12 +36,12 @@ pub fn estimate(scenario: &Scenario) -> Estimate {
     estimate
 }
 
-/// As [`estimate`], into one whose memory is used again: no allocation once its phases have room.
+/// Like [`estimate`], into an existing estimate: allocates nothing once its phases have room.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate_with(scenario, None, estimate);
 }
 
-/// As [`estimate_into`], to the last bit, for who turns knobs and asks again: `memo` holds what is the same as the last time.
+/// Like [`estimate_into`], with bit-identical results: `memo` caches intermediate results between similar scenarios.
 pub fn estimate_next(scenario: &Scenario, memo: &mut Memo, estimate: &mut Estimate) {
     estimate_with(scenario, Some(memo), estimate);
 }
@@ -66,8 +65,7 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     }
 }
 
-/// The scenario as an engine answers it that takes microseconds: itself, but where its own engine simulates the same in
-/// closed form.
+/// The scenario with an engine that answers within microseconds: the closed form if its own engine simulates.
 #[must_use]
 pub fn at_once(scenario: &Scenario) -> Scenario {
     Scenario { engine: scenario.engine.at_once(), ..scenario.clone() }

@@ -1,4 +1,4 @@
-//! What a reader of an engine's numbers must know: assumptions and weaknesses, where they bear on the scenario at hand.
+//! What a reader of an engine's numbers must know: assumptions and weaknesses that affect the scenario.
 
 use super::answer::power::ACCELERATORS_OF_NODE;
 use super::answer::{corrected, throttle};
@@ -197,7 +197,7 @@ fn tariff(scenario: &Scenario) -> Option<&'static str> {
     }
 }
 
-/// That another format of 16 bit stands in for the files'.
+/// That another 16-bit format replaces the one in the files.
 fn stands_in(scenario: &Scenario) -> Option<String> {
     let served = &scenario.base.served;
     match (scenario.mode(), served.stands_for) {

@@ -1,12 +1,12 @@
-//! A whole and its parts.
+//! Named parts of a total.
 
 use serde::{Serialize, Serializer};
 
 /// Most parts that a breakdown has.
 pub const MOST_PARTS: usize = 16;
 
-/// Named parts that sum to a whole, in a fixed order. Kept in place, so that an estimate allocates nothing, and small,
-/// since every estimate holds three: the names stand once, in the program.
+/// Named parts of a total, in a fixed order. It has a fixed size, so that an estimate allocates nothing, and the names are
+/// static, since every estimate holds three of them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Breakdown {
     names: &'static [&'static str],
@@ -42,7 +42,7 @@ impl Breakdown {
         self.parts().map(|(_, value)| value).sum()
     }
 
-    /// The part of that name; 0 where there is none.
+    /// The part of that name; 0 without one.
     #[must_use]
     pub fn part(&self, name: &str) -> f64 {
         self.parts().filter(|(known, _)| *known == name).map(|(_, value)| value).sum()

@@ -1,5 +1,5 @@
-//! What an engine that reasons from hardware adds to the figures: where time and memory go, how far the figures can be
-//! trusted, what training and serving add.
+//! What engines that model the hardware add to the figures: breakdowns of time and memory, intervals, figures of training and
+//! serving.
 
 use serde::Serialize;
 
@@ -21,6 +21,9 @@ pub struct Detail {
     pub verdict: Verdict,
     /// Factors on the throughput within which nine measurements of ten lie.
     pub throughput_interval: Interval,
+    /// What a node draws; `None` for engines that take its nominal power.
+    #[serde(skip_serializing)]
+    pub power: Option<NodePower>,
     /// Figures of training.
     pub training: Option<Training>,
     /// Figures of serving.
@@ -30,12 +33,12 @@ pub struct Detail {
     pub simulated: Option<Simulated>,
 }
 
-/// What a simulation knows of itself, and of what no closed form sees.
+/// Statistics of a simulation, and figures that only a simulation has.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Simulated {
     /// Seed of the first run; the others count up from it.
     pub seed: u64,
-    /// Independent runs that were made. One where nothing is drawn, since all would be alike.
+    /// Independent runs. One if nothing is random, since all runs would be equal.
     pub replications: u32,
     /// Half the width of the 90 % confidence interval of the throughput's mean over the runs, as a share of it; 0 where
     /// nothing is drawn. `None` for a single run of what is drawn, whose spread is not known.
@@ -53,7 +56,7 @@ pub struct Simulated {
 pub struct SimulatedTraining {
     /// Steps of one run.
     pub steps: u32,
-    /// Data-parallel replicas that stood for all: those that are alike do the same at the same time.
+    /// Data-parallel replicas that were simulated and represent the others, which do the same at the same time.
     pub replicas: u32,
     /// Share of the time that the stages compute.
     pub busy: f64,
@@ -139,6 +142,23 @@ impl Interval {
     }
 }
 
+/// Power of a node by what draws it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct NodePower {
+    /// Accelerators, W.
+    pub accelerators: f64,
+    /// Hosts, NICs, switches and fans, W.
+    pub around: f64,
+}
+
+impl NodePower {
+    /// The whole node, W.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.accelerators + self.around
+    }
+}
+
 /// Bytes on the device that holds most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MemoryUse {
@@ -167,11 +187,11 @@ impl MemoryUse {
 /// Figures of training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Training {
-    /// Model FLOPs utilisation, PaLM convention (arXiv 2204.02311, appendix B): attention counted in full.
+    /// Model FLOPs utilization, PaLM convention (arXiv 2204.02311, appendix B): attention counted in full.
     pub mfu: f64,
     /// The same with causal attention counted once, as Megatron-Core does since 2025.
     pub mfu_causal: f64,
-    /// Hardware FLOPs utilisation: recomputation counted (arXiv 2205.05198, section 6).
+    /// Hardware FLOPs utilization: recomputation counted (arXiv 2205.05198, section 6).
     pub hfu: f64,
     /// What is recomputed: the choice where the plan says `auto`.
     pub recompute: Recompute,

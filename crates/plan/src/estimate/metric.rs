@@ -84,7 +84,7 @@ pub enum Applies {
     Published,
 }
 
-/// Which measured error bears on a figure.
+/// Which measured error applies to a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// None was measured.
@@ -99,14 +99,14 @@ pub enum Trust {
     Tpot,
 }
 
-/// The section a metric stands in.
+/// The section that shows a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
     /// How fast.
     Throughput,
     /// How soon.
     Latency,
-    /// How dear.
+    /// Cost.
     Cost,
     /// How hungry.
     Power,
@@ -147,7 +147,7 @@ pub struct Metric {
     pub label: &'static str,
     /// Its unit, where the format does not write one.
     pub unit: &'static str,
-    /// Where it stands.
+    /// The section that shows it.
     pub section: Section,
     /// Which way is better.
     pub better: Better,
@@ -424,7 +424,7 @@ impl Metric {
         factors.map(|factors| factors.around((self.get)(estimate, scenario)))
     }
 
-    /// The unit in which an axis for values up to this one is labelled, and what values are multiplied by for it.
+    /// The unit in which an axis for values up to this one is labeled, and what values are multiplied by for it.
     #[must_use]
     pub fn axis_unit(&self, high: f64) -> (f64, &'static str) {
         match self.format {

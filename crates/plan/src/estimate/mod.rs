@@ -16,7 +16,9 @@ pub mod standing;
 mod verdict;
 
 pub use breakdown::Breakdown;
-pub use detail::{Detail, Interval, MemoryUse, Serving, Simulated, SimulatedServing, SimulatedTraining, Training};
+pub use detail::{
+    Detail, Interval, MemoryUse, NodePower, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
+};
 pub use limits::{Cause, Limits};
 pub use metric::{Applies, Better, Format, METRICS, Metric, Section};
 pub use scale::Scale;

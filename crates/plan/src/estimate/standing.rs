@@ -1,16 +1,16 @@
-//! Who is best at a metric, as far as the figures' intervals let one say so.
+//! Which target is best in a metric, as far as the intervals separate them.
 
 use super::{Better, Estimate, Metric, Section};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
 
-/// What a target stands at in one metric.
+/// The rank of a target in one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standing {
     /// Behind, alone, without a figure, or of a metric that knows no better.
     #[default]
     Unmarked,
-    /// Better than all others, whose intervals lie apart from this one's.
+    /// Better than all others, with an interval that overlaps none.
     Best,
     /// No worse than the best, as far as the intervals tell.
     Tied,
@@ -56,7 +56,7 @@ pub fn ranked(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Opti
     Some(Ranked { value, low: low.min(value), high: high.max(value) })
 }
 
-/// What each of the figures stands at. A best one needs another to be better than, and an interval apart from all others'.
+/// The rank of each figure. The best one needs an interval that overlaps no other.
 #[must_use]
 pub fn standings(figures: &[Option<Ranked>], better: Better) -> Vec<Standing> {
     let finite = || figures.iter().flatten().filter(|figure| figure.value.is_finite());
@@ -69,7 +69,7 @@ pub fn standings(figures: &[Option<Ranked>], better: Better) -> Vec<Standing> {
     let (Some(best), true) = (best, finite().count() > 1) else { return vec![Standing::Unmarked; figures.len()] };
     let overlaps = |figure: &Ranked| figure.low <= best.high && best.low <= figure.high;
     let among = finite().filter(|figure| overlaps(figure)).count();
-    // All alike: nothing to be said.
+    // All are equal, so there is no rank.
     if finite().all(|figure| figure.value == best.value) {
         return vec![Standing::Unmarked; figures.len()];
     }

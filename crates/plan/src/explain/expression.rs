@@ -2,10 +2,11 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use super::Term;
+use super::{Origin, Term};
 use atlas_core::units::significant_short;
+use atlas_legacy::number::Number;
 
-/// An equation's right-hand side; terms by their place among the children.
+/// The right-hand side of an equation; terms by index.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
     /// A child.
@@ -75,7 +76,7 @@ impl Expression {
     }
 
     fn write(&self, term: &dyn Fn(usize) -> String) -> String {
-        // What binds less than its surroundings stands in brackets.
+        // Parentheses where the inner operator binds less strongly.
         let inside = |one: &Expression, least: Binding| {
             let text = one.write(term);
             if one.binding() < least { format!("({text})") } else { text }
@@ -126,7 +127,7 @@ fn plain(value: f64) -> String {
     if value.fract() == 0.0 { value.to_string() } else { atlas_core::units::significant(value, 4) }
 }
 
-/// An equation being written: its terms, and how they are put together.
+/// An equation under construction: its terms and the expression over them.
 #[derive(Debug, Clone)]
 pub struct Written {
     pub(super) terms: Vec<Term>,
@@ -145,8 +146,36 @@ impl From<f64> for Written {
     }
 }
 
+impl Number for Written {
+    fn given(
+        symbol: &'static str,
+        name: &'static str,
+        unit: &'static str,
+        value: f64,
+        origin: &'static str,
+    ) -> Written {
+        Term::input(symbol, name, unit, value).from(Origin::Engine(origin)).into()
+    }
+
+    fn named(self, symbol: &'static str, name: &'static str, unit: &'static str) -> Written {
+        Term::derived(symbol, name, unit, self).into()
+    }
+
+    fn value(&self) -> f64 {
+        Written::value(self)
+    }
+
+    fn at_least(self, least: Written) -> Written {
+        max(self, least)
+    }
+
+    fn at_most(self, most: Written) -> Written {
+        min(self, most)
+    }
+}
+
 impl Written {
-    /// Puts equations side by side: a term that stands in several is one child.
+    /// Merges the terms of equations: a term that occurs in several is listed once.
     fn gather(all: Vec<Written>) -> (Vec<Term>, Vec<Expression>) {
         let (mut terms, mut expressions): (Vec<Term>, Vec<Expression>) = (Vec::new(), Vec::new());
         for one in all {

@@ -1,13 +1,14 @@
-//! The derivation of a figure: a tree from a metric down to its inputs, each term with its equation in symbols and in
-//! numbers, its unit, and where it was written: file and line, catalog, knob, or a constant with its source.
+//! The derivation of a figure: a tree from a metric to its inputs. Each term has its equation in symbols and in numbers, its
+//! unit, and its origin: file and line, catalog, knob, or a constant with its source.
 //!
-//! Terms with an equation are computed from their children; the engine's own figure stands beside, and where the
-//! equation does not say all that the engine counts, what is left is a term of its own, so that the tree always adds up.
+//! Engines return the terms that their figures are sums and products of; this module gives them names, units and origins.
+//! Every equation that is shown gives the engine's figure. A figure without an equation lists what it depends on.
 
 mod benchboard;
 mod event;
 mod expression;
 mod money;
+mod operators;
 mod origin;
 mod semi_empirical;
 mod serving;
@@ -31,33 +32,33 @@ use expression::sum;
 use origin::Inputs;
 
 /// Relative difference between an equation and the engine's figure that is rounding.
-const ROUNDING: f64 = 1e-12;
+const ROUNDING: f64 = 1e-9;
 
 /// A term of a derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// How equations call it: `T_step`.
+    /// Its symbol in equations: `T_step`.
     pub symbol: Cow<'static, str>,
     /// What it is.
     pub name: Cow<'static, str>,
     /// Its value.
     pub value: f64,
-    /// The word in force, where the input is a word or a switch rather than a number.
+    /// Its value, if the input is a word or a switch.
     pub word: Option<Arc<str>>,
-    /// Its unit; empty where there is none.
+    /// Its unit; empty for plain numbers.
     pub unit: &'static str,
     /// How it follows from [`Term::terms`]; `None` for inputs.
     pub equation: Option<Expression>,
-    /// What the equation is made of.
+    /// The terms of the equation.
     pub terms: Vec<Term>,
-    /// What bears on it beyond the equation: constants and inputs of the engine's own reckoning.
+    /// What it depends on beyond the equation: constants and inputs of the engine.
     pub bearing: Vec<Term>,
     /// Where an input comes from.
     pub origin: Option<Origin>,
 }
 
 impl Term {
-    /// An input, or a figure of the engine's own.
+    /// An input, or a figure that the engine returns.
     pub fn input(
         symbol: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
@@ -77,7 +78,7 @@ impl Term {
         }
     }
 
-    /// What follows from others by an equation.
+    /// A term that an equation gives.
     pub fn derived(
         symbol: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
@@ -89,7 +90,8 @@ impl Term {
         Term { equation: Some(written.expression), terms: written.terms, ..Term::input(symbol, name, unit, value) }
     }
 
-    /// The engine's figure, and the equation behind it. What the equation leaves out is a factor of its own.
+    /// The engine's figure, and the equation behind it. Where the engine computed it in another way, the terms are listed as
+    /// what the figure depends on, without an equation.
     pub fn stated(
         symbol: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
@@ -99,24 +101,18 @@ impl Term {
     ) -> Term {
         let written = written.into();
         let computed = written.value();
-        let same = computed == value || (computed - value).abs() <= ROUNDING * value.abs();
-        if same {
+        if computed == value || (computed - value).abs() <= ROUNDING * value.abs() {
             return Term { value, ..Term::derived(symbol, name, unit, written) };
         }
-        if computed == 0.0 || !computed.is_finite() || !value.is_finite() {
-            return Term::input(symbol, name, unit, value).from(Origin::Engine("the engine's figure"));
-        }
-        let rest = Term::input("beyond", "what the engine counts beyond this equation", "", value / computed)
-            .from(Origin::Engine("the engine's figure over the equation's"));
-        Term { value, ..Term::derived(symbol, name, unit, written * rest) }
+        Term::input(symbol, name, unit, value).from(Origin::Engine("the engine's figure")).borne(written.terms)
     }
 
-    /// With where it comes from.
+    /// Sets the origin.
     pub fn from(self, origin: Origin) -> Term {
         Term { origin: Some(origin), ..self }
     }
 
-    /// With what bears on it.
+    /// Sets what it depends on beyond the equation.
     pub fn borne(self, bearing: Vec<Term>) -> Term {
         Term { bearing, ..self }
     }
@@ -140,7 +136,7 @@ impl Term {
         self.word.as_ref().map_or_else(|| origin::shown(self.value, self.unit), |word| word.to_string())
     }
 
-    /// This term and all below it, depth first, what bears on them left out.
+    /// This term and all terms of its equation, depth first.
     pub fn walk(&self) -> Vec<&Term> {
         let mut all = vec![self];
         for term in &self.terms {
@@ -188,10 +184,10 @@ pub enum ExplainError {
         found: String,
         /// A name that is nearly it.
         near: Option<&'static str>,
-        /// The metrics that say something about the scenario.
+        /// The metrics that apply to the scenario.
         known: Vec<&'static str>,
     },
-    /// The metric says nothing about this scenario.
+    /// The metric does not apply to this scenario.
     #[error("`{metric}` says nothing about {mode} under the {engine} engine; known are {}", known.join(", "))]
     Silent {
         /// The metric.
@@ -200,19 +196,19 @@ pub enum ExplainError {
         mode: &'static str,
         /// The engine.
         engine: &'static str,
-        /// The metrics that do say something.
+        /// The metrics that apply.
         known: Vec<&'static str>,
     },
 }
 
-/// The metric of a name, if it says something about the scenario.
+/// The metric of a name, if it applies to the scenario.
 ///
 /// # Errors
-/// A name that is no metric's, with the nearest; a metric of another mode or engine.
+/// An unknown name, with the nearest known one; a metric of another mode or engine.
 pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, ExplainError> {
     let wanted = name.trim().replace('-', "_").to_lowercase();
     let known = || METRICS.iter().filter(|metric| metric.applies_to(scenario)).map(|metric| metric.name).collect();
-    // Labels are what screens show, so they are understood as well.
+    // Screens show labels, so labels are accepted as well.
     let found = METRICS.iter().find(|metric| metric.name == wanted || metric.label.eq_ignore_ascii_case(name.trim()));
     match found {
         Some(metric) if metric.applies_to(scenario) => Ok(metric),
@@ -237,7 +233,7 @@ pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: 
     derive(&whole, metric)
 }
 
-/// As [`explain`], where the inputs are known.
+/// Like [`explain`], with known inputs.
 fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     let Whole { scenario, estimate, .. } = *whole;
     let value = (metric.get)(estimate, scenario);
@@ -265,7 +261,7 @@ fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     described
 }
 
-/// The unit in which a metric's figure is kept.
+/// The unit in which the figure of a metric is stored.
 fn unit(metric: &Metric) -> &'static str {
     use crate::estimate::Format;
     match metric.format {
@@ -278,9 +274,9 @@ fn unit(metric: &Metric) -> &'static str {
     }
 }
 
-/// What derivations look at.
+/// What derivations read.
 pub struct Whole<'a> {
-    /// Where each input was written.
+    /// The inputs with their origins.
     pub inputs: &'a Inputs<'a>,
     /// The resolved scenario.
     pub scenario: &'a Scenario,
@@ -314,7 +310,7 @@ pub fn mean_over_phases(
     Some(Term::stated("mean", "", unit, value, weighted / sum(minutes)))
 }
 
-/// Under the analytical engine each phase is answered under its own load.
+/// Figures of phases, each answered under its own load by the analytical engine.
 fn scheduled(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let get: fn(&Figures) -> f64 = match name {
         "tokens_per_sec" => |f| f.tokens_per_sec,

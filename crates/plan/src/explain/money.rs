@@ -1,4 +1,4 @@
-//! Cost, energy and totals that every engine tells alike.
+//! Cost, energy and totals, which are the same for all engines.
 
 use super::expression::Written;
 use super::{Origin, Term, Whole, derive};
@@ -8,7 +8,7 @@ use crate::scenario::{HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
 use atlas_core::units::MEMORY_GB;
 
-/// Another metric's derivation, as a term of this one's.
+/// The derivation of another metric as a term.
 pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<Term> {
     let metric = Metric::named(name)?;
     let term = derive(whole, metric);
@@ -19,7 +19,7 @@ pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let rate = || of(whole, "X", "tokens_per_sec");
     let power = || of(whole, "P_node", "node_power_w");
-    // A layout on more accelerators than there are is reckoned with as if they were there.
+    // A layout that needs more accelerators than there are is computed as if they existed.
     let nodes = || -> Written {
         let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
         match shortfall(whole) {
@@ -227,32 +227,30 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
     Some(Term::stated("C_hour", "rental and energy of all nodes, an hour", "USD", value, all))
 }
 
-/// Power of a node under the analytical engine.
+/// Power of a node under the analytical engine: its accelerators, and what is around them.
 pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
-    let scenario = whole.scenario;
-    let inputs = whole.inputs;
+    let (scenario, inputs) = (whole.scenario, whole.inputs);
+    let Some(power) = whole.estimate.detail.as_ref().and_then(|detail| detail.power) else {
+        return Term::input("P_node", "", "W", value).from(Origin::Engine("nominal power"));
+    };
     let tdp = scenario.machine.map_or(0.0, |machine| machine.device.tdp_w * machine.dies);
-    let sheet = inputs.sheet("TDP", "design power of an accelerator", "W", tdp, &[]);
     let count = Term::input("n_node", "accelerators of a node", "", scenario.accelerators_per_node)
         .from(inputs.target(&["accelerators_per_node"], "the files do not say"));
-    let nominal = inputs.node_watts();
-    let uses = [("flop_utilization", "u_flop"), ("hbm_bw_util", "u_hbm")];
-    let mut bearing = vec![nominal];
-    for (name, symbol) in uses {
+    let mut bearing = vec![count, inputs.sheet("TDP", "design power of an accelerator", "W", tdp, &[])];
+    for (name, symbol) in [("flop_utilization", "u_flop"), ("hbm_bw_util", "u_hbm")] {
         if let Some(metric) = Metric::named(name) {
-            let use_ = (metric.get)(whole.estimate, scenario);
-            bearing.push(Term::input(symbol, metric.help, "", use_).from(Origin::Engine("the engine's figure")));
+            let share = (metric.get)(whole.estimate, scenario);
+            bearing.push(Term::input(symbol, metric.help, "", share).from(Origin::Engine("the engine's figure")));
         }
     }
-    let share = value / (tdp * scenario.accelerators_per_node);
-    let how = "accelerators: idle, active, arithmetic and memory traffic, capped at the design power; hosts, NICs and fans by load";
-    let draw = Term::input("draw", "what a node draws over its accelerators' design power", "", share)
+    let how = "idle, active, arithmetic and memory traffic, capped at the design power";
+    let accelerators = Term::input("P_acc", "accelerators of a node", "W", power.accelerators)
         .from(Origin::Engine(how))
         .borne(bearing);
-    if !share.is_finite() {
-        return Term::input("P_node", "", "W", value).from(Origin::Engine(how));
-    }
-    Term::stated("P_node", "", "W", value, count * sheet * draw)
+    let around = Term::input("P_host", "hosts, NICs and fans of a node", "W", power.around)
+        .from(Origin::Engine("a share of the nominal power beyond the accelerators, by their load"))
+        .borne(vec![inputs.node_watts()]);
+    Term::stated("P_node", "", "W", value, accelerators + around)
 }
 
 /// Point estimate of the fullest device: the sum of what it holds.
@@ -276,7 +274,7 @@ fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
     Some((upper, has))
 }
 
-/// Power of a node and memory of a device, which training and serving tell alike; `None` for all other figures.
+/// Power of a node and memory of a device, for training and serving; `None` for all other figures.
 pub(super) fn hardware(
     whole: &Whole<'_>,
     name: &str,

@@ -50,7 +50,7 @@ pub enum Origin {
     },
     /// A constant of the engine's.
     Constant(Listed),
-    /// Nobody says; what follows then.
+    /// No file states it; what is assumed instead.
     Default(&'static str),
     /// A figure of the engine's that is not taken apart here, and how it is found.
     Engine(&'static str),
@@ -136,7 +136,7 @@ impl<'a> Inputs<'a> {
 
     /// Where a knob's value was written.
     fn written(&self, knob: Knob) -> Option<Place> {
-        // A micro-batch may stand in two places, of which this one wins.
+        // A micro-batch may be stated in two places, of which this one wins.
         if knob == Knob::Microbatch
             && let Some(place) = self.in_workload(&["batch", "micro"])
         {

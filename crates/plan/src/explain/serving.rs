@@ -1,27 +1,37 @@
-//! Serving under the analytical engine: throughput from the time of an output token, latencies from their parts.
+//! Serving under the analytical engine: throughput from the turnover of a replica, latencies from their parts. The terms are
+//! those that the engine returns.
+
+mod memory;
+mod times;
 
 use super::expression::{Written, product, sum};
 use super::origin::constants;
 use super::{Origin, Term, Whole, money};
+use crate::engine::answer::{corrected, serving};
 use crate::estimate::{Detail, Serving};
 use crate::knob::{Knob, Setting};
+use atlas_config::Mode;
 use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
-use atlas_perf::serving::{Admission, Stack};
+use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack};
 
 /// The derivation of a figure; `None` for figures that serving does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let detail = whole.estimate.detail.as_ref()?;
-    let described = Reported { whole, detail, serving: detail.serving? };
+    let (input, constants, out) = serving::closed(whole.scenario, &whole.scenario.base)?;
+    let described = Reported { whole, detail, serving: detail.serving?, input, constants, out };
     let serving = &described.serving;
     Some(match name {
-        "tokens_per_sec" => described.throughput(value),
-        "requests_per_sec" => {
-            Term::stated("R", "", "req/s", value, described.throughput(whole.total.tokens_per_sec) / described.output())
-        }
+        "tokens_per_sec" => Term::stated(
+            "X",
+            "generated tokens per second of all replicas",
+            "tok/s",
+            value,
+            described.requests() * described.output(),
+        ),
+        "requests_per_sec" => Term::stated("R", "", "req/s", value, described.requests()),
         "total_tokens_per_sec" => {
-            let all = described.throughput(whole.total.tokens_per_sec) / described.output()
-                * (described.output() + described.prompt());
+            let all = described.requests() * (described.output() + described.prompt());
             Term::stated("X_all", "", "tok/s", value, all)
         }
         "tokens_per_sec_per_user" => {
@@ -29,20 +39,20 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         }
         "max_concurrency" => described.sequences(value),
         "ttft_ms" => described.ttft(value),
-        "ttft_p99_ms" => {
-            described.quantile("TTFT", value, described.ttft(serving.ttft_ms[0]), "queues and bursts beyond their mean")
-        }
+        "ttft_p99_ms" => described.ttft_p99(value),
         "tpot_ms" => described.tpot(value),
         "itl_p99_ms" => {
-            let how = "steps that carry another request's prompt chunk";
-            described.quantile("ITL", value, described.tpot(serving.tpot_ms[0]), how)
+            let how = "of steps that carry another request's prompt chunk, where one in a hundred does";
+            Term::input("ITL_p99", "", "ms", value)
+                .from(Origin::Engine(how))
+                .borne(vec![described.tpot(serving.tpot_ms[0])])
         }
         "p50_ms" => described.whole_request(1, "median", value),
         "p95_ms" => described.whole_request(2, "p95", value),
         "p99_ms" => described.whole_request(3, "p99", value),
         "comm_compute_ratio" => {
-            let waited = sum(described.parts().into_iter().filter(|part| part.name == "communication"));
-            let waited = if waited.terms.is_empty() { Written::from(0.0) } else { waited };
+            let waited = described.parts().into_iter().find(|part| part.name == "communication");
+            let waited = waited.map_or_else(|| Written::from(0.0), Written::from);
             Term::stated("r_comm", "", "", value, waited / described.token_time())
         }
         "flop_utilization" => described.arithmetic(value),
@@ -60,6 +70,9 @@ struct Reported<'a> {
     whole: &'a Whole<'a>,
     detail: &'a Detail,
     serving: Serving,
+    input: ServingInput,
+    constants: Constants,
+    out: ServingEstimate,
 }
 
 impl Reported<'_> {
@@ -74,7 +87,7 @@ impl Reported<'_> {
         all
     }
 
-    /// Whether a constant bears on this deployment at all.
+    /// Whether a constant affects this deployment.
     fn bears(&self, constant: &str) -> bool {
         let served = &self.whole.scenario.base.served;
         let formats = &served.formats;
@@ -110,7 +123,8 @@ impl Reported<'_> {
     /// Generated tokens; a request gets one at least.
     fn output(&self) -> Term {
         let term = self.knob("OSL", Knob::Generate);
-        Term { value: term.value.max(1.0), ..term }
+        let value = if matches!(self.input.load, Load::PrefillOnly { .. }) { 1.0 } else { term.value.max(1.0) };
+        Term { value, ..term }
     }
 
     /// What an output token costs a replica that serves its whole batch.
@@ -248,94 +262,19 @@ impl Reported<'_> {
             .from(Origin::Engine("of the model, its format and the cut"))
     }
 
-    fn throughput(&self, value: f64) -> Term {
-        let dp = self.knob("dp", Knob::Dp);
-        let (batch, token) = (self.batch(), self.token_time());
-        let left = value * token.value / (dp.value * batch.value);
-        let left = Term::input("phi", "share of that which is delivered", "", left)
-            .from(Origin::Engine("the gap between requests, replicas that only prefill, drafts accepted"))
-            .borne(self.constants(&["request_overhead"]));
-        Term::stated("X", "generated tokens per second of all replicas", "tok/s", value, dp * batch / token * left)
-    }
-
-    fn ttft(&self, value: f64) -> Term {
-        let first = &self.serving.first_token;
-        let parts = first.parts().map(|(name, ms)| {
-            let (how, names): (&'static str, &[&'static str]) = match name {
-                "slot" => ("waiting for a sequence to end, where all slots are taken", &["variability"]),
-                "queue" => (
-                    "waiting for the step in flight and for prompts ahead; G/G/m, Allen–Cunneen",
-                    &["variability", "boundary_steps"],
-                ),
-                "burst" => {
-                    ("waiting because requests end, and so arrive, together", &["burst_share", "burst_share_separate"])
-                }
-                "prefill" => {
-                    ("the own prompt, in the company of decoding sequences", &["gemm_fraction", "kernel_prefill"])
-                }
-                "overhead" => (
-                    "accepting, tokenising, the first response",
-                    &["request_overhead", "batched_steps", "polled_seconds"],
-                ),
-                _ => ("the engine's figure", &[]),
-            };
-            let mut bearing =
-                self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>());
-            if name == "prefill" {
-                bearing.extend([
-                    self.prompt(),
-                    self.knob("prefix_hit", Knob::PrefixHit),
-                    self.knob("chunk", Knob::MaxNumBatchedTokens),
-                ]);
-            }
-            Term::input(format!("w_{name}"), name, "ms", ms).from(Origin::Engine(how)).borne(bearing)
-        });
-        Term::stated("TTFT", "mean time to first token", "ms", value, sum(parts))
-    }
-
-    /// Time per output token: a sequence's whole life less what passes before its first token, over the tokens after it.
-    fn tpot(&self, value: f64) -> Term {
-        let (token, output) = (self.token_time(), self.output());
-        let rest = output.value - 1.0;
-        let life = 1e3 * token.value * output.value;
-        if rest <= 0.0 {
-            return Term::input("TPOT", "time per output token after the first", "ms", value)
-                .from(Origin::Engine("one token has none after it"));
-        }
-        let inside = Term::input("before", "of that, before the first token", "ms", life - value * rest)
-            .from(Origin::Engine("own prefill, and waits that the cycle of a replica holds"));
-        let written = (token * output.clone() * 1000.0 - inside) / (output - 1.0);
-        Term::stated("TPOT", "time per output token after the first, mean over requests", "ms", value, written)
-    }
-
-    /// A quantile: the mean and what lies beyond it.
-    fn quantile(&self, symbol: &'static str, value: f64, mean: Term, how: &'static str) -> Term {
-        let beyond =
-            Term::input("tail", "what p99 adds to the mean", "ms", value - mean.value).from(Origin::Engine(how));
-        Term::stated(format!("{symbol}_p99"), "", "ms", value, mean + beyond)
-    }
-
-    /// From request to last token.
-    fn whole_request(&self, quantile: usize, what: &'static str, value: f64) -> Term {
-        let at = |all: [f64; 4]| all.get(quantile).copied().unwrap_or(f64::NAN);
-        let term = |symbol: &'static str, name: String, value: f64, mean: Term| {
-            Term::input(symbol, name, "ms", value)
-                .from(Origin::Engine("of its distribution: queues exponential, bursts even, prefill fixed"))
-                .borne(vec![mean])
+    /// Factors on throughput, time per output token and time to first token by which runs of this cluster correct the
+    /// closed form.
+    fn corrections(&self) -> [Option<Term>; 3] {
+        let found = corrected::Adjustments::of(self.whole.scenario, Mode::Inference, self.detail);
+        let term = |symbol: &'static str, name: &'static str, factor: f64| {
+            Term::input(symbol, name, "", factor).from(Origin::Engine("the calibration in force"))
         };
-        let first = term(
-            "TTFT_q",
-            format!("time to first token, {what}"),
-            at(self.serving.ttft_ms),
-            self.ttft(self.serving.ttft_ms[0]),
-        );
-        let next = term(
-            "TPOT_q",
-            format!("time per output token, {what}"),
-            at(self.serving.tpot_ms),
-            self.tpot(self.serving.tpot_ms[0]),
-        );
-        Term::stated("E2E", "", "ms", value, first + (self.output() - 1.0) * next)
+        let Some(found) = found else { return [None, None, None] };
+        [
+            found.throughput.map(|one| term("k_X", "correction of throughput by runs of this cluster", one.factor)),
+            found.tpot.map(|one| term("k_TPOT", "correction of TPOT by runs of this cluster", one.factor)),
+            found.ttft.map(|one| term("k_TTFT", "correction of TTFT by runs of this cluster", one.factor)),
+        ]
     }
 
     fn arithmetic(&self, value: f64) -> Term {
@@ -349,57 +288,8 @@ impl Reported<'_> {
         let devices =
             [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)].map(|(symbol, knob)| self.knob(symbol, knob));
         let devices = Term::derived("A", "devices at work", "", product(devices));
-        Term::stated("u_flop", "", "", value, self.active() * 2.0 * rate / (devices * peak))
-    }
-
-    fn sequences(&self, value: f64) -> Term {
-        let memory = &self.detail.memory;
-        let (weights, reserve) = (memory.parts.part("weights"), memory.parts.part("engine reserve"));
-        let usable = Term::input("M_usable", "device memory that the engine may use", "bytes", memory.capacity)
-            .from(Origin::Engine("device memory times gpu_memory_utilization"))
-            .borne(vec![self.knob("share", Knob::GpuMemoryUtilization)]);
-        let reserve = Term::input("M_reserve", "context, graphs, workspace", "bytes", reserve)
-            .from(Origin::Engine("the engine's own needs"))
-            .borne(self.constants(&["reserve_bytes", "reserve_share"]));
-        let free = memory.capacity - weights - reserve.value;
-        if value <= 0.0 || free <= 0.0 {
-            return Term::input("b_max", "", "seq", value).from(Origin::Engine("nothing is left for keys and values"));
-        }
-        let one = self.sequence(free, value);
-        Term::stated("b_max", "", "seq", value, (usable - self.weights() - reserve) / one)
-    }
-
-    /// Keys and values of one sequence, so that so many of them hold `bytes`.
-    fn sequence(&self, bytes: f64, many: f64) -> Term {
-        Term::input("M_sequence", "keys and values of a sequence, on a device", "bytes", bytes / many)
-            .from(Origin::Engine("layers × KV width × bytes × tokens, the output at its mean length"))
-            .borne(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
-    }
-
-    fn held(&self, name: &'static str, term: Term) -> Term {
-        let Term { symbol, name: called, unit, value, .. } = term.clone();
-        if name == "KV cache" && value > 0.0 && self.serving.batch > 0.0 {
-            let one = self.sequence(value, self.serving.batch);
-            return Term::stated(symbol, called, unit, value, self.batch() * one);
-        }
-        if name == "weights" && value > 0.0 {
-            let count = self.whole.scenario.model.map_or(0.0, |model| model.params());
-            let all = self.whole.inputs.model("W_all", "parameters of the model", "", count);
-            let (tp, pp) = (self.knob("tp", Knob::Tp), self.knob("pp", Knob::Pp));
-            let each = Term::input(
-                "bytes",
-                "bytes of a parameter, scales and replicas counted",
-                "bytes",
-                value * tp.value * pp.value / count,
-            )
-            .from(Origin::Engine("of the format; embedding and output layer stay in 16 bit"))
-            .borne(vec![self.knob("precision", Knob::Precision)]);
-            return Term::stated(symbol, called, unit, value, all * each / (tp * pp));
-        }
-        let (how, bearing) = match name {
-            "engine reserve" => ("context, graphs, workspace", self.constants(&["reserve_bytes", "reserve_share"])),
-            _ => ("the engine's figure", Vec::new()),
-        };
-        term.from(Origin::Engine(how)).borne(bearing)
+        Term::input("u_flop", "", "", value)
+            .from(Origin::Engine("two FLOPs a weight and token, over the peak of the devices at work, at most 1"))
+            .borne(vec![self.active(), rate, devices, peak])
     }
 }

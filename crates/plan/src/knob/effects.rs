@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{KNOBS, Kind, Knob, Setting, Spec};
 use crate::engine::{estimate, notes};
-use crate::knob::{Overrides, assignment};
+use crate::knob::{KnobValues as _, Overrides, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Target;
 use atlas_config::library::Library;

@@ -11,7 +11,7 @@ use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
-/// A workload whose model stands in `params`.
+/// A workload that describes its model in `params`.
 const TRAINED: &str = "
 - name: here
   mode: training

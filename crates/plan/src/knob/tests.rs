@@ -6,22 +6,6 @@ fn fabrics() -> Vec<(Arc<str>, f64)> {
 }
 
 #[test]
-fn the_registry_is_in_the_order_of_the_enum_and_names_are_unique() {
-    let mut names = Vec::new();
-    for (i, spec) in KNOBS.iter().enumerate() {
-        assert_eq!(spec.knob as usize, i);
-        assert_eq!(spec.knob.spec(), spec);
-        assert!(!spec.help.is_empty());
-        names.push(spec.name);
-        names.extend(spec.aliases);
-    }
-    let count = names.len();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), count);
-}
-
-#[test]
 fn values_are_read_as_people_type_them() {
     assert_eq!(Knob::Prompt.parse("8k", &[]).unwrap(), Setting::Number(8000.0));
     assert_eq!(Knob::Prompt.parse(" 32_768 ", &[]).unwrap(), Setting::Number(32768.0));

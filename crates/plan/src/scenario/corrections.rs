@@ -1,4 +1,4 @@
-//! Corrections from runs, as far as they bear on a scenario.
+//! Corrections from runs that apply to a scenario.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use atlas_core::plan::PriceBasis;
 /// Network and storage over the purchase price of nodes, where a target states none: links between nodes are 9 to 13 % of
 /// what training a frontier model costs, accelerators and servers 38 to 55 % (Cottier et al., arXiv 2405.21015, section 3).
 const NETWORK_SHARE: f64 = 0.235;
-/// Spares over the purchase price, where a target states none: two nodes of a hundred stand by. An assumption; 16,384 H100
+/// Spares over the purchase price, where a target states none: two spare nodes for a hundred. An assumption; 16,384 H100
 /// lost 148 accelerators in 54 days (arXiv 2407.21783, table 5), most of which a warranty replaces.
 const SPARES_SHARE: f64 = 0.02;
 /// People, USD a node and year, where a target states none: an administrator costs 135,000 USD a year (median pay of 95,360
@@ -49,7 +49,7 @@ pub struct Terms {
     pub power_cap: f64,
     /// Power of a rack, kW; 0: enough.
     pub rack_kw: f64,
-    /// Nodes of a rack; 0: as many as its power bears.
+    /// Nodes of a rack; 0: as many as its power allows.
     pub nodes_per_rack: f64,
     /// Network and storage over the purchase price of the nodes.
     pub network_share: f64,

@@ -69,7 +69,7 @@ impl Machine {
     }
 }
 
-/// The architecture of a workload: the catalog's, with what `params` says laid over it; else what `params` alone says,
+/// The architecture of a workload: the catalog's, overridden by `params`; else `params` alone,
 /// read as a GPT (unless stated, a plain MLP four times as wide as the hidden size, and a key-value head for each query head).
 #[must_use]
 pub fn architecture(parts: &Parts) -> Option<Architecture> {

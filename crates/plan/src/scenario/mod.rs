@@ -133,7 +133,7 @@ pub enum ScenarioError {
     /// A knob was refused.
     #[error(transparent)]
     Knob(#[from] KnobError),
-    /// The fabric in force is none the profile is calibrated for.
+    /// The profile is not calibrated for the fabric in force.
     #[error("fabric `{fabric}` is not calibrated in profile `{profile}`; known are {known}")]
     Fabric {
         /// The fabric.
@@ -346,7 +346,7 @@ impl Scenario {
         self.base.shape.mode
     }
 
-    /// Whether turning a knob changes anything here.
+    /// Whether setting a knob changes anything here.
     #[must_use]
     pub fn heeds(&self, knob: Knob) -> bool {
         knob.spec().matters(self.mode(), self.engine)

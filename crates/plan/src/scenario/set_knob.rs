@@ -1,11 +1,11 @@
-//! Reading and turning the knobs of a scenario.
+//! Reads and sets the knobs of a scenario.
 
 use std::sync::Arc;
 
 use super::slots::number_slot;
 use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
 use crate::engine::answer::training::stage_layers;
-use crate::knob::{Knob, KnobError, Setting};
+use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::{
     Arrivals, AttentionKernel, CpuOffload, DraftMethod, Engine, Format, GraphCapture, KvTransfer, LoadKind,
@@ -400,7 +400,7 @@ impl Scenario {
         self.all_phases().filter(|phase| !phase.pinned.pins(knob)).for_each(&mut change);
     }
 
-    /// As [`Scenario::each`], for a word; false where the word is none of the knob's.
+    /// As [`Scenario::each`], for a word; false if the knob does not take the word.
     fn each_word<T: Copy>(&mut self, knob: Knob, word: Option<T>, slot: fn(&mut Phase) -> &mut Option<T>) -> bool {
         if word.is_some() {
             self.each(knob, |phase| *slot(phase) = word);

@@ -1,4 +1,4 @@
-//! What a simulation heeds and no closed form sees: how long it runs, what is uneven, what fails.
+//! What only simulations use: how long a run is, what is uneven, what fails.
 
 use super::{Phase, Scenario};
 use atlas_core::plan::{Arrivals, Routing};
@@ -6,7 +6,7 @@ use atlas_perf::serving::{Load, ServingInput};
 
 /// Independent runs by default: the least whose spread can be described from chance with some confidence.
 const REPLICATIONS: f64 = 3.0;
-/// Optimizer steps of a run by default: the first one fills buffers, the others are alike but for chance.
+/// Optimizer steps of a run by default: the first one fills buffers, the others differ only by chance.
 const STEPS: f64 = 4.0;
 /// How much slower a slow node is by default: about what a thermally throttled accelerator loses, and what
 /// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
@@ -65,7 +65,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Settings that leave a deployment's load as it is: one run, requests all alike.
+    /// Settings that do not change the load of a deployment: one run, equal requests.
     #[must_use]
     pub fn measured(system: &ServingInput) -> Simulation {
         Simulation {
@@ -146,6 +146,6 @@ impl Scenario {
 /// A seed as the kernel's streams take it: any whole number's low bits.
 fn seed(seed: i128) -> u64 {
     let [low, high] = [seed, seed >> 64].map(|part| (part & i128::from(u64::MAX)) as u64);
-    // Numbers that 64 bits hold, negative ones included, stand for themselves; the rest are folded.
+    // Numbers that fit 64 bits, negative ones included, are used as they are; the rest are folded.
     if i128::from(low as i64) == seed || i128::from(low) == seed { low } else { low ^ high.rotate_left(17) }
 }

@@ -133,7 +133,7 @@ pub struct Served {
     pub whole_windows: bool,
     /// Format of the weights in force.
     pub format: Format,
-    /// The format of the files, where another one of the same width stands in for it, which the device has.
+    /// The format in the files, if another of the same width that the device has replaces it.
     pub stands_for: Option<Format>,
     /// What device or software do not run of the formats.
     pub refused: Option<Refused>,

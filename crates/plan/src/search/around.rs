@@ -9,12 +9,12 @@ use atlas_document::decode::Bounds;
 
 use super::space::{Axis, divisors, stages};
 
-/// How far a count is doubled and halved from where it stands.
+/// How often a count is doubled and halved from its current value.
 const OCTAVES: u32 = 6;
 /// Most words of a choice; all have fewer.
 const MOST_WORDS: usize = 64;
 
-/// The values of a knob around where it stands, its own among them: words and switches all, ranks of a layout as far as
+/// The values of a knob around its current one, which is included: words and switches all, ranks of a layout as far as
 /// the accelerators go, counts up and down by powers of two, real numbers in `steps` over their range or from a quarter to
 /// four times their value. `None` where there is nothing to turn: the seed, a knob that changes nothing here, a single word.
 #[must_use]
@@ -89,7 +89,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
     values
 }
 
-/// Three digits: what stands on an axis can be read, and typed.
+/// Rounds to three digits, so that values on an axis can be read and typed.
 fn rounded(value: f64) -> f64 {
     let scale = 10f64.powf(2.0 - value.abs().max(1e-12).log10().floor());
     (value * scale).round() / scale

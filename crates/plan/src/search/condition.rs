@@ -5,10 +5,10 @@ use std::fmt;
 use super::figure;
 use crate::estimate::metric::Format;
 use crate::estimate::{Estimate, Metric};
-use crate::knob::{Knob, KnobError, Setting};
+use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use crate::scenario::Scenario;
 
-/// How a figure stands to its bound.
+/// How a figure compares with its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// At most.
@@ -97,7 +97,7 @@ impl Condition {
     /// Reads a condition.
     ///
     /// # Errors
-    /// An unknown name, a bound that is none.
+    /// An unknown name or an invalid bound.
     pub fn parse(text: &str) -> Result<Condition, ConditionError> {
         if text.trim().eq_ignore_ascii_case("fits") {
             return Ok(Condition::Fits);

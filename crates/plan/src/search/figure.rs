@@ -37,7 +37,7 @@ pub static HEADROOM: Metric = Metric {
 /// Devices that the layout puts to work.
 pub(super) fn working(scenario: &Scenario) -> f64 {
     let phase = &scenario.base;
-    // Accelerators of a pool are taken from all, or stand beside those that decode.
+    // Accelerators of a pool are part of the whole, or separate from those that decode.
     phase.shape.tp * phase.shape.pp * phase.groups() * phase.shape.dp + phase.set_apart()
 }
 
@@ -48,7 +48,7 @@ fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {
     }
 }
 
-/// Short names, and the metrics they stand for.
+/// Short names of metrics.
 const SHORT: [(&str, &str); 22] = [
     ("throughput", "tokens_per_sec"),
     ("tokens", "tokens_per_sec"),
@@ -94,7 +94,7 @@ pub fn near(name: &str) -> Option<&'static str> {
     nearest(name, names())
 }
 
-/// A figure as a number that is the smaller the better; infinite where the figure is none.
+/// A figure as a number that is the smaller the better; infinite where it has no value.
 #[must_use]
 pub fn score(metric: &Metric, estimate: &Estimate, scenario: &Scenario) -> f64 {
     let value = (metric.get)(estimate, scenario);

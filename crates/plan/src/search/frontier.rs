@@ -20,10 +20,10 @@ pub struct Point {
 }
 
 /// Estimates at one, two, four … requests in flight on each replica, until the throughput no longer grows by a hundredth or `most` is
-/// reached. Points that cannot run are left out; without an engine that knows the model there are none.
+/// reached. Points that cannot run are left out; engines that do not know the model have no points.
 ///
 /// # Errors
-/// A knob that refuses the load: a schedule's own phases keep theirs, so there is none in practice.
+/// A knob that refuses the load. This does not happen in practice, since the phases of a schedule keep their own load.
 pub fn frontier(start: &Scenario, parts: &Parts, most: f64) -> Result<Vec<Point>, KnobError> {
     let mut points: Vec<Point> = Vec::new();
     let mut scenario = start.clone();

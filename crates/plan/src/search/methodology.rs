@@ -5,7 +5,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 pub use atlas_core::plan::Methodology;
 
-/// Knobs that are not the same in all scenarios that heed them, with each one's value; `None` where it is not heeded.
+/// Knobs that differ between the scenarios that they affect, with their values; `None` where they have no effect.
 #[must_use]
 pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)> {
     let values = |knob: Knob| -> Vec<Option<Setting>> {

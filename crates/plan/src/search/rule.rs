@@ -97,7 +97,7 @@ impl Rule {
     }
 
     /// Whether the base of a scenario keeps it. `idle`: accelerators may idle. `turned`: knobs whose value is
-    /// another than the first of their axis, so that of values without effect the first one stands for all.
+    /// another than the first of their axis, so that values without effect are represented by the first one.
     #[must_use]
     pub fn holds(self, scenario: &Scenario, idle: bool, turned: &dyn Fn(Knob) -> bool) -> bool {
         let phase = &scenario.base;

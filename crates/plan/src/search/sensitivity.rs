@@ -1,11 +1,11 @@
 //! Which knob and which hardware number matter most for a figure: each one moved alone, a step or ten per cent up and
-//! down, all else as it stands but the replicas, which follow the layout. The bars of a tornado chart.
+//! down, all else unchanged except the replicas, which follow the layout. The bars of a tornado chart.
 
 use super::condition::fits;
 use super::optimise::freed;
 use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
-use crate::knob::{Kind, Knob, Setting};
+use crate::knob::{Kind, Knob, KnobValues as _, Setting};
 use crate::scenario::{Machine, Parts, Scenario};
 use atlas_perf::roofline::power_limited;
 
@@ -124,7 +124,7 @@ pub struct Outcome {
 pub struct Swing {
     /// The lever.
     pub lever: Lever,
-    /// Where it stands.
+    /// Its current value.
     pub from: String,
     /// One step or ten per cent down; for words the one before, for toggles off.
     pub down: Option<Outcome>,
@@ -134,12 +134,12 @@ pub struct Swing {
     pub reach: f64,
 }
 
-/// The figure as it stands, and every lever that moves it, the farthest-reaching first.
+/// The current figure, and every lever that moves it, largest effect first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tornado {
     /// The figure.
     pub metric: &'static Metric,
-    /// Its value as it stands.
+    /// Its current value.
     pub value: f64,
     /// Levers that change it, or that cannot be moved without leaving what can run.
     pub swings: Vec<Swing>,
@@ -164,7 +164,7 @@ impl Tornado {
     }
 }
 
-/// Moves every lever that the scenario heeds.
+/// Moves every lever that affects the scenario.
 #[must_use]
 pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) -> Tornado {
     let mut estimate = Estimate::default();

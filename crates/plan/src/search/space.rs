@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::knob::{Kind, Knob, KnobError, Setting, Step};
+use crate::knob::{Kind, Knob, KnobError, KnobValues as _, Setting, Step};
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 
@@ -19,7 +19,7 @@ pub struct Axis {
     pub values: Vec<Setting>,
 }
 
-/// Why axes are none.
+/// Why axes are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
     /// A knob or one of its values was refused.
@@ -150,10 +150,10 @@ impl Axis {
         Ok(())
     }
 
-    /// Leaves out what stands there before.
+    /// Replaces earlier values.
     fn distinct(&mut self) {
         let rises = |a: &Setting, b: &Setting| matches!((a, b), (Setting::Number(a), Setting::Number(b)) if a < b);
-        // As ranges do, which may be long: nothing stands there twice.
+        // Ranges may be long, so duplicates are removed.
         if !self.values.is_sorted_by(rises) {
             let mut seen = BTreeSet::new();
             self.values.retain(|value| seen.insert(value.to_string()));

@@ -89,7 +89,7 @@ impl Sweep {
                         let next = size.min(first.saturating_add(BLOCK));
                         let mut described = T::default();
                         walker.block(first, next, |row| tell(&mut described, row));
-                        // Nobody listens where the sweep ended early.
+                        // The receiver is gone if the sweep ended early.
                         if sender.send(Block { next, described }).is_err() {
                             return;
                         }
@@ -113,7 +113,7 @@ impl Sweep {
     }
 }
 
-/// A worker's place: the scenario whose knobs it turns, and where each axis stands.
+/// The state of a worker: the scenario whose knobs it sets, and the position on each axis.
 struct Walker<'s> {
     sweep: &'s Sweep,
     contender: usize,
@@ -183,7 +183,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// Goes to the next point, turning only what changes.
+    /// Goes to the next point and sets only the knobs that change.
     fn advance(&mut self) {
         for axis in (0..self.digits.len()).rev() {
             let values = self.sweep.space.axes().get(axis).map_or(1, |axis| axis.values.len());
@@ -224,14 +224,14 @@ impl<'s> Walker<'s> {
 pub struct Grid {
     /// A cell for each point, in order; the last axis turns fastest.
     pub cells: Vec<Cell>,
-    /// The point at which the contender's scenario stands, where its values are on the axes.
+    /// The point of the contender's scenario, if its values are on the axes.
     pub here: Option<usize>,
 }
 
 /// A point of a [`Grid`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// The figure; not a number where there is none.
+    /// The figure; NaN where the point has no such figure.
     pub value: f64,
     /// Whether it can run and meets the conditions.
     pub feasible: bool,
@@ -267,7 +267,7 @@ impl Sweep {
         Ok(grids)
     }
 
-    /// The point at which a scenario stands.
+    /// The point of a scenario.
     fn place(&self, scenario: &Scenario) -> Option<usize> {
         self.space.axes().iter().try_fold(0, |at, axis| {
             let now = scenario.get(axis.knob);

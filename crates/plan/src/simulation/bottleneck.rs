@@ -32,7 +32,7 @@ pub struct Bottleneck {
     pub threshold: f64,
     /// Whether it is one.
     pub limiting: bool,
-    /// What to do about it; empty where it is none.
+    /// What to do about it; empty without a bottleneck.
     pub recommendations: Vec<&'static str>,
     /// The shares behind it.
     pub metrics: Map<String, Value>,

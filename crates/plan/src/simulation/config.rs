@@ -116,7 +116,7 @@ fn pair(fields: &mut Fields<'_>, library: &Library) -> Option<Pair> {
     Some(Pair { target: target?, workload: workload?, set })
 }
 
-/// Complains about a name that leads nowhere, where it stands.
+/// Reports an unknown name with its position.
 pub(super) fn named(
     fields: &mut Fields<'_>,
     key: &'static str,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use atlas_sim::kernel::Progress;
 
-/// Shared by the runs, whoever watches them and whoever ends them.
+/// Shared by the runs and by the callers that watch or cancel them.
 #[derive(Debug, Default)]
 pub struct Gauge {
     cancelled: AtomicBool,

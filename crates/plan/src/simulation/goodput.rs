@@ -20,7 +20,7 @@ const RESTART: f64 = 480.0;
 /// Storage bandwidth of one node by default, bytes/s: the 2 TB/s that Llama 3's 2,048 nodes sustain (arXiv
 /// 2407.21783, section 3.3.1).
 const STORAGE: f64 = 1e9;
-/// Hours until a failed node stands by again by default: an assumption, a working day and a night.
+/// Default hours until a failed node is available again: an assumption, a working day and a night.
 const REPAIR_HOURS: f64 = 24.0;
 /// Days of the run by default.
 const DAYS: f64 = 30.0;

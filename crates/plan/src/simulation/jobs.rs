@@ -26,7 +26,7 @@ use atlas_sim::cluster::{Placement, Scheduler};
 pub struct Config {
     /// Its name.
     pub name: String,
-    /// Who goes next.
+    /// Which job runs next.
     #[serde(serialize_with = "word")]
     pub scheduler: Scheduler,
     /// A turn under `gang`.

@@ -4,7 +4,7 @@
 //! independent runs. [`run`] answers it with figures of every run, their confidence intervals, where the time went as the
 //! events measured it, and what holds the run back.
 //!
-//! * [`words`], [`options`] – what a user may say, on the command line and in files alike
+//! * [`words`], [`options`] – what users may state, on the command line and in files
 //! * [`predecessor`] – the predecessor simulator's configuration and presets
 //! * [`config`] – configuration files: the predecessor ones, and ours
 //! * [`plan`] – from a scenario to a plan
@@ -167,7 +167,7 @@ pub fn run(plan: &Plan, gauge: &Gauge) -> Result<Outcome, Problems> {
     for run in runs {
         events += run.events;
         cancelled |= run.cancelled;
-        // A run that was ended early is none of the sample.
+        // A run that was ended early is not part of the sample.
         if !run.cancelled {
             for (figure, (_, value)) in figures.iter_mut().zip(&run.figures) {
                 figure.runs.push(*value);

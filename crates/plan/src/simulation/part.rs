@@ -23,7 +23,7 @@ impl RunFigures {
         format!("{},{}{figures}", self.number, self.events)
     }
 
-    /// Reads a line; `None` where it is none.
+    /// Reads a line; `None` if it is not one.
     #[must_use]
     pub fn read(line: &str) -> Option<RunFigures> {
         let mut cells = line.trim_end().split(',');

@@ -63,7 +63,7 @@ impl Plan {
     /// Options that say nothing here, traces that cannot be read, a scenario without machine or model.
     pub fn of(name: String, scenario: &Scenario, options: &Options, window: Option<Window>) -> Result<Plan, Problems> {
         let mut notes = Vec::new();
-        let mut problems = strangers(options, scenario.mode());
+        let mut problems = inapplicable_options(options, scenario.mode());
         let options = &options.clone().or(Options::stated(scenario));
         let lacking = || Problems(vec!["the scenario lacks a machine or a model".to_owned()]);
         let work = match scenario.mode() {
@@ -90,8 +90,8 @@ impl Plan {
     }
 }
 
-/// Options that the other mode would heed, and those that say nothing without another one.
-pub(super) fn strangers(options: &Options, mode: Mode) -> Vec<String> {
+/// Options that only the other mode uses, and those that have no effect without another option.
+pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String> {
     let o = options;
     let training = [
         ("--steps", o.steps.is_some()),
@@ -289,7 +289,7 @@ fn serving_input(
 const AUTOSCALING: Autoscaling =
     Autoscaling { least: 1, most: 1, target: 1.0, every: 15.0, start: 120.0, patience: 300.0 };
 
-/// Who comes when: what the options say, else the workload's schedule, rate or concurrency.
+/// Arrivals: of the options, else the workload's schedule, rate or concurrency.
 fn arrive(
     scenario: &Scenario,
     input: &mut event_serving::Input,
@@ -306,7 +306,7 @@ fn arrive(
         own.or(stated).unwrap_or_else(|| {
             let rate = USUAL_LOAD * capacity(&system, &constants);
             notes.push(format!(
-                "nobody says how many requests come: {rate:.3} a second, {USUAL_LOAD} of what the deployment can serve \
+                "the number of requests is not stated: {rate:.3} a second, {USUAL_LOAD} of what the deployment can serve \
                  (--rate, or knob request_rate)"
             ));
             rate

@@ -38,7 +38,7 @@ pub struct Point {
 /// What one size does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Seconds of a step; 0 where there are none.
+    /// Seconds of a step; 0 for serving.
     pub step: f64,
     /// Tokens per second.
     pub rate: f64,
@@ -171,7 +171,7 @@ fn predecessor(
         }
         here.training.batch_size_per_gpu = each;
     }
-    // Iterations are alike where hosts are: a few tell as much as all.
+    // Iterations are equal if hosts are: a few are enough.
     let options = Options { steps: options.steps.or(Some(3)), ..options.clone() };
     (accelerators, here.plan(catalog, &options, None, gauge).map_err(Refusal::Everywhere))
 }

@@ -22,7 +22,7 @@ pub enum TraceError {
 }
 
 /// Lines that are described of: those after them are most likely wrong in the same way.
-const TOLD: usize = 3;
+const LISTED: usize = 3;
 
 fn more(count: usize, described: usize) -> String {
     if count > described { format!("; and {} lines more", count - described) } else { String::new() }
@@ -40,7 +40,7 @@ fn gathered(lines: impl Iterator<Item = Result<TraceRequest, String>>) -> Result
             Ok(request) => requests.push(request),
             Err(what) => {
                 count += 1;
-                if first.len() < TOLD {
+                if first.len() < LISTED {
                     first.push(what);
                 }
             }

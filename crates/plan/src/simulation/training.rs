@@ -185,7 +185,7 @@ fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
     ]
 }
 
-/// Where a step goes when every host is alike and data are there.
+/// The breakdown of a step if all hosts are equal and data are available.
 fn even(input: &Input) -> Result<StageLoad, Problems> {
     let even = Input {
         slow: Vec::new(),

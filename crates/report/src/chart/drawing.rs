@@ -2,14 +2,14 @@
 
 use super::{Bars, Plot};
 
-/// Series and parts are described apart by eight colours (Okabe and Ito's, legible to the colour-blind), then again.
+/// Series and parts are described apart by eight colors (Okabe and Ito's, legible to the color-blind), then again.
 pub const COLOURS: usize = 8;
 /// Most points of a line that are marked one by one.
 const MARKED: usize = 40;
 /// Height of a line of the legend.
 const LEGEND: f64 = 22.0;
 
-/// What something is, by which it is coloured.
+/// What something is, by which it is colored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
     /// Words.
@@ -24,7 +24,7 @@ pub enum Ink {
     Limit,
     /// A series or part, by its number.
     Colour(usize),
-    /// A share of the first colour, per cent: of a heat map.
+    /// A share of the first color, per cent: of a heat map.
     Shade(u8),
     /// A place where nothing is.
     None,
@@ -67,7 +67,7 @@ pub struct Drawing {
     pub title: String,
     /// What is drawn, in order.
     pub items: Vec<Item>,
-    /// Names of the colours; empty where one alone needs none.
+    /// Names of the colors; empty where one alone needs none.
     pub legend: Vec<String>,
 }
 

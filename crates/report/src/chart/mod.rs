@@ -1,10 +1,10 @@
 //! Charts, drawn for terminals and for documents.
 //!
 //! * [`axis`] – ranges, round ticks, linear and logarithmic
-//! * [`text`] – braille pictures with labelled axes
+//! * [`text`] – braille pictures with labeled axes
 //! * [`drawing`] – the same as lines and words in their places
 //! * [`pictures`] – heat maps, tornados and lanes, laid out likewise
-//! * [`svg`] – which are written for documents, in colours that follow the reader's light or dark
+//! * [`svg`] – which are written for documents, in colors that follow the reader's light or dark
 //! * [`png`] – or painted
 
 pub mod axis;

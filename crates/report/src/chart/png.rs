@@ -12,7 +12,7 @@ use super::drawing::{Anchor, Drawing, Ink, Item};
 const FINE: f64 = 2.0;
 /// Largest side, pixels.
 const MOST: f64 = 8192.0;
-/// Okabe and Ito's colours, in the order of the style sheet's classes.
+/// Okabe and Ito's colors, in the order of the style sheet's classes.
 const COLOURS: [[u8; 3]; super::drawing::COLOURS] = [
     [0x00, 0x72, 0xb2],
     [0xe6, 0x9f, 0x00],
@@ -30,7 +30,7 @@ pub(crate) fn colour(ink: Ink) -> [u8; 3] {
         Ink::Text | Ink::Mark => [0x33; 3],
         Ink::Dim => [0x77; 3],
         Ink::Grid => [0xe4; 3],
-        // White at nothing, the first colour at all.
+        // White at nothing, the first color at all.
         Ink::Shade(share) => COLOURS[0].map(|full| {
             let share = u16::from(share.min(100));
             u8::try_from((255 * (100 - share) + u16::from(full) * share) / 100).unwrap_or(u8::MAX)
@@ -49,7 +49,7 @@ struct Sheet {
 }
 
 impl Sheet {
-    /// Lays a colour over a pixel, as much of it as is covered.
+    /// Lays a color over a pixel, as much of it as is covered.
     fn cover(&mut self, x: i64, y: i64, colour: [u8; 3], share: f64) {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
         if x >= self.width || y >= self.height || share <= 0.0 {

@@ -1,6 +1,6 @@
 //! Charts as SVG, to stand inline in an HTML document or in a file of their own.
 //!
-//! Colours are classes: a document's style sheet decides them; [`alone`] brings its own, light and dark.
+//! Colors are classes: a document's style sheet decides them; [`alone`] brings its own, light and dark.
 
 use atlas_core::escape::html as escape;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ pub const STYLE: &str = "\
 .chart .line{stroke:var(--c);fill:none;stroke-width:2}.chart .dot,.chart .bar{fill:var(--c)}
 ";
 
-/// A chart as a file of its own, with its heading, its legend and its colours.
+/// A chart as a file of its own, with its heading, its legend and its colors.
 #[must_use]
 pub fn alone(drawing: Drawing) -> String {
     let text = write(&drawing.complete());

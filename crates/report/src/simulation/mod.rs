@@ -203,7 +203,7 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
     set("final_simulation_time", json!(o.seconds));
 }
 
-/// Every request of the first run as CSV; `None` where there are none.
+/// Every request of the first run as CSV; `None` without requests.
 #[must_use]
 pub fn requests_csv(measured: &Measured) -> Option<String> {
     let Measured::Serving(m) = measured else { return None };

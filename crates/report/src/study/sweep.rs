@@ -9,7 +9,7 @@ use crate::chart::{Axis, Plot, Series};
 use crate::document::Document;
 use crate::table::Align;
 use atlas_plan::estimate::{Better, Metric};
-use atlas_plan::knob::Knob;
+use atlas_plan::knob::{Knob, KnobValues as _};
 
 /// Points listed.
 const MOST: usize = 12;

@@ -30,7 +30,7 @@ pub struct Fabric {
     pub accelerators_per_host: u32,
     /// Hosts of a leaf.
     pub hosts_per_leaf: u32,
-    /// Bandwidth of a leaf's hosts over that of its uplinks (1 = nobody is held up).
+    /// Bandwidth of a leaf's hosts over that of its uplinks (1 = non-blocking).
     pub oversubscription: f64,
     /// Where jobs are put.
     pub placement: Placement,
@@ -86,7 +86,7 @@ impl Fabric {
             let alone = self.steps(&jobs[at..=at], hosts, seed);
             out[at] = (step / alone[0].max(1e-12)).max(1.0);
         }
-        // Who sends nothing, or over links that nobody else can use, is held up by nobody.
+        // A job that sends nothing, or only over links of its own, is never delayed.
         out
     }
 
@@ -276,7 +276,7 @@ mod tests {
         for slowdown in slowdowns(fabric(4.0), &[&[0, 4], &[1, 5], &[2, 6]], SENDING) {
             assert!((slowdown - 3.0).abs() < 1e-6, "{slowdown}");
         }
-        // An uplink for two of them holds nobody up, one for two holds up three by half.
+        // An uplink for two of them delays no job; with three jobs it delays each by half.
         assert_eq!(slowdowns(fabric(2.0), &[&[0, 4], &[1, 5]], SENDING), [1.0, 1.0]);
         for slowdown in slowdowns(fabric(2.0), &[&[0, 4], &[1, 5], &[2, 6]], SENDING) {
             assert!((slowdown - 1.5).abs() < 1e-6, "{slowdown}");

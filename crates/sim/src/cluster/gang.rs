@@ -105,7 +105,7 @@ impl Gang<'_> {
         }
     }
 
-    /// Takes out whoever is through; a row that is empty is none.
+    /// Removes finished jobs; empty rows are dropped.
     fn finish(&mut self, now: Time) {
         let Some(row) = self.rows.get_mut(self.turn) else { return };
         let rest = &self.rest;

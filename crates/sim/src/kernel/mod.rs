@@ -62,7 +62,7 @@ pub enum Ended {
     Exhausted,
 }
 
-/// Events after which a run ends that nobody gave another allowance: a minute or two of computing, and far beyond what
+/// Events after which a run ends unless it was given another allowance: a minute or two of computing, and far beyond what
 /// any load asks for that comes to an end.
 pub const MOST_EVENTS: u64 = 500_000_000;
 

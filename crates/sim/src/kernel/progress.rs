@@ -18,7 +18,7 @@ pub struct Progress {
 const WHOLE: f64 = 1e6;
 
 impl Progress {
-    /// Nothing done, nobody asked to end.
+    /// Nothing done, and not asked to end.
     #[must_use]
     pub fn new() -> Self {
         Progress::default()

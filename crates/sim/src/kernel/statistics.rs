@@ -32,7 +32,7 @@ impl Tally {
         self.count
     }
 
-    /// Their mean; 0 where there are none.
+    /// Their mean; 0 without samples.
     pub fn mean(&self) -> f64 {
         self.mean
     }

@@ -244,7 +244,7 @@ impl Flows {
         let flow = &mut self.flows[id as usize];
         (flow.hops, flow.narrowest, flow.decided_by) = (hops as u32, narrowest, narrowest);
         if alone {
-            // Nobody to share with. Whoever comes yet in this instant has the rates found anew.
+            // No flow to share with. A flow that starts in the same instant triggers new rates.
             flow.rate = route.bandwidth;
             let course = &mut self.courses[id as usize];
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
@@ -318,7 +318,7 @@ impl Flows {
             let channel = &mut channels[number as usize];
             channel.carried += bytes;
             channel.flows -= 1;
-            // Until rates are set again nobody is held back by it who has not been found now.
+            // Until rates are set again it limits no flows but those found now.
             let first = std::mem::replace(&mut channel.left, round) != round;
             if channel.flows == 0 {
                 continue;

@@ -115,7 +115,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// The way from one node to another; `None` where there is none. From a node to itself it has no links.
+    /// The way from one node to another; `None` if they are not connected. From a node to itself it has no links.
     pub fn route(&mut self, from: u32, to: u32) -> Option<Route> {
         if to != self.destination {
             self.turn_to(to);
@@ -192,7 +192,7 @@ impl<'a> Router<'a> {
         Some(())
     }
 
-    /// The links of a node that lead nearer to the destination; `None` where there are none.
+    /// The links of a node that lead nearer to the destination; `None` if no link does.
     fn find_choices(&mut self, node: u32) -> Option<Choices> {
         let hops = self.hops.as_slice();
         let &own = hops.get(node as usize)?;

@@ -28,7 +28,7 @@ pub enum Shape {
         /// Each cable.
         link: Wire,
     },
-    /// A grid whose rows close to rings, in up to three dimensions; a side of 1 is none. Sides of 2 have one cable. With
+    /// A grid whose rows close to rings, in up to three dimensions; a side of 1 is no dimension. Sides of 2 have one cable. With
     /// `wrapped` off a mesh: TPU slices smaller than a cube of 4 do not close.
     Torus {
         /// Accelerators along each side.
@@ -73,7 +73,7 @@ pub enum Shape {
 /// How network cards meet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fabric {
-    /// On one switch that blocks nobody.
+    /// On one non-blocking switch.
     OneSwitch,
     /// A domain's cards on leaves shared with `domains_per_leaf - 1` other domains, leaves joined by spines.
     FatTree {

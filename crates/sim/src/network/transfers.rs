@@ -63,7 +63,7 @@ impl Transfers {
 type Pair = u64;
 
 /// Spreads pairs of ranks over a table: a multiplication by an odd number near 2^64 over the golden ratio (Knuth, *The Art
-/// of Computer Programming*, volume 3, section 6.4), its upper half folded into the lower. Ranks are nobody's to choose so
+/// of Computer Programming*, volume 3, section 6.4), its upper half folded into the lower. The user does not choose ranks so
 /// that they collide.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spread(u64);

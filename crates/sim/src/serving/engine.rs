@@ -88,7 +88,7 @@ impl Engine {
             machine,
             grouped: machine.with_groups_known(),
             total_blocks,
-            // Where outputs are reserved nobody grows beyond what is his.
+            // Where outputs are reserved, a sequence never outgrows its reservation.
             watermark: match s.host != HostOverlap::None || s.reserve_output {
                 true => 0,
                 false => (WATERMARK * total_blocks as f64) as u64,

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-const NOBODY: u32 = u32::MAX;
+const NO_PIECE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Piece {
@@ -25,7 +25,7 @@ pub(super) struct KvPool {
     pieces: Vec<Piece>,
     vacant: Vec<u32>,
     by_name: HashMap<u64, u32>,
-    /// Pieces that nobody uses, the one to be dropped first in front.
+    /// Unused pieces, in the order in which they are dropped.
     first: u32,
     last: u32,
     unused: u64,
@@ -42,8 +42,8 @@ impl KvPool {
             pieces: Vec::new(),
             vacant: Vec::new(),
             by_name: HashMap::new(),
-            first: NOBODY,
-            last: NOBODY,
+            first: NO_PIECE,
+            last: NO_PIECE,
             unused: 0,
         }
     }
@@ -52,7 +52,7 @@ impl KvPool {
         self.total
     }
 
-    /// Blocks that sequences use; cached ones that nobody uses do not count.
+    /// Blocks that sequences use; cached ones that no sequence uses do not count.
     pub(super) fn used(&self) -> u64 {
         self.total - self.free - self.unused * self.piece_blocks
     }
@@ -99,7 +99,7 @@ impl KvPool {
             if self.by_name.contains_key(&name) {
                 break;
             }
-            let piece = Piece { name, users: 1, before: NOBODY, after: NOBODY };
+            let piece = Piece { name, users: 1, before: NO_PIECE, after: NO_PIECE };
             let index = match self.vacant.pop() {
                 Some(index) => index,
                 None => {
@@ -123,7 +123,7 @@ impl KvPool {
             let Some(piece) = self.pieces.get_mut(index as usize) else { continue };
             piece.users = piece.users.saturating_sub(1);
             if piece.users == 0 {
-                (piece.before, piece.after) = (self.last, NOBODY);
+                (piece.before, piece.after) = (self.last, NO_PIECE);
                 let before = self.last;
                 self.last = index;
                 match self.pieces.get_mut(before as usize) {

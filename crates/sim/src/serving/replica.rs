@@ -238,7 +238,7 @@ impl Replica {
             let rest = if r.computed < r.target { r.target - r.computed } else { e.verified };
             let tokens = rest.min(e.threshold).min(budget);
             let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
-            // Nobody is let in whose whole prompt has no room, though it be computed in pieces: it would be thrown out
+            // A request is admitted only if its whole prompt fits, even if it is computed in pieces: else it would be evicted
             // again half way.
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
             let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
@@ -431,7 +431,7 @@ impl Replica {
         r.shared += kept;
     }
 
-    /// Takes room for a sequence that was prefilled elsewhere; `false` where there is none.
+    /// Takes room for a sequence that was prefilled elsewhere; `false` if there is no room.
     pub(super) fn make_room(&mut self, r: &mut Request, e: &Engine) -> bool {
         if self.running.len() + self.waiting.len() + self.in_transfer >= e.max_num_seqs {
             return false;

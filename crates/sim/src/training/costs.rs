@@ -281,7 +281,7 @@ impl Costs {
         }
     }
 
-    /// Kernels joined between which nothing can happen, where nobody looks at them.
+    /// Joins kernels between which nothing can happen, unless they are recorded.
     pub fn join(&mut self) {
         for chunk in &mut self.chunks {
             // Not gradients of weights that run apart: a bucket is complete with its last kernel.
@@ -314,7 +314,7 @@ fn port(reach: f64, domain: f64) -> Port {
 }
 
 /// What a data-parallel group reaches through. On a torus the axes of a mesh are axes of the torus (JAX,
-/// `mesh_utils.create_device_mesh`), so that its traffic meets nobody's: other collectives have other links.
+/// `mesh_utils.create_device_mesh`), so that its traffic does not contend: other collectives have other links.
 fn data_port(i: &TrainingInput, reach: f64) -> Port {
     match port(reach, i.domain) {
         Port::Link if i.accelerator.generation == Generation::Tpu => Port::None,

@@ -230,7 +230,7 @@ impl Program {
 }
 
 impl Alone {
-    /// When a stream's next task begins; `None` where there is none or what it waits for has no end yet.
+    /// When a stream's next task begins; `None` if the stream is empty or waits for a task that has not ended.
     fn begins(&self, lane: usize, items: &[Item]) -> Option<f64> {
         let own = self.spans.get(lane)?;
         let item = items.get(own.len())?;

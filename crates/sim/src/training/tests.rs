@@ -217,7 +217,7 @@ fn stages_on_slower_accelerators_hold_the_others_up() {
     let one = step(&input);
     assert_eq!(one.replicas, 2);
     assert!(one.step.mean > 1.4 * even && one.step.mean < all.step.mean, "{even} {} {own}", one.step.mean);
-    // Faster ones help nobody who waits for the others.
+    // Faster ranks do not help, since all wait for the slowest.
     let mut faster = input.system.accelerator;
     faster.flops = faster.flops.map(|rate| 2.0 * rate);
     input.kinds = vec![OtherKind { accelerator: faster, nic_bw: 0.0, places: everywhere[..4].to_vec() }];

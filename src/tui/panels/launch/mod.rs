@@ -31,7 +31,7 @@ pub struct State {
     writes: u64,
 }
 
-/// The files of a scenario, or why there are none.
+/// The files of a scenario, or why they cannot be written.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     /// The tool that they are for.

@@ -192,7 +192,7 @@ fn size(record: &mut Record, ranks: f64) {
     }
 }
 
-/// Tensor and pipeline ranks that nobody stated: one where states are fully sharded, else the least that hold the
+/// Tensor and pipeline ranks that are not stated: one where states are fully sharded, else the least that hold the
 /// model's states. The latter follows from the run having fit, so it is inferred.
 fn layout(record: &mut Record, device: Option<&Accelerator>, shape: Option<&Shape>, ranks: f64, family: &str) {
     let fully = matches!(record.text("sharding"), "zero2" | "zero3") || is_jax(family);

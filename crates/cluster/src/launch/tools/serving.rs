@@ -3,6 +3,30 @@
 use super::Draft;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
+use atlas_plan::knob::Knob;
+
+/// The knobs that both vLLM and SGLang express.
+pub(super) const PAGED: [Knob; 13] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Ep,
+    Knob::AttentionDp,
+    Knob::Precision,
+    Knob::KvPrecision,
+    Knob::ContextRanks,
+    Knob::MaxNumSeqs,
+    Knob::MaxNumBatchedTokens,
+    Knob::GpuMemoryUtilization,
+    Knob::ChunkedPrefill,
+    Knob::CudaGraphs,
+    Knob::OverlapScheduling,
+];
+
+/// [`PAGED`] and one more.
+pub(super) const fn with(knob: Knob) -> [Knob; PAGED.len() + 1] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = PAGED;
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, knob]
+}
 
 /// How replicas become servers.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,28 +3,14 @@
 use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
-use super::serving::{place, servers};
+use super::serving::{PAGED, place, servers, with};
 use super::{Draft, Spread, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 
-pub(super) const EXPRESSED: [Knob; 14] = [
-    Knob::Tp,
-    Knob::Pp,
-    Knob::Ep,
-    Knob::AttentionDp,
-    Knob::Precision,
-    Knob::KvPrecision,
-    Knob::ContextRanks,
-    Knob::MaxNumSeqs,
-    Knob::MaxNumBatchedTokens,
-    Knob::GpuMemoryUtilization,
-    Knob::ChunkedPrefill,
-    Knob::CudaGraphs,
-    Knob::OverlapScheduling,
-    Knob::RecvInterval,
-];
+/// The knobs of [`PAGED`] and of SGLang alone.
+pub(super) const EXPRESSED: [Knob; PAGED.len() + 1] = with(Knob::RecvInterval);
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;

@@ -254,7 +254,7 @@ impl<'a> Guide<'a> {
             found.interval =
                 Some([1.0 - width.unwrap_or(USUAL_WIDTH), 1.0 + width.unwrap_or(USUAL_WIDTH)].map(|by| value * by));
         }
-        // What it closes is uncertain, too: utilisation and base rate multiply it.
+        // What it closes is uncertain, too: utilization and base rate multiply it.
         let halves: Vec<f64> = ["compute.base_tokens_per_accel", "utilization.base"]
             .iter()
             .filter_map(|path| self.found.iter().find(|one| one.path == *path))

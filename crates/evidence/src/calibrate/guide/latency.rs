@@ -196,7 +196,7 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
         off(slow.iter().map(|(rate, latency, _)| (rate * latency).ln()).collect())
             + off(fast.iter().map(|(_, latency, _)| latency.ln()).collect())
     };
-    // Two lines of one point each fit anything; a part is none or has two points, where there are so many.
+    // Two lines of one point each fit anything; so each part is empty or has two points, where there are enough.
     let n = points.len();
     let sensible = (0..=n).filter(|split| n < 4 || (*split != 1 && *split + 1 != n));
     sensible.min_by(|a, b| loss(*a).total_cmp(&loss(*b)).then(b.cmp(a))).unwrap_or(n)

@@ -15,7 +15,7 @@ impl<'a> Guide<'a> {
         self.bonus();
     }
 
-    /// Pairs of rows that are alike but for the switch: the difference of their utilisation.
+    /// Pairs of rows that are alike but for the switch: the difference of their utilization.
     fn pairs(&mut self, slot: &Slot, switch: &'static str) {
         let on: Vec<&'a Observation> = self.own().filter(|row| row.switch(switch) == Some(true)).collect();
         let off: Vec<&'a Observation> = self.own().filter(|row| row.switch(switch) == Some(false)).collect();
@@ -59,7 +59,7 @@ impl<'a> Guide<'a> {
         self.take(Parameter::new(slot, found, method, rows));
     }
 
-    /// The gain of utilisation of one run over another, and half of its interval's width where the rows tell it.
+    /// The gain of utilization of one run over another, and half of its interval's width where the rows tell it.
     fn gain(&self, with: &Observation, without: &Observation) -> Option<(f64, Option<f64>)> {
         for name in ["flop_utilization", "utilization"] {
             if let (Some(a), Some(b)) = (with.figure(name), without.figure(name)) {
@@ -69,11 +69,11 @@ impl<'a> Guide<'a> {
             }
         }
         let (a, b) = (with.throughput()?.value, without.throughput()?.value);
-        // The run without is at rho_base, so that this is the difference over the rate at full utilisation.
+        // The run without is at rho_base, so that this is the difference over the rate at full utilization.
         Some((self.c().rho_base * (a / b - 1.0), None))
     }
 
-    /// delta_rho_infer: utilisation of inference over that of training.
+    /// delta_rho_infer: utilization of inference over that of training.
     fn bonus(&mut self) {
         let mut rows = Vec::new();
         let mut values = Vec::new();

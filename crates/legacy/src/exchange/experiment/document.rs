@@ -14,7 +14,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
 pub struct Platform {
     /// Its key: nvidia, amd.
     pub key: String,
-    /// Where its entry stands.
+    /// Position of its entry.
     pub at: Position,
     /// `gpu_model`.
     pub gpu_model: String,
@@ -50,7 +50,7 @@ pub struct Optimisations {
 pub struct Model {
     /// Its key: llama, qwen.
     pub key: String,
-    /// Where its entry stands.
+    /// Position of its entry.
     pub at: Position,
     /// `name`: llama3.1_8b.
     pub name: String,
@@ -200,7 +200,7 @@ impl Reader<'_> {
                 fields.error("num_nodes", message, None);
             }
             let nodes = num_nodes.or_else(|| per_node.map(|each| gpus / each));
-            // Where nobody says, nodes are of eight.
+            // Unless stated, a node has eight.
             nodes.unwrap_or(if gpus > 8.0 && gpus % 8.0 == 0.0 { gpus / 8.0 } else { 1.0 })
         });
         if let (Some(gpus), Some(nodes)) = (gpus, nodes)
@@ -391,7 +391,7 @@ fn training(fields: &mut Fields<'_>) -> Training {
     out
 }
 
-/// A number format, and where it stands.
+/// A number format, and its position.
 fn format_of(fields: &mut Fields<'_>, key: &'static str) -> Option<(Format, Position)> {
     let node = fields.node(key)?;
     let found = node.text().and_then(Format::named);

@@ -40,7 +40,7 @@ impl Experiment {
                     foreign.tailored.push(Tailored { methodology, target: platform.key.clone(), workload });
                 }
             }
-            // The general entry is that of the first platform: knobs that differ are laid over it for the others.
+            // The general entry is that of the first platform: knobs that differ override it for the others.
             let first = foreign.tailored.iter().find(|tailored| {
                 tailored.methodology == self.methodology
                     && tailored.workload.get("name").and_then(Node::text) == Some(&model.key)

@@ -158,7 +158,7 @@ impl Expander<'_> {
         Ok(out + rest)
     }
 
-    /// What stands between the braces.
+    /// The text between the braces.
     fn variable(&self, inner: &str, used: &mut Vec<(String, bool)>, depth: usize) -> Result<String, String> {
         let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
         let (name, behind) = inner.split_at(end);

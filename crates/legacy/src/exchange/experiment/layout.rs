@@ -50,7 +50,7 @@ const RANKS: [(&str, &[&str]); 7] = [
 ];
 
 impl Layout {
-    /// The node of a rank under whichever of its spellings stands there.
+    /// The node of a rank under any of its spellings.
     #[must_use]
     pub fn of(&self, rank: &str) -> Option<&Node> {
         let (_, spellings) = RANKS.iter().find(|(name, _)| *name == rank)?;

@@ -58,7 +58,7 @@ impl Experiment {
         let platforms = &self.platforms;
         let platform = pick("platform", selection.platform.as_deref(), platforms, |platform: &Platform| &platform.key)?;
         let mut out = Variables::default();
-        // The precision in force on the platform stands before the general one.
+        // The precision of the platform takes precedence over the general one.
         if let Some(platform) = platform {
             self.of_optimisations(&mut out, "", platform);
         }

@@ -97,7 +97,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "zero-bubble schedule",
-        "weight gradients wait for nobody: computed apart from input gradients, they fill most of the bubble",
+        "weight gradients can be computed at any time: separate from input gradients, they fill most of the bubble",
         "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, table 2",
         |case, out| {
             let schedule = case.scenario.base.plan.schedule;

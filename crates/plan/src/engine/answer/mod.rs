@@ -1,4 +1,4 @@
-//! A scenario put to the physics: inputs made of it, answers described in the words that all engines share.
+//! Builds engine inputs from a scenario and turns the answers into estimates.
 //!
 //! * [`training`], [`serving`] – inputs and figures of a phase
 //! * `schedule` – phases under their own loads
@@ -22,9 +22,9 @@ use atlas_config::Mode;
 use atlas_perf::serving::{ServingEstimate, ServingInput};
 use atlas_perf::training::{Memo, TrainingEstimate, TrainingInput};
 
-/// How times and rates of a phase come about. `closed` is the closed form's answer.
+/// Computes times and rates of a phase. `closed` is the closed form's answer.
 trait Physics {
-    /// What the estimate before this one left for it.
+    /// The cache of intermediate results, if there is one.
     fn memo(&mut self) -> Option<&mut Memo> {
         None
     }
@@ -79,8 +79,7 @@ impl Physics for ClosedForm<'_> {
     }
 }
 
-/// Answers a scenario by closed forms. One that lacks machine or model, which [`Scenario::check`] refuses, is answered by
-/// nothing.
+/// Answers a scenario by closed forms. The estimate is empty without machine or model, which [`Scenario::check`] refuses.
 pub fn estimate_into(scenario: &Scenario, memo: Option<&mut Memo>, estimate: &mut Estimate) {
     estimate_with(scenario, &mut ClosedForm { memo }, estimate);
 }
@@ -98,7 +97,7 @@ fn estimate_with(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut
     }
 }
 
-/// Prices the whole: tokens of a layout that asks for more accelerators than there are cost what those would.
+/// Computes the cost. A layout that needs more accelerators than there are is priced at the number it needs.
 fn price(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.cost = super::cost(scenario, &estimate.total);
     estimate.cost.usd_per_1k_tokens *= estimate.shortfall();
@@ -109,7 +108,7 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     estimate.service = Latency::default();
     estimate.queue = Queue::default();
     estimate.total_minutes = scenario.base.minutes;
-    // Reported piece by piece: a pair of them would be copied once more.
+    // Written field by field to avoid a copy.
     if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {
         estimate.total = figures;
         estimate.detail = Some(detail);

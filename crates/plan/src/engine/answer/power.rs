@@ -11,6 +11,7 @@
 //! | 8 × MI300X, idle with a model loaded (dstack, rocm-smi) | 123 to 136 W each | 105 W |
 
 use super::throttle;
+use crate::estimate::NodePower;
 use crate::scenario::Scenario;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
@@ -35,7 +36,7 @@ pub const COMPUTE_SHARE: f64 = (1.0 - IDLE_SHARE - ACTIVE_SHARE - MEMORY_SHARE *
 /// Share of a node's nominal power beyond its accelerators (hosts, NICs, switches, fans) that is drawn when idle. A
 /// DGX-class node with 8 H100 idles at about 2.9 kW (the same MLPerf log), of which 0.8 are the GPUs', of 4.6 nominal.
 pub const AROUND_IDLE: f64 = 0.45;
-/// And at full load: nominal powers are what supplies must bear. Such a node peaks at 8.4 kW of 10.2 (arXiv 2412.08602).
+/// And at full load: nominal power is what supplies are rated for. Such a node peaks at 8.4 kW of 10.2 (arXiv 2412.08602).
 pub const AROUND_LOADED: f64 = 0.65;
 /// The accelerators' share of a node's nominal power where no design power was published: a DGX H100's, 5.6 of 10.2 kW.
 pub const ACCELERATORS_OF_NODE: f64 = 0.55;
@@ -66,7 +67,7 @@ impl Use {
     /// Of the accelerators that serve.
     #[must_use]
     pub fn serving(input: &ServingInput, out: &ServingEstimate) -> Use {
-        // Requests that come at random find nobody there with the probability of a Poisson count of 0 (M/G/∞).
+        // With random arrivals the system is empty with the probability of a Poisson count of 0 (M/G/∞).
         let active = match input.load {
             Load::Open { .. } => 1.0 - (-out.batch).exp(),
             // Fewer requests than replicas leave some of these idle.
@@ -116,15 +117,15 @@ pub fn design(scenario: &Scenario) -> f64 {
 
 /// Watts of one node, of whose accelerators a share is at work and the rest idles.
 #[must_use]
-pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> f64 {
+pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> NodePower {
     let (tdp, count) = (design(scenario), scenario.accelerators_per_node);
     let share = at_work.clamp(0.0, 1.0);
     let allowed = throttle::cap(scenario).map_or(tdp, |cap| cap.max(throttle::LEAST_SHARE * tdp));
     let at_work = device(tdp, used).min(allowed);
-    let devices = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default()));
+    let accelerators = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default()));
     let around = (scenario.node_watts - count * tdp).max(0.0);
-    let load = (devices / (count * tdp).max(1e-9)).min(1.0);
-    devices + around * (AROUND_IDLE + (AROUND_LOADED - AROUND_IDLE) * load)
+    let load = (accelerators / (count * tdp).max(1e-9)).min(1.0);
+    NodePower { accelerators, around: around * (AROUND_IDLE + (AROUND_LOADED - AROUND_IDLE) * load) }
 }
 
 #[cfg(test)]

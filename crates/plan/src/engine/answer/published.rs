@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::estimate;
-use crate::knob::{Knob, Overrides, Setting, assignment};
+use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;

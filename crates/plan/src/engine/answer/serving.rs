@@ -148,7 +148,7 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
 }
 
 /// Requests that an open load has in flight at most: the concurrency where a load is stated with both. A rate alone
-/// stands in place of a concurrency.
+/// replaces the concurrency.
 fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
     let asked = &phase.plan.serving;
     match (asked.load, asked.concurrency) {
@@ -173,6 +173,22 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     let layout = layout(phase, arch);
     let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes;
     rule.share(machine.device.capacity(), weights, layout.replica())
+}
+
+/// The closed form's input of a phase, its constants and its answer: what explanations are made of.
+#[must_use]
+pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(ServingInput, Constants, ServingEstimate)> {
+    let input = input(scenario, phase)?;
+    let constants = throttle::serving(scenario, &input);
+    let out = serving::estimate(&input, &constants);
+    Some((input, constants, out))
+}
+
+/// Room for keys and values on a replica, of those that decode where there are two pools.
+#[must_use]
+pub fn room(input: &ServingInput, c: &Constants) -> kv::Capacity {
+    let layout = input.pools.map_or(input.layout, |pools| pools.decode);
+    kv::capacity(input, &layout, &Shape::new(&input.arch, &input.formats, &layout), c)
 }
 
 /// Figures and detail of a phase.
@@ -212,12 +228,14 @@ pub(super) fn described(
     let first = &out.first_token;
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
     let memory = memory(input, out, constants);
+    let power = power::node(scenario, &used, at_work);
     let detail = Detail {
         time: Breakdown::of(&step::StepTime::NAMES, out.time.values()),
         memory,
         limits,
         verdict: refused(phase, input).unwrap_or_else(|| verdict(input, out, devices, &memory)),
         throughput_interval: factors(interval::throughput(input)).widened(simulated.as_ref()),
+        power: Some(power),
         training: None,
         simulated: *simulated,
         serving: Some(Serving {
@@ -253,7 +271,7 @@ pub(super) fn described(
             ttft: out.ttft.mean * 1e3,
         },
         peak_mem_gb: memory.total() * dies / MEMORY_GB,
-        node_power_w: power::node(scenario, &used, at_work),
+        node_power_w: power.total(),
         minutes: phase.minutes,
         ..Figures::default()
     };
@@ -264,15 +282,12 @@ pub(super) fn described(
 /// takes its whole share of memory at start; what counts here is what the load uses of it, and for the bound what it
 /// would use with every sequence at its full length, of which at least one must fit.
 fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryUse {
-    let layout = input.pools.map_or(input.layout, |pools| pools.decode);
-    let shape = Shape::new(&input.arch, &input.formats, &layout);
-    let capacity = kv::capacity(input, &layout, &shape, c);
-    let weights = shape.resident_bytes;
+    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, .. } = room(input, c);
     let usable = input.accelerator.capacity() * input.memory_utilization;
-    let reserve = (usable - weights - capacity.free_bytes).max(0.0);
+    let reserve = (usable - weights - free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
-    let keys = share * capacity.free_bytes.max(0.0);
-    let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
+    let keys = share * free_bytes.max(0.0);
+    let whole = (whole_sequence * out.batch).min(free_bytes).max(whole_sequence).max(keys);
     let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
     MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
 }

@@ -3,7 +3,7 @@
 
 use crate::engine::{estimate, notes};
 use crate::estimate::{Estimate, Serving, Verdict};
-use crate::knob::{Knob, Overrides, Setting, assignment};
+use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;

@@ -7,6 +7,7 @@ use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::plan::{CpuOffload, Format, LoraTargets, Trained};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
 use atlas_perf::interval;
 use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::serving::formats::stored_bytes;
@@ -44,7 +45,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         domain: machine.domain,
         nic_bw: machine.device.nic_bw,
         oversubscription: machine.oversubscription,
-        // An image has no length: what a file says of tokens does not bear on it.
+        // An image has no length: token counts in the file have no effect.
         seq: if arch.convolutions.is_some() { 1.0 } else { (shape.prompt + shape.generate).max(1.0) },
         micro: scenario.micro(phase),
         global: scenario.global(phase),
@@ -90,6 +91,15 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
     }
 }
 
+/// The closed form's input of a phase, its constants and its answer: what explanations are made of.
+#[must_use]
+pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(TrainingInput, Constants, TrainingEstimate)> {
+    let input = input(scenario, phase)?;
+    let constants = throttle::training(scenario, &input);
+    let out = training::estimate(&input, &constants);
+    Some((input, constants, out))
+}
+
 /// Layers of a pipeline stage, as they follow from the layout and what is stated.
 #[must_use]
 pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
@@ -114,6 +124,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let interval::Factors { low, high } = interval::training(&input);
     let used = power::Use::training(out);
     let devices = scenario.accelerators() * dies;
+    let power = power::node(scenario, &used, input.accelerators / devices);
     let detail = Detail {
         time: breakdown(&answer),
         memory: MemoryUse {
@@ -124,6 +135,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         limits,
         verdict: verdict(&input, scenario.format(phase), out, devices),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
+        power: Some(power),
         training: Some(Training {
             mfu: out.mfu,
             mfu_causal: out.mfu_causal,
@@ -144,14 +156,14 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
         step_time_ms: out.step_seconds * 1e3,
         peak_mem_gb: detail.memory.total() * dies / atlas_core::units::MEMORY_GB,
-        node_power_w: power::node(scenario, &used, input.accelerators / devices),
+        node_power_w: power.total(),
         minutes: phase.minutes,
         ..Figures::default()
     };
     Some((figures, detail))
 }
 
-/// Parts of a step that was simulated: what only a simulation sees stands behind the closed form's.
+/// Parts of a simulated step: those of the closed form, then those that only a simulation has.
 const SIMULATED: [&str; TimeBreakdown::NAMES.len() + 2] = {
     let [a, b, c, d, e, f, g, h, i, j, k, l, m] = TimeBreakdown::NAMES;
     [a, b, c, d, e, f, g, h, i, j, k, l, m, "stragglers", "failures"]

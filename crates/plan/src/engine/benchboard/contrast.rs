@@ -30,7 +30,7 @@ pub struct Contrast {
     pub input: Input,
     /// The dashboard's answer.
     pub dashboard: estimator::Answer,
-    /// The analytical engine's answer, or why there is none.
+    /// The analytical engine's answer, or why it failed.
     pub analytical: Result<(Scenario, Estimate), ScenarioError>,
     /// Why the throughputs differ: factors that multiply to analytical over dashboard. Empty in inference, where the
     /// two do not answer the same question.
@@ -40,7 +40,7 @@ pub struct Contrast {
 /// Puts a scenario to both engines.
 ///
 /// # Errors
-/// What the dashboard's estimator needs and nobody says.
+/// The inputs of the dashboard's estimator that are missing.
 pub fn contrast(scenario: &Scenario, parts: &Parts) -> Result<Contrast, ScenarioError> {
     let asked = Scenario { engine: Engine::Benchboard, ..scenario.clone() };
     asked.check(parts)?;
@@ -60,7 +60,7 @@ pub fn contrast(scenario: &Scenario, parts: &Parts) -> Result<Contrast, Scenario
 
 fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Estimate) -> Vec<Factor> {
     let Some(machine) = scenario.machine else { return Vec::new() };
-    // The rate and the devices to which the analytical utilisation refers.
+    // The rate and the devices to which the analytical utilization refers.
     let precision = Precision::from(scenario.format(&scenario.base));
     let peak = machine.device.peak(precision) * machine.dies * 1e-12;
     let cp = scenario.base.plan.cp.unwrap_or(1.0);

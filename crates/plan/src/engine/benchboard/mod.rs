@@ -1,7 +1,8 @@
 //! The predecessor dashboard's estimator beside the other engines: a scenario put to it, its answers in shared words.
 
 pub mod contrast;
-pub mod estimator;
+
+pub use atlas_legacy::benchboard as estimator;
 
 use self::estimator::{Answer, Bottleneck, Input};
 use crate::estimate::{
@@ -56,7 +57,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
     }
 }
 
-/// What the estimator needs and nobody says, in words.
+/// The inputs of the estimator that are missing, in words.
 #[must_use]
 pub fn lacks(scenario: &Scenario) -> Vec<String> {
     let i = input(scenario, &scenario.base);
@@ -141,8 +142,9 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         } else {
             Verdict::Fits
         },
-        // Nobody measured it: metrics of this engine show no interval.
+        // It was never validated: metrics of this engine show no interval.
         throughput_interval: Interval { low: 1.0, high: 1.0 },
+        power: None,
         training: (scenario.mode() == Mode::Training).then_some(training),
         serving: None,
         simulated: None,

@@ -1,8 +1,5 @@
-//! The calibrated model of the predecessor system, reproduced to 1e-9 relative, noise included.
-//!
-//! Faithful also where it is weak: throughput does not depend on the size of the model, memory is clipped rather than
-//! checked, the median latency is a constant for any accelerator faster than `lat_base_coeff / lat_min`. [`super::notes`]
-//! says so beside the numbers.
+//! The calibrated model of the predecessor system: a scenario put to it, its answers as estimates. [`super::notes`] says what
+//! its figures leave out.
 
 mod queue;
 pub(in crate::engine) mod schedule;
@@ -10,6 +7,8 @@ pub(in crate::engine) mod schedule;
 use crate::estimate::{Cost, Estimate, Figures, Latency};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_legacy::semi_empirical::coefficients::Coefficient;
+use atlas_legacy::semi_empirical::{Quantity, Source, Switches, answer};
 
 /// Answers a scenario.
 #[must_use]
@@ -41,65 +40,73 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.cost = cost(scenario, &estimate.total);
 }
 
-/// One phase, before the schedule scales it. Symbols as in the calibration guide.
-#[must_use]
-pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
-    let c = &scenario.coefficients;
-    let shape = &phase.shape;
-    let infer = shape.mode == Mode::Inference;
-    let n = scenario.accelerators();
-    let on = |flag: bool, value: f64| if flag { value } else { 0.0 };
+/// The numbers of a phase as they are.
+struct Plain<'a> {
+    scenario: &'a Scenario,
+    phase: &'a Phase,
+}
 
-    let rho = (c.rho_base
-        + on(scenario.cuda_graphs, c.delta_rho_cuda)
-        + on(scenario.gpudirect_rdma, c.delta_rho_gpudirect)
-        + on(infer, c.delta_rho_infer))
-    .min(c.rho_max);
-    let chi = (c.chi_base + c.chi_tp * (shape.tp - 1.0) + c.chi_pp * (shape.pp - 1.0))
-        * if infer { c.chi_infer_scale } else { 1.0 };
-    let gamma_jitter = 1.0 + on(scenario.sriov, c.jitter_sriov);
-    let gamma_gpudirect = if scenario.gpudirect_rdma { c.gamma_gpudirect } else { 1.0 };
-    let omega_comm = (chi * scenario.fabric_factor * gamma_jitter * gamma_gpudirect).max(c.omega_min);
+impl Source for Plain<'_> {
+    type Number = f64;
 
-    let f_vendor = if infer { c.f_inference } else { c.f_training };
-    let rate = f_vendor * rho * n * c.b_base;
-    let mut throughput = rate / (1.0 + c.omega * omega_comm);
-
-    let p50 = (c.lat_base_coeff / (rate / n).max(1.0)).max(c.lat_min);
-    let tail = 1.0 + c.tail_comm * omega_comm + on(scenario.sriov, c.tail_sriov);
-    let sequence = shape.prompt + shape.generate;
-    if infer && shape.generate > 0.0 {
-        throughput *= shape.generate / sequence.max(1.0);
+    fn coefficient(&self, of: &Coefficient) -> f64 {
+        (of.get)(&self.scenario.coefficients)
     }
 
-    let noise = if scenario.noise { (phase.draw - 0.5) * c.sigma_noise } else { 0.0 };
-    throughput *= 1.0 + noise;
-    let tail_noise = 1.0 + noise * c.sigma_tail;
+    fn quantity(&self, of: Quantity) -> f64 {
+        quantity(self.scenario, self.phase, of)
+    }
+}
 
-    let latency = if infer {
-        Latency {
-            p50,
-            p95: p50 * c.m95 * tail * tail_noise,
-            p99: p50 * c.m99 * tail * tail_noise,
-            ttft: p50 * c.r_ttft,
-        }
-    } else {
-        Latency::default()
-    };
+/// A number that the model takes from a phase of a scenario.
+#[must_use]
+pub fn quantity(scenario: &Scenario, phase: &Phase, of: Quantity) -> f64 {
+    let shape = &phase.shape;
+    match of {
+        Quantity::Accelerators => scenario.accelerators(),
+        Quantity::Tp => shape.tp,
+        Quantity::Pp => shape.pp,
+        Quantity::Dp => shape.dp,
+        Quantity::Microbatch => scenario.microbatch,
+        Quantity::Prompt => shape.prompt,
+        Quantity::Generate => shape.generate,
+        Quantity::Fabric => scenario.fabric_factor,
+        Quantity::NodeWatts => scenario.node_watts,
+        Quantity::MemoryGb => scenario.memory_gb_per_accel,
+        Quantity::Hidden => shape.hidden,
+        Quantity::Layers => shape.layers,
+        Quantity::Draw => phase.draw,
+    }
+}
+
+/// What is switched on in a phase.
+#[must_use]
+pub fn switches(scenario: &Scenario, phase: &Phase) -> Switches {
+    Switches {
+        inference: phase.shape.mode == Mode::Inference,
+        cuda_graphs: scenario.cuda_graphs,
+        gpudirect_rdma: scenario.gpudirect_rdma,
+        sriov: scenario.sriov,
+        noise: scenario.noise,
+    }
+}
+
+/// One phase, before the schedule scales it.
+#[must_use]
+pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
+    let on = switches(scenario, phase);
+    let of = answer(&Plain { scenario, phase }, on);
+    let latency = Latency { p50: of.p50, p95: of.p95, p99: of.p99, ttft: of.ttft };
     Figures {
-        tokens_per_sec: throughput.max(1.0),
-        flop_utilization: (rho * (1.0 - c.kappa_comm * omega_comm)).clamp(0.0, 1.0),
-        hbm_bw_util: (c.hbm_base + c.hbm_seq_scale * sequence / c.hbm_seq_norm).min(c.hbm_max).clamp(0.0, 1.0),
-        comm_compute_ratio: (omega_comm / (1.0 + omega_comm)).clamp(0.01, 0.99),
-        step_time_ms: if infer {
-            0.0
-        } else {
-            1000.0 * (shape.dp * scenario.microbatch * sequence).max(1.0) / throughput.max(1.0)
-        },
-        latency,
-        peak_mem_gb: (c.peak_tokens_factor * shape.hidden * shape.layers).min(scenario.memory_gb_per_accel),
-        node_power_w: scenario.node_watts * (c.phi_idle + c.phi_util * rho),
-        retries: u32::from(omega_comm >= c.overhead_threshold),
+        tokens_per_sec: of.tokens_per_sec,
+        flop_utilization: of.flop_utilization,
+        hbm_bw_util: of.memory_utilization,
+        comm_compute_ratio: of.communication,
+        step_time_ms: if on.inference { 0.0 } else { of.step_ms },
+        latency: if on.inference { latency } else { Latency::default() },
+        peak_mem_gb: of.memory_gb,
+        node_power_w: of.node_watts,
+        retries: u32::from(of.overhead >= scenario.coefficients.overhead_threshold),
         failures: 0,
         minutes: phase.minutes,
         queue: None,

@@ -133,7 +133,7 @@ impl Tally {
         if self.top.len() >= self.keep && self.top.last().is_some_and(|last| !ranked.before(last)) {
             return;
         }
-        // Of candidates that no figure tells apart the first one stands for all.
+        // Candidates with equal figures are represented by the first one.
         if let Some(twin) = self.top.iter_mut().find(|known| known.same(&ranked)) {
             twin.point = twin.point.min(ranked.point);
             return;
@@ -159,7 +159,7 @@ impl Tally {
 
     fn settle(&mut self, new: Compromise) {
         if let Some(at) = self.front.iter().position(|known| known.dominates(&new)) {
-            // Of equals the first of the space stands for all, whichever worker came first.
+            // Equal candidates are represented by the first in the space, whichever worker found it.
             if let Some(known) = self.front.get_mut(at).filter(|known| known.scores == new.scores) {
                 known.point = known.point.min(new.point);
             }

@@ -1,4 +1,4 @@
-//! Walking a space axis by axis, cutting off what cannot be.
+//! Visits a space axis by axis and prunes what cannot run.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -134,7 +134,7 @@ impl Walker<'_> {
         rules.iter().find(|rule| !rule.holds(&self.scenario, problem.idle, &turned)).copied()
     }
 
-    /// The number of the point it stands at.
+    /// The number of the current point.
     fn point(&self) -> u128 {
         let axes = self.search.problem.space.axes();
         axes.iter().zip(&self.digits).fold(0, |point, (axis, digit)| point * axis.values.len() as u128 + *digit as u128)
@@ -185,7 +185,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Estimates the candidate it stands at.
+    /// Estimates the current candidate.
     pub(super) fn look(&mut self) -> (usize, f64) {
         let point = self.point();
         let problem = self.search.problem;
@@ -215,12 +215,12 @@ impl Walker<'_> {
         count
     }
 
-    /// Whether no rule cuts off the place it stands at.
+    /// Whether no rule excludes the current point.
     pub(super) fn possible(&self) -> bool {
         (0..=self.digits.len()).all(|depth| self.broken(depth).is_none())
     }
 
-    /// Where the scenario that was asked about stands on the axis of that index; its first value where it does not.
+    /// The position of the given scenario on the axis of that index; the first value if it is not on the axis.
     pub(super) fn digit_of_start(&self, axis: usize) -> usize {
         let problem = self.search.problem;
         let axis = problem.space.axes().get(axis);
@@ -232,7 +232,7 @@ impl Walker<'_> {
         self.search.problem.space.axes().get(axis).map_or(1, |axis| axis.values.len())
     }
 
-    /// Digits of the place it stands at.
+    /// Digits of the current point.
     pub(super) fn digits(&self) -> &[usize] {
         &self.digits
     }

@@ -6,7 +6,7 @@ use super::custom::Phase;
 use super::{KNOWN, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
 use crate::engine::datasheet;
 use crate::simulation::options::Options;
-use crate::simulation::plan::{Plan, Work, strangers, too_many, training_work};
+use crate::simulation::plan::{Plan, Work, inapplicable_options, too_many, training_work};
 use crate::simulation::words::Window;
 use crate::simulation::{Gauge, Problems};
 use atlas_catalog::Catalog;
@@ -74,7 +74,7 @@ impl Predecessor {
     /// The training job, without its network.
     ///
     /// # Errors
-    /// A model that nobody knows.
+    /// An unknown model.
     pub fn system(&self, catalog: &Catalog) -> Result<TrainingInput, Problems> {
         let arch = self.architecture(catalog).map_err(|problem| Problems(vec![problem]))?;
         let (device, _) = self.device(catalog);
@@ -116,7 +116,7 @@ impl Predecessor {
         match self.network.topology_type {
             Topology::FullMesh => Shape::FullMesh { accelerators: n, link },
             Topology::Ring => Shape::Ring { accelerators: n, link },
-            // Two cables meet in a switch: each bears half of it.
+            // Two cables meet in a switch: each contributes half of it.
             Topology::Tree => {
                 Shape::Tree { accelerators: n, fan_out: 2, link: Wire { bandwidth, latency: cable + 0.5 * switch } }
             }
@@ -158,7 +158,7 @@ impl Predecessor {
     /// The plan of a configuration.
     ///
     /// # Errors
-    /// A model that nobody knows, a network that cannot be built, options of serving.
+    /// An unknown model, a network that cannot be built, options of serving.
     pub fn plan(
         &self,
         catalog: &Catalog,
@@ -166,7 +166,7 @@ impl Predecessor {
         window: Option<Window>,
         gauge: &Gauge,
     ) -> Result<Plan, Problems> {
-        let mut problems = strangers(options, Mode::Training);
+        let mut problems = inapplicable_options(options, Mode::Training);
         let system = self.system(catalog)?;
         let bytes = self.model.total_parameters.unwrap_or_else(|| system.arch.params()) * system.grad_bytes;
         // The buckets of PyTorch's data parallelism hold 25 MB each (`bucket_cap_mb`).

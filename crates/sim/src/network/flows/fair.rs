@@ -1,9 +1,9 @@
 //! Max-min fair rates after a change, found for those flows only whose rate it reaches.
 //!
-//! Rates are max-min fair where every flow has a link that is full and on which nobody is faster (Bertsekas and Gallager,
+//! Rates are max-min fair where every flow has a link that is full and on which no flow is faster (Bertsekas and Gallager,
 //! section 6.5.2): a condition that is looked up link by link. So the flows next to a change are filled anew while all
 //! others keep their rates; whoever of these no longer has such a link, or stands in the way of one, is filled too,
-//! until nobody is left. The rates so found are those of filling everything anew, for there is one such set.
+//! until no flow is left. The rates so found are those of filling everything anew, for there is one such set.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
 
 use super::{Flows, NOT_YET, NetworkEvent, SAME};
@@ -134,7 +134,7 @@ impl Flows {
             }
             let filling = &mut fillings[hop.channel as usize];
             if filling.met != round {
-                // Nobody is taken in for being fast yet.
+                // No flow has been fixed at its rate yet.
                 *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
                 self.met_channels.push(hop.channel);
             }

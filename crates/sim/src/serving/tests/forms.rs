@@ -130,7 +130,7 @@ fn a_compiled_shape_costs_what_it_was_compiled_for() {
     assert!(found.tpot.mean > 1.2 * plain.tpot.mean, "{} {}", found.tpot.mean, plain.tpot.mean);
 }
 
-/// Where memory holds five of eight long prompts, five run: nobody is let in to be thrown out half way through.
+/// Where memory holds five of eight long prompts, five run: no request is admitted only to be evicted half way through.
 #[test]
 fn long_prompts_that_do_not_fit_wait_outside() {
     let small = Accelerator { mem_bytes: 40e9, mem_bw: 1.555e12, ..h100() };

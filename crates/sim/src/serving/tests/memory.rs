@@ -109,7 +109,7 @@ fn a_hundredth_of_the_memory_stays_free_for_those_who_grow() {
     // V1 keeps nothing free, and who has his output reserved does not grow.
     assert_eq!(let_in(true, false, 1), 2);
     assert_eq!(let_in(false, true, 1), 2);
-    // Beside nobody there is nobody to grow.
+    // A single sequence has no others that grow.
     let input = input(false);
     let engine = engine(&input);
     let mut scene = Scene::new(&input, engine, &[(engine.total_blocks as u32 * BLOCK - 4, 4)]);

@@ -19,7 +19,7 @@ use atlas_sim::{serving as requests, training as steps};
 /// Level of the confidence intervals over runs: that of the prediction intervals.
 pub const LEVEL: f64 = 0.9;
 
-/// A simulation's estimate, and the run behind it for whoever looks closer.
+/// The estimate of a simulation, and the run behind it.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     /// In the words that all engines share.
@@ -45,7 +45,7 @@ impl Run {
     }
 }
 
-/// Simulates a scenario. Without an answer where `progress` was cancelled.
+/// Simulates a scenario. Without an answer where `progress` was canceled.
 #[must_use]
 pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
     let mut estimate = Estimate::default();

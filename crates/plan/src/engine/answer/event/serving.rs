@@ -10,7 +10,7 @@ use atlas_perf::serving::{Load, ServingEstimate, ServingInput, bottleneck, estim
 use atlas_sim::kernel::{Distribution, Progress, Quantiles, Tally};
 use atlas_sim::serving::{Arrivals, Input, Output, Router, Slo, simulate};
 
-/// Requests that a run counts at least where anything is drawn: a 99th percentile stands on ten of them.
+/// Least number of requests that a run with random draws counts: ten of them determine the 99th percentile.
 const LEAST_REQUESTS: f64 = 1000.0;
 /// Times that the load in flight is replaced in a run at least.
 const LEAST_TURNS: f64 = 6.0;
@@ -117,7 +117,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     if let (plan::Arrivals::Gamma, Load::Open { rate }) = (settings.arrivals, system.load) {
         input.arrivals = Arrivals::Gamma { rate, cv: settings.arrival_cv };
     }
-    // Who draws outputs of different lengths draws prompts so, too: data sets of conversations have both, and so do the
+    // If output lengths vary, prompt lengths do too: data sets of conversations have both, and so do the
     // random ones of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
     let spread = system.osl_spread.max(system.osl_most / system.osl.max(1.0)).max(1.0);
     let lengths = |mean: f64, cv: f64| match cv > 0.0 {
@@ -145,7 +145,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         Load::Closed { concurrency, .. } => {
             let mut in_flight = concurrency.round().max(1.0);
             if !drawn {
-                // Replicas that are alike and equally loaded do the same at the same time: one stands for all.
+                // Replicas that are alike and equally loaded do the same at the same time: one represents all.
                 if let Some(one) = alone(&system, in_flight) {
                     in_flight = one;
                     input.system.layout.dp = 1.0;
@@ -165,7 +165,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             input.requests = count((WARM_UP_TURNS + turns) * in_flight + 1.0);
         }
         Load::Burst { requests } if requests.is_infinite() => {
-            // An endless backlog: a queue that never runs dry, in front of one replica that stands for all alike.
+            // An endless backlog: a queue that never runs dry, in front of one replica that represents all.
             let one = if system.pools.is_some() { replicas } else { 1.0 };
             let most = (system.max_num_seqs * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
             let backlog = (BACKLOG * most).ceil();

@@ -236,7 +236,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         ..input
     };
     let goodput = if scaled.expected_events() > MOST_EVENTS_OF_A_COURSE {
-        // Hardly an interval ends without a failure: the expectation in closed form stands for a course without end.
+        // Hardly an interval ends without a failure: the closed-form expectation of an endless run is used.
         (scaled.work / scaled.daly_wall()).clamp(1e-9, 1e-3)
     } else {
         let course = faults::simulate(&scaled, settings.seed, &Progress::new()).ok()?;

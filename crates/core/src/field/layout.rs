@@ -1,11 +1,10 @@
 //! How a model is cut over devices, and the sequences that it is cut for.
 
-use super::{entry, ranks, real, whole};
-use crate::knob::{Group, Kind, Knob, Spec, Step};
-use atlas_core::plan::{PipelineSchedule, Sharding, SharedExperts};
-use atlas_document::decode::Bounds;
+use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use crate::bounds::Bounds;
+use crate::plan::{PipelineSchedule, Sharding, SharedExperts};
 
-pub(super) const LAYOUT: [Spec; 25] = [
+pub(super) const LAYOUT: [Field; 25] = [
     entry(
         Knob::Tp,
         "tp",
@@ -14,7 +13,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(4096.0),
         &["parallelism", "tp"],
         "tensor-parallel ranks: each layer cut across accelerators",
-    ),
+    ).files(1.0, 1e6),
     entry(
         Knob::Pp,
         "pp",
@@ -23,7 +22,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(4096.0),
         &["parallelism", "pp"],
         "pipeline stages: layers in a row of accelerators",
-    ),
+    ).files(1.0, 1e6),
     entry(
         Knob::Vpp,
         "vpp",
@@ -32,7 +31,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(256.0),
         &["parallelism", "vpp"],
         "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
-    )
+    ).files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -74,7 +73,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(1024.0),
         &["parallelism", "cp"],
         "context-parallel ranks: each sequence cut across accelerators",
-    )
+    ).files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -85,7 +84,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(4096.0),
         &["parallelism", "ep"],
         "expert-parallel ranks: experts spread over accelerators",
-    )
+    ).files(1.0, 1e6)
     .reasoned(),
     entry(
         Knob::Etp,
@@ -95,7 +94,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(4096.0),
         &["parallelism", "etp"],
         "tensor-parallel ranks inside an expert",
-    )
+    ).files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -106,7 +105,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(4096.0),
         &["parallelism", "attention_dp"],
         "data-parallel attention groups inside a replica, which share its experts; a replica has tp x pp x attention_dp",
-    )
+    ).files(1.0, 1e6)
     .inference()
     .reasoned(),
     entry(
@@ -117,7 +116,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         ranks(4096.0),
         &["serving", "context_ranks"],
         "ranks that share the KV cache of a sequence in decode",
-    )
+    ).files(1.0, 1e6)
     .inference()
     .reasoned(),
     entry(
@@ -128,7 +127,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         whole(0.0, 65_536.0, Step::Add(16.0)),
         &["serving", "redundant_experts"],
         "copies of busy experts in a layer (EPLB): less imbalance, more memory",
-    )
+    ).files(0.0, 1e6)
     .inference()
     .reasoned(),
     entry(
@@ -183,7 +182,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         whole(0.0, 1_048_576.0, Step::Double),
         &["shard"],
         "replicas that states are spread over (HSDP); 0: all",
-    )
+    ).files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -205,7 +204,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "prompt"],
         "prompt tokens (ISL); the whole sequence in training",
-    )
+    ).files_any(0.0, 1e9)
     .unit("tok"),
     entry(
         Knob::Generate,
@@ -215,7 +214,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "generate"],
         "generated tokens (OSL); 0 in training",
-    )
+    ).files_any(0.0, 1e9)
     .unit("tok"),
     entry(
         Knob::TrainTokens,
@@ -259,7 +258,7 @@ pub(super) const LAYOUT: [Spec; 25] = [
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "generate_max"],
         "longest output that is let through; 0: no limit",
-    )
+    ).files(1.0, 1e9)
     .unit("tok")
     .inference()
     .reasoned(),

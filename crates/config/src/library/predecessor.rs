@@ -11,13 +11,13 @@ use atlas_document::Origin;
 
 /// Its hardware profiles and its scenarios.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shelf {
+pub(super) struct Predecessor {
     pub(super) targets: Vec<Arc<Target>>,
     pub(super) workloads: Vec<Arc<Workload>>,
 }
 
-impl Shelf {
-    pub(super) fn read() -> Shelf {
+impl Predecessor {
+    pub(super) fn read() -> Predecessor {
         let file = |kind: Kind, wanted: &str| -> Option<File> {
             let label = format!("{}{wanted}", Origin::BUILT_IN).into();
             Some(decode(label, kind, "benchboard", Text::Shipped(document(wanted)?), &Catalog::default()))
@@ -26,7 +26,7 @@ impl Shelf {
             file(Kind::Targets, "workload/benchboard/targets.yaml").map_or_else(Vec::new, |file| file.targets);
         let workloads =
             file(Kind::Workloads, "workload/benchboard/workloads.yaml").map_or_else(Vec::new, |file| file.workloads);
-        Shelf {
+        Predecessor {
             targets: targets.iter().filter_map(|entry| entry.get()).cloned().collect(),
             workloads: workloads.iter().filter_map(|entry| entry.get()).cloned().collect(),
         }

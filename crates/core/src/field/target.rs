@@ -1,10 +1,9 @@
 //! What the machine is and costs, and the run on it.
 
-use super::{entry, ranks, real, whole};
-use crate::knob::{Group, Kind, Knob, Spec, Step};
-use atlas_core::plan::PriceBasis;
+use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use crate::plan::PriceBasis;
 
-pub(super) const TARGET: [Spec; 24] = [
+pub(super) const TARGET: [Field; 24] = [
     entry(
         Knob::NumNodes,
         "num_nodes",
@@ -24,6 +23,7 @@ pub(super) const TARGET: [Spec; 24] = [
         &["network", "Gbps_per_accel"],
         "network bandwidth between nodes, of one accelerator",
     )
+    .files(0.0, 1e30)
     .unit("Gb/s")
     .of_target()
     .reasoned(),
@@ -57,6 +57,7 @@ pub(super) const TARGET: [Spec; 24] = [
         &["cost", "hourly_usd"],
         "rental of one node",
     )
+    .files(0.0, 1e7)
     .unit("$/h")
     .of_target(),
     entry(

@@ -1,6 +1,6 @@
 //! The knobs and the groups that panes and tables show them in.
 
-/// One thing the user may turn. Order is the order in which panes and tables show them.
+/// One setting. Panes and tables show them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Knob {
     /// What answers.
@@ -273,7 +273,7 @@ pub enum Knob {
     Restart,
 }
 
-/// The section a knob stands in.
+/// The section that shows a knob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// What answers.

@@ -50,16 +50,16 @@ impl Item for Price {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Shelf<T> {
+pub(super) struct Collection<T> {
     digest: &'static Digest,
     shipped: Vec<OnceLock<Option<Arc<T>>>>,
     own: Vec<Arc<T>>,
     broken: Broken,
 }
 
-impl<T: Item> Shelf<T> {
-    pub(super) fn new(digest: &'static Digest) -> Shelf<T> {
-        Shelf {
+impl<T: Item> Collection<T> {
+    pub(super) fn new(digest: &'static Digest) -> Collection<T> {
+        Collection {
             digest,
             shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(),
             own: Vec::new(),

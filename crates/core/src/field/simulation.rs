@@ -1,9 +1,8 @@
 //! What only a simulation can tell apart: chance, stragglers, failures.
 
-use super::{entry, real, whole};
-use crate::knob::{Group, Kind, Knob, Spec, Step};
+use super::{Field, Group, Kind, Knob, Step, entry, real, whole};
 
-pub(super) const SIMULATION: [Spec; 11] = [
+pub(super) const SIMULATION: [Field; 11] = [
     entry(
         Knob::Replications,
         "replications",

@@ -1,15 +1,20 @@
 //! How requests come and are served.
 
-use super::{entry, ranks, real, whole};
-use crate::knob::{Group, Kind, Knob, Spec, Step};
-use atlas_core::plan::{Arrivals, DraftMethod, KvTransfer, LoadKind, Routing};
+use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use crate::plan::{Arrivals, DraftMethod, KvTransfer, LoadKind, Routing};
 
 /// A knob of serving without aliases and unit.
-const fn served(knob: Knob, name: &'static str, kind: Kind, path: &'static [&'static str], help: &'static str) -> Spec {
+const fn served(
+    knob: Knob,
+    name: &'static str,
+    kind: Kind,
+    path: &'static [&'static str],
+    help: &'static str,
+) -> Field {
     entry(knob, name, &[], Group::Serving, kind, path, help).inference().reasoned()
 }
 
-pub(super) const SERVING: [Spec; 43] = [
+pub(super) const SERVING: [Field; 43] = [
     entry(
         Knob::Load,
         "load",
@@ -29,7 +34,7 @@ pub(super) const SERVING: [Spec; 43] = [
         ranks(1_048_576.0),
         &["serving", "concurrency"],
         "requests in flight, over all replicas; each is replaced when it ends",
-    )
+    ).files(1.0, 1e9)
     .unit("req")
     .inference()
     .reasoned(),
@@ -41,7 +46,7 @@ pub(super) const SERVING: [Spec; 43] = [
         real(0.0, 1e9, 1.0),
         &["serving", "request_rate"],
         "requests per second that arrive at random, in place of a concurrency, or with load open beside it: no more are then in flight; 0: none",
-    )
+    ).files(0.0, 1e30)
     .unit("req/s")
     .inference()
     .reasoned(),
@@ -53,7 +58,7 @@ pub(super) const SERVING: [Spec; 43] = [
         whole(0.0, 1e9, Step::Double),
         &["serving", "run_requests"],
         "requests of the whole run, whose start and end count; 0: the load never ends",
-    )
+    ).files(1.0, 1e9)
     .unit("req")
     .inference()
     .reasoned(),
@@ -65,7 +70,7 @@ pub(super) const SERVING: [Spec; 43] = [
         ranks(65_536.0),
         &["serving", "max_num_seqs"],
         "most sequences in one step of a replica",
-    )
+    ).files(1.0, 1e9)
     .unit("seq")
     .inference()
     .reasoned(),
@@ -77,7 +82,7 @@ pub(super) const SERVING: [Spec; 43] = [
         ranks(1_048_576.0),
         &["serving", "max_num_batched_tokens"],
         "most tokens in one step of a replica: the size of a prompt's chunk",
-    )
+    ).files(1.0, 1e9)
     .unit("tok")
     .inference()
     .reasoned(),
@@ -122,7 +127,7 @@ pub(super) const SERVING: [Spec; 43] = [
         ranks(4096.0),
         &["serving", "recv_interval"],
         "decode steps between two looks at the request queue",
-    )
+    ).files(1.0, 1e6)
     .inference()
     .simulated(),
     entry(
@@ -155,7 +160,7 @@ pub(super) const SERVING: [Spec; 43] = [
         whole(0.0, 65_536.0, Step::Double),
         &["serving", "compiled_batch"],
         "batch that graphs of fixed shape were compiled for; 0: shapes follow the batch",
-    )
+    ).files(1.0, 1e6)
     .unit("seq")
     .inference()
     .reasoned(),
@@ -189,7 +194,7 @@ pub(super) const SERVING: [Spec; 43] = [
         whole(0.0, 64.0, Step::Add(1.0)),
         &["serving", "speculative", "tokens"],
         "tokens drafted per step (speculative decoding, MTP, EAGLE); 0: off",
-    )
+    ).files(0.0, 1e15)
     .unit("tok")
     .inference()
     .reasoned(),
@@ -240,7 +245,7 @@ pub(super) const SERVING: [Spec; 43] = [
         whole(0.0, 1_048_576.0, Step::Double),
         &["serving", "prefill_accelerators"],
         "accelerators that only prefill, apart from those that decode; 0: both on all",
-    )
+    ).files(0.0, 1e15)
     .inference()
     .reasoned(),
     served(
@@ -249,7 +254,7 @@ pub(super) const SERVING: [Spec; 43] = [
         whole(0.0, 1e9, Step::Double),
         &["serving", "conversations", "count"],
         "conversations under way at once, over all replicas: they decide how much of a prompt is found; 0: prefix_hit does",
-    ),
+    ).files(0.0, 1e15),
     served(
         Knob::Turns,
         "turns",
@@ -284,7 +289,7 @@ pub(super) const SERVING: [Spec; 43] = [
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "host_gbps"],
         "GB/s from host memory to an accelerator",
-    ),
+    ).files(0.0, 1e30),
     served(
         Knob::KvSsdGb,
         "kv_ssd_gb",
@@ -298,7 +303,7 @@ pub(super) const SERVING: [Spec; 43] = [
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "ssd_gbps"],
         "GB/s from local disks to an accelerator",
-    ),
+    ).files(0.0, 1e30),
     served(
         Knob::KvRemoteGb,
         "kv_remote_gb",
@@ -312,42 +317,42 @@ pub(super) const SERVING: [Spec; 43] = [
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "remote_gbps"],
         "GB/s from remote stores to an accelerator",
-    ),
+    ).files(0.0, 1e30),
     served(
         Knob::PrefillWorkers,
         "prefill_workers",
         whole(0.0, 1_048_576.0, Step::Add(1.0)),
         &["serving", "pools", "prefill", "workers"],
         "replicas that only prefill (x of xP:yD); tp, pp, ep, attention_dp and dp are then those that decode; 0: as prefill_accelerators says",
-    ),
+    ).files(1.0, 1e6),
     served(
         Knob::PrefillTp,
         "prefill_tp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "tp"],
         "tensor-parallel ranks of a replica that only prefills; unset, as tp",
-    ),
+    ).files(1.0, 1e6),
     served(
         Knob::PrefillPp,
         "prefill_pp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "pp"],
         "pipeline stages of a replica that only prefills; unset, as pp",
-    ),
+    ).files(1.0, 1e6),
     served(
         Knob::PrefillEp,
         "prefill_ep",
         ranks(4096.0),
         &["serving", "pools", "prefill", "ep"],
         "expert-parallel ranks of a replica that only prefills; unset, as ep",
-    ),
+    ).files(1.0, 1e6),
     served(
         Knob::PrefillAttentionDp,
         "prefill_attention_dp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "attention_dp"],
         "attention groups of a replica that only prefills; unset, as attention_dp",
-    ),
+    ).files(1.0, 1e6),
     served(
         Knob::KvTransfer,
         "kv_transfer",

@@ -1,14 +1,13 @@
 //! How work is done on a device: the engine that answers, formats, what is recomputed, overlap.
 
-use super::{REASONING, entry, ranks, real, whole};
-use crate::knob::{Group, Kind, Knob, Spec, Step};
-use atlas_config::Mode;
-use atlas_core::plan::{
+use super::{Field, Group, Kind, Knob, REASONING, Step, entry, ranks, real, whole};
+use crate::mode::Mode;
+use crate::plan::{
     AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
     Recompute, Trained,
 };
 
-pub(super) const RUNTIME: [Spec; 31] = [
+pub(super) const RUNTIME: [Field; 31] = [
     entry(
         Knob::Engine,
         "engine",
@@ -36,7 +35,7 @@ pub(super) const RUNTIME: [Spec; 31] = [
         ranks(65_536.0),
         &["runtime_tuning", "microbatch"],
         "sequences per device and step; in serving, requests at once",
-    )
+    ).files(1.0, 1e6)
     .unit("seq")
     .except(Mode::Inference, REASONING),
     entry(
@@ -47,7 +46,7 @@ pub(super) const RUNTIME: [Spec; 31] = [
         ranks(16_777_216.0),
         &["batch", "global"],
         "sequences of one optimizer step, over all replicas",
-    )
+    ).files(1.0, 1e9)
     .unit("seq")
     .training()
     .reasoned(),
@@ -179,7 +178,7 @@ pub(super) const RUNTIME: [Spec; 31] = [
         whole(0.0, 100_000.0, Step::Add(1.0)),
         &["recompute", "layers"],
         "layers recomputed in full; the others follow `recompute`",
-    )
+    ).files(0.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -299,7 +298,7 @@ pub(super) const RUNTIME: [Spec; 31] = [
         real(1.0, 100.0, 0.1),
         &["expert_imbalance"],
         "load of the busiest expert-parallel rank over the mean",
-    )
+    ).files(1.0, 1000.0)
     .training()
     .reasoned(),
     entry(

@@ -1,0 +1,159 @@
+//! Reads fields of documents as the table of fields describes them: key, range and words are stated there alone.
+
+use atlas_core::field::Knob;
+use atlas_document::decode::{Fields, nearest};
+
+/// Reading by the table of fields.
+pub(crate) trait ReadField {
+    /// A number within the range of the field.
+    fn number_of(&mut self, knob: Knob) -> Option<f64>;
+    /// The same, which must be there.
+    fn required_number_of(&mut self, knob: Knob) -> Option<f64>;
+    /// On or off.
+    fn flag_of(&mut self, knob: Knob) -> Option<bool>;
+    /// One of the words of the field or their synonyms.
+    fn word_of<T>(&mut self, knob: Knob, named: fn(&str) -> Option<T>) -> Option<T>;
+}
+
+impl ReadField for Fields<'_> {
+    fn number_of(&mut self, knob: Knob) -> Option<f64> {
+        let field = knob.spec();
+        self.number(field.key(), field.bounds())
+    }
+
+    fn required_number_of(&mut self, knob: Knob) -> Option<f64> {
+        let field = knob.spec();
+        self.required_number(field.key(), field.bounds())
+    }
+
+    fn flag_of(&mut self, knob: Knob) -> Option<bool> {
+        self.boolean(knob.spec().key())
+    }
+
+    fn word_of<T>(&mut self, knob: Knob, named: fn(&str) -> Option<T>) -> Option<T> {
+        word(self, knob.spec().key(), named, knob.spec().words())
+    }
+}
+
+/// One of a few words or their synonyms, under another key than the field's own.
+pub(crate) fn word<T>(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    named: fn(&str) -> Option<T>,
+    names: &'static [&'static str],
+) -> Option<T> {
+    let node = fields.node(key)?;
+    let found = node.text().and_then(named);
+    if found.is_none() {
+        let near = node.text().and_then(|text| nearest(text, names.iter().copied()));
+        let help = near.map(|near| format!("did you mean `{near}`?"));
+        fields.error(key, format!("found {}, expected one of {}", node.describe(), names.join(", ")), help);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use crate::{Target, Workload};
+    use atlas_core::field::{Field, Home, KNOBS, Kind};
+    use atlas_document::{Diagnostics, parse};
+
+    /// A mapping of text by path, as YAML.
+    fn yaml(fields: &BTreeMap<Vec<&str>, String>) -> String {
+        let mut below: BTreeMap<&str, BTreeMap<Vec<&str>, String>> = BTreeMap::new();
+        let mut all = Vec::new();
+        for (path, value) in fields {
+            match path.split_first() {
+                Some((key, [])) => all.push(format!("{key}: {value}")),
+                Some((key, rest)) => {
+                    below.entry(key).or_default().insert(rest.to_vec(), value.clone());
+                }
+                None => {}
+            }
+        }
+        all.extend(below.iter().map(|(key, fields)| format!("{key}: {}", yaml(fields))));
+        format!("{{{}}}", all.join(", "))
+    }
+
+    /// What decoding says of a target or a workload in which a field has a value.
+    fn said(field: &Field, value: &str) -> String {
+        let (base, path): (&[(&[&str], &str)], _) = match field.home {
+            Home::Workload(path) => (
+                &[
+                    (&["name"], "here"),
+                    (&["mode"], "training"),
+                    (&["model"], "some"),
+                    (&["sequence", "prompt"], "1024"),
+                    (&["sequence", "generate"], "128"),
+                ],
+                path,
+            ),
+            Home::Target(path) => (
+                &[
+                    (&["name"], "here"),
+                    (&["vendor"], "some"),
+                    (&["accelerators_per_node"], "8"),
+                    (&["num_nodes"], "1"),
+                    (&["memory_gb_per_accel"], "80"),
+                    (&["cost", "hourly_usd"], "1"),
+                    (&["cost", "energy_watts_node"], "1000"),
+                    (&["cost", "pue"], "1.2"),
+                ],
+                path,
+            ),
+            Home::Nowhere => return String::new(),
+        };
+        let mut fields: BTreeMap<Vec<&str>, String> =
+            base.iter().map(|(path, value)| (path.to_vec(), (*value).to_owned())).collect();
+        fields.insert(path.to_vec(), value.to_owned());
+        let mut diagnostics = Diagnostics::new();
+        let file = "here.yaml".into();
+        let node = parse::parse(&file, &yaml(&fields), &mut diagnostics).unwrap();
+        match field.home {
+            Home::Workload(_) => drop(Workload::decode(&file, &node, &mut diagnostics)),
+            _ => drop(Target::decode(&file, &node, &mut diagnostics)),
+        }
+        diagnostics.to_string()
+    }
+
+    #[test]
+    fn files_take_the_range_that_the_table_states_for_every_number() {
+        for field in KNOBS.iter().filter(|field| matches!(field.kind, Kind::Number { .. })) {
+            let bounds = field.bounds();
+            let inside = [bounds.min, bounds.max].into_iter().filter(|value| *value < 1e15);
+            for value in inside {
+                assert_eq!(said(field, &value.to_string()), "", "{} {value}", field.name);
+            }
+            if field.home == Home::Nowhere {
+                continue;
+            }
+            assert!(said(field, &(bounds.min - 1.0).to_string()).contains("expected"), "{} below", field.name);
+            if bounds.max < 1e15 {
+                let beyond = said(field, &(2.0 * bounds.max + 1.0).to_string());
+                assert!(beyond.contains(&bounds.describe()), "{} beyond: {beyond}", field.name);
+            }
+        }
+    }
+
+    #[test]
+    fn files_take_the_words_and_switches_that_the_table_states() {
+        for field in KNOBS.iter().filter(|field| field.home != Home::Nowhere) {
+            match field.kind {
+                Kind::Choice(words) => {
+                    for word in words {
+                        assert_eq!(said(field, word), "", "{} {word}", field.name);
+                    }
+                    assert_ne!(said(field, "nonsense"), "", "{}", field.name);
+                }
+                Kind::Toggle => {
+                    assert_eq!(said(field, "true"), "", "{}", field.name);
+                    assert_ne!(said(field, "nonsense"), "", "{}", field.name);
+                }
+                Kind::Number { .. } | Kind::Fabric | Kind::Software | Kind::Seed => {}
+            }
+        }
+    }
+}

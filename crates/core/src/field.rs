@@ -1,0 +1,354 @@
+//! The table of fields: everything of targets and workloads that a user may set, described once.
+//!
+//! Documents, diagnostics, JSON Schema, `--set`, panes, columns of measurements, batch input, completions and the reference
+//! read this table; a field added here appears everywhere.
+
+mod layout;
+mod names;
+mod runtime;
+mod serving;
+mod simulation;
+mod target;
+
+pub use names::{Group, Knob};
+
+use crate::bounds::Bounds;
+use crate::mode::Mode;
+use crate::plan::Engine;
+
+/// Where a knob's value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// In the workload's entry, at this path.
+    Workload(&'static [&'static str]),
+    /// In the target's entry, at this path.
+    Target(&'static [&'static str]),
+    /// In no file.
+    Nowhere,
+}
+
+impl Home {
+    /// The path in the workload's entry, if it is there.
+    #[must_use]
+    pub fn in_workload(self) -> Option<&'static [&'static str]> {
+        match self {
+            Home::Workload(path) => Some(path),
+            Home::Target(_) | Home::Nowhere => None,
+        }
+    }
+}
+
+/// How far one step goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Add or subtract.
+    Add(f64),
+    /// Double or halve, through the powers of two.
+    Double,
+}
+
+/// What values a knob takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// On or off.
+    Toggle,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// One of the fabrics the profile knows.
+    Fabric,
+    /// A training framework or serving engine, with or without its release.
+    Software,
+    /// A number.
+    Number {
+        /// What is allowed.
+        bounds: Bounds,
+        /// How far Left and Right go.
+        step: Step,
+    },
+    /// Any whole number, as Python's generator takes it.
+    Seed,
+}
+
+/// All there is to know about a field of targets and workloads that users set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Field {
+    /// Which one.
+    pub knob: Knob,
+    /// Its name in files, flags and panes.
+    pub name: &'static str,
+    /// Other names it answers to.
+    pub aliases: &'static [&'static str],
+    /// The section that shows it.
+    pub group: Group,
+    /// What it takes.
+    pub kind: Kind,
+    /// What numbers files may state, where that is more than commands and panes offer.
+    pub files: Option<Bounds>,
+    /// Unit, or nothing.
+    pub unit: &'static str,
+    /// Where files write it.
+    pub home: Home,
+    /// The mode it matters in; both where unset.
+    pub mode: Option<Mode>,
+    /// The engines it matters to.
+    pub engines: &'static [Engine],
+    /// A mode in which it matters nothing to some of them all the same.
+    pub except: Option<(Mode, &'static [Engine])>,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+impl Field {
+    /// Whether setting it changes anything in this mode and under this engine.
+    #[must_use]
+    pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
+        if engine == Engine::Benchboard {
+            return DASHBOARD.contains(&self.knob) && self.mode.is_none_or(|only| only == mode);
+        }
+        self.mode.is_none_or(|only| only == mode)
+            && self.engines.contains(&engine)
+            && !self.except.is_some_and(|(silent, engines)| silent == mode && engines.contains(&engine))
+    }
+}
+
+impl Field {
+    /// Its key in the mapping that it is written in; empty where no file states it.
+    #[must_use]
+    pub fn key(&self) -> &'static str {
+        match self.home {
+            Home::Workload(path) | Home::Target(path) => path.last().copied().unwrap_or_default(),
+            Home::Nowhere => "",
+        }
+    }
+
+    /// What numbers files may state.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        match (self.files, self.kind) {
+            (Some(files), _) => files,
+            (None, Kind::Number { bounds, .. }) => bounds,
+            _ => Bounds::FINITE,
+        }
+    }
+
+    /// The words that it takes.
+    #[must_use]
+    pub fn words(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Choice(words) => words,
+            _ => &[],
+        }
+    }
+}
+
+impl Knob {
+    /// Its entry in the registry.
+    #[must_use]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the table has an entry for every knob, in order; a test compares them"
+    )]
+    pub const fn spec(self) -> &'static Field {
+        &KNOBS[self as usize]
+    }
+
+    /// Whether it switches something that the software otherwise decides, perhaps by the layout.
+    #[must_use]
+    pub fn is_switch(self) -> bool {
+        matches!(
+            self,
+            Knob::OverlapTensor
+                | Knob::OverlapPipeline
+                | Knob::OverlapData
+                | Knob::AttentionKernel
+                | Knob::GraphCapture
+                | Knob::Compiled
+                | Knob::MoeDispatcher
+                | Knob::MoeCapacity
+        )
+    }
+
+    /// Where a document may state it for the replicas that only decode, which wins over its usual place.
+    #[must_use]
+    pub fn of_decode_pool(self) -> Option<&'static [&'static str]> {
+        Some(match self {
+            Knob::Tp => &["serving", "pools", "decode", "tp"],
+            Knob::Pp => &["serving", "pools", "decode", "pp"],
+            Knob::Ep => &["serving", "pools", "decode", "ep"],
+            Knob::AttentionDp => &["serving", "pools", "decode", "attention_dp"],
+            Knob::Dp => &["serving", "pools", "decode", "workers"],
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// All knobs in order.
+    pub fn all() -> impl Iterator<Item = Knob> {
+        KNOBS.iter().map(|spec| spec.knob)
+    }
+
+    /// The knob of that name or alias; hyphens count as underscores.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Knob> {
+        let wanted = name.trim().replace('-', "_").to_lowercase();
+        let found = KNOBS.iter().find(|field| field.name == wanted || field.aliases.contains(&wanted.as_str()));
+        found.map(|field| field.knob)
+    }
+
+    /// Every name and alias.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        KNOBS.iter().flat_map(|field| std::iter::once(&field.name).chain(field.aliases)).copied()
+    }
+}
+
+const fn whole(min: f64, max: f64, step: Step) -> Kind {
+    Kind::Number { bounds: Bounds { min, max, whole: true }, step }
+}
+
+const fn real(min: f64, max: f64, step: f64) -> Kind {
+    Kind::Number { bounds: Bounds { min, max, whole: false }, step: Step::Add(step) }
+}
+
+const fn ranks(max: f64) -> Kind {
+    whole(1.0, max, Step::Double)
+}
+
+/// Every engine.
+const ALL: &[Engine] = &[Engine::Analytical, Engine::SemiEmpirical, Engine::Event];
+/// Those that reason from hardware and model.
+const REASONING: &[Engine] = &[Engine::Analytical, Engine::Event];
+
+/// An entry without unit, for both modes and all engines, that workloads state.
+const fn entry(
+    knob: Knob,
+    name: &'static str,
+    aliases: &'static [&'static str],
+    group: Group,
+    kind: Kind,
+    path: &'static [&'static str],
+    help: &'static str,
+) -> Field {
+    let home = if path.is_empty() { Home::Nowhere } else { Home::Workload(path) };
+    Field {
+        knob,
+        name,
+        aliases,
+        group,
+        kind,
+        files: None,
+        unit: "",
+        home,
+        mode: None,
+        engines: ALL,
+        except: None,
+        help,
+    }
+}
+
+impl Field {
+    /// Files may state what is within these bounds.
+    const fn files(self, min: f64, max: f64) -> Field {
+        let whole = matches!(self.kind, Kind::Number { bounds: Bounds { whole: true, .. }, .. });
+        Field { files: Some(Bounds { min, max, whole }), ..self }
+    }
+
+    /// The same for numbers that need not be whole in files: means.
+    const fn files_any(self, min: f64, max: f64) -> Field {
+        Field { files: Some(Bounds { min, max, whole: false }), ..self }
+    }
+
+    const fn unit(self, unit: &'static str) -> Field {
+        Field { unit, ..self }
+    }
+
+    const fn of_target(self) -> Field {
+        let home = match self.home {
+            Home::Workload(path) => Home::Target(path),
+            other => other,
+        };
+        Field { home, ..self }
+    }
+
+    const fn training(self) -> Field {
+        Field { mode: Some(Mode::Training), ..self }
+    }
+
+    const fn inference(self) -> Field {
+        Field { mode: Some(Mode::Inference), ..self }
+    }
+
+    const fn reasoned(self) -> Field {
+        Field { engines: REASONING, ..self }
+    }
+
+    const fn except(self, mode: Mode, engines: &'static [Engine]) -> Field {
+        Field { except: Some((mode, engines)), ..self }
+    }
+
+    const fn simulated(self) -> Field {
+        Field { engines: &[Engine::Event], ..self }
+    }
+
+    const fn drawn(self) -> Field {
+        Field { engines: &[Engine::SemiEmpirical, Engine::Event], ..self }
+    }
+
+    const fn calibrated(self) -> Field {
+        Field { engines: &[Engine::SemiEmpirical], ..self }
+    }
+}
+
+/// The knobs that the predecessor dashboard's estimator uses.
+pub(super) const DASHBOARD: [Knob; 13] = [
+    Knob::Engine,
+    Knob::Microbatch,
+    Knob::Global,
+    Knob::Precision,
+    Knob::Recompute,
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Dp,
+    Knob::Prompt,
+    Knob::Generate,
+    Knob::TrainTokens,
+    Knob::Concurrency,
+    Knob::HourlyUsd,
+];
+
+/// The registry: the families one behind the other, in the order of [`Knob`].
+pub static KNOBS: [Field; COUNT] = joined();
+
+/// The families.
+const FAMILIES: [&[Field]; 5] =
+    [&runtime::RUNTIME, &layout::LAYOUT, &serving::SERVING, &target::TARGET, &simulation::SIMULATION];
+
+/// Knobs of all families.
+const COUNT: usize = runtime::RUNTIME.len()
+    + layout::LAYOUT.len()
+    + serving::SERVING.len()
+    + target::TARGET.len()
+    + simulation::SIMULATION.len();
+
+#[expect(clippy::indexing_slicing, reason = "worked out while compiling, where what is out of range is an error")]
+const fn joined() -> [Field; COUNT] {
+    let mut all = [runtime::RUNTIME[0]; COUNT];
+    let (mut at, mut family) = (0, 0);
+    while family < FAMILIES.len() {
+        let mut member = 0;
+        while member < FAMILIES[family].len() {
+            all[at] = FAMILIES[family][member];
+            at += 1;
+            member += 1;
+        }
+        family += 1;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Waiting in line: the predecessor model's form of the Allen–Cunneen approximation.
+//!
+//! Two departures from the textbook are kept for parity: utilization is capped before it is divided among the servers,
+//! and the form for several servers has `(ca + cs)/2` without squares and without the division by `m`.
+
+/// Coefficients of variation outside this range are taken as its ends.
+const CV: (f64, f64) = (0.1, 5.0);
+/// Utilization never reaches one: queues would be endless.
+const RHO_CAP: f64 = 0.999;
+/// From here on the service is stretched and utilization held at `RHO_HELD`.
+const RHO_STRETCH: f64 = 0.99;
+const RHO_HELD: f64 = 0.98;
+
+/// A phase that requests arrive in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrivals {
+    /// Tokens of a request.
+    pub tokens: f64,
+    /// Tokens per second that are served.
+    pub tokens_per_sec: f64,
+    /// Requests per second, where stated.
+    pub requests_per_sec: Option<f64>,
+    /// Share of the capacity that arrives otherwise.
+    pub load_factor: f64,
+    /// Parallel servers.
+    pub servers: f64,
+    /// Coefficient of variation of the service.
+    pub service_cv: f64,
+    /// Coefficient of variation of the arrivals.
+    pub arrival_cv: f64,
+    /// Latencies of the service alone, ms: median, 95th and 99th percentile.
+    pub alone: [f64; 3],
+}
+
+/// What waits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Waiting {
+    /// Requests per second.
+    pub arrival_rate: f64,
+    /// Parallel servers.
+    pub servers: f64,
+    /// Mean time of the service, ms.
+    pub service_mean_ms: f64,
+    /// Coefficient of variation of the service.
+    pub service_cv: f64,
+    /// Coefficient of variation of the arrivals.
+    pub arrival_cv: f64,
+    /// Utilization of the servers.
+    pub utilization: f64,
+    /// Waits, ms: median, 95th and 99th percentile.
+    pub wait: [f64; 3],
+}
+
+/// Waits of the requests of a phase.
+#[must_use]
+pub fn waiting(of: &Arrivals) -> Waiting {
+    let mut service = 1000.0 * of.tokens / of.tokens_per_sec;
+    let natural = of.tokens_per_sec / of.tokens * of.load_factor;
+    let arrival_rate = of.requests_per_sec.filter(|rate| *rate > 0.0).unwrap_or(natural);
+    let servers = of.servers.max(1.0);
+    let [service_cv, arrival_cv] = [of.service_cv, of.arrival_cv].map(|cv| cv.clamp(CV.0, CV.1));
+
+    let mut rho = ((arrival_rate * service / 1000.0).min(RHO_CAP) / servers).min(RHO_CAP);
+    if rho >= RHO_STRETCH {
+        service *= rho / RHO_HELD;
+        rho = RHO_HELD;
+    }
+    let mean_wait = if servers == 1.0 {
+        (arrival_cv.powi(2) + service_cv.powi(2)) / 2.0 * rho / (1.0 - rho) * service
+    } else {
+        (arrival_cv + service_cv) / 2.0 * rho.powf((2.0 * (servers + 1.0)).sqrt()) / (1.0 - rho) * service
+    };
+    let [p50, p95, p99] = of.alone;
+    let w50 = mean_wait.min(0.5 * p50);
+    let w95 = (1.5 * mean_wait).max(w50).min(0.8 * p95);
+    let w99 = (2.0 * mean_wait).max(w95).min(0.9 * p99);
+    Waiting {
+        arrival_rate,
+        servers,
+        service_mean_ms: service,
+        service_cv,
+        arrival_cv,
+        utilization: rho,
+        wait: [w50, w95, w99],
+    }
+}

@@ -1,0 +1,34 @@
+//! Model FLOPs by what computes them.
+
+/// Model FLOPs of one token, forward and backward, by what computes them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TokenFlops {
+    /// Products with weights.
+    pub products: f64,
+    /// Scores and weighted values of attention.
+    pub attention: f64,
+    /// States of linear mixers.
+    pub mixers: f64,
+    /// The encoder, and the projections of its output.
+    pub encoder: f64,
+    /// Gradients of frozen weights, which are not computed; at most 0.
+    pub frozen: f64,
+}
+
+impl TokenFlops {
+    /// Names of the parts in order of declaration.
+    pub const NAMES: [&'static str; 5] =
+        ["products with weights", "attention", "linear mixers", "encoder", "gradients of frozen weights"];
+
+    /// FLOPs in order of declaration.
+    #[must_use]
+    pub fn values(&self) -> [f64; 5] {
+        [self.products, self.attention, self.mixers, self.encoder, self.frozen]
+    }
+
+    /// All parts together.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.values().iter().sum()
+    }
+}

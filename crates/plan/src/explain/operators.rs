@@ -1,0 +1,93 @@
+//! The compute of a training step, operator by operator, as the engine timed it.
+
+use super::expression::{Written, product, sum};
+use super::{Origin, Term};
+use atlas_perf::ops::{Op, Work};
+use atlas_perf::training::terms::{Class, OperatorTime, Operators};
+
+/// Seconds that a mean layer, or the output layer, spends in operators of a class. `None` without such an operator.
+pub(super) fn passes(symbol: &'static str, name: &'static str, all: &Operators, class: Class) -> Option<Term> {
+    let of = all.of.iter().filter(|(_, time)| time.class == class);
+    total(symbol, name, of.map(|(share, time)| shared(*share, passes_of(time))))
+}
+
+/// Seconds in which a mean layer runs forward again. `None` where nothing is recomputed.
+pub(super) fn recomputed(symbol: &'static str, name: &'static str, all: &Operators) -> Option<Term> {
+    let of = all.of.iter().filter(|(_, time)| time.recomputed != 0.0);
+    total(symbol, name, of.map(|(share, time)| shared(*share, recomputed_of(time))))
+}
+
+fn total(symbol: &'static str, name: &'static str, all: impl Iterator<Item = Written>) -> Option<Term> {
+    let written = all.reduce(|a, b| a + b)?;
+    Some(Term::derived(symbol, name, "s", written))
+}
+
+/// An operator that only a share of the layers has.
+fn shared(share: f64, term: Term) -> Written {
+    if share == 1.0 {
+        return term.into();
+    }
+    let share = Term::input("share", "layers of this kind over all layers", "", share)
+        .from(Origin::Engine("of the model's architecture"));
+    share * term
+}
+
+fn passes_of(time: &OperatorTime) -> Term {
+    let word = spoken(&format!("{:?}", time.op.name));
+    let seconds = |symbol: &'static str, name: &'static str, how: &'static str, value: f64| {
+        Term::input(symbol, name, "s", value).from(Origin::Engine(how))
+    };
+    let forward = seconds("forward", "forward pass", "the larger of arithmetic and traffic, by shape", time.forward);
+    let backward = seconds("backward", "gradients of inputs and weights", "as the forward pass", time.backward);
+    let gaps = seconds("gaps", "gaps between kernels", "kernels times the gap", time.gaps);
+    let forward = forward.borne(flops(&time.op).into_iter().collect());
+    let all = [forward, backward, gaps].into_iter().filter(|term| term.value != 0.0);
+    Term::derived(format!("t_{}", word.replace(' ', "_")), word, "s", sum(all))
+}
+
+fn recomputed_of(time: &OperatorTime) -> Term {
+    let word = spoken(&format!("{:?}", time.op.name));
+    Term::input(format!("t_{}", word.replace(' ', "_")), format!("{word}, forward again"), "s", time.recomputed)
+        .from(Origin::Engine("the share of its forward pass that is recomputed"))
+        .borne(flops(&time.op).into_iter().collect())
+}
+
+/// The forward FLOPs of an operator, where it has any.
+fn flops(op: &Op) -> Option<Term> {
+    let symbol = format!("F_{}", spoken(&format!("{:?}", op.name)).replace(' ', "_"));
+    let name = "FLOPs of the forward pass";
+    match op.work {
+        Work::Gemm(gemm) => {
+            let dimension = |symbol: &'static str, name: &'static str, value: f64| {
+                Term::input(symbol, name, "", value).from(Origin::Engine("of the model's widths and the layout"))
+            };
+            let mut all = vec![
+                dimension("rows", "tokens of the micro-batch on the device", gemm.m),
+                dimension("columns", "width of the result on the device", gemm.n),
+                dimension("inner", "inner dimension", gemm.k),
+            ];
+            if gemm.batch != 1.0 {
+                all.push(dimension("groups", "independent products", gemm.batch));
+            }
+            Some(Term::stated(symbol, name, "FLOP", op.flops(), product(all) * 2.0))
+        }
+        Work::Attention { flops, .. } => {
+            Some(Term::input(symbol, name, "FLOP", flops).from(Origin::Engine(
+                "2 × tokens × keys seen × (query width + value width), of one layer on the device",
+            )))
+        }
+        Work::Vector { .. } | Work::Traffic { .. } => None,
+    }
+}
+
+/// `QueryKeyValue` as words: `query key value`.
+fn spoken(name: &str) -> String {
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+    }
+    words
+}

@@ -1,0 +1,62 @@
+//! Memory of a replica: weights, keys and values, the engine's own needs.
+
+use super::Reported;
+use crate::engine::answer::serving;
+use crate::explain::expression::Written;
+use crate::explain::{Origin, Term};
+use crate::knob::Knob;
+
+impl Reported<'_> {
+    pub(super) fn sequences(&self, value: f64) -> Term {
+        let room = serving::room(&self.input, &self.constants);
+        let usable = Term::input("M_usable", "device memory that the engine may use", "bytes", room.usable_bytes)
+            .from(Origin::Engine("device memory times gpu_memory_utilization"))
+            .borne(vec![self.knob("share", Knob::GpuMemoryUtilization)]);
+        let reserve = Term::input("M_reserve", "context, graphs, workspace", "bytes", room.reserve_bytes)
+            .from(Origin::Engine("the engine's own needs"))
+            .borne(self.constants(&["reserve_bytes", "reserve_share"]));
+        let free = (usable - self.weights() - reserve) / self.sequence(room.mean_sequence);
+        Term::stated("b_max", "", "seq", value, self.grouped(free, room.groups))
+    }
+
+    /// As many for each attention group.
+    pub(super) fn grouped(&self, written: Written, groups: f64) -> Written {
+        if groups == 1.0 {
+            return written;
+        }
+        written * Term { value: groups, ..self.knob("groups", Knob::AttentionDp) }
+    }
+
+    /// Keys and values of one sequence.
+    pub(super) fn sequence(&self, bytes: f64) -> Term {
+        Term::input("M_sequence", "keys and values of a sequence, on a device", "bytes", bytes)
+            .from(Origin::Engine("layers × KV width × bytes × tokens, the output at its mean length"))
+            .borne(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
+    }
+
+    pub(super) fn held(&self, name: &'static str, term: Term) -> Term {
+        let (how, bearing) = match name {
+            "KV cache" if term.value > 0.0 => {
+                let room = serving::room(&self.input, &self.constants);
+                let all: Written = self.batch() * self.sequence(room.mean_sequence);
+                let all = if room.groups == 1.0 {
+                    all
+                } else {
+                    all / Term { value: room.groups, ..self.knob("groups", Knob::AttentionDp) }
+                };
+                return Term::stated(term.symbol, term.name, term.unit, term.value, all);
+            }
+            "weights" => {
+                let count = self.whole.scenario.model.map_or(0.0, |model| model.params());
+                let all = self.whole.inputs.model("W_all", "parameters of the model", "", count);
+                let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("precision", Knob::Precision)];
+                let knobs = knobs.map(|(symbol, knob)| self.knob(symbol, knob));
+                let bearing = std::iter::once(all).chain(knobs).collect();
+                ("layers in their format over tp and pp; embedding and output layer stay in 16 bit", bearing)
+            }
+            "engine reserve" => ("context, graphs, workspace", self.constants(&["reserve_bytes", "reserve_share"])),
+            _ => ("the engine's figure", Vec::new()),
+        };
+        term.from(Origin::Engine(how)).borne(bearing)
+    }
+}

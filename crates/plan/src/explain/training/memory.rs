@@ -1,0 +1,109 @@
+//! Memory of the fullest device while training.
+
+use super::Reported;
+use crate::explain::expression::Written;
+use crate::explain::{Origin, Term};
+use crate::knob::Knob;
+use atlas_perf::memory::{Ends, Sharded};
+
+impl Reported<'_> {
+    /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes of each, and the ranks that they are
+    /// sharded over. `None` where the host holds a part of them.
+    pub(super) fn states(&self, name: &'static str) -> Option<Written> {
+        let i = &self.input;
+        let (kind, bytes, what) = match name {
+            "weights" => (0, i.weight_bytes, "bytes of a weight as it is multiplied"),
+            "gradients" => (1, i.grad_bytes, "bytes of a gradient as it is kept"),
+            "optimizer" => (2, i.optimizer_bytes, "bytes of master weight and moments"),
+            _ => return None,
+        };
+        let offloaded = if name == "optimizer" { i.offload.optimizer } else { i.offload.weights };
+        if offloaded > 0.0 {
+            return None;
+        }
+        let states = Ends::of(i, &self.constants).states(&self.out.memory)?;
+        let bytes = Term::input("bytes", what, "bytes", bytes).from(Origin::Engine(
+            "mixed-precision Adam keeps 2 + 4 + 12 bytes a parameter (arXiv 1910.02054, section 3.1)",
+        ));
+        let held = |symbol: &'static str, spread: &'static str, what: &'static str, of: &Sharded| -> Option<Written> {
+            if of.params <= 0.0 {
+                return None;
+            }
+            let params = Term::input(symbol, what, "", of.params)
+                .from(Origin::Engine("layers and embedding of the fullest stage, before sharding"))
+                .borne(vec![self.parameters(), self.knob("tp", Knob::Tp), self.knob("pp", Knob::Pp)]);
+            let over = Term::input(spread, "ranks that they are sharded over", "", *of.shards.get(kind)?)
+                .from(Origin::Engine("of sharding, shard, dp and cp"))
+                .borne(vec![
+                    self.knob("sharding", Knob::Sharding),
+                    self.knob("shard", Knob::Shard),
+                    self.knob("dp", Knob::Dp),
+                    self.knob("cp", Knob::Cp),
+                ]);
+            let all = params * bytes.clone();
+            if kind == 0 || i.trained == 1.0 {
+                return Some(all / over);
+            }
+            let trained = Term::input("trained", "share of the parameters that is trained", "", i.trained)
+                .from(Origin::Engine("of the workload's `trained`"));
+            Some(all * trained / over)
+        };
+        let dense = held("P", "shards", "parameters on a device", &states.dense);
+        let experts = held("P_e", "shards_e", "parameters of routed experts on a device", &states.experts);
+        dense.into_iter().chain(experts).reduce(|a, b| a + b)
+    }
+
+    /// What a part of the memory depends on.
+    pub(super) fn held(&self, name: &'static str, term: Term) -> Term {
+        let bearing = match name {
+            "weights" | "gradients" | "optimizer" => vec![
+                self.parameters(),
+                self.knob("tp", Knob::Tp),
+                self.knob("pp", Knob::Pp),
+                self.knob("dp", Knob::Dp),
+                self.knob("sharding", Knob::Sharding),
+                self.knob("shard", Knob::Shard),
+                self.knob("precision", Knob::Precision),
+            ],
+            "activations" => vec![
+                self.knob("micro", Knob::Microbatch),
+                self.sequence(),
+                self.knob("tp", Knob::Tp),
+                self.knob("cp", Knob::Cp),
+                self.knob("sp", Knob::Sp),
+                self.knob("recompute", Knob::Recompute),
+                self.recomputed(),
+            ],
+            "logits" => {
+                let vocabulary = self.whole.scenario.model.map_or(0.0, |model| model.vocab);
+                vec![self.knob("micro", Knob::Microbatch), self.whole.inputs.model("V", "vocabulary", "", vocabulary)]
+            }
+            "buffers" => self.constants(&["workspace"]),
+            "reserve" => self.constants(&["reserve"]),
+            _ => Vec::new(),
+        };
+        let how = match name {
+            "weights" => "weights of the fullest stage, cut by tp, pp and ep, and over replicas under zero3",
+            "gradients" => "gradients as they are kept, over replicas from zero2 on",
+            "optimizer" => "fp32 master weights and two moments, over replicas from zero1 on",
+            "activations" => {
+                "what the backward pass needs of every layer and micro-batch in flight (arXiv 2205.05198, section 4)"
+            }
+            "logits" => "bf16 logits, fp32 softmax and its gradient on the last stage",
+            "buffers" => "gathered layers and libraries' workspaces",
+            "reserve" => "driver context and what frameworks keep outside the allocator",
+            _ => "the engine's figure",
+        };
+        match self.states(name) {
+            Some(written) if term.value > 0.0 => {
+                Term::stated(term.symbol, term.name, term.unit, term.value, written).borne(bearing)
+            }
+            _ => term.from(Origin::Engine(how)).borne(bearing),
+        }
+    }
+
+    pub(super) fn parameters(&self) -> Term {
+        let count = self.whole.scenario.model.map_or(0.0, |model| model.params());
+        self.whole.inputs.model("W_all", "parameters of the model", "", count)
+    }
+}
