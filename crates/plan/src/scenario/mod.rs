@@ -4,6 +4,7 @@ mod corrections;
 mod cost;
 mod dashboard;
 mod drafts;
+mod idle;
 mod machine;
 mod noise;
 mod parts;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub use corrections::Corrected;
 pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, Terms, capital_recovery};
 pub use dashboard::Dashboard;
+pub use idle::Idle;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 pub use parts::Parts;
@@ -28,7 +30,7 @@ pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
 pub use software::{SERVING_SOFTWARE, Served, SoftwareInForce, TRAINING_SOFTWARE};
 
-use crate::knob::{Knob, KnobError, Overrides};
+use crate::knob::{KnobError, Overrides};
 use atlas_catalog::model::Draft;
 use atlas_config::profile::Coefficients;
 use atlas_config::{Efficiency, Mode};
@@ -344,12 +346,6 @@ impl Scenario {
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.base.shape.mode
-    }
-
-    /// Whether turning a knob changes anything here.
-    #[must_use]
-    pub fn heeds(&self, knob: Knob) -> bool {
-        knob.spec().matters(self.mode(), self.engine)
     }
 
     /// Sets the seed. `draw` gives the first draw of a seed: [`first_draw`], or a memory of it.
