@@ -91,8 +91,9 @@ impl Stage {
     }
 }
 
-/// Bytes of weights, gradients and optimizer states of `p` weights replicated over `ranks`.
-fn states(i: &TrainingInput, p: f64, ranks: f64) -> (f64, f64, f64) {
+/// Bytes of weights, gradients and optimizer states of `p` weights replicated over `ranks`, of which `packed` are stored in
+/// fewer bytes than they are multiplied in.
+fn states(i: &TrainingInput, p: f64, packed: f64, ranks: f64) -> (f64, f64, f64) {
     let ranks = ranks.max(1.0);
     let shard = if i.shard > 0.0 { i.shard.min(ranks) } else { ranks };
     let held = i.held_sharding();
@@ -100,7 +101,12 @@ fn states(i: &TrainingInput, p: f64, ranks: f64) -> (f64, f64, f64) {
     let gradients = if matches!(held, Sharding::Zero2 | Sharding::Zero3) { shard } else { 1.0 };
     let optimizer = if i.sharding == Sharding::None { 1.0 } else { shard };
     let trained = p * i.trained;
-    (p * i.weight_bytes / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer)
+    let stored = match i.packed_bytes {
+        // Embedding, output layer and adapters stay as they are multiplied.
+        Some(bytes) => packed * bytes + (p - packed + trained) * i.weight_bytes,
+        None => p * i.weight_bytes,
+    };
+    (stored / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer)
 }
 
 /// What of a share on the host stays here.
@@ -112,17 +118,17 @@ pub(super) fn here(share: f64) -> f64 {
 pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
     let local = stage.params(i);
-    let dense = states(i, local.dense + local.embedding, i.dp * i.cp);
-    let expert = states(i, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
+    let dense = states(i, local.dense + local.embedding, local.dense, i.dp * i.cp);
+    let expert = states(i, local.experts, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
     let with_logits = i.pp <= 1.0 || stage.place == Place::Last;
     // Where all forward passes come first, every micro-batch's wait for their backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
     let logits = if with_logits { waiting * logits(i) } else { 0.0 };
-    let gathered = if i.held_sharding() == Sharding::Zero3 {
-        2.0 * (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0)) * i.weight_bytes
-    } else {
-        0.0
-    };
+    let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0));
+    let gathered =
+        if i.held_sharding() == Sharding::Zero3 { 2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes) } else { 0.0 };
+    // The matrix at hand as it is multiplied: the largest of a layer's.
+    let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
     MemoryBreakdown {
         weights: (dense.0 + expert.0) * here(i.offload.weights),
@@ -131,7 +137,7 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
         activations: 0.0,
         recomputed: 0.0,
         logits,
-        buffers: gathered + buckets + c.workspace,
+        buffers: gathered + unpacked + buckets + c.workspace,
         fragmentation: 0.0,
         reserve: c.reserve,
     }

@@ -188,11 +188,13 @@ fn served(
     let ttft = first.spread();
     let rest = (input.osl - 1.0).max(0.0);
     let e2e = |a: f64, b: f64| a + rest * b;
+    // What generates nothing is counted by the tokens that it reads.
+    let (out, all) = if input.arch.causal { (input.osl, input.osl + input.isl) } else { (input.isl, input.isl) };
     ServingEstimate {
         requests_per_sec: rate,
         capacity_requests_per_sec: rate,
-        output_tokens_per_sec: rate * input.osl,
-        total_tokens_per_sec: rate * (input.osl + input.isl),
+        output_tokens_per_sec: rate * out,
+        total_tokens_per_sec: rate * all,
         ttft,
         first_token: first,
         tpot,

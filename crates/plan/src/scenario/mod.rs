@@ -267,10 +267,12 @@ impl Scenario {
             });
         }
         if let Some(model) = self.model.as_ref().filter(|_| self.mode() == Mode::Inference)
-            && (model.convolutions.is_some() || !model.causal)
+            && (model.convolutions.is_some() || model.encoder_layers > 0.0)
         {
-            lacks
-                .push("a model that generates tokens: encoders and convolutional networks are only trained".to_owned());
+            lacks.push(
+                "a model of tokens with one stack of layers: encoder-decoders and convolutional networks are only trained"
+                    .to_owned(),
+            );
         }
         lacks.join(", and ")
     }

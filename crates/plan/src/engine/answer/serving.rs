@@ -54,7 +54,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         layout,
         formats: served.formats,
         isl,
-        osl: shape.generate.max(1.0),
+        osl: if arch.causal { shape.generate.max(1.0) } else { 1.0 },
         osl_spread: asked.generate_spread.unwrap_or(1.0),
         osl_most: asked.generate_max.unwrap_or(0.0),
         load,
@@ -87,9 +87,14 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         reserve_output: asked.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
         compiled_batch,
-        max_num_batched_tokens: if whole_prompts { isl.max(1.0) } else { tokens },
+        max_num_batched_tokens: match (whole_prompts, arch.causal) {
+            (true, _) => isl.max(1.0),
+            (false, true) => tokens,
+            // No token is through before all of its prompt is.
+            (false, false) => tokens.max(isl),
+        },
         memory_utilization: memory_share(scenario, phase),
-        chunked_prefill: !whole_prompts && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
+        chunked_prefill: !whole_prompts && arch.causal && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
         prefix_hit: asked.prefix_hit.unwrap_or(0.0),
         speculation: scenario.drafts(phase),
         pools: phase
@@ -271,9 +276,14 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryU
     let reserve = (usable - weights - capacity.free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
     let keys = share * capacity.free_bytes.max(0.0);
-    let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
+    // Sequences lie on one attention group each.
+    let sequences = (out.batch / layout.attention_dp.max(1.0)).max(1.0);
+    let whole = (capacity.whole_sequence * sequences).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
     let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
-    MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
+    // Where keys fill what is free, the sum is what is usable, whatever it rounds to.
+    let upper = weights + reserve + whole;
+    let upper = if whole <= capacity.free_bytes { upper.min(usable) } else { upper };
+    MemoryUse { parts, upper, capacity: usable }
 }
 
 /// What device or software do not run, however much memory there is.
