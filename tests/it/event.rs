@@ -318,7 +318,7 @@ fn a_run_tells_its_progress_keeps_its_tasks_and_can_be_cancelled() {
 fn knobs_of_a_simulation_matter_to_no_other_engine() {
     let scenario = of("h100x8", "llama3_70b_serve", &[]);
     let twin = at_once(&scenario);
-    for name in ["replications", "requests", "arrivals", "arrival_cv", "slo_ttft_ms"] {
+    for name in ["replications", "requests", "arrivals", "prompt_cv", "slo_ttft_ms"] {
         let knob = Knob::named(name).unwrap();
         assert!(scenario.heeds(knob) && !twin.heeds(knob), "{name}");
     }
