@@ -15,6 +15,7 @@ use atlas_document::Diagnostics;
 use atlas_plan::engine;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::optimise::{Proof, freed};
 use atlas_plan::search::{Gauge, Methodology, optimise};
 use atlas_report::comparison::{Column, Comparison};
@@ -108,6 +109,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         (Format::Yaml, None) => comparison.yaml()?,
     };
     output::print(&text)?;
+    let answered = comparison.columns.iter().filter_map(|column| column.answer.as_ref().ok());
+    if let Some(mixed) = mixed_prices(answered.map(|(scenario, _)| scenario)) {
+        complain(&format!("note: {mixed}"));
+    }
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
     let failed = failed.map(|(column, error)| complain(&format!("error: {}: {error}", column.target))).count();
     if failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }

@@ -145,12 +145,7 @@ impl Goal {
         let mut axes: Vec<Axis> = Vec::new();
         for text in &self.over {
             match Axis::parse(text, start, parts.fabrics()) {
-                Ok(axis) if !start.heeds(axis.knob) => problems.push(format!(
-                    "--over: {} changes nothing in {} under the {} engine",
-                    axis.knob.name(),
-                    start.mode().name(),
-                    start.engine.name()
-                )),
+                Ok(axis) if !start.offers(axis.knob) => problems.push(format!("--over: {}", start.refuses(axis.knob))),
                 Ok(axis) => axes.push(axis),
                 Err(error) => problems.push(format!("--over: {error}")),
             }

@@ -178,8 +178,8 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     let mut axes = Vec::new();
     for text in &args.over {
         match Axis::parse(text, first, parts.fabrics()) {
-            Ok(axis) if !heeded(&|scenario| scenario.heeds(axis.knob)) => {
-                problems.push(format!("--over: {} changes nothing here", axis.knob.name()));
+            Ok(axis) if !heeded(&|scenario| scenario.offers(axis.knob)) => {
+                problems.push(format!("--over: {}", first.refuses(axis.knob)));
             }
             Ok(axis) => axes.push(axis),
             Err(error) => problems.push(format!("--over: {error}")),

@@ -84,7 +84,9 @@ struct Deviations(Vec<(f64, String)>);
 
 impl Deviations {
     fn look(&mut self, what: &str, found: f64, expected: f64) {
-        self.0.push((found / expected - 1.0, what.to_owned()));
+        // What generates nothing has no time of a token.
+        let off = if found == expected { 0.0 } else { found / expected - 1.0 };
+        self.0.push((off, what.to_owned()));
     }
 
     /// Tells the largest, which must be within the tolerance.
@@ -119,9 +121,8 @@ fn in_the_quiet_limit_serving_is_the_closed_form() {
     let cases = every_pair(&library, Mode::Inference, |pair, parts| {
         let quiet =
             [("concurrency", "1"), ("dp", "1"), ("request_rate", "0"), ("requests", "3"), ("arrivals", "closed")];
-        // One request on split pools of many attention groups: the closed form takes steps of a full group.
-        // And lengths drawn for three requests have a median of their own.
-        if pair.starts_with("deepseek-v3-wide-ep") || pair.starts_with("llama3.1-8b-rl-rollout") {
+        // Lengths drawn for three requests have a median of their own.
+        if pair.starts_with("llama3.1-8b-rl-rollout") {
             return false;
         }
         let mut scenario = scenario(parts, &quiet);
@@ -210,6 +211,20 @@ fn failures_and_checkpoints_cost_what_daly_says() {
     // Step, rate and money all carry it.
     let wall = found.total.step_time_ms * 1e-3;
     assert!((wall * seen.goodput / seen.step_s - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn interruptions_of_16_384_accelerators_leave_the_effective_time_that_was_published() {
+    let library = shipped();
+    let parts = Parts::find(&library, "h100-sxm-1024", "llama3.1-405b-train").unwrap();
+    // Llama 3 (arXiv 2407.21783, section 3.3.4): 419 unexpected interruptions in 54 days on 16,384 H100, more than 90 % of the
+    // time effective.
+    let node_mtbf = (2048.0 * 54.0 * 24.0 / 419.0).to_string();
+    let knobs = [("num_nodes", "2048"), ("global", "2048"), ("node_mtbf_h", &*node_mtbf), ("steps", "2")];
+    let found = answer(&scenario(&parts, &knobs));
+    let seen = found.detail.unwrap().simulated.unwrap().training.unwrap();
+    assert!((seen.failures_per_day - 419.0 / 54.0).abs() < 1e-6, "{}", seen.failures_per_day);
+    assert!((0.9..0.97).contains(&seen.goodput), "{}", seen.goodput);
 }
 
 #[test]
@@ -303,7 +318,7 @@ fn a_run_tells_its_progress_keeps_its_tasks_and_can_be_cancelled() {
 fn knobs_of_a_simulation_matter_to_no_other_engine() {
     let scenario = of("h100x8", "llama3_70b_serve", &[]);
     let twin = at_once(&scenario);
-    for name in ["replications", "requests", "arrivals", "arrival_cv", "slo_ttft_ms"] {
+    for name in ["replications", "requests", "arrivals", "prompt_cv", "slo_ttft_ms"] {
         let knob = Knob::named(name).unwrap();
         assert!(scenario.heeds(knob) && !twin.heeds(knob), "{name}");
     }

@@ -11,6 +11,7 @@ use crate::tui::view::draw::Canvas;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Condition, figure};
 
 /// Lines above the rows: the constraint bar, the headings and their units.
@@ -108,7 +109,8 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
             format!("{all} targets; mark two or more to choose")
         }
-        None => format!("{all} targets"),
+        None => mixed_prices(race.entries.iter().filter_map(Entry::pick).map(|pick| &pick.scenario))
+            .unwrap_or_else(|| format!("{all} targets")),
     };
     let title = format!("Race on {}: each target at its best", app.now.setup.workload);
     let inner = canvas.view(area, View::Race, &title, &remark, app.tour.is_none());

@@ -19,6 +19,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::estimate::standing::{Standing, ranked, standings};
 use atlas_plan::estimate::{Better, Metric, Scale};
+use atlas_plan::search::methodology::mixed_prices;
 
 /// Columns of a metric's name, and of its unit behind it.
 const LABEL: u16 = 25;
@@ -215,7 +216,9 @@ pub fn info(app: &App) -> String {
     } else {
         ""
     };
-    let marks = || format!("{closed}* best, = tied with it; × = ratio to reference (b); {order}{others}");
+    let scenarios = app.columns.iter().filter_map(|(_, answer)| answer.scenario.as_ref());
+    let prices = if mixed_prices(scenarios).is_some() { "; $: kinds of price differ, see price_basis" } else { "" };
+    let marks = || format!("{closed}* best, = tied with it; × = ratio to reference (b); {order}{others}{prices}");
     complaint.unwrap_or_else(|| match under_cursor(app) {
         Some(figure) => format!("{figure}; {}", marks()),
         None => marks(),

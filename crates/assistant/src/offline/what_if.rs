@@ -32,12 +32,7 @@ pub(super) fn what_if(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
     changes.extend(asked.settings(None));
     let after = if changed_place { asked.case(context, &mut reply)? } else { before.with(&changes)? };
     if let Some((knob, _)) = changes.iter().find(|(knob, _)| !after.scenario.heeds(*knob)) {
-        return Err(Refusal::Nothing(format!(
-            "{} changes nothing in {} under the {} engine",
-            knob.name(),
-            after.mode().name(),
-            after.scenario.engine.name()
-        )));
+        return Err(Refusal::Nothing(after.scenario.refuses(*knob)));
     }
     if after.about() == before.about() {
         return Err(Refusal::Unknown { reason: "which change? Name a knob, a price, a load or hardware".to_owned() });

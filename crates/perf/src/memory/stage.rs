@@ -96,13 +96,15 @@ impl Stage {
 pub struct Sharded {
     /// Parameters before sharding.
     pub params: f64,
+    /// Those of them that may be stored in fewer bytes than they are multiplied in.
+    pub packed: f64,
     /// Ranks that weights, gradients and optimizer states are sharded over.
     pub shards: [f64; 3],
 }
 
 impl Sharded {
-    /// `params` parameters that are replicated over `ranks`.
-    fn of(i: &TrainingInput, params: f64, ranks: f64) -> Sharded {
+    /// `params` parameters that are replicated over `ranks`, of which `packed` may be packed.
+    fn of(i: &TrainingInput, params: f64, packed: f64, ranks: f64) -> Sharded {
         let ranks = ranks.max(1.0);
         let shard = if i.shard > 0.0 { i.shard.min(ranks) } else { ranks };
         let held = i.held_sharding();
@@ -112,18 +114,24 @@ impl Sharded {
             over(matches!(held, Sharding::Zero2 | Sharding::Zero3)),
             over(i.sharding != Sharding::None),
         ];
-        Sharded { params, shards }
+        Sharded { params, packed, shards }
+    }
+
+    /// Bytes of the weights before sharding.
+    #[must_use]
+    pub fn weight_bytes(&self, i: &TrainingInput) -> f64 {
+        match i.packed_bytes {
+            // Embedding, output layer and adapters stay as they are multiplied.
+            Some(bytes) => self.packed * bytes + (self.params * (1.0 + i.trained) - self.packed) * i.weight_bytes,
+            None => self.params * i.weight_bytes,
+        }
     }
 
     /// Bytes of weights, gradients and optimizer states.
     fn bytes(&self, i: &TrainingInput) -> [f64; 3] {
         let [weights, gradients, optimizer] = self.shards;
         let trained = self.params * i.trained;
-        [
-            self.params * i.weight_bytes / weights,
-            trained * i.grad_bytes / gradients,
-            trained * i.optimizer_bytes / optimizer,
-        ]
+        [self.weight_bytes(i) / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer]
     }
 }
 
@@ -139,8 +147,8 @@ pub struct ModelStates {
 impl ModelStates {
     fn of(i: &TrainingInput, local: &LocalParams) -> ModelStates {
         ModelStates {
-            dense: Sharded::of(i, local.dense + local.embedding, i.dp * i.cp),
-            experts: Sharded::of(i, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)),
+            dense: Sharded::of(i, local.dense + local.embedding, local.dense, i.dp * i.cp),
+            experts: Sharded::of(i, local.experts, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)),
         }
     }
 
@@ -165,11 +173,11 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
     // Where all forward passes come first, every micro-batch's wait for their backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
     let logits = if with_logits { waiting * logits(i) } else { 0.0 };
-    let gathered = if i.held_sharding() == Sharding::Zero3 {
-        2.0 * (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0)) * i.weight_bytes
-    } else {
-        0.0
-    };
+    let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0));
+    let gathered =
+        if i.held_sharding() == Sharding::Zero3 { 2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes) } else { 0.0 };
+    // The matrix at hand as it is multiplied: the largest of a layer's.
+    let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
     MemoryBreakdown {
         weights: (dense[0] + expert[0]) * here(i.offload.weights),
@@ -178,7 +186,7 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
         activations: 0.0,
         recomputed: 0.0,
         logits,
-        buffers: gathered + buckets + c.workspace,
+        buffers: gathered + unpacked + buckets + c.workspace,
         fragmentation: 0.0,
         reserve: c.reserve,
     }

@@ -32,8 +32,9 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let abreast = pools.prefill.attention_dp.max(1.0) * pools.prefill.pp.max(1.0);
     // The limit of tokens holds for each attention group of the pool.
     let own = ServingInput { layout: pools.prefill, ..*input };
-    let chunk = steady_state::prefill(&prefill, &own, abreast);
-    let (latency, service) = (chunk.total(), chunk.total() / abreast);
+    let prompts = |at_once: f64| steady_state::prefill(&prefill, &own, at_once).total();
+    let mut latency = prompts(abreast);
+    let service = latency / abreast;
     // Every prefill rank sends its share of the keys and values over its own NIC.
     let moved = prefill.shape.kept(input.isl, input.whole_windows) * prefill.shape.kv_bytes_token;
     let (link, delay) = transfer_link(input, pools, c);
@@ -67,6 +68,10 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         wait = (offered / per_second.max(1e-12) - life - latency - transfer - apart).max(0.0);
         let next = (per_second * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
         batch = 0.5 * (batch + next);
+        if abreast > 1.0 {
+            // As many prompts run side by side as come while one is computed; a prompt that is alone shares no step.
+            latency = prompts((per_second * latency / servers).clamp(1.0, abreast));
+        }
     }
     let step = step_at(batch);
     if open_rate.is_finite() && (input.most_in_flight.is_infinite() || rate.per_second() < most) {

@@ -197,11 +197,13 @@ fn served(
     let ttft = first.spread();
     let rest = (input.osl - 1.0).max(0.0);
     let e2e = |a: f64, b: f64| a + rest * b;
+    // What generates nothing is counted by the tokens that it reads.
+    let (out, all) = if input.arch.causal { (input.osl, input.osl + input.isl) } else { (input.isl, input.isl) };
     ServingEstimate {
         requests_per_sec,
         capacity_requests_per_sec: requests_per_sec,
-        output_tokens_per_sec: requests_per_sec * input.osl,
-        total_tokens_per_sec: requests_per_sec * (input.osl + input.isl),
+        output_tokens_per_sec: requests_per_sec * out,
+        total_tokens_per_sec: requests_per_sec * all,
         rate,
         token_time,
         ttft,

@@ -85,8 +85,9 @@ impl Shape {
         let router = moe_layers * a.hidden * a.experts / tp;
         let expert = if a.is_moe() { a.expert_params() / a.experts } else { 0.0 };
         let copies = if a.is_moe() { 1.0 + l.redundant / a.experts } else { 1.0 };
-        let head = a.vocab * a.hidden / tp / pp;
         let (kv_width, decode_pair, prefill_pair) = attention_widths(a, tp);
+        // What generates nothing has no output layer, and keeps no keys once a prompt is through.
+        let (head, kv_width) = if a.causal { (a.vocab * a.hidden / tp / pp, kv_width) } else { (0.0, 0.0) };
         // Layers without attention keep no keys: none at all, or a linear mixer's fixed-size state.
         let windowed = match a.is_hybrid() {
             true => 1.0 - a.attention_share,
@@ -96,7 +97,7 @@ impl Shape {
         let state = a.linear.map_or(windowed * a.state_bytes, |linear| linear.share * linear.state_bytes());
         // Indexer: two projections, norm, rotary, quantisation, cache, scores, selection.
         let index_kernels = if a.selected > 0.0 { 8.0 * layers } else { 0.0 };
-        let embedding = if a.tied { 0.0 } else { a.vocab * a.hidden / tp / pp };
+        let embedding = if a.tied && a.causal { 0.0 } else { a.vocab * a.hidden / tp / pp };
         Shape {
             layers,
             moe_layers,

@@ -42,7 +42,9 @@ fn prompt_context(input: &ServingInput) -> f64 {
         // Scores beyond the diagonal are computed and masked.
         return computed(input, input.isl);
     }
-    computed(input, input.isl) - 0.5 * fresh
+    // Without a mask every token sees the whole prompt.
+    let masked = if input.arch.causal { 0.5 * fresh } else { 0.0 };
+    computed(input, input.isl) - masked
 }
 
 /// Mean keys a decoding sequence sees over its life.

@@ -291,7 +291,11 @@ impl Machine {
             prompt_cores: exchange::computing_cores(input, layout),
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
             imbalance,
-            group_excess: c.group_excess * layout.attention_dp.max(1.0).log2(),
+            group_excess: match input.load {
+                // A batch that is timed alone lies evenly over the groups.
+                Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => 0.0,
+                _ => c.group_excess * layout.attention_dp.max(1.0).log2(),
+            },
             routing_exponent: c.routing_exponent,
             pp: layout.pp.max(1.0),
             attention_dp: layout.attention_dp.max(1.0),

@@ -341,14 +341,28 @@ fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
 }
 
 #[test]
-fn the_busiest_of_more_ranks_is_busier() {
+fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
     let mixture = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..Architecture::default() };
-    let time = |groups: f64| {
+    let time = |groups: f64, timed: bool| {
         let layout = Layout { ep: groups, attention_dp: groups, ..Layout::default() };
-        let load = Load::DecodeOnly { batch: 32.0 * groups };
+        let many = 32.0 * groups;
+        let load = if timed { Load::DecodeOnly { batch: many } } else { closed(many).load };
         run(&ServingInput { arch: mixture, layout, load, ..base() }).time
     };
-    assert!(time(8.0).kv > 1.05 * time(2.0).kv);
+    assert!(time(8.0, false).kv > 1.05 * time(2.0, false).kv);
+    let (two, eight) = (time(2.0, true).kv, time(8.0, true).kv);
+    assert!((eight / two - 1.0).abs() < 1e-9, "{two} {eight}");
+}
+
+#[test]
+fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
+    let wide = Layout { attention_dp: 16.0, ep: 16.0, ..Layout::default() };
+    let mixture = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 4096.0, ..Architecture::default() };
+    let of = |concurrency: f64| {
+        let i = ServingInput { arch: mixture, isl: 4096.0, osl: 16.0, ..closed(concurrency) };
+        run(&ServingInput { layout: wide, pools: Some(Pools { prefill: wide, decode: wide }), ..i }).first_token.prefill
+    };
+    assert!(of(1.0) < 0.9 * of(512.0), "{} {}", of(1.0), of(512.0));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
     }
     let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
     let gradients = params * i.trained * reduced;
-    let weights = params * 2.0;
+    let weights = params * i.packed_bytes.unwrap_or(2.0);
     match i.sharding {
         Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),
         Sharding::Zero1 => {

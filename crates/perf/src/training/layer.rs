@@ -187,6 +187,14 @@ fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pai
     }
 }
 
+/// Weights that a kernel of its own unpacks before every product: their `packed` bytes are read, and what is multiplied is
+/// written; the product reads that. The input's gradient needs them again.
+fn with_unpacking(i: &TrainingInput, c: &Constants, g: &Gemm, packed: f64, plain: &Pair) -> Pair {
+    let weights = g.batch * g.n * g.k;
+    let seconds = roofline::memory_seconds(&i.accelerator, c, weights * (packed + i.weight_bytes)) + c.kernel_gap;
+    Pair { forward: plain.forward + seconds, backward: plain.backward + seconds, weights: plain.weights }
+}
+
 /// How much of an operator's forward pass is run again.
 fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
     let cheap = match op.name {
@@ -235,6 +243,9 @@ fn listed(
                 let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
                 if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
                     pair = with_adapter(i, c, &g, &pair);
+                }
+                if let Some(bytes) = i.packed_bytes.filter(|_| !matches!(op.name, OpName::Logits | OpName::Router)) {
+                    pair = with_unpacking(i, c, &g, bytes, &pair);
                 }
                 (pair, Class::Gemm)
             }

@@ -241,6 +241,9 @@ pub struct TrainingInput {
     pub imbalance: f64,
     /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
     pub trained: f64,
+    /// Bytes of a frozen weight of a layer as it is stored, with its scales, where it is unpacked before every product
+    /// (QLoRA, arXiv 2305.14314, section 3); `None`: as it is multiplied.
+    pub packed_bytes: Option<f64>,
     /// Adapters of a frozen model stand beside MLPs too, not only beside attention's projections.
     pub adapted_mlps: bool,
     /// What the software does.
@@ -288,6 +291,7 @@ impl Default for TrainingInput {
             bucket_bytes: 0.0,
             imbalance: 1.0,
             trained: 1.0,
+            packed_bytes: None,
             adapted_mlps: true,
             software: Software::default(),
         }

@@ -52,10 +52,10 @@ impl<'a> Trial<'a> {
         }
         let mut turned = self.base.clone();
         for (knob, setting) in changes {
-            if !turned.heeds(*knob) {
-                return None;
-            }
             turned.set(*knob, setting, self.parts).ok()?;
+        }
+        if !changes.iter().all(|(knob, _)| turned.offers(*knob)) {
+            return None;
         }
         self.made += 1;
         engine::estimate_unscheduled_into(&turned, &mut self.turned);

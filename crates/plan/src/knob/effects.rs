@@ -7,20 +7,21 @@ use super::{KNOBS, Kind, Knob, Setting, Spec};
 use crate::engine::{estimate, notes};
 use crate::knob::{KnobValues as _, Overrides, assignment};
 use crate::scenario::{Parts, Scenario};
-use atlas_config::Target;
 use atlas_config::library::Library;
+use atlas_config::{Mode, Target};
 use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
 /// Places from which a knob is moved: target, workload, and knobs that others need to matter.
-const TRAINING: [(&str, &str, &[&str]); 5] = [
+const TRAINING: [(&str, &str, &[&str]); 6] = [
     ("h100-sxm-128", "llama3.1-70b-train", &[]),
     ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
     ("gb200-nvl72-4", "deepseek-v3-train", &[]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
+    ("h100-sxm-64", "llama3.1-8b-train", &["rack_kw=30"]),
 ];
-const SERVING: [(&str, &str, &[&str]); 11] = [
+const SERVING: [(&str, &str, &[&str]); 14] = [
     ("h100-sxm-8", "llama3.1-70b-serve", &[]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["draft_tokens=3", "draft_method=draft-model", "generate_spread=2"]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["load=open", "request_rate=4"]),
@@ -29,6 +30,17 @@ const SERVING: [(&str, &str, &[&str]); 11] = [
     ("h100-sxm-64", "deepseek-v3-serve", &["tp=8", "ep=16", "attention_dp=2", "software=sglang"]),
     ("h100-sxm-8", "llama3.1-8b-serve", &["software=tensorrt-llm"]),
     ("h100-sxm-8", "gpt-oss-120b-serve", &["prefill_accelerators=4"]),
+    ("h100-sxm-64", "llama3.1-8b-serve", &["rack_kw=30"]),
+    (
+        "h100-sxm-8",
+        "llama3.1-8b-serve",
+        &["conversations=2000", "turns=6", "prompt=8192", "generate=256", "kv_host_gb=4000", "routing=prefix"],
+    ),
+    (
+        "h100-sxm-8",
+        "llama3.1-8b-serve",
+        &["conversations=2000", "turns=6", "prompt=8192", "generate=256", "kv_ssd_gb=4000", "routing=prefix"],
+    ),
     // Few sequences, where the host's launches show.
     ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=1", "tp=8"]),
     (
@@ -106,7 +118,8 @@ fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
         (Kind::Software, _) => ["vllm@0.6.0", "megatron-core@0.8.0"].map(|name| Setting::Choice(name.into())).to_vec(),
         (Kind::Seed, _) => vec![Setting::Seed(7)],
         (Kind::Number { bounds, .. }, Setting::Number(value)) => {
-            let near = [2.0 * value, 0.5 * value, value + 1.0, value - 1.0, 2.0, 4.0, 16.0, 0.3, 0.7, 100.0, 4096.0];
+            let near =
+                [2.0 * value, 0.5 * value, value + 1.0, value - 1.0, 2.0, 4.0, 16.0, 0.05, 0.3, 0.7, 100.0, 4096.0];
             let rounded = near.map(|value| if bounds.whole { value.round() } else { value });
             rounded.into_iter().filter(|value| bounds.allow(*value)).map(Setting::Number).collect()
         }
@@ -120,7 +133,7 @@ fn has_effect(library: &Library, spec: &Spec, engine: Engine, places: &[(&str, &
         let parts = Parts::find(library, target, workload).unwrap();
         let base = overrides(engine, set);
         let scenario = Scenario::resolve(&parts, &base).unwrap();
-        if !spec.matters(scenario.mode(), engine) {
+        if !scenario.heeds(spec.knob) {
             return false;
         }
         let before = said(&parts, &base);
@@ -155,6 +168,87 @@ fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
         }
     }
     assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
+}
+
+/// Ways to set other knobs beside one, so that it shows: what is small, cut, spread, offered or kept otherwise.
+const TRAINED: [&[&str]; 9] = [
+    &[],
+    &["prompt=256", "microbatch=1", "tp=2"],
+    &["prompt=256", "microbatch=1", "cuda_graphs=off", "compiled=off"],
+    &["microbatch=64"],
+    &["num_nodes=2", "dp=16"],
+    &["num_nodes=8", "ep=32"],
+    &["sharding=zero3", "overlap=off"],
+    &["pp=2"],
+    &["recompute=none"],
+];
+const SERVED: [&[&str]; 11] = [
+    &[],
+    &["concurrency=1"],
+    &["concurrency=1", "tp=8", "dp=1"],
+    &["concurrency=8192"],
+    &["request_rate=1"],
+    &["load=burst", "run_requests=64"],
+    &["prompt=300"],
+    &["turns=6", "prompt=8192", "generate=128"],
+    &["num_nodes=4", "tp=16", "dp=1"],
+    &["prompt=32768", "concurrency=512"],
+    &["cuda_graphs=off", "concurrency=1"],
+];
+
+/// Knobs that show only where launches of the host or memory are the limit, which is not so of every pair. That they show
+/// somewhere is tested above.
+const AT_A_LIMIT: [Knob; 5] =
+    [Knob::CudaGraphs, Knob::GraphCapture, Knob::Compiled, Knob::RecomputeReserve, Knob::MoeCapacity];
+
+#[test]
+fn every_knob_listed_for_a_shipped_pair_changes_an_answer() {
+    let library = library();
+    let mut ignored = Vec::new();
+    for workload in library.workloads() {
+        for target in ["h100-sxm-8", "h100-sxm-128", "m3-ultra-1"] {
+            let Ok(parts) = Parts::find(&library, target, &workload.name) else { continue };
+            let base = overrides(Engine::Analytical, &[]);
+            let Ok(scenario) = Scenario::resolve(&parts, &base) else { continue };
+            let places = match scenario.mode() {
+                Mode::Training => &TRAINED[..],
+                Mode::Inference => &SERVED[..],
+            };
+            let listed = |spec: &&Spec| scenario.heeds(spec.knob) && !AT_A_LIMIT.contains(&spec.knob);
+            for spec in KNOBS.iter().filter(listed) {
+                let shown = places
+                    .iter()
+                    .any(|set| has_effect(&library, spec, Engine::Analytical, &[(target, &workload.name, set)]));
+                if !shown {
+                    ignored.push(format!("{} of {} on {target}", spec.name, workload.name));
+                }
+            }
+        }
+    }
+    assert!(ignored.is_empty(), "listed and without effect:\n{}", ignored.join("\n"));
+}
+
+#[test]
+fn knobs_that_need_another_are_listed_with_it_and_named_where_stated_without() {
+    let library = library();
+    for (target, workload, set, knob, why) in [
+        ("h100-sxm-8", "llama3.1-70b-serve", "ep=4", Knob::Ep, "the model has no experts"),
+        ("h100-sxm-8", "llama3.1-8b-train", "moe_capacity=dropped", Knob::MoeCapacity, "the model has no experts"),
+        ("h100-sxm-8", "llama3.1-8b-train", "vpp=4", Knob::Vpp, "set pp"),
+        ("h100-sxm-8", "llama3.1-8b-train", "concurrency=64", Knob::Concurrency, "this is training"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "draft_decline=0.1", Knob::DraftDecline, "set draft_tokens"),
+        ("h100-sxm-8", "gpt-oss-120b-serve", "two_batch_overlap=on", Knob::TwoBatchOverlap, "set attention_dp"),
+    ] {
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let stated = overrides(Engine::Analytical, &[set]);
+        assert!(!Scenario::resolve(&parts, &stated).unwrap().heeds(knob), "{set}");
+        let described = said(&parts, &stated);
+        assert!(described.contains(why) && described.contains("changes nothing"), "{set}: {described}");
+    }
+    for (set, knob) in [("pp=2", Knob::Vpp), ("tp=2", Knob::Sp), ("trained=lora", Knob::LoraTargets)] {
+        let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
+        assert!(Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap().heeds(knob), "{set}");
+    }
 }
 
 /// A target for the fields below.

@@ -4,6 +4,7 @@ mod corrections;
 mod cost;
 mod dashboard;
 mod drafts;
+mod idle;
 mod machine;
 mod noise;
 mod parts;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub use corrections::Corrected;
 pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, Terms, capital_recovery};
 pub use dashboard::Dashboard;
+pub use idle::Idle;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 pub use parts::Parts;
@@ -28,7 +30,7 @@ pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
 pub use software::{SERVING_SOFTWARE, Served, SoftwareInForce, TRAINING_SOFTWARE};
 
-use crate::knob::{Knob, KnobError, Overrides};
+use crate::knob::{KnobError, Overrides};
 use atlas_catalog::model::Draft;
 use atlas_config::profile::Coefficients;
 use atlas_config::{Efficiency, Mode};
@@ -265,10 +267,12 @@ impl Scenario {
             });
         }
         if let Some(model) = self.model.as_ref().filter(|_| self.mode() == Mode::Inference)
-            && (model.convolutions.is_some() || !model.causal)
+            && (model.convolutions.is_some() || model.encoder_layers > 0.0)
         {
-            lacks
-                .push("a model that generates tokens: encoders and convolutional networks are only trained".to_owned());
+            lacks.push(
+                "a model of tokens with one stack of layers: encoder-decoders and convolutional networks are only trained"
+                    .to_owned(),
+            );
         }
         lacks.join(", and ")
     }
@@ -344,12 +348,6 @@ impl Scenario {
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.base.shape.mode
-    }
-
-    /// Whether setting a knob changes anything here.
-    #[must_use]
-    pub fn heeds(&self, knob: Knob) -> bool {
-        knob.spec().matters(self.mode(), self.engine)
     }
 
     /// Sets the seed. `draw` gives the first draw of a seed: [`first_draw`], or a memory of it.

@@ -12,7 +12,7 @@ use atlas_core::plan::{
     LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Routing, Sharding,
     SharedExperts, Trained,
 };
-use atlas_perf::serving::formats::half_on;
+use atlas_perf::serving::formats::{half_on, stored_bytes};
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
 
@@ -29,7 +29,7 @@ impl Scenario {
             Knob::Software => Setting::Choice(self.software_name()),
             Knob::Microbatch => number(self.micro(&self.base)),
             Knob::Global => number(self.global(&self.base)),
-            Knob::Precision => word(self.format(&self.base).name()),
+            Knob::Precision => word(self.packed(&self.base).unwrap_or_else(|| self.format(&self.base)).name()),
             Knob::Compute => word(plan.compute.unwrap_or_else(|| self.compute(&self.base)).name()),
             Knob::WeightBits => number(plan.weight_bits.unwrap_or(served.formats.dense_bytes * 8.0)),
             Knob::GradientFormat => word(self.gradient_format(&self.base).name()),
@@ -430,10 +430,22 @@ impl Scenario {
     pub fn format(&self, phase: &Phase) -> Format {
         match phase.shape.mode {
             Mode::Inference => phase.served.format,
-            Mode::Training => phase.plan.compute.or(phase.plan.format).unwrap_or_else(|| {
-                self.machine.as_ref().map_or(Format::Bf16, |machine| half_on(&machine.device, Format::Bf16))
-            }),
+            Mode::Training => {
+                let adapters = phase.plan.trained == Some(Trained::Lora);
+                let multiplied = phase.plan.format.filter(|format| !(adapters && *format == Format::Int4));
+                phase.plan.compute.or(multiplied).unwrap_or_else(|| {
+                    self.machine.as_ref().map_or(Format::Bf16, |machine| half_on(&machine.device, Format::Bf16))
+                })
+            }
         }
+    }
+
+    /// Format in which the frozen weights of adapters are stored, where it is narrower than the products'.
+    #[must_use]
+    pub fn packed(&self, phase: &Phase) -> Option<Format> {
+        let frozen = phase.shape.mode == Mode::Training && phase.plan.trained == Some(Trained::Lora);
+        let narrower = |format: &Format| stored_bytes(*format) < stored_bytes(self.format(phase));
+        phase.plan.format.filter(|format| frozen && narrower(format))
     }
 
     /// Requests in flight; by default, [`CONCURRENCY`] on each replica.

@@ -1,9 +1,12 @@
 //! Two fair ways to compare targets: with the same knobs, or each with its own best ones under the same constraints,
 //! which [`super::optimise()`] finds from what [`super::optimise::freed`] leaves free.
 
+use std::collections::BTreeSet;
+
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 pub use atlas_core::plan::Methodology;
+use atlas_core::plan::PriceBasis;
 
 /// Knobs that differ between the scenarios that they affect, with their values; `None` where they have no effect.
 #[must_use]
@@ -20,4 +23,46 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
             !stages || scenarios.iter().any(|scenario| !scenario.follows(*knob))
         })
         .collect()
+}
+
+/// That prices of different kinds stand beside one another, with the kinds; `None` where all are of one, or none is known.
+#[must_use]
+pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
+    let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);
+    let kinds: BTreeSet<&str> =
+        priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)).collect();
+    (kinds.len() > 1).then(|| {
+        let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+        format!("prices of different kinds: {kinds}; set price_basis to compare costs of one kind")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::knob::Overrides;
+    use crate::scenario::Parts;
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    #[test]
+    fn prices_of_different_kinds_are_named_until_one_is_chosen() {
+        let library = Library::load(&Sources::built_in(), None);
+        let of = |target: &str, basis: Option<&str>| {
+            let parts = Parts::find(&library, target, "llama3.1-8b-serve").unwrap();
+            let chosen = basis.map(|basis| (Knob::PriceBasis, Setting::Choice(basis.into())));
+            Scenario::resolve(&parts, &chosen.into_iter().collect::<Overrides>()).unwrap()
+        };
+        let mixed = |basis| {
+            let all = library.targets().iter().filter(|target| target.accelerator.is_some());
+            let all: Vec<Scenario> = all.map(|target| of(&target.name, basis)).collect();
+            mixed_prices(&all)
+        };
+        let described = mixed(None).unwrap();
+        assert!(described.contains("on-demand") && described.contains(','), "{described}");
+        assert_eq!(mixed(Some("on-demand")), None);
+        let one = of("h100-sxm-8", None);
+        assert_eq!(mixed_prices([&one, &one]), None);
+    }
 }

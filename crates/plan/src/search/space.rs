@@ -59,7 +59,7 @@ impl Axis {
     /// Whether it gives the knob any value that it does not have in the scenario.
     #[must_use]
     pub fn turns(&self, scenario: &Scenario) -> bool {
-        scenario.heeds(self.knob) && self.values.iter().any(|value| *value != scenario.get(self.knob))
+        scenario.offers(self.knob) && self.values.iter().any(|value| *value != scenario.get(self.knob))
     }
 
     /// Reads `tp=1,2,4,8`, `micro=1..16` (doubling where the knob steps so), `pue=1..1.5:0.1`, `pp=divisors(layers)`,

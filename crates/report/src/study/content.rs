@@ -9,6 +9,7 @@ use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Better, METRICS, Metric};
 use atlas_plan::search::frontier::frontier;
+use atlas_plan::search::methodology::mixed_prices;
 
 /// The whole study.
 #[must_use]
@@ -74,6 +75,7 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
         }
     }
     out.extend(recommendation(study).map(Block::Callout));
+    points.extend(mixed_prices(study.entries.iter().map(|entry| &entry.scenario)));
     out.push(Block::List(points));
     let unfit = study.entries.iter().filter(|entry| !entry.fits());
     let mut problems: Vec<String> = unfit

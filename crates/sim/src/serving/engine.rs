@@ -51,6 +51,8 @@ pub(super) struct Engine {
     pub(super) prefilled: bool,
     /// Sequences that every request decodes side by side.
     beams: u32,
+    /// Keys that a prompt's token sees, over those that it would see behind a mask.
+    seen: f64,
     /// Where graphs are compiled for fixed shapes.
     compiled: Option<Compiled>,
 }
@@ -65,6 +67,9 @@ struct Compiled {
     /// Tokens computed for one of a prompt.
     padding: f64,
 }
+
+/// Keys that a prompt's token sees without a mask, over those of a masked one: all of the prompt, which runs whole.
+const UNMASKED: f64 = 2.0;
 
 /// Share of the blocks that stays free when an engine that schedules nothing ahead lets a request in
 /// (`BlockSpaceManager`'s `watermark`): without it every sequence that grows throws out the one that came last, and its
@@ -124,6 +129,7 @@ impl Engine {
             prefill_only,
             prefilled: input.prefilled,
             beams: s.beams.max(1.0) as u32,
+            seen: if s.arch.causal { 1.0 } else { UNMASKED },
             compiled: (s.compiled_batch > 0.0).then(|| Compiled {
                 batch: s.compiled_batch,
                 context: steady_state::mean_context(s),
@@ -201,6 +207,7 @@ impl Engine {
             out.prefill *= compiled.padding;
             out.prefill_context *= compiled.padding;
         }
+        out.prefill_context *= self.seen;
         out
     }
 

@@ -1,6 +1,7 @@
 //! The rules, by what they turn.
 
 mod calibrated;
+mod experts;
 mod hardware;
 mod parallelism;
 mod scheduler;
@@ -18,6 +19,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         parallelism::RULES,
         training::RULES,
         serving::RULES,
+        experts::RULES,
         scheduler::RULES,
         hardware::RULES,
         target::RULES,

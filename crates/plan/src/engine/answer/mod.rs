@@ -137,6 +137,10 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
 }
 
 #[cfg(test)]
+mod adapters;
+#[cfg(test)]
+mod encoders;
+#[cfg(test)]
 mod published;
 #[cfg(test)]
 mod tests;

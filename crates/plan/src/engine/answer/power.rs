@@ -80,7 +80,10 @@ impl Use {
         let streaming =
             STREAMED * (out.time.weights + out.time.kv + out.time.activations) + GEMM_TRAFFIC * out.time.compute;
         let memory = active * streaming / out.time.total().max(1e-12);
-        let flops = 2.0 * input.arch.active_params() * out.total_tokens_per_sec;
+        // What generates nothing multiplies neither embedding nor output layer.
+        let arch = &input.arch;
+        let idle = if arch.causal { 0.0 } else { arch.embedding_params() };
+        let flops = 2.0 * (arch.active_params() - idle) * out.total_tokens_per_sec;
         let peak = input.accelerator.peak(input.formats.dense) * input.layout.accelerators().max(1.0);
         Use { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }

@@ -54,7 +54,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         layout,
         formats: served.formats,
         isl,
-        osl: shape.generate.max(1.0),
+        osl: if arch.causal { shape.generate.max(1.0) } else { 1.0 },
         osl_spread: asked.generate_spread.unwrap_or(1.0),
         osl_most: asked.generate_max.unwrap_or(0.0),
         load,
@@ -88,9 +88,14 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         reserve_output: asked.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
         compiled_batch,
-        max_num_batched_tokens: if whole_prompts { isl.max(1.0) } else { tokens },
+        max_num_batched_tokens: match (whole_prompts, arch.causal) {
+            (true, _) => isl.max(1.0),
+            (false, true) => tokens,
+            // No token is through before all of its prompt is.
+            (false, false) => tokens.max(isl),
+        },
         memory_utilization: memory_share(scenario, phase),
-        chunked_prefill: !whole_prompts && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
+        chunked_prefill: !whole_prompts && arch.causal && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
         prefix_hit: asked.prefix_hit.unwrap_or(0.0),
         speculation: scenario.drafts(phase),
         pools: phase
@@ -282,14 +287,19 @@ pub(super) fn described(
 /// takes its whole share of memory at start; what counts here is what the load uses of it, and for the bound what it
 /// would use with every sequence at its full length, of which at least one must fit.
 fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryUse {
-    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, .. } = room(input, c);
+    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, groups, .. } = room(input, c);
     let usable = input.accelerator.capacity() * input.memory_utilization;
     let reserve = (usable - weights - free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
     let keys = share * free_bytes.max(0.0);
-    let whole = (whole_sequence * out.batch).min(free_bytes).max(whole_sequence).max(keys);
+    // Sequences lie on one attention group each.
+    let sequences = (out.batch / groups).max(1.0);
+    let whole = (whole_sequence * sequences).min(free_bytes).max(whole_sequence).max(keys);
     let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
-    MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
+    // Where keys fill what is free, the sum is what is usable, whatever it rounds to.
+    let upper = weights + reserve + whole;
+    let upper = if whole <= free_bytes { upper.min(usable) } else { upper };
+    MemoryUse { parts, upper, capacity: usable }
 }
 
 /// What device or software do not run, however much memory there is.

@@ -116,9 +116,6 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
 pub fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes = Vec::new();
     let tdp = design(scenario);
-    if scenario.terms.nodes_per_rack > 0.0 && scenario.terms.rack_kw <= 0.0 {
-        notes.push("nodes_per_rack has no effect without rack_kw".to_owned());
-    }
     if let Some(nodes) = nodes_of_rack(scenario) {
         let racks = (scenario.num_nodes / nodes).ceil();
         notes.push(format!("{nodes} nodes to a rack of {} kW: {racks} racks", scenario.terms.rack_kw));

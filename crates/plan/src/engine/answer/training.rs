@@ -32,12 +32,13 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
     let precision = Precision::from(format);
     let traits = &scenario.in_force.training;
     let wide = matches!(format, Format::Fp32 | Format::Tf32);
-    let masters = traits.weights == WeightCopies::MasterOnly || wide;
+    let lora = plan.trained == Some(Trained::Lora);
+    // Frozen weights are updated by nothing, and need no copy in 32 bit.
+    let masters = wide || (traits.weights == WeightCopies::MasterOnly && !lora);
     let optimizer = plan.optimizer.unwrap_or(Optimizer::Adam);
     let grad_bytes = plan.gradient_format.map_or(traits.gradient_format.bytes(precision), stored_bytes);
     let reduce_bytes = plan.gradient_format.map_or(traits.reduce_format.bytes(precision), stored_bytes);
     let sharding = scenario.sharding(phase);
-    let lora = plan.trained == Some(Trained::Lora);
     TrainingInput {
         arch: *arch,
         accelerator: machine.device,
@@ -86,6 +87,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         target_seq: 0.0,
         bucket_bytes: if sharding == Sharding::None { 0.0 } else { traits.bucket_bytes },
         trained: if lora { LORA_SHARE } else { 1.0 },
+        packed_bytes: scenario.packed(phase).map(stored_bytes),
         adapted_mlps: plan.lora_targets != Some(LoraTargets::Attention),
         software: scenario.training_software(phase),
     }
@@ -133,7 +135,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
             capacity: input.accelerator.capacity(),
         },
         limits,
-        verdict: verdict(&input, scenario.format(phase), out, devices),
+        verdict: verdict(&input, (scenario.format(phase), phase.plan.format), out, devices),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         power: Some(power),
         training: Some(Training {
@@ -188,16 +190,25 @@ fn memory(m: &MemoryBreakdown) -> Breakdown {
     Breakdown::of(&MemoryBreakdown::NAMES, m.values())
 }
 
-/// Whether the layout is possible, and then whether it fits.
-fn verdict(i: &TrainingInput, format: Format, out: &TrainingEstimate, devices: f64) -> Verdict {
+/// Whether the layout is possible in the formats of products and of stored weights, and then whether it fits.
+fn verdict(
+    i: &TrainingInput,
+    (format, stored): (Format, Option<Format>),
+    out: &TrainingEstimate,
+    devices: f64,
+) -> Verdict {
     if i.accelerators > devices {
         return Verdict::Accelerators { needs: i.accelerators, has: devices };
     }
     let even = |what, of: f64, by: f64| ((of / by).fract() != 0.0).then_some(Verdict::Indivisible { what, of, by });
+    // Gradients have no place in packed weights.
+    let packed = stored.filter(|stored| *stored == Format::Int4 && i.packed_bytes.is_none());
+    let trained_packed = packed.map(|stored| Verdict::Format { format: stored.name(), instead: format.name() });
     let indivisible = even("query heads", i.arch.heads, i.tp)
         .or_else(|| even("experts", i.arch.experts, i.ep))
         .or_else(|| even("sequences of a step", i.global, i.dp * i.micro))
-        .or_else(|| refused(i, format));
+        .or_else(|| refused(i, format))
+        .or(trained_packed);
     match indivisible {
         Some(verdict) => verdict,
         None if out.fits => Verdict::Fits,

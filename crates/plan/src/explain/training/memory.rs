@@ -8,7 +8,7 @@ use atlas_perf::memory::{Ends, Sharded};
 
 impl Reported<'_> {
     /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes of each, and the ranks that they are
-    /// sharded over. `None` where the host holds a part of them.
+    /// sharded over. `None` where the host holds a part of them or some are packed.
     pub(super) fn states(&self, name: &'static str) -> Option<Written> {
         let i = &self.input;
         let (kind, bytes, what) = match name {
@@ -18,7 +18,7 @@ impl Reported<'_> {
             _ => return None,
         };
         let offloaded = if name == "optimizer" { i.offload.optimizer } else { i.offload.weights };
-        if offloaded > 0.0 {
+        if offloaded > 0.0 || (kind == 0 && i.packed_bytes.is_some()) {
             return None;
         }
         let states = Ends::of(i, &self.constants).states(&self.out.memory)?;

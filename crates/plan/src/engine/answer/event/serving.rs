@@ -396,9 +396,12 @@ impl Mean {
             _ => sum.output_tokens_per_sec * all,
         };
         let rate = tokens / input.osl.max(1.0);
+        // What generates nothing is counted by the tokens that it reads.
+        let (tokens, all_tokens) =
+            if input.arch.causal { (tokens, tokens + rate * input.isl) } else { (rate * input.isl, rate * input.isl) };
         let mut out = ServingEstimate {
             output_tokens_per_sec: tokens,
-            total_tokens_per_sec: tokens + rate * input.isl,
+            total_tokens_per_sec: all_tokens,
             requests_per_sec: rate,
             output_tokens_per_sec_per_accelerator: tokens / input.layout.accelerators().max(1.0),
             ttft: scaled(&sum.ttft),

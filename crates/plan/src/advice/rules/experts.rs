@@ -1,0 +1,98 @@
+//! How attention groups share experts over many accelerators.
+
+use super::super::case::{number, toggle, word};
+use super::super::{Case, Changes, Rule};
+use super::serving;
+use crate::knob::{Knob, Setting};
+use atlas_core::plan::MoeDispatcher;
+
+/// Copies of busy experts that published deployments hold, at the least.
+const COPIES: f64 = 32.0;
+
+/// Attention groups that share experts; 1 where the model has none.
+fn groups(case: &Case<'_>) -> f64 {
+    if case.arch.is_moe() { case.number(Knob::AttentionDp) } else { 1.0 }
+}
+
+/// The fewest copies, from [`COPIES`] on, with which experts divide evenly over the ranks.
+fn copies(case: &Case<'_>) -> f64 {
+    let ranks = case.ep.max(1.0);
+    ((case.arch.experts + COPIES) / ranks).ceil() * ranks - case.arch.experts
+}
+
+fn direct() -> (Knob, Setting) {
+    word(Knob::MoeDispatcher, MoeDispatcher::DeepEp.name())
+}
+
+fn propose_direct(case: &Case<'_>, out: &mut Vec<Changes>) {
+    if groups(case) > 1.0 && case.scenario.moe_dispatcher(&case.scenario.base) == MoeDispatcher::AllToAll {
+        out.push(vec![direct()]);
+        out.push(vec![direct(), toggle(Knob::TwoBatchOverlap, true)]);
+    }
+}
+
+fn propose_copies(case: &Case<'_>, out: &mut Vec<Changes>) {
+    if groups(case) > 1.0 && case.ep > 1.0 && case.number(Knob::RedundantExperts) <= 0.0 {
+        out.push(vec![number(Knob::RedundantExperts, copies(case))]);
+    }
+}
+
+fn propose_halves(case: &Case<'_>, out: &mut Vec<Changes>) {
+    if groups(case) > 1.0 {
+        let now = case.scenario.base.plan.serving.two_batch_overlap == Some(true);
+        out.push(vec![toggle(Knob::TwoBatchOverlap, !now)]);
+    }
+}
+
+pub(super) static RULES: &[Rule] = &[
+    serving(
+        "tokens written straight to experts",
+        "a collective sends every token to every rank that may need it; direct writes send it once to each of its experts",
+        "DeepSeek, DeepEP; SGLang, Deploying DeepSeek with PD Disaggregation and Large-Scale Expert Parallelism (2025)",
+        propose_direct,
+    ),
+    serving(
+        "copies of busy experts",
+        "all ranks wait for the one with the busiest experts; copies share their tokens, for some memory",
+        "DeepSeek-V3, arXiv 2412.19437, section 3.4; DeepSeek, EPLB",
+        propose_copies,
+    ),
+    serving(
+        "two halves of a batch in turns, or one batch",
+        "one half computes while the other's tokens travel, which pays where they travel longer than weights are read twice",
+        "DeepSeek-V3, arXiv 2412.19437, section 3.4; SGLang, Large-Scale Expert Parallelism (2025), section on TBO",
+        propose_halves,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::RULES;
+    use crate::advice::{Objective, advise};
+    use crate::engine::estimate;
+    use crate::knob::{KnobValues as _, Overrides, assignment};
+    use crate::scenario::{Parts, Scenario};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    #[test]
+    fn groups_that_share_experts_over_nodes_are_advised_to_spread_them_as_published() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h100-sxm-64", "deepseek-v3-serve").unwrap();
+        let of = |set: &[&str]| {
+            let set = set.iter().map(|text| assignment(text).unwrap());
+            let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
+            let scenario = Scenario::resolve(&parts, &set).unwrap();
+            let advice = advise(&scenario, &parts, &estimate(&scenario), Objective::Throughput);
+            let own = advice.iter().filter(|one| RULES.iter().any(|rule| rule.name == one.rule.name));
+            own.map(|one| one.rule.name).collect::<Vec<_>>()
+        };
+        let wide = ["software=sglang", "tp=1", "ep=32", "attention_dp=32", "dp=2", "concurrency=8192"];
+        let shared = of(&wide);
+        assert!(shared.contains(&"tokens written straight to experts"), "{shared:?}");
+        assert!(shared.contains(&"copies of busy experts"), "{shared:?}");
+        // Replicas of tensor-parallel ranks exchange nothing.
+        assert_eq!(of(&["software=sglang"]), Vec::<&str>::new());
+    }
+}

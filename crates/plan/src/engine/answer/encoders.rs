@@ -1,0 +1,74 @@
+//! Models that read and generate nothing: embeddings and scores of passages.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use crate::engine::estimate;
+use crate::estimate::{Estimate, Verdict};
+use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::Sources;
+
+fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, "h100-sxm-8", workload).unwrap();
+    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
+    for text in set {
+        let (knob, value) = assignment(text).unwrap();
+        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
+    }
+    let estimate = estimate(&Scenario::resolve(&parts, &overrides).unwrap());
+    assert_eq!(estimate.detail.unwrap().verdict, Verdict::Fits, "{workload} {set:?}");
+    estimate
+}
+
+#[test]
+fn encoders_read_at_the_rate_that_was_published() {
+    // MLPerf Inference 3.1, closed, NVIDIA, 8 H100 SXM, BERT large, offline: some 70,000 samples a second in 8 bit, 177 tokens
+    // each on average without padding (from memory). Its runtime is written for this model.
+    let set = ["prompt=177", "concurrency=8192", "max_num_batched_tokens=65536", "precision=fp8"];
+    let got = answered(Engine::Analytical, "bge-large-embed", &set).detail.unwrap().serving.unwrap().requests_per_sec;
+    assert!((0.4..1.3).contains(&(got / 70_000.0)), "{got} samples/s");
+}
+
+#[test]
+fn an_encoder_computes_what_its_operators_take_and_keeps_no_keys() {
+    let estimate = answered(Engine::Analytical, "bge-large-embed", &["concurrency=4096"]);
+    let serving = estimate.detail.unwrap().serving.unwrap();
+    // 2 FLOPs a weight and token, and 4 a layer, hidden unit and pair of tokens without a mask.
+    let (tokens, layers, hidden, weights) = (512.0, 24.0, 1024.0, 302e6);
+    let flops = tokens * (2.0 * weights + 4.0 * layers * hidden * tokens);
+    let share = serving.requests_per_sec * flops / (8.0 * 989e12);
+    assert!((0.3..0.8).contains(&share), "{share} of the peak");
+    assert_eq!(estimate.total.tokens_per_sec, serving.total_tokens_per_sec);
+    let tokens_read = estimate.total.tokens_per_sec / serving.requests_per_sec;
+    assert!((tokens_read - 512.0).abs() < 1e-6, "{tokens_read}");
+    let keys: f64 = estimate
+        .detail
+        .unwrap()
+        .memory
+        .parts
+        .parts()
+        .filter(|(name, _)| *name == "KV cache")
+        .map(|(_, bytes)| bytes)
+        .sum();
+    assert!(keys < 1e9, "{keys}");
+}
+
+#[test]
+fn a_reranker_reads_query_and_passage_together() {
+    let short = answered(Engine::Analytical, "bge-reranker-score", &["prompt=128", "concurrency=512"]);
+    let long = answered(Engine::Analytical, "bge-reranker-score", &["prompt=1024", "concurrency=512"]);
+    let rate = |estimate: &Estimate| estimate.detail.unwrap().serving.unwrap().requests_per_sec;
+    // Eight times the tokens, and eight times the pairs for each.
+    assert!((8.0..13.0).contains(&(rate(&short) / rate(&long))), "{}", rate(&short) / rate(&long));
+}
+
+#[test]
+fn both_engines_agree_on_encoders() {
+    for workload in ["bge-large-embed", "bge-reranker-score"] {
+        let of = |engine| answered(engine, workload, &[]).total.tokens_per_sec;
+        let (closed, events) = (of(Engine::Analytical), of(Engine::Event));
+        assert!((closed / events - 1.0).abs() < 0.2, "{workload}: {closed} {events}");
+    }
+}

@@ -1,0 +1,320 @@
+//! Knobs that change nothing where a scenario stands, and why: what the model lacks, or another knob leaves out.
+
+use super::slots::number_slot;
+use super::{Phase, Scenario};
+use crate::knob::{Home, Knob};
+use atlas_config::Mode;
+use atlas_core::plan::{
+    Arrivals, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts, Trained,
+};
+use atlas_perf::arch::Attention;
+use atlas_perf::serving::Stack;
+
+/// Why a knob changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Idle {
+    /// The reason.
+    pub why: &'static str,
+    /// The knob to set first; `None` where no knob would help.
+    pub needs: Option<Knob>,
+}
+
+impl Idle {
+    const fn lacking(why: &'static str) -> Idle {
+        Idle { why, needs: None }
+    }
+
+    const fn without(needs: Knob, why: &'static str) -> Idle {
+        Idle { why, needs: Some(needs) }
+    }
+}
+
+const NO_EXPERTS: Idle = Idle::lacking("the model has no experts");
+const NO_SHARED_EXPERTS: Idle = Idle::lacking("the model has no shared experts");
+const NO_TOKENS: Idle = Idle::lacking("the model has no tokens");
+const NO_ATTENTION: Idle = Idle::lacking("the model has no attention");
+const ALL_AT_ONCE: Idle = Idle::without(Knob::Load, "one batch is timed: set load to open or closed");
+const NO_OUTPUT: Idle = Idle::lacking("the model generates nothing");
+const NOT_COMPILED: Idle = Idle::without(Knob::Software, "the software has no compiled runtime");
+const SAME_EXPERTS: Idle = Idle::without(Knob::Ep, "experts are not spread: set ep");
+const NO_GROUPS: Idle = Idle::without(Knob::AttentionDp, "no attention groups share the experts: set attention_dp");
+const ONE_TENSOR_RANK: Idle = Idle::without(Knob::Tp, "layers are not cut: set tp");
+const ONE_STAGE: Idle = Idle::without(Knob::Pp, "there are no pipeline stages: set pp");
+const ONE_REPLICA: Idle = Idle::without(Knob::Dp, "there is one replica: set dp");
+const ONE_DEVICE: Idle = Idle::without(Knob::Dp, "one accelerator computes alone: set dp");
+const ONE_DOMAIN: Idle = Idle::without(Knob::NumNodes, "no traffic leaves the scale-up domain: set num_nodes");
+const NOT_SHARDED: Idle = Idle::without(Knob::Sharding, "states are not spread: set sharding");
+const NO_ADAPTERS: Idle = Idle::without(Knob::Trained, "all weights are trained: set trained to lora");
+const SAME_KEYS: Idle = Idle::without(Knob::Tp, "no two ranks keep the same keys: set tp above the heads of keys");
+const NOTHING_DRAFTED: Idle = Idle::without(Knob::DraftTokens, "nothing is drafted: set draft_tokens");
+const NO_DRAFT_MODEL: Idle =
+    Idle::without(Knob::DraftMethod, "no model of its own drafts: set draft_method to draft-model");
+const NO_CONVERSATIONS: Idle = Idle::without(Knob::Conversations, "no conversations are under way: set conversations");
+const CONVERSATIONS_DECIDE: Idle =
+    Idle::without(Knob::Conversations, "conversations decide how much of a prompt is found");
+const ALL_ALIKE: Idle =
+    Idle::without(Knob::Conversations, "requests are all alike to the closed form: set conversations or engine event");
+const KEEPS_NOTHING: &str = "the place keeps nothing: set its size";
+const NO_POOLS: Idle =
+    Idle::without(Knob::PrefillWorkers, "no accelerators prefill apart: set prefill_workers or prefill_accelerators");
+const POOLS: Idle = Idle::without(Knob::PrefillWorkers, "prefill has accelerators of its own");
+const WORKERS_STATED: Idle = Idle::without(Knob::PrefillWorkers, "prefill_workers says how many prefill");
+const NO_PURCHASE: Idle = Idle::without(Knob::CapexUsdNode, "no purchase price is known: set capex_usd_node");
+const ENERGY_INCLUDED: Idle =
+    Idle::without(Knob::EnergyIncluded, "the rent includes energy: set energy_included to off");
+const NO_RACK_LIMIT: Idle = Idle::without(Knob::RackKw, "racks have no limit: set rack_kw");
+const NO_SLOW_NODES: Idle = Idle::without(Knob::SlowNodes, "no node is slow: set slow_nodes");
+const EVEN_GAPS: Idle =
+    Idle::without(Knob::Arrivals, "gaps between arrivals have no spread of their own: set arrivals to gamma");
+const NO_FAILURES: Idle = Idle::without(Knob::NodeMtbf, "no node fails: set node_mtbf_h");
+
+impl Scenario {
+    /// Whether changing a knob changes anything here.
+    #[must_use]
+    pub fn heeds(&self, knob: Knob) -> bool {
+        knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none()
+    }
+
+    /// Whether a knob changes something here, alone or together with another knob.
+    #[must_use]
+    pub fn offers(&self, knob: Knob) -> bool {
+        knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none_or(|idle| idle.needs.is_some())
+    }
+
+    /// Why a knob that matters to mode and engine changes nothing here; `None` where it does.
+    #[must_use]
+    pub fn idle(&self, knob: Knob) -> Option<Idle> {
+        if !self.engine.reasons() {
+            return None;
+        }
+        match self.mode() {
+            Mode::Training => self.idle_in_training(knob),
+            Mode::Inference => self.idle_in_serving(knob),
+        }
+        .or_else(|| self.idle_in_any(knob))
+    }
+
+    /// That a knob changes nothing here, and why.
+    #[must_use]
+    pub fn refuses(&self, knob: Knob) -> String {
+        let (name, mode, engine) = (knob.name(), self.mode().name(), self.engine.name());
+        match self.idle(knob).filter(|_| knob.spec().matters(self.mode(), self.engine)) {
+            Some(idle) => format!("{name} changes nothing: {}", idle.why),
+            None => format!("{name} changes nothing in {mode} under the {engine} engine"),
+        }
+    }
+
+    /// Settings that files or knobs state and that change nothing, by reason.
+    #[must_use]
+    pub fn idle_settings(&self) -> Vec<(&'static str, Vec<&'static str>)> {
+        let mut all: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
+        for knob in Knob::all().filter(|knob| knob.spec().matters(self.mode(), self.engine)) {
+            let Some(idle) = self.idle(knob).filter(|_| self.states(knob)) else { continue };
+            match all.iter_mut().find(|(why, _)| *why == idle.why) {
+                Some((_, names)) => names.push(knob.name()),
+                None => all.push((idle.why, vec![knob.name()])),
+            }
+        }
+        all
+    }
+
+    fn idle_in_training(&self, knob: Knob) -> Option<Idle> {
+        let (Phase { shape, plan, .. }, model) = (&self.base, self.model.as_ref()?);
+        let experts = model.is_moe();
+        let when = |idle: bool, why: Idle| idle.then_some(why);
+        let ranks = shape.tp * shape.pp * shape.dp * plan.cp.unwrap_or(1.0);
+        match knob {
+            Knob::Ep | Knob::Etp | Knob::MoeCapacity => when(!experts, NO_EXPERTS),
+            Knob::ExpertImbalance | Knob::MoeDispatcher => {
+                when(!experts, NO_EXPERTS).or(when(plan.ep.unwrap_or(1.0) <= 1.0, SAME_EXPERTS))
+            }
+            Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
+            Knob::AttentionKernel => when(model.convolutions.is_some(), NO_ATTENTION),
+            Knob::LoraTargets => when(plan.trained.unwrap_or(Trained::All) == Trained::All, NO_ADAPTERS),
+            Knob::OverlapTensor | Knob::Sp => when(shape.tp <= 1.0, ONE_TENSOR_RANK),
+            Knob::Vpp | Knob::FirstLayers | Knob::LastLayers | Knob::OverlapPipeline | Knob::PipelineSchedule => {
+                when(shape.pp <= 1.0, ONE_STAGE)
+            }
+            Knob::Overlap => when(ranks <= 1.0, ONE_DEVICE),
+            Knob::OverlapData | Knob::Sharding => when(shape.dp * plan.cp.unwrap_or(1.0) <= 1.0, ONE_REPLICA),
+            Knob::Shard => {
+                when(shape.dp <= 1.0, ONE_REPLICA).or(when(self.sharding(&self.base) == Sharding::None, NOT_SHARDED))
+            }
+            _ => None,
+        }
+    }
+
+    fn idle_in_serving(&self, knob: Knob) -> Option<Idle> {
+        let (phase, model) = (&self.base, self.model.as_ref()?);
+        let (asked, layout, pools) = (&phase.plan.serving, phase.decode_layout(), phase.pools());
+        let when = |idle: bool, why: Idle| idle.then_some(why);
+        let groups = pools.map_or(layout.attention_dp, |p| p.prefill.attention_dp.max(p.decode.attention_dp));
+        let drafted = asked.draft_tokens.is_some_and(|tokens| tokens > 0.0);
+        let talk = phase.conversations().is_some();
+        let apart = pools.is_some() || asked.pools.prefill.workers.is_some_and(|workers| workers > 0.0);
+        if !model.causal && of_generation(knob) {
+            return Some(NO_OUTPUT);
+        }
+        // Without experts nothing is dispatched.
+        let experts = when(!model.is_moe(), NO_EXPERTS);
+        match knob {
+            Knob::Ep | Knob::RedundantExperts | Knob::ExpertPrecision => experts,
+            Knob::MoeDispatcher | Knob::TwoBatchOverlap => experts.or(when(groups <= 1.0, NO_GROUPS)),
+            Knob::SharedExperts => when(model.shared_ffn <= 0.0, NO_SHARED_EXPERTS),
+            Knob::PythonExecutor => when(phase.served.stack != Stack::Compiled, NOT_COMPILED),
+            Knob::ContextRanks => {
+                let alike = match model.attention {
+                    Attention::Latent { .. } => layout.tp,
+                    Attention::Grouped => layout.tp / model.kv_heads.max(1.0),
+                };
+                when(alike <= 1.0, SAME_KEYS)
+            }
+            Knob::DraftMethod | Knob::DraftAcceptance | Knob::DraftDecline | Knob::DraftMaxBatch => {
+                when(!drafted, NOTHING_DRAFTED)
+            }
+            Knob::DraftParams => when(!drafted, NOTHING_DRAFTED)
+                .or(when(asked.draft_method != Some(DraftMethod::DraftModel), NO_DRAFT_MODEL)),
+            Knob::Turns | Knob::SharedPrefix | Knob::KvHostGb | Knob::KvSsdGb | Knob::KvRemoteGb => {
+                when(!talk, NO_CONVERSATIONS)
+            }
+            Knob::KvHostGbps => self.idle_tier(0, Knob::KvHostGb),
+            Knob::KvSsdGbps => self.idle_tier(1, Knob::KvSsdGb),
+            Knob::KvRemoteGbps => self.idle_tier(2, Knob::KvRemoteGb),
+            Knob::PrefixHit => when(talk, CONVERSATIONS_DECIDE),
+            Knob::Routing => when(!talk && self.engine == Engine::Analytical, ALL_ALIKE),
+            Knob::RequestRate | Knob::RunRequests => {
+                let timed = [LoadKind::Static, LoadKind::DecodeOnly, LoadKind::PrefillOnly];
+                when(asked.load.is_some_and(|load| timed.contains(&load)), ALL_AT_ONCE)
+            }
+            Knob::PrefillAccelerators => {
+                when(asked.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)
+            }
+            Knob::PrefillEp => experts.or(when(!apart, NO_POOLS)),
+            Knob::PrefillTp | Knob::PrefillPp | Knob::PrefillAttentionDp | Knob::KvTransfer => when(!apart, NO_POOLS),
+            Knob::ChunkedPrefill => when(apart, POOLS),
+            _ => None,
+        }
+    }
+
+    fn idle_in_any(&self, knob: Knob) -> Option<Idle> {
+        let (terms, asked) = (&self.terms, &self.base.plan.simulation);
+        let when = |idle: bool, why: Idle| idle.then_some(why);
+        let bought = self.capex_usd_node > 0.0;
+        match knob {
+            Knob::NetworkGbps | Knob::Oversubscription => {
+                let inside = self.machine.is_some_and(|m| m.domain >= self.accelerators() * m.dies);
+                let apart = self.mode() == Mode::Inference && self.base.pools().is_some();
+                when(inside && !apart, ONE_DOMAIN)
+            }
+            Knob::NetworkShare
+            | Knob::SparesShare
+            | Knob::StaffUsdNodeYear
+            | Knob::UsdPerKwMonth
+            | Knob::CapitalCost
+            | Knob::AmortizationYears => when(!bought, NO_PURCHASE),
+            Knob::UsdPerKwh | Knob::PeakUsdPerKwh | Knob::PeakHours => {
+                when(!bought && self.energy_is_included(), ENERGY_INCLUDED)
+            }
+            Knob::NodesPerRack => when(terms.rack_kw <= 0.0, NO_RACK_LIMIT),
+            Knob::SlowFactor => when(asked.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
+            Knob::ArrivalCv => {
+                // A spread alone makes the arrivals of a rate gamma.
+                let rate = self.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0);
+                when(asked.arrivals.map_or(!rate, |arrivals| arrivals != Arrivals::Gamma), EVEN_GAPS)
+            }
+            Knob::CheckpointInterval | Knob::Checkpoint | Knob::CheckpointAsync | Knob::Restart => {
+                when(asked.node_mtbf_h.is_none_or(|hours| hours <= 0.0), NO_FAILURES)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the rate of a place beside device memory changes nothing.
+    fn idle_tier(&self, place: usize, size: Knob) -> Option<Idle> {
+        let tiers = self.base.kv_tiers();
+        let holds = tiers.get(place).is_some_and(|tier| tier.bytes > 0.0);
+        if !holds {
+            return Some(Idle::without(size, KEEPS_NOTHING));
+        }
+        self.base.conversations().is_none().then_some(NO_CONVERSATIONS)
+    }
+
+    /// Whether a file or a knob states a value of a knob, other than the one that holds where all are silent.
+    fn states(&self, knob: Knob) -> bool {
+        let (plan, serving) = (&self.base.plan, &self.base.plan.serving);
+        if let Some(slot) = number_slot(knob) {
+            let mut silent = self.clone();
+            *slot(&mut silent.base) = None;
+            return silent.get(knob) != self.get(knob);
+        }
+        let switches = &plan.switches;
+        match knob {
+            Knob::MoeDispatcher => switches.moe_dispatcher.is_some_and(|way| way != MoeDispatcher::AllToAll),
+            Knob::MoeCapacity => switches.moe_capacity.is_some(),
+            Knob::SharedExperts => serving.shared_experts == Some(SharedExperts::Fused),
+            Knob::TwoBatchOverlap => serving.two_batch_overlap == Some(true),
+            Knob::DraftMethod => serving.draft_method.is_some(),
+            Knob::Routing => serving.routing.is_some(),
+            Knob::KvTransfer => serving.kv_transfer.is_some(),
+            Knob::LoraTargets => plan.lora_targets.is_some(),
+            Knob::PipelineSchedule => {
+                plan.schedule.is_some_and(|schedule| schedule != PipelineSchedule::OneForwardOneBackward)
+            }
+            Knob::OverlapTensor => switches.overlap_tensor == Some(true),
+            Knob::OverlapPipeline => switches.overlap_pipeline == Some(true),
+            Knob::Sp => plan.sp == Some(true),
+            Knob::PythonExecutor => serving.python_executor == Some(true),
+            Knob::NodesPerRack => self.terms.nodes_per_rack > 0.0,
+            Knob::CheckpointAsync => plan.simulation.checkpoint_async == Some(true),
+            _ => false,
+        }
+    }
+
+    /// Knobs of a workload's other mode that it states all the same.
+    #[must_use]
+    pub fn settings_of_the_other_mode(&self) -> Vec<&'static str> {
+        let other = |knob: &Knob| knob.spec().mode.is_some_and(|mode| mode != self.mode());
+        let in_workload = |knob: &Knob| matches!(knob.spec().home, Home::Workload(_));
+        Knob::all().filter(|knob| other(knob) && in_workload(knob) && self.states(*knob)).map(Knob::name).collect()
+    }
+}
+
+/// Whether a knob of serving is about tokens that are generated, or keys that are kept for them.
+fn of_generation(knob: Knob) -> bool {
+    matches!(
+        knob,
+        Knob::Generate
+            | Knob::GenerateMax
+            | Knob::GenerateSpread
+            | Knob::GenerateCv
+            | Knob::KvPrecision
+            | Knob::ReserveOutput
+            | Knob::ChunkedPrefill
+            | Knob::Beams
+            | Knob::ContextRanks
+            | Knob::PrefixHit
+            | Knob::DraftTokens
+            | Knob::DraftAcceptance
+            | Knob::DraftMethod
+            | Knob::DraftDecline
+            | Knob::DraftParams
+            | Knob::DraftMaxBatch
+            | Knob::PrefillAccelerators
+            | Knob::PrefillWorkers
+            | Knob::PrefillTp
+            | Knob::PrefillPp
+            | Knob::PrefillAttentionDp
+            | Knob::PrefillEp
+            | Knob::KvTransfer
+            | Knob::Conversations
+            | Knob::Turns
+            | Knob::SharedPrefix
+            | Knob::KvHostGb
+            | Knob::KvHostGbps
+            | Knob::KvSsdGb
+            | Knob::KvSsdGbps
+            | Knob::KvRemoteGb
+            | Knob::KvRemoteGbps
+            | Knob::SloTpot
+    )
+}
