@@ -83,7 +83,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);
-        files::write(path, &picture)?;
+        files::write(path, &picture).map_err(|error| super::run::writing(path, &error))?;
         complain(&format!("wrote {}", path.display()));
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Long work on the command line: a bar on stderr once it takes long, and Ctrl-C that ends it in good order.
 
 use std::io::{self, IsTerminal as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -49,25 +49,60 @@ impl Watched for simulation::Gauge {
     }
 }
 
+/// Exit code of a program that Ctrl-C ended, as shells have it.
+const INTERRUPTED: i32 = 130;
 /// How often the watcher looks.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Does `work` while a second thread shows how far `gauge` is, where somebody looks at stderr and `patience` is over.
-/// The first Ctrl-C or SIGTERM cancels the gauge; a second one ends the program at once.
-pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: impl FnOnce() -> T) -> io::Result<T> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // Registered first, so that it sees the flag before the handler behind it raises it.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+/// What Ctrl-C and SIGTERM mean to the process.
+struct Signals {
+    /// One has come while work was watched. It stays: what is asked to end once begins no further work.
+    stop: Arc<AtomicBool>,
+    /// No work is watched, so that a signal ends the process as if it was not caught.
+    idle: Arc<AtomicBool>,
+}
+
+/// Catches the signals, once in the life of the process: a handler that is taken away does not bring the default back.
+fn signals() -> io::Result<&'static Signals> {
+    static CAUGHT: OnceLock<Signals> = OnceLock::new();
+    static CATCHING: Mutex<()> = Mutex::new(());
+    let _catching = CATCHING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(caught) = CAUGHT.get() {
+        return Ok(caught);
     }
+    let caught = Signals { stop: Arc::default(), idle: Arc::new(AtomicBool::new(true)) };
+    for signal in [SIGINT, SIGTERM] {
+        // Handlers run in this order: the second signal finds the flag that the first one has raised.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&caught.idle))?;
+        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&caught.stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&caught.stop))?;
+    }
+    Ok(CAUGHT.get_or_init(|| caught))
+}
+
+/// Does `work` while a second thread shows how far `gauge` is, where somebody looks at stderr and `patience` is over.
+/// The first Ctrl-C or SIGTERM cancels the gauge; a second one ends the program at once. After the work, while its answer
+/// is drawn and written, the first one does, unless that answer is the part that was done until then.
+pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: impl FnOnce() -> T) -> io::Result<T> {
+    let signals = signals()?;
+    signals.idle.store(false, Relaxed);
     let over = AtomicBool::new(false);
-    Ok(std::thread::scope(|scope| {
-        scope.spawn(|| show(gauge, patience, what, &stop, &over));
-        // Also where the work panics: the watcher must not wait for ever.
-        let _ends = Ends(&over);
-        work()
-    }))
+    let (answer, cancelled) = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| show(gauge, patience, what, &signals.stop, &over));
+        let answer = {
+            // Also where the work panics: the watcher must not wait for ever.
+            let _ends = Ends(&over);
+            work()
+        };
+        (answer, watcher.join().unwrap_or(false))
+    });
+    if !signals.stop.load(Relaxed) {
+        signals.idle.store(true, Relaxed);
+    } else if !cancelled {
+        // It came when the work was done: nothing is partial, and what is left to do is not wanted.
+        std::process::exit(INTERRUPTED);
+    }
+    Ok(answer)
 }
 
 struct Ends<'a>(&'a AtomicBool);
@@ -78,13 +113,16 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) {
+/// Shows how far the work is until it is over, and answers whether it was asked to end.
+fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) -> bool {
     let began = Instant::now();
     let somebody_looks = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
+    let mut cancelled = false;
     while !over.load(Relaxed) {
         if stop.load(Relaxed) {
             gauge.cancel();
+            cancelled = true;
         }
         let (done, total) = gauge.progress();
         if bar.is_none() && somebody_looks && total > 0 && began.elapsed() > patience {
@@ -101,4 +139,5 @@ fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool,
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
+    cancelled
 }

@@ -317,6 +317,7 @@ impl App {
     pub fn remember(&mut self, change: Change) {
         if change == Change::Single || self.last_change != Some(change) {
             self.past.push(self.now.clone());
+            history::forget_oldest(&mut self.past);
         }
         self.future.clear();
         self.trail = OnceCell::new();

@@ -15,6 +15,23 @@ use super::scenarios;
 use super::update::note;
 use atlas_plan::knob::Knob;
 
+/// Changes of a scenario that can be taken back, and the memory that they may take in all.
+const MOST_STEPS: usize = 1000;
+const MOST_STEP_BYTES: usize = 512 << 10;
+
+/// Forgets the oldest changes beyond what is kept; the latest stays whatever its size.
+pub(super) fn forget_oldest(past: &mut Vec<Snapshot>) {
+    let (mut steps, mut bytes) = (0, 0);
+    for snapshot in past.iter().rev() {
+        bytes += snapshot.bytes();
+        if steps > 0 && (steps == MOST_STEPS || bytes > MOST_STEP_BYTES) {
+            break;
+        }
+        steps += 1;
+    }
+    past.drain(..past.len() - steps);
+}
+
 /// Makes what is on the screen, or the column under the cursor, what deltas are against.
 pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     app.remember(Change::Single);
@@ -154,4 +171,33 @@ fn difference(before: &Snapshot, after: &Snapshot) -> String {
     words.truncate(NAMED);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     words.join(", ") + &rest
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::tui::testing::Hands;
+
+    #[test]
+    fn changes_are_forgotten_beyond_a_bound_of_number_and_of_bytes() {
+        let mut h = Hands::new();
+        let first = h.app.now.setup.target.clone();
+        for number in 0..3 * MOST_STEPS {
+            h.app.remember(Change::Single);
+            h.app.now.setup.target = format!("t{number}").into();
+        }
+        assert_eq!(h.app.past.len(), MOST_STEPS);
+        assert!(h.app.past.iter().all(|snapshot| snapshot.setup.target != first));
+        let last: Arc<str> = format!("t{}", 3 * MOST_STEPS - 2).into();
+        assert_eq!(h.app.past.last().unwrap().setup.target, last);
+        for number in 0..100_000 {
+            h.app.now.marks.insert(format!("a mark of some length {number}").into());
+        }
+        for _ in 0..3 {
+            h.app.remember(Change::Single);
+        }
+        let bytes: usize = h.app.past.iter().map(Snapshot::bytes).sum();
+        assert_eq!(h.app.past.len(), 1, "one alone is larger than the bound: {bytes}");
+    }
 }

@@ -54,9 +54,15 @@ pub(super) fn explain(app: &mut App) {
     open_from_here(app, View::Explain);
 }
 
+/// Views that Esc goes back through.
+const MOST_BACK: usize = 64;
+
 /// Shows another view; Esc comes back to the one that is left.
 pub(super) fn open_from_here(app: &mut App, view: View) {
     let mut back = std::mem::take(&mut app.back);
+    if back.len() == MOST_BACK {
+        back.remove(0);
+    }
     back.push((app.view, app.view_row));
     show(app, view);
     app.back = back;

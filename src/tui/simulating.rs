@@ -25,7 +25,7 @@ const REMEMBERED_BYTES: usize = 64 << 20;
 /// Sizes of a scaling chart, each twice the one before.
 const SIZES: u32 = 7;
 
-/// What has been simulated, the latest last.
+/// What has been simulated, without prices, the latest last.
 #[derive(Debug, Clone, Default)]
 pub struct Known(VecDeque<(Arc<Scenario>, Arc<Run>)>);
 
@@ -48,15 +48,6 @@ impl Known {
             self.0.pop_front();
         }
     }
-}
-
-/// A scenario as simulations are remembered by. Without a profile the calibrated model's factor of the fabric is no number,
-/// which equals nothing, not even itself; the events do not look at it.
-fn comparable(mut scenario: Scenario) -> Scenario {
-    if scenario.fabric_factor.is_nan() {
-        scenario.fabric_factor = 1.0;
-    }
-    scenario
 }
 
 /// What is asked: all that the answer hangs on, and nothing else.
@@ -151,21 +142,20 @@ impl App {
 
     /// Puts a simulation that is known in the place of the closed form that stands for it.
     fn replace(&self, answer: &mut Answer) {
-        let asked = answer.scenario.clone().filter(|_| answer.pending).map(comparable);
-        let known = asked.and_then(|scenario| self.known.of(&scenario));
-        if let Some(run) = known.map(Arc::clone) {
-            answer.outcome = Ok(run.estimate.clone());
+        let Some(scenario) = answer.scenario.as_ref().filter(|_| answer.pending) else { return };
+        if let Some(run) = self.known.of(&event::unpriced(scenario.clone())) {
+            answer.outcome = Ok(run.estimate_of(scenario));
             answer.pending = false;
         }
     }
 
-    /// The scenario on the screen as it would be simulated, whatever its engine.
+    /// The scenario on the screen as it would be simulated, whatever its engine and its prices.
     #[must_use]
     pub fn simulated_scenario(&self) -> Option<Scenario> {
         let (scenario, parts) = (self.answer.scenario.as_ref()?, self.answer.parts.as_ref()?);
         let mut scenario = scenario.clone();
         scenario.engine = Engine::Event;
-        scenario.check(parts).is_ok().then(|| comparable(scenario))
+        scenario.check(parts).is_ok().then(|| event::unpriced(scenario))
     }
 
     /// The simulation of the scenario on the screen, where it is known.

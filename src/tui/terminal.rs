@@ -3,6 +3,8 @@
 //! Nothing here asks the terminal a question: every answer would cost a round trip over SSH, and a late one is read as
 //! keys by whoever has the terminal then. Size and modes come from the line discipline, all else from the environment.
 
+mod guard;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
 
+use self::guard::Guard;
 use super::color::ColorDepth;
 use super::wait::Signals;
 use crate::tui::painter::Painter;
@@ -31,7 +34,7 @@ const PASTE_OFF: &[u8] = b"\x1b[?2004l";
 /// Undoes everything that may be on, in whatever state the last frame was cut off: the synchronized update, colours,
 /// mouse, paste, the hidden cursor, the alternate screen. The bottom line is for terminals without the latter, where
 /// the prompt would otherwise come in the middle of the picture; all others put the cursor back where it was.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[?1049l";
+const LEAVE: &str = "\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[?1049l";
 
 /// More cells than any screen has: a size that a broken line discipline reports must not exhaust the memory.
 const LARGEST: Size = Size { width: 1000, height: 500 };
@@ -40,6 +43,8 @@ const USUAL: Size = Size { width: 80, height: 24 };
 
 /// The modes to put back, and the terminal to put them on.
 static SAVED: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
+/// Gives the terminal back where this process cannot.
+static GUARD: Mutex<Option<Guard>> = Mutex::new(None);
 /// Whether [`ENTER`] has been sent.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 /// The thread that draws, while it does.
@@ -83,10 +88,13 @@ pub fn size() -> Size {
 pub fn restore() {
     if ENTERED.swap(false, Ordering::AcqRel) {
         // Not through `Stdout`: another thread may hold its lock, and a panic must not wait for it.
-        let _ = TtyOut::new().and_then(|mut out| out.write_all(LEAVE));
+        let _ = TtyOut::new().and_then(|mut out| out.write_all(LEAVE.as_bytes()));
     }
     if let Some((tty, modes)) = lock(&SAVED).take() {
         let _ = tcsetattr(tty, OptionalActions::Now, &modes);
+    }
+    if let Some(guard) = &mut *lock(&GUARD) {
+        guard.taken(false);
     }
     *lock(&DRAWING) = None;
 }
@@ -158,6 +166,14 @@ impl Screen {
                 *saved = Some((tty, modes));
             }
             if let Some((tty, modes)) = &*saved {
+                let mut guard = lock(&GUARD);
+                if guard.is_none() {
+                    // A machine without a shell is served all the same.
+                    *guard = Guard::start(tty.as_fd(), io::stdout().as_fd(), LEAVE, modes).ok();
+                }
+                if let Some(guard) = &mut *guard {
+                    guard.taken(true);
+                }
                 let mut raw = modes.clone();
                 raw.make_raw();
                 tcsetattr(tty, OptionalActions::Now, &raw)?;

@@ -328,3 +328,40 @@ fn knobs_of_a_simulation_matter_to_no_other_engine() {
         estimate(&Scenario::resolve(&parts, &Overrides::new()).unwrap())
     });
 }
+
+#[test]
+fn scenarios_that_differ_only_in_prices_share_one_simulation() {
+    const PRICES: [(&str, &str); 6] = [
+        ("hourly_usd", "123.5"),
+        ("pue", "1.7"),
+        ("usd_per_kwh", "0.31"),
+        ("kg_co2e_per_kwh", "0.05"),
+        ("amortization_years", "3"),
+        ("capex_usd_node", "300000"),
+    ];
+    for workload in ["llama3.1-8b-serve", "llama3.1-8b-train"] {
+        let parts = Parts::find(&shipped(), "h100-sxm-8", workload).unwrap();
+        let plain = scenario(&parts, &[]);
+        let simulated = event::run(&event::unpriced(plain.clone()), &Progress::new()).unwrap();
+        let whole = |scenario: &Scenario| event::run(scenario, &Progress::new()).unwrap().estimate;
+        assert_eq!(simulated.estimate_of(&plain), whole(&plain), "{workload}");
+        for price in PRICES {
+            for basis in ["stated", "owned"] {
+                let priced = scenario(&parts, &[price, ("price_basis", basis)]);
+                let unpriced = event::unpriced(priced.clone());
+                if unpriced == event::unpriced(plain.clone()) {
+                    let (ours, theirs) = (simulated.estimate_of(&priced), whole(&priced));
+                    assert_eq!(ours, theirs, "{workload}: {price:?}");
+                    for metric in METRICS.iter() {
+                        let (a, b) = ((metric.get)(&ours, &priced), (metric.get)(&theirs, &priced));
+                        assert!(a == b || a.is_nan() && b.is_nan(), "{workload}: {} is {a} and {b}", metric.name);
+                    }
+                } else {
+                    assert_eq!(basis, "owned", "{workload}: {price:?} is simulated anew");
+                }
+            }
+        }
+        let other = scenario(&parts, &[("tp", "2")]);
+        assert_ne!(event::unpriced(other), event::unpriced(plain), "what changes the events is another simulation");
+    }
+}

@@ -5,6 +5,7 @@
 //! it is tried first from then on.
 
 mod mutate;
+mod seeds;
 mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,8 +18,18 @@ use self::targets::{TARGETS, Target};
 
 /// Inputs of a target in the short run.
 const SHORT: u64 = 150;
+/// Inputs between two looks at the memory.
+const BATCH: u64 = 50;
 /// Longest input that is made.
 const LONGEST: usize = 64 << 10;
+
+/// What an input may take.
+#[derive(Clone, Copy)]
+struct Bounds {
+    patience: Duration,
+    /// Bytes.
+    memory: u64,
+}
 
 /// Time that this thread has run, which other load on the machine does not lengthen; elsewhere than on Linux, time that
 /// has passed.
@@ -32,15 +43,38 @@ fn worked() -> Duration {
 
 /// Tries one input; the answer says what does not hold.
 fn attempt(target: &Target, input: &[u8], patience: Duration) -> Result<(), String> {
-    let began = worked();
+    let began = Instant::now();
     let result = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
-    let took = worked().saturating_sub(began);
-    match result {
-        Err(_) => Err("it panics".to_owned()),
-        Ok(Err(why)) => Err(why),
-        Ok(Ok(())) if took > patience => Err(format!("it takes {took:?}")),
-        Ok(Ok(())) => Ok(()),
+    if began.elapsed() > patience {
+        // Once more, by the time that only this thread has worked.
+        let began = worked();
+        let _ = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+        let took = worked().saturating_sub(began);
+        if took > patience {
+            return Err(format!("it takes {took:?}"));
+        }
     }
+    result.unwrap_or_else(|_| Err("it panics".to_owned()))
+}
+
+/// Resident memory now, or the most since [`forget_peak`], in bytes; elsewhere than on Linux, nothing.
+fn resident(peak: bool) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let name = if peak { "VmHWM:" } else { "VmRSS:" };
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
+}
+
+fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// How much more memory than before was in use at some time of `work`.
+fn memory_of(work: impl FnOnce()) -> u64 {
+    forget_peak();
+    let before = resident(false);
+    work();
+    resident(true).zip(before).map_or(0, |(peak, before)| peak.saturating_sub(before))
 }
 
 fn failed(target: &Target, input: &[u8], why: &str) -> ! {
@@ -61,34 +95,50 @@ fn corpus(target: &Target) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// Tries seeds, then mutants, until `enough` says so; answers how many were tried.
-fn fuzz(target: &Target, seed: u64, patience: Duration, enough: impl Fn(u64) -> bool) -> u64 {
+/// Tries seeds, then mutants, until `enough` says so; answers how many were tried, and their bytes.
+fn fuzz(target: &Target, seed: u64, bounds: Bounds, enough: impl Fn(u64) -> bool) -> (u64, u64) {
+    let Bounds { patience, memory } = bounds;
     let kept = corpus(target);
-    for input in &kept {
-        attempt(target, input, patience).unwrap_or_else(|why| failed(target, input, &why));
-    }
     let mut seeds = (target.seeds)();
-    seeds.extend(kept);
     assert!(!seeds.is_empty(), "{} has nothing to begin with", target.name);
+    seeds.extend(kept);
     for input in &seeds {
         attempt(target, input, patience).unwrap_or_else(|why| failed(target, input, &why));
     }
-    let mut mutator = Mutator::new(seed);
-    let mut tried = 0;
+    let mut mutator = Mutator::new(seed, &seeds);
+    let (mut tried, mut bytes) = (0, 0);
     while !enough(tried) {
-        let input = mutator.mutant(&seeds, LONGEST);
-        attempt(target, &input, patience).unwrap_or_else(|why| failed(target, &input, &why));
-        tried += 1;
+        let mut again = mutator.clone();
+        let used = memory_of(|| {
+            for _ in 0..BATCH {
+                let input = mutator.mutant(&seeds, LONGEST);
+                attempt(target, &input, patience).unwrap_or_else(|why| failed(target, &input, &why));
+                bytes += input.len() as u64;
+            }
+        });
+        tried += BATCH;
+        if used > memory {
+            // Which of them was it?
+            for _ in 0..BATCH {
+                let input = again.mutant(&seeds, LONGEST);
+                let used = memory_of(|| drop(attempt(target, &input, patience)));
+                if used > memory {
+                    failed(target, &input, &format!("it takes {} MB", used >> 20));
+                }
+            }
+        }
     }
-    tried
+    (tried, bytes)
 }
 
 #[test]
 fn no_input_breaks_a_parser() {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     for target in TARGETS {
-        // Generous: the machine may be loaded. What takes quadratic time takes far longer.
-        fuzz(target, seed, Duration::from_secs(20), |tried| tried >= SHORT);
+        // Generous: the machine may be loaded, and other tests take memory beside this one. What takes quadratic time takes
+        // far longer.
+        let bounds = Bounds { patience: Duration::from_secs(20), memory: u64::MAX };
+        fuzz(target, seed, bounds, |tried| tried >= SHORT);
     }
 }
 
@@ -103,9 +153,17 @@ fn long_run() {
     let chosen: Vec<&Target> = TARGETS.iter().filter(|target| wanted == "all" || target.name == wanted).collect();
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     assert!(!chosen.is_empty(), "no target `{wanted}`; they are all, {}", names.join(", "));
+    let bounds = Bounds { patience: Duration::from_secs(1), memory: 200 << 20 };
     for target in chosen {
-        let began = Instant::now();
-        let tried = fuzz(target, seed, Duration::from_secs(1), |_| began.elapsed() >= seconds);
-        println!("{}: {tried} inputs in {:?}, seed {seed}: nothing found", target.name, began.elapsed());
+        let (began, before) = (Instant::now(), worked());
+        let (tried, bytes) = fuzz(target, seed, bounds, |_| began.elapsed() >= seconds);
+        let busy = worked().saturating_sub(before).as_secs_f64();
+        println!(
+            "{}: {tried} inputs of {} bytes in {:.0} s, {:.0} a second of processor time, seed {seed}: nothing found",
+            target.name,
+            bytes / tried.max(1),
+            began.elapsed().as_secs_f64(),
+            tried as f64 / busy.max(1e-9)
+        );
     }
 }

@@ -8,6 +8,8 @@ mod analytical;
 mod ask;
 mod benchboard;
 mod calibrate;
+#[cfg(unix)]
+mod cancel;
 mod catalog;
 mod cli;
 mod cli_batch;
@@ -23,14 +25,20 @@ mod event_goldens;
 mod evidence;
 mod experiment;
 mod explain;
+#[cfg(target_os = "linux")]
+mod faults;
 mod fuzz;
 mod goldens;
 mod ingest;
 mod ingest_versions;
 mod library;
+#[cfg(target_os = "linux")]
+mod load;
 mod measurement_rows;
 mod optimize;
 mod panels;
+#[cfg(unix)]
+mod restoration;
 mod robustness;
 mod scenario_exchange;
 mod schema;

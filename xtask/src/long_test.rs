@@ -6,7 +6,9 @@ use std::process::{Command, ExitCode};
 pub(crate) fn run(name: &str, variables: &[(&str, String)]) -> ExitCode {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["test", "--profile", "checked", "--package", "atlas-fabric", "--test", "it", "--"]);
-    cargo.args(["--ignored", "--nocapture", name]).envs(variables.iter().map(|(name, value)| (name, value)));
+    cargo
+        .args(["--ignored", "--nocapture", "--test-threads", "1", name])
+        .envs(variables.iter().map(|(name, value)| (name, value)));
     match cargo.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,

@@ -59,6 +59,10 @@ enum Command {
     },
     /// Fuzz the parsers for longer than the tests do.
     Fuzz(fuzz::Args),
+    /// Let each system call of every command that writes fail in turn, and look at what is left; needs `strace`.
+    Faults,
+    /// Start many instances, watch many logs, answer many requests, and report processor time and memory of each.
+    Load,
     /// Drive the interface with random keys, resizes and rewritten files, and report its memory, descriptors and threads.
     Soak(soak::Args),
     /// Build the binary and pack it with completions, man pages, licenses, bill of materials and checksum.
@@ -81,6 +85,8 @@ fn main() -> ExitCode {
             calibration::experiment(after_runs, print).map_err(|error| error.to_string())
         }
         Command::Fuzz(args) => return fuzz::run(&args),
+        Command::Faults => return long_test::run("faults::long_run", &[]),
+        Command::Load => return long_test::run("load::", &[]),
         Command::Soak(args) => return soak::run(&args),
         Command::Release(args) => release::run(&args).map_err(|error| error.to_string()),
         Command::Fit => fit::write(&root()).map(|refit| fitted(&refit)).map_err(|error| error.to_string()),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use atlas_detect::runner::{Command, Output, RunError, Runner};
 use atlas_detect::text::shell_word;
+use atlas_document::files;
 
 /// Time that Slurm may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -93,9 +94,7 @@ impl Array {
     /// The script cannot be written, or `sbatch` refuses it.
     pub fn submit(&self, runner: &dyn Runner, parts: &[u64]) -> Result<String, ArrayError> {
         let path = self.script_path();
-        std::fs::create_dir_all(&self.folder)
-            .and_then(|()| std::fs::write(&path, self.script()))
-            .map_err(|source| ArrayError::Script { path, source })?;
+        files::write(&path, self.script()).map_err(|source| ArrayError::Script { path, source })?;
         let output = done(runner, &self.submission(parts))?;
         Ok(output.stdout.trim().split(';').next().unwrap_or_default().to_owned())
     }

@@ -10,7 +10,7 @@ mod stale;
 #[cfg(test)]
 mod tests;
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -36,35 +36,85 @@ pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 }
 
 fn replace(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
-    let path = followed(path)?;
-    let old = match std::fs::metadata(&path) {
-        Ok(old) => Some(old),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    if let Some(old) = &old {
-        replaceable(old)?;
+    let mut draft = Draft::begin_on(disk, path)?;
+    fill(disk, &mut draft.file, content)?;
+    draft.commit_on(disk)
+}
+
+/// A file that is written piece by piece, and takes its place when it is whole. Dropped before that, it is gone.
+#[derive(Debug)]
+pub struct Draft {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+    /// What it replaces.
+    old: Option<Metadata>,
+}
+
+impl Draft {
+    /// Begins a file that will be put in place of the one that is there, if one is. Makes the directory where it is missing.
+    ///
+    /// # Errors
+    /// What the system says, or that the file that is there may not be replaced.
+    pub fn begin(path: &Path) -> io::Result<Draft> {
+        Draft::begin_on(&System, path)
     }
-    let dir = directory(&path);
-    std::fs::create_dir_all(dir)?;
-    stale::remove(dir);
-    let draft = draft(disk, dir, content, old.as_ref())?;
-    disk.rename(draft, &path)?;
-    disk.sync_directory(dir)
+
+    fn begin_on(disk: &impl Disk, path: &Path) -> io::Result<Draft> {
+        let path = followed(path)?;
+        let old = match std::fs::metadata(&path) {
+            Ok(old) => Some(old),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(old) = &old {
+            replaceable(old)?;
+        }
+        Ok(Draft { file: empty(disk, directory(&path))?, path, old })
+    }
+
+    /// What is written to.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// Puts the file in its place, once all of it has reached the disk.
+    ///
+    /// # Errors
+    /// What the system says. What was there before is then there still, unless only the directory could not be brought
+    /// to the disk.
+    pub fn commit(self) -> io::Result<()> {
+        self.commit_on(&System)
+    }
+
+    fn commit_on(self, disk: &impl Disk) -> io::Result<()> {
+        if let Some(old) = &self.old {
+            disk.take_after(self.file.as_file(), old)?;
+        }
+        disk.sync(self.file.as_file())?;
+        disk.rename(self.file, &self.path)?;
+        disk.sync_directory(directory(&self.path))
+    }
 }
 
 fn create(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
     let dir = directory(path);
-    std::fs::create_dir_all(dir)?;
-    stale::remove(dir);
-    let draft = draft(disk, dir, content, None)?;
+    let mut draft = empty(disk, dir)?;
+    fill(disk, &mut draft, content)?;
+    disk.sync(draft.as_file())?;
     disk.rename_new(draft, path)?;
     disk.sync_directory(dir)
 }
 
-/// The content in a temporary file, all of it on the disk.
-fn draft(disk: &impl Disk, dir: &Path, content: &[u8], old: Option<&Metadata>) -> io::Result<tempfile::NamedTempFile> {
-    let mut draft = disk.create(dir)?;
+/// An empty temporary file in a directory, which is made where it is missing.
+fn empty(disk: &impl Disk, dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    std::fs::create_dir_all(dir)?;
+    stale::remove(dir);
+    disk.create(dir)
+}
+
+/// Writes all of the content.
+fn fill(disk: &impl Disk, draft: &mut tempfile::NamedTempFile, content: &[u8]) -> io::Result<()> {
     let mut rest = content;
     while !rest.is_empty() {
         match disk.write(draft.as_file_mut(), rest) {
@@ -74,11 +124,7 @@ fn draft(disk: &impl Disk, dir: &Path, content: &[u8], old: Option<&Metadata>) -
             Err(error) => return Err(error),
         }
     }
-    if let Some(old) = old {
-        disk.take_after(draft.as_file(), old)?;
-    }
-    disk.sync(draft.as_file())?;
-    Ok(draft)
+    Ok(())
 }
 
 fn directory(path: &Path) -> &Path {

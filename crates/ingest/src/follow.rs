@@ -71,18 +71,20 @@ impl Follow {
             if std::mem::take(&mut self.dropping) {
                 self.partial.clear();
             } else if self.partial.is_empty() {
-                self.line(head, true);
+                self.whole_line(head);
             } else {
                 let mut whole = std::mem::take(&mut self.partial);
                 whole.extend_from_slice(head);
-                self.line(&whole, true);
+                self.whole_line(&whole);
                 whole.clear();
                 self.partial = whole;
             }
             self.number += u64::from(end == Some(b'\n'));
             self.observed += self.out.len() as u64;
             self.out.drain(..).for_each(&mut each);
-            if self.words.is_empty() && self.is_settled() {
+            // What was read, not what was handed over: the answer must not depend on where the bytes are cut.
+            let read = self.bytes - bytes.len() as u64;
+            if self.words.is_empty() && self.is_settled(read) {
                 self.settle();
             }
             if self.searches() {
@@ -107,9 +109,9 @@ impl Follow {
     }
 
     /// Whether enough was observed to know what lines are waited for.
-    fn is_settled(&self) -> bool {
+    fn is_settled(&self, read: u64) -> bool {
         let (least, bytes) = SETTLED_EARLY;
-        self.observed >= SETTLED || self.observed >= least && self.bytes >= bytes
+        self.observed >= SETTLED || self.observed >= least && read >= bytes
     }
 
     /// Notes the words that are searched for from now on.
@@ -190,6 +192,14 @@ impl Follow {
         self.intake.tally.cut_lines = self.cut;
         self.intake.tally.unfinished_last_line = !rest.is_empty();
         self.intake.finish()
+    }
+
+    /// Reads a line that was not searched, unless what lines are waited for is known and this is none of them.
+    fn whole_line(&mut self, line: &[u8]) {
+        let waited_for = |words: &[Finder<'_>]| words.iter().any(|word| word.find(line).is_some());
+        if self.words.is_empty() || self.timers.open() || waited_for(&self.words) {
+            self.line(line, true);
+        }
     }
 
     fn line(&mut self, raw: &[u8], whole: bool) {

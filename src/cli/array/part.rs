@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
+use atlas_document::files::Draft;
 use color_eyre::eyre::eyre;
 
 use crate::cli::output::complain;
@@ -68,13 +69,12 @@ impl Part {
             return Ok(());
         }
         let cannot = |error: std::io::Error| writing(path, &error);
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let draft = tempfile::Builder::new().prefix(".atlas-").tempfile_in(folder).map_err(cannot)?;
-        let mut lines = BufWriter::new(draft.as_file());
+        let draft = Draft::begin(path).map_err(cannot)?;
+        let mut lines = BufWriter::new(draft.file());
         compute(range(self.index, self.of, size), &mut lines)?;
-        lines.into_inner().map_err(|error| cannot(error.into_error()))?.sync_all().map_err(cannot)?;
+        lines.into_inner().map_err(|error| cannot(error.into_error()))?;
         // Another attempt at the same part has the same contents.
-        draft.persist(path).map_err(|error| cannot(error.error))?;
+        draft.commit().map_err(cannot)?;
         Ok(())
     }
 }

@@ -108,7 +108,7 @@ impl Output {
         file.set_len(note.bytes).map_err(cannot)?;
         file.seek(SeekFrom::Start(note.bytes)).map_err(cannot)?;
         let output = Output::File { file, path: path.to_owned(), note, noted: Instant::now() };
-        output.note().map_err(cannot)?;
+        output.note()?;
         Ok(output)
     }
 
@@ -124,8 +124,8 @@ impl Output {
     pub(super) fn write(&mut self, lines: &[u8], next: u64) -> io::Result<()> {
         match self {
             Output::Stdout => io::stdout().lock().write_all(lines),
-            Output::File { file, note, noted, .. } => {
-                file.write_all(lines)?;
+            Output::File { file, path, note, noted } => {
+                file.write_all(lines).map_err(|error| named(path, &error))?;
                 note.bytes += lines.len() as u64;
                 note.next = next;
                 if noted.elapsed() > NOTE_EVERY {
@@ -164,7 +164,7 @@ impl Output {
     /// Writes what ends the file; the sweep goes on before it.
     pub(super) fn write_end(&mut self, end: &[u8]) -> io::Result<()> {
         match self {
-            Output::File { file, .. } => file.write_all(end),
+            Output::File { file, path, .. } => file.write_all(end).map_err(|error| named(path, &error)),
             Output::Stdout => io::stdout().lock().write_all(end),
         }
     }
@@ -172,8 +172,9 @@ impl Output {
     /// Notes how far the file has come, once it is on the disk.
     fn note(&self) -> io::Result<()> {
         let Output::File { file, path, note, .. } = self else { return Ok(()) };
-        file.sync_data()?;
-        files::write(&beside(path), serde_json::to_vec(note)?)
+        file.sync_data().map_err(|error| named(path, &error))?;
+        let beside = beside(path);
+        files::write(&beside, serde_json::to_vec(note)?).map_err(|error| named(&beside, &error))
     }
 
     /// Ends the file: whole, without its note; else with it, so that the sweep can go on.
@@ -181,13 +182,18 @@ impl Output {
         match &self {
             Output::Stdout => io::stdout().lock().flush(),
             Output::File { file, path, .. } if whole => {
-                let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-                file.sync_data().map_err(named)?;
-                std::fs::remove_file(beside(path)).map_err(named)
+                file.sync_data().map_err(|error| named(path, &error))?;
+                let beside = beside(path);
+                std::fs::remove_file(&beside).map_err(|error| named(&beside, &error))
             }
             Output::File { .. } => self.note(),
         }
     }
+}
+
+/// An error with the file that it is of.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write to {}: {error}", path.display()))
 }
 
 /// The note of a file.

@@ -204,7 +204,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(path) = &args.svg {
         let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
-        files::write(path, scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
+        let picture = scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", ")));
+        files::write(path, picture).map_err(|error| super::run::writing(path, &error))?;
         complain(&format!("wrote {}", path.display()));
     }
     match stopped {

@@ -8,7 +8,7 @@ use crate::demo::Demo;
 use crate::tui::line::Line;
 use crate::tui::scenarios::{self, TabId};
 use atlas_plan::estimate::Estimate;
-use atlas_plan::knob::Knob;
+use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
 /// What undo brings back.
@@ -24,6 +24,16 @@ pub struct Snapshot {
     pub pinned: Option<Option<TabId>>,
     /// How the tab was called, where the change that followed was of that.
     pub name: Option<Option<Arc<str>>>,
+}
+
+impl Snapshot {
+    /// Bytes that it takes, about: what grows with it. Texts are shared with others and count all the same.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let setup = |setup: &Setup| setup.overrides.len() * 2 * size_of::<(Knob, Setting)>() + setup.target.len();
+        let marks: usize = self.marks.iter().map(|mark| mark.len() + 2 * size_of::<Arc<str>>()).sum();
+        size_of::<Snapshot>() + marks + setup(&self.setup) + self.baseline.as_ref().map_or(0, setup)
+    }
 }
 
 /// The panes in the order Tab goes.

@@ -46,6 +46,19 @@ fn every_row_keeps_the_constraints_and_the_cheapest_comes_first() {
 }
 
 #[test]
+fn a_race_ends_alike_on_one_core_and_on_all() {
+    let entries = |cores| {
+        atlas_core::cores::limit(cores);
+        let hands = serving("h100, h200, mi300x");
+        ranked(&hands.app).into_iter().map(|row| format!("{row:?}")).collect::<Vec<_>>()
+    };
+    let one = entries(1);
+    assert_eq!(one.len(), 3);
+    // 0 is no limit.
+    assert_eq!(one, entries(0));
+}
+
+#[test]
 fn a_row_is_what_its_setup_gives_on_the_overview() {
     let mut hands = two();
     let (value, name) = {

@@ -1,5 +1,8 @@
 //! Mutants of given inputs: bytes changed, pieces moved, doubled and joined, numbers and words replaced.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 /// Words that mean something to one of the parsers, and values at the edges of what numbers hold.
 const WORDS: [&str; 46] = [
     "0",
@@ -50,18 +53,44 @@ const WORDS: [&str; 46] = [
     "日",
 ];
 
+/// Most words that are taken from the seeds.
+const MOST_WORDS: usize = 4000;
+
 /// Draws mutants; the same seed draws the same ones.
-pub(crate) struct Mutator(u64);
+#[derive(Clone)]
+pub(crate) struct Mutator {
+    state: u64,
+    /// Words of the seeds: keys, names and values that the parser may know.
+    words: Arc<[Box<[u8]>]>,
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
 
 impl Mutator {
-    pub(crate) fn new(seed: u64) -> Mutator {
-        Mutator(seed)
+    pub(crate) fn new(seed: u64, seeds: &[Vec<u8>]) -> Mutator {
+        let words = seeds.iter().flat_map(|seed| seed.split(|byte| !is_of_word(*byte)));
+        let words: BTreeSet<&[u8]> = words.filter(|word| (2..40).contains(&word.len())).collect();
+        // Every so many-th, where there are more.
+        let step = words.len().div_ceil(MOST_WORDS).max(1);
+        Mutator { state: seed, words: words.into_iter().step_by(step).map(Box::from).collect() }
+    }
+
+    /// A word of some format, or of this one.
+    fn word(&mut self) -> Vec<u8> {
+        if self.words.is_empty() || self.below(3) == 0 {
+            WORDS[self.below(WORDS.len())].as_bytes().to_vec()
+        } else {
+            let at = self.below(self.words.len());
+            self.words[at].to_vec()
+        }
     }
 
     /// SplitMix64 (Steele, Lea and Flood, 2014).
     fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
@@ -91,7 +120,7 @@ impl Mutator {
     fn change(&mut self, out: &mut Vec<u8>, seeds: &[Vec<u8>]) {
         let length = out.len();
         let at = self.below(length + 1);
-        match self.below(10) {
+        match self.below(12) {
             0 if length > 0 => out[at.min(length - 1)] ^= 1 << self.below(8),
             1 if length > 0 => out[at.min(length - 1)] = self.draw() as u8,
             2 => {
@@ -119,9 +148,16 @@ impl Mutator {
                 let to = (from..length).find(|at| !matches!(out[*at], b'0'..=b'9' | b'.')).unwrap_or(length);
                 out.splice(from..to, word.bytes());
             }
+            9 | 10 => {
+                // A word becomes another.
+                let word = self.word();
+                let Some(from) = (at..length).find(|at| is_of_word(out[*at])) else { return out.extend(word) };
+                let to = (from..length).find(|at| !is_of_word(out[*at])).unwrap_or(length);
+                out.splice(from..to, word);
+            }
             _ => {
-                let word = WORDS[self.below(WORDS.len())];
-                out.splice(at..at, word.bytes());
+                let word = self.word();
+                out.splice(at..at, word);
             }
         }
     }

@@ -1,26 +1,35 @@
 //! What is fuzzed, with what it begins and what must hold.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use atlas_catalog::{Catalog, Part};
+use atlas_assistant::endpoint::{self, Protocol};
+use atlas_assistant::{Known, grammar, offline};
+use atlas_catalog::{Catalog, Part, hugging_face};
+use atlas_cluster::history::Entry;
 use atlas_cluster::import::{SourceFile, import};
 use atlas_config::library::Library;
 use atlas_config::{Profile, Workload};
 use atlas_detect::read as detected;
 use atlas_document::{Diagnostics, Node, Sources, parse};
+use atlas_evidence::validate;
 use atlas_fabric::demo::script::Demo;
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::input::Input;
 use atlas_fabric::tui::session::Document;
 use atlas_fabric::tui::theme::Theme;
 use atlas_ingest::reading::Context;
+use atlas_ingest::{Follow, job_trace as jobs};
 use atlas_plan::engine;
 use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::Gauge;
 use atlas_plan::simulation::config::Config;
 use atlas_plan::simulation::trace;
+
+use super::seeds::{
+    ENTRIES, JOB_TRACES, KEYS, MEASUREMENTS, MODELS, QUESTIONS, RECORDS, SCRIPTS, SESSIONS, SIMULATOR, STREAMS, SWEEPS,
+    TRACES, documents, files, lines, logs,
+};
 
 pub(crate) struct Target {
     pub(crate) name: &'static str,
@@ -50,92 +59,14 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "launch", run: launch, seeds: || lines(SCRIPTS) },
     Target { name: "detect", run: detect, seeds: || files(&["crates/detect/tests/data"], 40_000) },
     Target { name: "keys", run: keys, seeds: || lines(KEYS) },
+    Target { name: "follow", run: follow, seeds: logs },
+    Target { name: "job_trace", run: job_trace, seeds: || lines(JOB_TRACES) },
+    Target { name: "stream", run: stream, seeds: || lines(STREAMS) },
+    Target { name: "question", run: question, seeds: || lines(QUESTIONS) },
+    Target { name: "history", run: history, seeds: || lines(ENTRIES) },
+    Target { name: "model", run: model, seeds: || lines(MODELS) },
+    Target { name: "measurements", run: measurements, seeds: || lines(MEASUREMENTS) },
 ];
-
-const SIMULATOR: &[&str] = &[
-    "experiment_name: a\nhardware: { gpu_model: A100, num_gpus_per_node: 8 }\nmodel: { model_type: transformer, num_layers: 12, \
-     hidden_size: 768 }\ntraining: { batch_size_per_gpu: 8, num_nodes: 1 }\nnetwork: { topology_type: ring }\n",
-    "target: h100-sxm-8\nworkload: llama3.1-8b-serve\nset: [tp=2]\nsimulate: { steps: 3, jitter: 0.1 }\n",
-];
-const RECORDS: &[&str] = &[
-    r#"{"target": "a", "workload": "b", "seed": 1337, "dollar_per_1k_tokens": 0.1, "record": {"tokens_per_sec": 1.5e3}}"#,
-    r#"{"id": 1, "target": "h100-sxm-8", "workload": "llama3.1-8b-serve", "knobs": {"tp": 8}}"#,
-];
-const SESSIONS: &[&str] = &[r#"{"version": 1, "theme": "dark", "tab": 0, "tabs": [{"target": "a", "workload": "b"}]}"#];
-const SWEEPS: &[&str] =
-    &["target,workload,tp,tokens_per_sec,verdict\na,b,1,100.5,fits\na,b,2,200,fits\nc,\"b,d\",4,1e3,too large\n"];
-const TRACES: &[&str] = &[
-    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n",
-    "{\"timestamp\": 0, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": [0, 1, 2]}\n{\"timestamp\": 3000, \
-     \"input_length\": 7322, \"output_length\": 490, \"hash_ids\": [0, 3]}\n",
-    "{\"input_lens\": [10, 20], \"output_lens\": [5, 6], \"ttfts\": [0.1, 0.2], \"duration\": 2.5}\n",
-];
-const SCRIPTS: &[&str] = &[
-    "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\nTP=8; for i in 1 2; do X=$((TP * i)); done\n\
-     torchrun --nnodes $SLURM_NNODES --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size ${TP:-4} --bf16 \\\n  \
-     --num-layers 32 --hidden-size 4096 \"$@\"\n",
-    "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size 8 --max-num-seqs 256 --kv-cache-dtype fp8\n",
-    "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: vllm/vllm-openai:v0.6\n    args: [\"--model\", \"x\"]\n    \
-     resources: { limits: { nvidia.com/gpu: 8 } }\n",
-];
-const KEYS: &[&str] =
-    &["jj\u{1b}[A\u{1b}[1;5C\u{1b}[<0;12;7M\u{1b}[<65;1;1Mé界\u{1b}[200~pasted\u{1b}[201~q\u{1b}OP\u{1b}[24~\u{3}\r\t"];
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn lines(seeds: &[&str]) -> Vec<Vec<u8>> {
-    seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect()
-}
-
-/// The files of these paths, each cut to so many bytes.
-fn files(paths: &[&str], most: usize) -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    for path in paths {
-        let path = root().join(path);
-        let list = if path.is_dir() {
-            let mut list: Vec<_> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
-            list.sort();
-            list
-        } else {
-            vec![path]
-        };
-        found.extend(list.iter().filter(|path| path.is_file()).map(|path| {
-            let mut bytes = std::fs::read(path).unwrap();
-            bytes.truncate(most);
-            bytes
-        }));
-    }
-    found
-}
-
-fn documents() -> Vec<Vec<u8>> {
-    let mut seeds = files(&["demo", "themes", "examples"], 8000);
-    seeds.extend(lines(&[
-        "base: &b {x: 1, y: [2]}\nother:\n  <<: *b\n  y: 3\nlist: [*b, 'q', \"r\"]\ntext: |\n  a\n  b\n",
-    ]));
-    seeds
-}
-
-/// The logs among the test data, unpacked, their beginnings.
-fn logs() -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    let mut tools: Vec<_> =
-        std::fs::read_dir(root().join("tests/data/logs")).unwrap().map(|e| e.unwrap().path()).collect();
-    tools.sort();
-    for tool in tools.iter().filter(|tool| tool.is_dir()) {
-        let mut samples: Vec<_> = std::fs::read_dir(tool).unwrap().map(|entry| entry.unwrap().path()).collect();
-        samples.sort();
-        for sample in samples.iter().take(2) {
-            let mut text = Vec::new();
-            let packed = flate2::read::GzDecoder::new(std::fs::File::open(sample).unwrap());
-            packed.take(12_000).read_to_end(&mut text).unwrap();
-            found.push(text);
-        }
-    }
-    found
-}
 
 fn library() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
@@ -370,4 +301,110 @@ fn keys(input: &[u8]) -> Result<(), String> {
         (false, Some(_)) => Err("it still waits for the rest of something".to_owned()),
         (false, None) => Ok(()),
     }
+}
+
+/// A log that is followed, in pieces that end anywhere, says what the same log says when it is whole.
+fn follow(input: &[u8]) -> Result<(), String> {
+    let context = Context { name: "f.log".to_owned(), seed: 1, ..Context::default() };
+    let (mut follow, mut seen) = (Follow::new(&context), 0_usize);
+    let size = 1 + input.first().map_or(0, |byte| usize::from(*byte)) * 7;
+    for piece in input.chunks(size) {
+        follow.feed(piece, |_| seen += 1);
+    }
+    if follow.bytes() != input.len() as u64 {
+        return Err(format!("of {} bytes it read {}", input.len(), follow.bytes()));
+    }
+    let mut whole = 0;
+    let mut at_once = Follow::new(&context);
+    at_once.feed(input, |_| whole += 1);
+    let (pieces, one) = (follow.finish(|_| seen += 1), at_once.finish(|_| whole += 1));
+    match (pieces.readings.len() == one.readings.len(), seen == whole) {
+        (true, true) => Ok(()),
+        _ => Err(format!(
+            "in pieces of {size}: {} readings and {seen} observations, at once {} and {whole}",
+            pieces.readings.len(),
+            one.readings.len()
+        )),
+    }
+}
+
+fn job_trace(input: &[u8]) -> Result<(), String> {
+    let Ok(trace) = jobs::read(&text(input)) else { return Ok(()) };
+    let sound = |seconds: f64| seconds.is_finite();
+    match trace.jobs.iter().find(|job| !sound(job.submitted) || !sound(job.seconds) || job.seconds < 0.0) {
+        Some(job) => Err(format!("{job:?}")),
+        None => Ok(()),
+    }
+}
+
+fn stream(input: &[u8]) -> Result<(), String> {
+    for protocol in [Protocol::OpenAi, Protocol::Gemini] {
+        for stream in [true, false] {
+            if let Ok((_, calls)) = endpoint::replay(protocol, stream, input)
+                && calls.iter().any(|call| call.name.is_empty())
+            {
+                return Err("a call has no name".to_owned());
+            }
+        }
+    }
+    let Ok(conversation) = endpoint::Conversation::read(&text(input)) else { return Ok(()) };
+    conversation.json().map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn question(input: &[u8]) -> Result<(), String> {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    let known = KNOWN.get_or_init(|| Known::of(library()));
+    let line = text(input);
+    let _ = grammar::parse(&line, known);
+    let context = offline::Context {
+        library: library(),
+        target: "h100-sxm-8".into(),
+        workload: "llama3.1-8b-serve".into(),
+        overrides: BTreeMap::new(),
+        flags: Vec::new(),
+    };
+    // Searches end where they begin: what is tried here is the reading.
+    let gauge = Gauge::new();
+    gauge.cancel();
+    if let Ok(reply) = offline::answer(&line, &context, &gauge) {
+        let _ = reply.text(80);
+    }
+    Ok(())
+}
+
+fn history(input: &[u8]) -> Result<(), String> {
+    let Ok(entry) = serde_json::from_slice::<Entry>(input) else { return Ok(()) };
+    let text = serde_json::to_vec(&entry).map_err(|error| error.to_string())?;
+    match serde_json::from_slice::<Entry>(&text) {
+        Ok(again) if again == entry => Ok(()),
+        Ok(_) => Err("it is read back as something else".to_owned()),
+        Err(error) => Err(format!("it is not read back: {error}")),
+    }
+}
+
+fn model(input: &[u8]) -> Result<(), String> {
+    let (text, mut problems) = (text(input), Diagnostics::new());
+    if hugging_face::decode(&"config.json".into(), "f", &text, &mut problems).is_none() && !problems.has_errors() {
+        return Err("it is refused without a word".to_owned());
+    }
+    within(&text, &problems)
+}
+
+fn measurements(input: &[u8]) -> Result<(), String> {
+    let text = text(input);
+    let (_, _) = (validate::Kind::of(&text), validate::bad_cells(&text));
+    let Ok(rows) = validate::table::read(&text) else { return Ok(()) };
+    static CATALOG: OnceLock<Catalog> = OnceLock::new();
+    let catalog = CATALOG.get_or_init(Catalog::built_in);
+    for row in rows.iter().take(4) {
+        for kind in validate::Kind::ALL {
+            let Ok(case) = validate::case::RowScenario::of(row, kind, catalog) else { continue };
+            for measured in validate::case::measured(row, kind, &case).into_iter().flatten() {
+                if !(measured.value.is_finite() && measured.value > 0.0) {
+                    return Err(format!("it takes {} as measured", measured.value));
+                }
+            }
+        }
+    }
+    Ok(())
 }

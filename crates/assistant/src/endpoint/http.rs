@@ -150,23 +150,24 @@ fn read(request: &Request, settings: &Settings, sender: &SyncSender<Sent>) -> Re
     let stream = response.headers().get("content-type").and_then(|value| value.to_str().ok());
     let stream = stream.is_none_or(|kind| !kind.starts_with("application/json"));
     let body = response.body_mut().as_reader().take(MOST_BYTES + 1);
-    if stream { events(body, sender) } else { whole(body, sender) }
+    // Whoever stopped waiting needs no more.
+    let mut send = |data| sender.send(Sent::Event(data)).is_ok();
+    if stream { events(body, &mut send) } else { whole(body, &mut send) }
 }
 
 /// A response that is one document.
-fn whole(mut body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+pub(super) fn whole(mut body: impl std::io::Read, event: &mut dyn FnMut(String) -> bool) -> Result<(), EndpointError> {
     let mut text = String::new();
     let size = body.read_to_string(&mut text).map_err(|error| EndpointError::reading(&error))?;
     if size as u64 > MOST_BYTES {
         return Err(EndpointError::TooLarge);
     }
-    // Whoever stopped waiting needs no more.
-    let _ = sender.send(Sent::Event(text));
+    event(text);
     Ok(())
 }
 
-/// Server-sent events: `data:` lines up to an empty one.
-fn events(body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+/// Server-sent events: `data:` lines up to an empty one. Ends where `event` wants no more.
+pub(super) fn events(body: impl std::io::Read, event: &mut dyn FnMut(String) -> bool) -> Result<(), EndpointError> {
     let mut reader = BufReader::new(body);
     let mut data = String::new();
     let mut total = 0_u64;
@@ -187,10 +188,7 @@ fn events(body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), End
             }
             data.push_str(rest.strip_prefix(' ').unwrap_or(rest));
         }
-        if (text.is_empty() || size == 0)
-            && !data.is_empty()
-            && sender.send(Sent::Event(std::mem::take(&mut data))).is_err()
-        {
+        if (text.is_empty() || size == 0) && !data.is_empty() && !event(std::mem::take(&mut data)) {
             return Ok(());
         }
         if size == 0 {

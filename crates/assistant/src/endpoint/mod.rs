@@ -166,6 +166,22 @@ pub fn ask(
     Err(EndpointError::Rounds(MOST_ROUNDS))
 }
 
+/// Reads a recorded response, as a stream or as one document, and answers the text and the calls in it.
+///
+/// # Errors
+/// As [`ask`], of a response that cannot be read.
+pub fn replay(protocol: Protocol, stream: bool, body: &[u8]) -> Result<(String, Vec<Call>), EndpointError> {
+    let (mut turn, mut outcome) = (Turn::default(), Ok(()));
+    let mut event = |data: String| {
+        outcome = turn.read(protocol, &data, &mut |_| ());
+        outcome.is_ok()
+    };
+    let read = if stream { http::events(body, &mut event) } else { http::whole(body, &mut event) };
+    read.and(outcome)?;
+    turn.end()?;
+    Ok((turn.text, turn.calls))
+}
+
 /// One answer as it arrives.
 #[derive(Debug, Default)]
 struct Turn {
@@ -189,17 +205,22 @@ impl Turn {
             settings,
             cancelled,
             &mut |error, pause| (*sink.borrow_mut())(Event::Retry(error, pause)),
-            &mut |data| {
-                let pieces = match settings.protocol {
-                    Protocol::OpenAi => openai::pieces(data),
-                    Protocol::Gemini => gemini::pieces(data, self.calls.len()),
-                };
-                for piece in pieces.map_err(EndpointError::Malformed)? {
-                    self.take(piece, &mut **sink.borrow_mut())?;
-                }
-                Ok(())
-            },
+            &mut |data| self.read(settings.protocol, data, &mut **sink.borrow_mut()),
         )?;
+        self.end()
+    }
+
+    /// Takes what one event of the response says.
+    fn read(&mut self, protocol: Protocol, data: &str, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), EndpointError> {
+        let pieces = match protocol {
+            Protocol::OpenAi => openai::pieces(data),
+            Protocol::Gemini => gemini::pieces(data, self.calls.len()),
+        };
+        pieces.map_err(EndpointError::Malformed)?.into_iter().try_for_each(|piece| self.take(piece, sink))
+    }
+
+    /// Whether the answer is complete.
+    fn end(&self) -> Result<(), EndpointError> {
         if !self.done {
             return Err(EndpointError::Truncated);
         }

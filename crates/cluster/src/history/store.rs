@@ -1,7 +1,8 @@
 //! The files of the history: one directory a month, one file an entry.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use atlas_document::files;
 
 use super::entry::{Entry, FORMAT};
 use super::filter::Filter;
@@ -10,8 +11,6 @@ use super::filter::Filter;
 const LARGEST: u64 = 64 << 20;
 /// Names tried for one entry.
 const TRIES: u32 = 16;
-/// What the names of unfinished files begin with.
-const UNFINISHED: &str = ".atlas-";
 
 /// Where the history is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,33 +86,24 @@ impl Store {
     /// The file cannot be written.
     pub fn write(&self, entry: &Entry) -> Result<Written, HistoryError> {
         let month = self.directory.join(entry.at.strftime("%Y-%m").to_string());
-        let failed = |source: std::io::Error| HistoryError::File { path: month.clone(), source };
-        std::fs::create_dir_all(&month).map_err(failed)?;
         let mut entry = entry.clone();
         for attempt in 0..TRIES {
             let mut text = serde_json::to_vec_pretty(&entry)?;
             text.push(b'\n');
-            let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&month).map_err(failed)?;
-            file.write_all(&text).map_err(failed)?;
-            file.as_file().sync_all().map_err(failed)?;
             let path = month.join(format!("{}.json", entry.id));
-            match file.persist_noclobber(&path) {
-                Ok(_) => {
-                    // The name is on the disk as well, where the file system can be asked for that.
-                    let _ = std::fs::File::open(&month).and_then(|directory| directory.sync_all());
-                    return Ok(Written { id: entry.id, path });
-                }
-                Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists && attempt + 1 < TRIES => {
+            match files::write_new(&path, &text) {
+                Ok(()) => return Ok(Written { id: entry.id, path }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && attempt + 1 < TRIES => {
                     // An import keeps its moment and its name: the same entry again is no second one.
                     if std::fs::read(&path).is_ok_and(|there| there == text) {
                         return Ok(Written { id: entry.id, path });
                     }
                     entry.id = format!("{}{attempt:x}", entry.id);
                 }
-                Err(error) => return Err(HistoryError::File { path, source: error.error }),
+                Err(source) => return Err(HistoryError::File { path, source }),
             }
         }
-        Err(HistoryError::File { path: month.clone(), source: std::io::ErrorKind::AlreadyExists.into() })
+        Err(HistoryError::File { path: month, source: std::io::ErrorKind::AlreadyExists.into() })
     }
 
     /// The entries that a filter keeps, newest first, and the files that are no entries.

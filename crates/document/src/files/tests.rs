@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::time::{Duration, SystemTime};
 
@@ -131,6 +132,34 @@ fn whichever_call_fails_a_new_file_is_whole_or_absent() {
     std::fs::write(&path, OLD).unwrap();
     assert_eq!(write_new(&path, NEW).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), OLD);
+}
+
+#[test]
+fn a_file_written_in_pieces_appears_when_it_is_whole() {
+    for at in 0.. {
+        let dir = tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, OLD).unwrap();
+        let disk = Faulty::new(at, 5, false);
+        let result = Draft::begin_on(&disk, &path).and_then(|draft| {
+            draft.file().write_all(&NEW.as_bytes()[..5])?;
+            assert_eq!(std::fs::read_to_string(&path)?, OLD);
+            draft.file().write_all(&NEW.as_bytes()[5..])?;
+            draft.commit_on(&disk)
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text == OLD && result.is_err() || text == NEW, "call {at}: {text}");
+        assert_eq!(names(&dir), ["f"], "call {at}");
+        if result.is_ok() {
+            break;
+        }
+    }
+    let dir = tempdir().unwrap();
+    drop(Draft::begin(&dir.path().join("made/f")).unwrap());
+    assert!(
+        std::fs::read_dir(dir.path().join("made")).unwrap().next().is_none(),
+        "nothing is left of what was dropped"
+    );
 }
 
 #[test]

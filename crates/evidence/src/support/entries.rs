@@ -2,6 +2,7 @@
 
 use atlas_catalog::Catalog;
 use atlas_core::plan::Engine;
+use atlas_plan::search::Gauge;
 
 use super::key::{FIELDS, FIGURE_DIGITS, Key, Value, rounded};
 use crate::validate::accuracy::Figure;
@@ -19,8 +20,9 @@ pub fn csv() -> Result<String, ValidateError> {
     let head = ["id", "figure", "metric", "source", "regime"];
     let figures = ["measured", "predicted", "lower", "upper"];
     writer.write_record(head.into_iter().chain(FIELDS.iter().map(|field| field.name)).chain(figures))?;
+    let gauge = Gauge::default();
     for kind in Kind::ALL {
-        let judge = Judge { kind, catalog: &catalog, engine: Engine::Analytical };
+        let judge = Judge { kind, catalog: &catalog, engine: Engine::Analytical, gauge: &gauge };
         let rows = table::read(&shipped(kind)?)?;
         for (row, copy) in rows.iter().zip(table::copies(&rows)) {
             if copy.is_some() || !row.text("inferred").is_empty() {

@@ -27,6 +27,7 @@ use atlas_catalog::{Catalog, measurements};
 use atlas_core::cores::on_all_cores;
 use atlas_core::plan::Engine;
 use atlas_plan::engine;
+use atlas_plan::engine::answer::event;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::search::Gauge;
 pub use refit::{Band, Refit, exam as examination, refit};
@@ -141,13 +142,20 @@ pub fn judge(kind: Kind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
 /// # Errors
 /// As [`judge`].
 pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result<Vec<Verdict>, ValidateError> {
-    let catalog = Catalog::built_in();
-    let judge = Judge { kind, catalog: &catalog, engine };
     let rows = table::read(text)?;
-    let rows: Vec<(&Row, Option<&Row>)> = rows.iter().zip(table::copies(&rows)).collect();
     gauge.expect(rows.len() as u64);
+    if gauge.cancelled() {
+        return Ok(Vec::new());
+    }
+    let catalog = Catalog::built_in();
+    let judge = Judge { kind, catalog: &catalog, engine, gauge };
+    let rows: Vec<(&Row, Option<&Row>)> = rows.iter().zip(table::copies(&rows)).collect();
     let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
         let mut verdicts = judge.row(row);
+        if gauge.cancelled() {
+            // A simulation that was cut short says nothing.
+            return Vec::new();
+        }
         for verdict in &mut verdicts {
             verdict.copy_of = copy_of.map(|first| first.text("id").to_owned());
         }
@@ -189,6 +197,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) kind: Kind,
     pub(crate) catalog: &'a Catalog,
     pub(crate) engine: Engine,
+    /// Ends the simulations.
+    pub(crate) gauge: &'a Gauge,
 }
 
 impl Judge<'_> {
@@ -211,7 +221,11 @@ impl Judge<'_> {
         let mut scenario = found.scenario.clone();
         scenario.engine = self.engine;
         let mut estimate = Estimate::default();
-        engine::estimate_into(&scenario, &mut estimate);
+        if !scenario.engine.simulates() {
+            engine::estimate_into(&scenario, &mut estimate);
+        } else if !event::estimate_until(&scenario, &self.gauge.part(), &mut estimate) {
+            return Err("the simulation was stopped".to_owned());
+        }
         estimate.finite()?;
         let input = case::Input::of(&found).ok_or("the model or the accelerator is not known")?;
         let judge = |figure: &case::Measured| {

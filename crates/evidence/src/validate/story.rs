@@ -15,6 +15,7 @@ use atlas_perf::training;
 use atlas_perf::training::{TimeBreakdown, TrainingInput};
 use atlas_plan::engine::answer::event as simulated;
 use atlas_plan::estimate::Breakdown;
+use atlas_plan::search::Gauge;
 
 /// A row's story.
 #[derive(Debug, Clone)]
@@ -36,7 +37,8 @@ pub struct Story {
 /// A file that is no CSV.
 pub fn story(kind: Kind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
     let catalog = Catalog::built_in();
-    let judge = Judge { kind, catalog: &catalog, engine };
+    let gauge = Gauge::default();
+    let judge = Judge { kind, catalog: &catalog, engine, gauge: &gauge };
     let rows = table::read(text)?;
     let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
     let verdicts = judge.row(row);

@@ -9,12 +9,16 @@ use std::sync::mpsc::sync_channel;
 use super::condition::Condition;
 use super::gauge::{Gauge, workers};
 use super::space::{Axis, Space};
+use crate::engine::answer::event::estimate_until;
 use crate::engine::{Memo, estimate_next};
 use crate::estimate::{Estimate, Metric};
+use crate::knob::Knob;
 use crate::scenario::{Parts, Scenario};
 
 /// Points answered at once: some milliseconds' work, so that stopping and progress are prompt.
 pub const BLOCK: u64 = 4096;
+/// As many where points are simulated, which takes up to seconds each.
+const SIMULATED_BLOCK: u64 = 16;
 /// Blocks that may wait for each worker's turn.
 const AHEAD: usize = 4;
 
@@ -58,6 +62,13 @@ impl Sweep {
         u64::try_from(self.space.size().checked_mul(self.contenders.len() as u128)?).ok()
     }
 
+    /// Points of a block.
+    fn block(&self) -> u64 {
+        let simulates = |(_, scenario): &(Parts, Scenario)| scenario.engine.simulates();
+        let turns_engine = self.space.axes().iter().any(|axis| axis.knob == Knob::Engine);
+        if turns_engine || self.contenders.iter().any(simulates) { SIMULATED_BLOCK } else { BLOCK }
+    }
+
     /// Answers the points of a range. `tell` adds a point to a block; `take` gets the blocks in order, and ends the sweep
     /// by an error. Returns the number of the first point that was not taken: the end of the range, unless `gauge` was
     /// cancelled.
@@ -75,22 +86,22 @@ impl Sweep {
         let (from, size) = (points.start, points.end.min(all));
         gauge.expect(size);
         gauge.advance(from.min(size));
-        let workers = workers();
+        let (workers, size_of_block) = (workers(), self.block());
         std::thread::scope(|scope| {
             let mut blocks = Vec::with_capacity(workers);
             for worker in 0..workers as u64 {
                 let (sender, receiver) = sync_channel(AHEAD);
                 blocks.push(receiver);
-                let (tell, step) = (&tell, BLOCK * workers as u64);
+                let (tell, step) = (&tell, size_of_block * workers as u64);
                 scope.spawn(move || {
                     let mut walker = Walker::new(self);
-                    let mut first = from.saturating_add(worker * BLOCK);
+                    let mut first = from.saturating_add(worker * size_of_block);
                     while first < size && !gauge.cancelled() {
-                        let next = size.min(first.saturating_add(BLOCK));
+                        let next = size.min(first.saturating_add(size_of_block));
                         let mut described = T::default();
-                        walker.block(first, next, |row| tell(&mut described, row));
-                        // The receiver is gone if the sweep ended early.
-                        if sender.send(Block { next, described }).is_err() {
+                        let whole = walker.block(first, next, gauge, |row| tell(&mut described, row));
+                        // A part of a block is no block. The receiver is gone if the sweep ended early.
+                        if !whole || sender.send(Block { next, described }).is_err() {
                             return;
                         }
                         first = first.saturating_add(step);
@@ -139,25 +150,31 @@ impl<'s> Walker<'s> {
         }
     }
 
-    fn block(&mut self, first: u64, next: u64, mut tell: impl FnMut(&Row<'_>)) {
+    /// Answers the points of a block, and says whether all: simulations end where the gauge is cancelled.
+    fn block(&mut self, first: u64, next: u64, gauge: &Gauge, mut tell: impl FnMut(&Row<'_>)) -> bool {
         self.seek(first);
         for point in first..next {
             if point > first {
                 self.advance();
             }
             let (Some(scenario), Some((parts, _))) = (&self.scenario, self.sweep.contenders.get(self.contender)) else {
-                return;
+                return true;
             };
             // A turned engine or fabric may lack what the files do not say: there is no such point.
             if self.refused.contains(&true) || scenario.check(parts).is_err() {
                 continue;
             }
-            estimate_next(scenario, &mut self.memo, &mut self.estimate);
+            if !scenario.engine.simulates() {
+                estimate_next(scenario, &mut self.memo, &mut self.estimate);
+            } else if !estimate_until(scenario, &gauge.part(), &mut self.estimate) {
+                return false;
+            }
             if self.sweep.conditions.iter().all(|condition| condition.holds(&self.estimate, scenario)) {
                 let (contender, digits) = (self.contender, self.digits.as_slice());
                 tell(&Row { contender, digits, scenario, estimate: &self.estimate });
             }
         }
+        true
     }
 
     /// Goes to a point of any number.

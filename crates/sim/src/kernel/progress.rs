@@ -1,6 +1,7 @@
 //! How far long work is, and the wish to end it: shared between who works, who watches and who cancels. Share it by
 //! reference, or in an [`std::sync::Arc`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Written by the work, read by the display; cancelled by the display, read by the work.
@@ -8,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
-    cancelled: AtomicBool,
+    /// Shared with the parts of the work.
+    cancelled: Arc<AtomicBool>,
     /// Where the run under way begins and ends, in [`WHOLE`]s, where it is one of several.
     begins: AtomicU64,
     ends: AtomicU64,
@@ -22,6 +24,12 @@ impl Progress {
     #[must_use]
     pub fn new() -> Self {
         Progress::default()
+    }
+
+    /// One for a part of the work: it counts for itself, and whoever ends the whole ends the part.
+    #[must_use]
+    pub fn part(&self) -> Progress {
+        Progress { cancelled: Arc::clone(&self.cancelled), ..Progress::default() }
     }
 
     /// Units of work done, and of all work; the latter 0 while it is not known.
@@ -103,5 +111,16 @@ mod tests {
         progress.expect(8);
         progress.advance(2);
         assert_eq!((progress.progress(), progress.share()), ((2, 8), 0.25));
+    }
+
+    #[test]
+    fn who_ends_the_whole_ends_its_parts_which_count_for_themselves() {
+        let whole = Progress::new();
+        whole.expect(10);
+        let part = whole.part();
+        part.set(1.0);
+        assert_eq!((whole.progress(), part.share()), ((0, 10), 1.0));
+        whole.cancel();
+        assert!(part.cancelled());
     }
 }

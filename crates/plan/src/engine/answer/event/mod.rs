@@ -55,10 +55,42 @@ pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
     (!progress.cancelled()).then_some(Run { estimate, training, serving })
 }
 
+/// The scenario as the events see it. What work costs and emits follows from its figures afterwards, so that scenarios which
+/// differ in nothing but prices share one simulation.
+#[must_use]
+pub fn unpriced(mut scenario: Scenario) -> Scenario {
+    // Notes say whether a price is known, not which.
+    let known = |price: f64| if price > 0.0 { 1.0 } else { price };
+    scenario.hourly_usd = known(scenario.hourly_usd);
+    scenario.capex_usd_node = known(scenario.capex_usd_node);
+    (scenario.pue, scenario.usd_per_kwh, scenario.kg_co2e_per_kwh, scenario.amortization_years) = (1.0, 0.0, 0.0, 1.0);
+    // Without a profile the calibrated model's factor of the fabric is no number, which equals nothing, not even itself.
+    if scenario.fabric_factor.is_nan() {
+        scenario.fabric_factor = 1.0;
+    }
+    scenario
+}
+
+impl Run {
+    /// The estimate of a scenario that is [`unpriced`] the same as the one that was simulated.
+    #[must_use]
+    pub fn estimate_of(&self, scenario: &Scenario) -> Estimate {
+        let mut estimate = self.estimate.clone();
+        estimate.cost = crate::engine::cost(scenario, &estimate.total);
+        estimate
+    }
+}
+
 /// Answers a scenario into `estimate`, as long as that takes.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
-    let progress = Progress::new();
-    super::estimate_with(scenario, &mut Events::new(scenario, &progress, false), estimate);
+    let _ = estimate_until(scenario, &Progress::new(), estimate);
+}
+
+/// As [`estimate_into`], unless `progress` is cancelled; answers whether it came to its end.
+#[must_use]
+pub fn estimate_until(scenario: &Scenario, progress: &Progress, estimate: &mut Estimate) -> bool {
+    super::estimate_with(scenario, &mut Events::new(scenario, progress, false), estimate);
+    !progress.cancelled()
 }
 
 /// As [`estimate_into`], without the schedule.

@@ -1,0 +1,206 @@
+//! Every command that writes, on a disk that fails: each file is the old one or the new one, whole, nothing temporary is
+//! left, and what was not written is said.
+//!
+//! Here the disk takes no more than so many bytes of a file (`ulimit -f`), which cuts a write short and then refuses it.
+//! `cargo xtask faults` lets each system call in turn fail, by `strace`.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const OLD: &[u8] = b"what was there before\n";
+/// Largest file that can be written, in the blocks of `ulimit -f`.
+const LIMITS: [u32; 5] = [0, 1, 4, 32, 256];
+
+struct Writer {
+    arguments: &'static str,
+    /// Whether files that exist already are replaced; else they are refused.
+    replaces: bool,
+}
+
+const WRITERS: [Writer; 14] = [
+    Writer { arguments: "run --target h100-sxm-8 --workload llama3.1-8b-serve", replaces: true },
+    Writer { arguments: "optimize --target h100-sxm-8 --workload llama3.1-8b-serve", replaces: true },
+    Writer { arguments: "report --target h100-sxm-8 --workload llama3.1-8b-serve --out r.html", replaces: true },
+    Writer { arguments: "report --target h100-sxm-8 --workload llama3.1-8b-serve --out r.md", replaces: true },
+    Writer { arguments: "report --target h100-sxm-8 --workload llama3.1-8b-serve --out r.pdf", replaces: true },
+    Writer { arguments: "report --target h100-sxm-8 --workload llama3.1-8b-serve --out r.png", replaces: true },
+    Writer { arguments: "report --target h100-sxm-8 --workload llama3.1-8b-serve --out r.csv", replaces: true },
+    Writer {
+        arguments: "simulate --target h100-sxm-8 --workload llama3.1-8b-train --steps 2 --out d --trace t.json",
+        replaces: true,
+    },
+    Writer {
+        arguments: "scale --target h100-sxm-8 --workload llama3.1-8b-serve --nodes 1,2 --replications 1 --out d",
+        replaces: true,
+    },
+    Writer { arguments: "frontier --target h100-sxm-8 --workload llama3.1-8b-serve --svg f.svg", replaces: true },
+    Writer { arguments: "break-even --target h100-sxm-8 --workload llama3.1-8b-serve --svg b.svg", replaces: true },
+    Writer { arguments: "launch --target h100-sxm-8 --workload llama3.1-8b-serve --out l", replaces: false },
+    Writer { arguments: "schema --out s", replaces: true },
+    Writer { arguments: "man m", replaces: true },
+];
+
+/// What runs the program: nothing, or a program that lets calls fail.
+fn run(dir: &Path, before: &str, arguments: &str) -> Output {
+    let line = format!("{before} exec {} {arguments}", env!("CARGO_BIN_EXE_atlas"));
+    run_line(dir, &line)
+}
+
+fn run_line(dir: &Path, line: &str) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(dir).env_remove("RUST_BACKTRACE").env("ATLAS_HISTORY", "off");
+    command.env("ATLAS_CONFIG_DIR", dir.join("none")).env("ATLAS_STATE_DIR", dir.join("none")).output().unwrap()
+}
+
+/// All files below a directory, by their paths in it.
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn add(dir: &Path, below: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = below.join(entry.file_name().unwrap());
+            if entry.is_dir() {
+                add(&entry, &name, found);
+            } else {
+                found.insert(name, std::fs::read(&entry).unwrap());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    add(dir, Path::new(""), &mut found);
+    found
+}
+
+/// Whether a file is all of what it should be: records and reports differ in their moment, and in nothing else.
+fn whole(file: &[u8], expected: &[u8]) -> bool {
+    let end = |bytes: &[u8]| bytes[bytes.len().saturating_sub(6)..].to_vec();
+    file.len().abs_diff(expected.len()) < 64 && end(file) == end(expected)
+}
+
+/// What a writer leaves in a directory where nothing fails.
+fn expected(writer: &Writer) -> BTreeMap<PathBuf, Vec<u8>> {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(dir.path(), "", writer.arguments);
+    assert!(output.status.success(), "{}: {}", writer.arguments, String::from_utf8_lossy(&output.stderr));
+    let files = files(dir.path());
+    assert!(!files.is_empty(), "{} writes nothing", writer.arguments);
+    files
+}
+
+/// Judges what is left of the files of a writer after something failed.
+fn judge(writer: &Writer, dir: &Path, expected: &BTreeMap<PathBuf, Vec<u8>>, output: &Output, fault: &str) {
+    let found = files(dir);
+    let (arguments, stderr) = (writer.arguments, String::from_utf8_lossy(&output.stderr));
+    let place = format!("{arguments}, {fault}: {:?}, {stderr}", output.status);
+    let mut missing = 0;
+    for (path, new) in expected {
+        match found.get(path) {
+            None => {
+                assert!(!writer.replaces, "{place}: {} is gone", path.display());
+                missing += 1;
+            }
+            Some(file) if file == OLD => missing += 1,
+            Some(file) => {
+                assert!(whole(file, new), "{place}: {} has {} bytes of {}", path.display(), file.len(), new.len())
+            }
+        }
+    }
+    let others: Vec<_> = found.keys().filter(|path| !expected.contains_key(*path)).collect();
+    assert!(others.is_empty(), "{place}: left behind: {others:?}");
+    assert!(output.status.signal().is_none() && output.status.code() != Some(101), "{place}");
+    if missing > 0 {
+        assert!(!output.status.success(), "{place}: {missing} files were not written");
+    }
+}
+
+/// A directory with the files that a writer will replace.
+fn prepared(writer: &Writer, expected: &BTreeMap<PathBuf, Vec<u8>>) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for path in expected.keys().filter(|_| writer.replaces) {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, OLD).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn on_a_disk_that_is_full_every_file_is_the_old_one_or_the_new_one() {
+    for writer in &WRITERS {
+        let expected = expected(writer);
+        for limit in LIMITS {
+            let dir = prepared(writer, &expected);
+            let output = run(dir.path(), &format!("trap '' XFSZ; ulimit -f {limit};"), writer.arguments);
+            judge(writer, dir.path(), &expected, &output, &format!("{limit} blocks"));
+            if limit == 0 {
+                let said = String::from_utf8_lossy(&output.stderr);
+                // The file, or the directory that holds those of a command.
+                let named = |path: &PathBuf| path.iter().any(|part| said.contains(&*part.to_string_lossy()));
+                assert!(expected.keys().any(named), "{}: {said}", writer.arguments);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sweep_that_the_disk_cuts_off_goes_on_where_it_was() {
+    const SWEEP: &str =
+        "sweep --target h100-sxm-8 --workload llama3.1-8b-serve --over tp=1,2,4,8 --over concurrency=1..40";
+    for kind in ["csv", "jsonl", "parquet"] {
+        let arguments = format!("{SWEEP} --out s.{kind}");
+        let dir = tempfile::tempdir().unwrap();
+        assert!(run(dir.path(), "", &arguments).status.success());
+        let whole = std::fs::read(dir.path().join(format!("s.{kind}"))).unwrap();
+        for limit in LIMITS {
+            let dir = tempfile::tempdir().unwrap();
+            let cut = run(dir.path(), &format!("trap '' XFSZ; ulimit -f {limit};"), &arguments);
+            let there = std::fs::read(dir.path().join(format!("s.{kind}"))).unwrap_or_default();
+            assert_eq!(cut.status.success(), there == whole, "{kind}, {limit} blocks");
+            if !cut.status.success() {
+                let said = String::from_utf8_lossy(&cut.stderr);
+                assert!(said.contains(&format!("s.{kind}")), "{kind}, {limit} blocks: {said}");
+                let again = run(dir.path(), "", &arguments);
+                assert!(again.status.success(), "{kind}, {limit}: {}", String::from_utf8_lossy(&again.stderr));
+            }
+            let left = files(dir.path());
+            assert_eq!(left.keys().map(|path| path.display().to_string()).collect::<Vec<_>>(), [format!("s.{kind}")]);
+            assert!(left.values().all(|file| *file == whole), "{kind}, {limit} blocks: not the same bytes");
+        }
+    }
+}
+
+/// Run by `cargo xtask faults`.
+#[test]
+#[ignore = "long: `cargo xtask faults`"]
+fn long_run() {
+    // Calls, and how many of them at most: writes go to standard output, too.
+    const CALLS: [(&str, u32); 6] = [
+        ("write", 6),
+        ("fsync", 4),
+        ("rename,renameat,renameat2", 3),
+        ("openat", 2),
+        ("fchmod,fchown", 2),
+        ("linkat", 2),
+    ];
+    let mut runs = 0_u32;
+    for writer in &WRITERS {
+        let expected = expected(writer);
+        for (calls, most) in CALLS {
+            for errno in ["ENOSPC", "EIO", "EROFS", "EDQUOT", "ESTALE"] {
+                for when in 1..=most {
+                    let dir = prepared(writer, &expected);
+                    let program = env!("CARGO_BIN_EXE_atlas");
+                    // Only calls on files of this directory: not those that load the program.
+                    let inject = format!("-e trace={calls} -e inject={calls}:error={errno}:when={when}");
+                    let place = dir.path().display();
+                    let at = if calls == "openat" { format!("-P {place}") } else { String::new() };
+                    let line = format!("exec strace -f -qq -o /dev/null {at} {inject} {program} {}", writer.arguments);
+                    let output = run_line(dir.path(), &line);
+                    judge(writer, dir.path(), &expected, &output, &format!("{calls} {when}: {errno}"));
+                    runs += 1;
+                }
+            }
+        }
+        println!("{}: {runs} faults so far, every file the old one or the new one", writer.arguments);
+    }
+}
