@@ -95,6 +95,8 @@ pub fn replay(tasks: &[Task]) -> Result<Output, ReplayError> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
     use super::*;
     use proptest::prelude::*;
 

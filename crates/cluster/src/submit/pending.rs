@@ -55,7 +55,7 @@ impl Pending {
     /// What the system says.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         let path = folder.join(format!("{PREFIX}{}.json", self.tag));
-        write_new(&path, &format!("{:#}\n", serde_json::to_value(self).map_err(io::Error::other)?))?;
+        write_new(&path, format!("{:#}\n", serde_json::to_value(self).map_err(io::Error::other)?))?;
         Ok(path)
     }
 
@@ -173,6 +173,8 @@ fn answer(runner: &dyn Runner, command: Command) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
     use super::*;
     use crate::submit::Prediction;
     use atlas_detect::runner::{Output, RunError};

@@ -47,7 +47,7 @@ pub fn tell(label: &str, trace: &StepTrace, answers: &Answers) -> String {
         let head = head.into_iter().chain([("recorded, each", Align::Right), (modeled, Align::Right)]);
         let mut table = Table::new(head);
         for e in &answer.exchanges {
-            let bytes = e.bytes.map_or_else(|| "not stated".to_owned(), |bytes| units::memory(bytes));
+            let bytes = e.bytes.map_or_else(|| "not stated".to_owned(), units::memory);
             let shown = |seconds: Option<f64>| seconds.map_or_else(String::new, span);
             let cells = [bytes, e.ranks.to_string(), e.count.to_string(), shown(e.recorded_s), shown(e.modeled_s)];
             table.row(std::iter::once(e.collective.to_owned()).chain(cells));
@@ -61,8 +61,11 @@ pub fn tell(label: &str, trace: &StepTrace, answers: &Answers) -> String {
     text
 }
 
+/// One of the shares.
+type Part = fn(&Shares) -> f64;
+
 /// What is shown of a step.
-const ROWS: [(&str, fn(&Shares) -> f64); 5] = [
+const ROWS: [(&str, Part); 5] = [
     ("step", |shares| shares.step_s),
     ("kernels run", |shares| shares.compute_s),
     ("collectives run", |shares| shares.communication_s),
