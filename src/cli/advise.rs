@@ -17,6 +17,7 @@ use atlas_report::{advice as described, serialised};
   atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference
   atlas advise --target T --workload W --objective latency --set tp=4
   atlas advise --target T --workload W --objective cost --format json
+  atlas advise --target T --workload W --objective energy      or mfu, memory
 
 Every rule of the playbook is tried on the scenario: the gain is that of an estimate with the change. Where the scenario \
 cannot run, the smallest changes that make it run come first.")]

@@ -130,6 +130,7 @@ const LISTED: usize = 20;
 
 /// Shows it.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    super::recover::recover();
     let Some(store) = keep::store() else {
         return Err(eyre!(
             "there is no history: ATLAS_HISTORY is off, or there is no home directory; ATLAS_STATE_DIR sets one"

@@ -35,6 +35,7 @@ pub mod optimize;
 pub mod output;
 pub mod pick;
 pub mod post_train;
+mod recover;
 pub mod report;
 pub mod run;
 pub mod scale;

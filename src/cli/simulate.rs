@@ -2,6 +2,7 @@
 
 mod files;
 mod jobs;
+mod replay;
 mod slurm;
 
 use std::path::PathBuf;
@@ -62,6 +63,7 @@ impl Preset {
   atlas simulate --config my_config.yaml --replications 5
   atlas simulate --preset medium --every-pattern          its communication patterns beside each other
   atlas simulate --jobs sacct.txt --target h100-sxm-128   jobs of an accounting file or a trace
+  atlas simulate --step-trace rank0.json.gz --target h200-sxm-64   a profiled step, and how it would run elsewhere
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 --slow-factor 1.3
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --hosts a100-sxm-80gb:2
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --mtbf 50000h --study goodput
@@ -72,7 +74,9 @@ impl Preset {
 
 A configuration holds either the predecessor simulator's hardware, model, training and network, or target and workload, or \
 jobs and a cluster; and options under simulate:, named as the flags are. Job traces are the output of \
-sacct -P, the Standard Workload Format, and CSV or JSON as Helios and Philly have it. Jobs whose gradients cross the same uplinks of \
+sacct -P, the Standard Workload Format, and CSV or JSON as Helios and Philly have it. Step traces are those of the PyTorch \
+profiler and Chakra execution traces; on another target kernels change by the ratio of matrix rates or of memory bandwidths, \
+collectives take what their model gives, and gaps of the host stay. Jobs whose gradients cross the same uplinks of \
 an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: NAME_results.json, \
 NAME_bottlenecks.json, NAME_config.yaml, which reproduces the run, and plots as SVG and PNG; NAME is the experiment's. Targets beside each other see the same \
 random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
@@ -94,6 +98,10 @@ pub struct Args {
     /// Jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set"], requires = "target")]
     pub jobs: Option<PathBuf>,
+    /// A recorded training step: the PyTorch profiler's JSON (Kineto) or a Chakra execution trace; with --target also as it
+    /// would run there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set", "jobs", "every_pattern", "trace", "slurm"])]
+    pub step_trace: Option<PathBuf>,
     /// Jobs of the trace that are simulated, the earliest first
     #[arg(long, value_name = "N", requires = "jobs", default_value_t = 1000)]
     pub most_jobs: usize,
@@ -132,6 +140,9 @@ pub struct Args {
 /// Simulates and tells.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
+    if let Some(path) = &args.step_trace {
+        return replay::run(path, &args, &library, globals);
+    }
     let configs = subjects(&args, &library)?;
     if let [Config { subject: Subject::Jobs(_), .. }] = configs.as_slice() {
         return jobs::run(&args, &configs, &library, globals);

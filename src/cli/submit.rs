@@ -3,9 +3,9 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use atlas_cluster::history::{Draft, JOBS, Kind};
+use atlas_cluster::history::{Draft, Entry, Kind, Origin};
 use atlas_cluster::launch::Wrap;
-use atlas_cluster::submit::{self, Plan, Prediction, Submission};
+use atlas_cluster::submit::{self, Pending, Plan, Prediction, Submission};
 use atlas_detect::runner::{System, find_program};
 use atlas_plan::estimate::Estimate;
 use atlas_plan::record::Record;
@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::launch::{PlanArgs, Planned, write};
 use super::output::{self, complain};
 use super::run::writing;
-use super::{confirm, keep, pick};
+use super::{confirm, keep, pick, recover};
 use crate::tui::session::store::state_dir;
 
 /// Write launch files, submit them, and keep a record with the prediction.
@@ -27,7 +27,8 @@ use crate::tui::session::store::state_dir;
 
 Shows the files and the commands, and asks before it writes or runs anything; without a terminal, --yes is needed. \
 Runs of one submission follow each other. Records go to submissions/ in the state directory and to the history, from \
-which `atlas watch JOBID` takes the prediction.")]
+which `atlas watch JOBID` takes the prediction. Jobs are marked (sbatch --comment): a submission that is killed before \
+it is recorded is found by its mark and recorded by the next `atlas submit`, `watch` or `history`.")]
 pub struct Args {
     /// What is submitted.
     #[command(flatten)]
@@ -51,21 +52,27 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if !args.yes && !std::io::stdin().is_terminal() {
         return Err(Failure::usage(["nothing is submitted without confirmation; --yes confirms"]).into());
     }
+    recover::recover();
     let planned = args.plan.plan(globals)?;
     let wrap = args.plan.wrap();
     let program = submit::program(wrap);
     if find_program(program).is_none() {
         return Err(eyre!("{program} is not on PATH; `atlas launch` writes the files without submitting them"));
     }
+    let state = state_dir().ok_or_else(|| eyre!("there is no state directory for the record; set ATLAS_STATE_DIR"))?;
     let file = planned.launch.files.first().ok_or_else(|| eyre!("there is no file to submit"))?;
     let folder = std::path::absolute(&args.out)?;
-    let plan = Plan { wrap, folder, file: file.name.clone(), runs: args.runs };
+    let plan = Plan { wrap, folder, file: file.name.clone(), runs: args.runs, tag: submit::tag() };
     show(&plan, &planned)?;
     if !args.yes && !confirm::asked("submit?")? {
         complain("nothing was submitted");
         return Ok(());
     }
     let files = write(&planned.launch.files, &plan.folder, args.force)?;
+    // Written before the scheduler is asked: what is killed from here on is found again.
+    let folder = submit::folder(&state);
+    let pending = pending(&planned, &plan, files)?;
+    let begun = pending.write(&folder).map_err(|error| writing(&folder, &error))?;
     let runs = match wrap {
         Wrap::Plain => submit::start(&plan)?,
         Wrap::Slurm | Wrap::Kubernetes => plan.submit(&System)?,
@@ -77,12 +84,20 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             (None, problem) => complain(&format!("run {}: {}", run.index, problem.as_deref().unwrap_or("no answer"))),
         }
     }
+    let path = recover::record(pending, runs, &begun)?;
+    complain(&format!("recorded in {}", path.display()));
+    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
+}
+
+/// What is about to be submitted, with all that its record and its entry in the history will hold.
+fn pending(planned: &Planned, plan: &Plan, files: Vec<PathBuf>) -> color_eyre::Result<Pending> {
     let estimate = atlas_plan::engine::estimate(&planned.scenario);
     let record = Submission {
         ts: submit::now(),
         name: planned.launch.name.clone(),
+        tag: plan.tag.clone(),
         tool: planned.launch.tool.name().to_owned(),
-        place: match wrap {
+        place: match plan.wrap {
             Wrap::Plain => "plain",
             Wrap::Slurm => "slurm",
             Wrap::Kubernetes => "kubernetes",
@@ -94,18 +109,25 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         set: planned.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect(),
         predicted: Prediction::of(&estimate),
         files,
-        runs,
+        runs: Vec::new(),
     };
-    let state = state_dir().ok_or_else(|| eyre!("there is no state directory for the record; set ATLAS_STATE_DIR"))?;
-    let folder = submit::folder(&state);
-    let path = record.write(&folder).map_err(|error| writing(&folder, &error))?;
-    complain(&format!("recorded in {}", path.display()));
-    remember(&planned, &plan, &record, &estimate)?;
-    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
+    let origin = Origin::of_process(env!("CARGO_PKG_VERSION"));
+    let host = origin.host.clone();
+    let entry = match keep::store() {
+        Some(_) => Some(entry(planned, plan, &record, &estimate, origin)?),
+        None => None,
+    };
+    Ok(Pending { tag: plan.tag.clone(), process: std::process::id(), host, record, entry, plan: plan.clone() })
 }
 
-/// Keeps the prediction and, connected with it, the submission in the history.
-fn remember(planned: &Planned, plan: &Plan, record: &Submission, estimate: &Estimate) -> color_eyre::Result<()> {
+/// Keeps the prediction, and connects the entry of the submission with it.
+fn entry(
+    planned: &Planned,
+    plan: &Plan,
+    record: &Submission,
+    estimate: &Estimate,
+    origin: Origin,
+) -> color_eyre::Result<Entry> {
     let Planned { parts, scenario, overrides, launch } = planned;
     let track = pick::track(&parts.workload, None);
     let prediction = Record::new(&parts.target.name, &parts.workload, track, "pre-opt", scenario, overrides, estimate);
@@ -113,10 +135,8 @@ fn remember(planned: &Planned, plan: &Plan, record: &Submission, estimate: &Esti
     let figures = prediction.figures.clone();
     let source = keep::keep(Kind::Prediction, prediction);
     let mut draft = keep::of_scenario(parts, scenario);
-    let jobs: Vec<&str> = record.runs.iter().filter_map(|run| run.job.as_deref()).collect();
     draft.inputs.extend(
         [
-            (JOBS, jobs.join(" ")),
             ("place", record.place.clone()),
             ("directory", plan.folder.display().to_string()),
             ("file", plan.file.clone()),
@@ -127,8 +147,7 @@ fn remember(planned: &Planned, plan: &Plan, record: &Submission, estimate: &Esti
     let contents: serde_json::Map<String, serde_json::Value> = contents.collect();
     let body = serde_json::json!({"submission": record, "files": contents});
     let sources = source.into_iter().collect();
-    keep::keep(Kind::Submission, Draft { figures, sources, body, ..draft });
-    Ok(())
+    Ok(Entry::new(Kind::Submission, Draft { figures, sources, body, origin, ..draft }))
 }
 
 /// The files, the commands and the prediction.

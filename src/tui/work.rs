@@ -25,7 +25,6 @@ use std::sync::Arc;
 use super::app::{App, View};
 use super::message::Effect;
 use super::{assistant, frontier, optimum, outlook, panels, race, simulating, sweeping, tornado};
-use atlas_assistant::offline::Reply;
 use atlas_core::units;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::Gauge;
@@ -54,7 +53,7 @@ pub enum Product {
     /// Results of some lanes of a race.
     Race(Arc<race::Batch>),
     /// An answer in words.
-    Reply(Arc<Reply>),
+    Reply(assistant::Answer),
     /// A simulated scenario.
     Simulation(Arc<Run>),
     /// A job at growing scale.
@@ -281,7 +280,7 @@ pub struct Queries {
     /// The lanes of the race.
     pub race: Query<race::Round, Arc<race::Batch>>,
     /// Questions in words.
-    pub assistant: Query<assistant::Question, Arc<Reply>>,
+    pub assistant: Query<assistant::Question, assistant::Answer>,
     /// The scenario on the screen, simulated.
     pub simulation: Query<simulating::Question, Arc<Run>>,
     /// The same at growing scale.
@@ -356,6 +355,7 @@ pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
     queries.simulation.progressed(serial, progress);
     queries.scaling.progressed(serial, progress);
     queries.assistant.progressed(serial, progress);
+    assistant::streamed(app);
 }
 
 /// Asks what the view that is shown wants to know, and forgets what no view does.

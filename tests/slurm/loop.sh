@@ -56,9 +56,8 @@ killed() {
   say "kill -9 during $name left a valid state four times"
 }
 whole_history() {
-  local out
-  out=$("$atlas" history --format json 2>"$work/history.err") || return 1
-  python3 -c 'import json,sys; json.loads(sys.argv[1])' "$out" || return 1
+  "$atlas" history --format json >"$work/history.json" 2>"$work/history.err" || return 1
+  python3 -c 'import json,sys; json.load(open(sys.argv[1]))' "$work/history.json" || return 1
   ! grep -q "left out" "$work/history.err"
 }
 no_half_target() { [[ ! -e $work/killed.yaml ]] || grep -q accelerators_per_node "$work/killed.yaml"; rm -f "$work/killed.yaml"; }
@@ -106,6 +105,32 @@ job=$("$atlas" submit "${launch[@]}" --out submitted --yes 2>submit.err | sed -n
 grep -q "sbatch --parsable" submit.err || die "the command was not shown"
 [[ $("$atlas" history --kind submission --format json | json 'len(d)') == $((before + 1)) ]] || die "not recorded"
 say "submitted job $job"
+
+say "kill -9 during submit loses no job"
+for delay in 0.05 0.1 0.15 0.2 0.25 0.3; do
+  { setsid "$atlas" submit "${launch[@]}" --out "killed-submit-$delay" --yes >/dev/null 2>&1 & pid=$!; sleep "$delay"; kill -9 "$pid" || true; wait "$pid" || true; } 2>/dev/null
+done
+# An sbatch that answers late, so that the kill falls between the job and its record.
+mkdir -p slow
+printf '#!/bin/sh\n%s "$@"\nsleep 3\n' "$(command -v sbatch)" >slow/sbatch
+chmod +x slow/sbatch
+{ PATH=$work/slow:$PATH setsid "$atlas" submit "${launch[@]}" --out killed-between --yes >/dev/null 2>&1 & pid=$!; sleep 2; kill -9 "$pid"; wait "$pid" || true; } 2>/dev/null
+sleep 3
+# What was begun a moment ago and has no job is looked for again later: made old, so that the test need not wait.
+sed -i 's/"ts": "20[0-9][0-9]/"ts": "2020/' state/submissions/pending-*.json 2>/dev/null || true
+"$atlas" history --kind submission --format json >submissions.json 2>recovered.err
+sed 's/^/  /' recovered.err
+grep -q "found again" recovered.err || die "a job that was submitted and not recorded was not found again"
+compgen -G "state/submissions/pending-*" >/dev/null && die "a submission that was broken off is still pending"
+squeue --me --noheader --states=all --format='%i %k' | awk '$2 ~ /^atlas-/ {print $1}' >marked
+[[ -s marked ]] || die "no job bears a mark"
+python3 - submissions.json marked <<'PY'
+import json, sys
+known = {job for entry in json.load(open(sys.argv[1])) for job in entry["inputs"].get("jobs", "").split()}
+lost = [job for job in open(sys.argv[2]).read().split() if job not in known]
+assert not lost, f"jobs without a record: {lost}"
+PY
+grep -vx "$job" marked | xargs -r scancel
 
 say "watch, killed once and begun again"
 watch=("$atlas" watch "$job" --targets targets.yaml --poll 0.2)

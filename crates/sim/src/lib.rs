@@ -10,6 +10,7 @@
 //! * [`training`] – steps through pipelines, failures and checkpoints
 //! * [`cluster`] – several jobs and a scheduler
 //! * [`range`] – numbers that make no sense
+//! * [`replay`] – a recorded step under other times
 //! * [`scaling`] – what more accelerators bring
 //! * [`queueing`] – one station with many servers: the kernel held against queueing theory
 
@@ -20,6 +21,7 @@ pub mod kernel;
 pub mod network;
 pub mod queueing;
 pub mod range;
+pub mod replay;
 pub mod scaling;
 pub mod serving;
 pub mod training;

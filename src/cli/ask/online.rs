@@ -11,7 +11,7 @@ use crate::cli::explain::Format;
 use crate::cli::failure::Failure;
 use crate::cli::output::{self, complain};
 use crate::cli::run::writing;
-use atlas_assistant::endpoint::{Conversation, Event, Marks, Message, Settings, Toolbox, ask, request};
+use atlas_assistant::endpoint::{Conversation, Event, Marks, Settings, Toolbox, ask, request};
 use atlas_assistant::offline::Context;
 use atlas_core::escape;
 use atlas_document::files;
@@ -69,14 +69,10 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
         output::print(&format!("\n{}\n", escape::terminal(&lines)))?;
         return Ok(());
     }
-    let answer = conversation.messages.iter().rev().find_map(|message| match message {
-        Message::Assistant { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
     let answer = Answer {
         question,
         model: &conversation.model,
-        answer: answer.unwrap_or_default(),
+        answer: conversation.answer().unwrap_or_default(),
         figures: &marks,
         conversation: &conversation,
     };

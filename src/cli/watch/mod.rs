@@ -110,6 +110,7 @@ struct Followed {
 
 /// Watches.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    crate::cli::recover::recover();
     args.knobs.check()?;
     let (logs, mut followed) = logs(args)?;
     let plan = Plan::read(args, globals, &logs, followed.as_ref().map(|job| job.id.as_str()))?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Question;
+use super::online::Endpoint;
+use super::{Answer, Question};
 use crate::tui::work::{Job, Product};
 use atlas_assistant::offline::{self, Context};
 use atlas_config::library::Library;
@@ -14,6 +15,7 @@ pub(super) struct Work {
     pub(super) library: Arc<Library>,
     pub(super) question: Question,
     pub(super) flags: Vec<String>,
+    pub(super) endpoint: Endpoint,
 }
 
 impl Job for Work {
@@ -26,7 +28,15 @@ impl Job for Work {
             overrides: setup.overrides.clone(),
             flags: self.flags.clone(),
         };
-        let reply = offline::answer(&self.question.text, &context, gauge).map_err(|refusal| refusal.to_string())?;
-        Ok(Product::Reply(Arc::new(reply)))
+        let text = self.question.text.as_str();
+        let answer = if let Some(text) = text.strip_prefix("!!") {
+            Answer::Endpoint(Arc::new(self.endpoint.preview(text.trim(), &context)?))
+        } else if let Some(text) = text.strip_prefix('!') {
+            Answer::Endpoint(Arc::new(self.endpoint.ask(text.trim(), &context, gauge)?))
+        } else {
+            let reply = offline::answer(text, &context, gauge).map_err(|refusal| refusal.to_string())?;
+            Answer::Computed(Arc::new(reply))
+        };
+        Ok(Product::Reply(answer))
     }
 }

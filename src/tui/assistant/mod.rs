@@ -1,16 +1,20 @@
-//! The assistant: questions in words over the screen, answered by the engines on a thread of their own.
+//! The assistant: questions in words over the screen, answered by the engines on a thread of their own. A question behind
+//! `!` goes to the endpoint that the user configured; behind `!!` it shows what would be sent.
 //!
 //! * this file – the state, and what keys do to it
 //! * `job` – the work
+//! * `online` – the endpoint
 //! * `view` – the picture
 
 mod job;
+pub mod online;
 #[cfg(test)]
 mod tests;
 pub mod view;
 
 use std::sync::Arc;
 
+use atlas_assistant::endpoint::Settings;
 use atlas_assistant::offline::Reply;
 
 use super::app::{App, Overlay};
@@ -29,7 +33,36 @@ pub struct Turn {
     /// The question.
     pub question: String,
     /// The answer, or why it failed.
-    pub answer: Result<Arc<Reply>, String>,
+    pub answer: Result<Answer, String>,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The engines computed it.
+    Computed(Arc<Reply>),
+    /// The endpoint gave it, or would be asked so.
+    Endpoint(Arc<online::Said>),
+}
+
+impl Answer {
+    /// As text of this width.
+    #[must_use]
+    pub fn text(&self, width: usize) -> String {
+        match self {
+            Answer::Computed(reply) => reply.text(width),
+            Answer::Endpoint(said) => said.text(),
+        }
+    }
+
+    /// The answer of the engines.
+    #[must_use]
+    pub fn computed(&self) -> Option<&Reply> {
+        match self {
+            Answer::Computed(reply) => Some(reply),
+            Answer::Endpoint(_) => None,
+        }
+    }
 }
 
 /// A question to the workers.
@@ -59,6 +92,14 @@ pub struct Conversation {
     /// The question that is being answered.
     asked: Option<Question>,
     serial: u64,
+    /// What the endpoint was told and said, so that the next question continues it.
+    pub talk: Option<online::Talk>,
+    /// The endpoint; read from the environment and its file where this is empty.
+    pub settings: Option<Settings>,
+    /// What arrives of an answer under way.
+    live: online::Live,
+    /// As much of it as is shown.
+    pub arriving: String,
 }
 
 /// Opens the pane.
@@ -93,7 +134,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     if !text.is_empty() {
         return ask(app, &text);
     }
-    let last = app.assistant.turns.last().and_then(|turn| turn.answer.as_ref().ok());
+    let last = app.assistant.turns.last().and_then(|turn| turn.answer.as_ref().ok()).and_then(Answer::computed);
     let Some(suggestion) = last.and_then(|reply| reply.suggestion.clone()) else {
         return note(app, "type a question; the last answer proposes no change", effects);
     };
@@ -140,7 +181,10 @@ pub(super) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
 pub(super) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
     if app.queries.assistant.stop(effects) {
         if let Some(asked) = app.assistant.asked.take() {
-            turn(app, Turn { question: asked.text, answer: Err("stopped".to_owned()) });
+            streamed(app);
+            let arrived = std::mem::take(&mut app.assistant.arriving);
+            let stopped = if arrived.is_empty() { "stopped".to_owned() } else { format!("{arrived}\n… stopped") };
+            turn(app, Turn { question: asked.text, answer: Err(stopped) });
         }
         return;
     }
@@ -156,23 +200,49 @@ pub fn asked(app: &App) -> Option<&str> {
 /// Orders the answer to the question.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(question) = app.assistant.asked.clone() else { return };
-    let work =
-        job::Work { library: Arc::clone(&app.library), question: question.clone(), flags: app.assistant.flags.clone() };
+    if app.queries.assistant.asked() == Some(&question) {
+        return;
+    }
+    // What an answer that was stopped still sends goes nowhere.
+    app.assistant.live = online::Live::default();
+    app.assistant.arriving.clear();
+    let (library, flags) = (Arc::clone(&app.library), app.assistant.flags.clone());
+    let work = job::Work {
+        library,
+        question: question.clone(),
+        flags,
+        endpoint: online::Endpoint {
+            talk: app.assistant.talk.clone(),
+            settings: app.assistant.settings.clone(),
+            live: app.assistant.live.clone(),
+        },
+    };
     let queries = &mut app.queries;
     queries.assistant.ask(question, &mut queries.serial, effects, |_| Ok(Arc::new(work)));
+}
+
+/// Takes what has arrived of an answer under way.
+pub(super) fn streamed(app: &mut App) {
+    if app.assistant.asked.is_some() {
+        app.assistant.arriving = app.assistant.live.text();
+    }
 }
 
 /// Takes the answer that arrived.
 pub(super) fn settle(app: &mut App) {
     let Some(asked) = app.assistant.asked.clone() else { return };
     let answer = match (app.queries.assistant.question() == Some(&asked), app.queries.assistant.answer()) {
-        (true, Some(reply)) => Ok(Arc::clone(reply)),
+        (true, Some(answer)) => Ok(answer.clone()),
         _ => match app.queries.assistant.trouble() {
             Some(trouble) => Err(trouble.to_owned()),
             None => return,
         },
     };
     app.assistant.asked = None;
+    app.assistant.arriving.clear();
+    if let Ok(Answer::Endpoint(said)) = &answer {
+        app.assistant.talk = said.talk.clone().or(app.assistant.talk.take());
+    }
     turn(app, Turn { question: asked.text, answer });
 }
 

@@ -1,8 +1,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::time::Duration;
+
 use crate::tui::app::Overlay;
 use crate::tui::message::Effect;
 use crate::tui::testing::Hands;
+use atlas_assistant::endpoint::{Protocol, Settings};
 use atlas_document::Sources;
 
 /// The shipped catalog, serving 70B.
@@ -77,4 +82,79 @@ fn a_long_answer_scrolls_from_its_first_line() {
     assert!(hands.text().contains("> what limits throughput?"), "{}", hands.text());
     hands.keys("<C-d><C-d><C-d>");
     assert!(hands.text().contains("Enter applies"), "{}", hands.text());
+}
+
+/// An endpoint that answers every request with these bytes and closes.
+fn endpoint(answers: Vec<String>) -> Settings {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (answer, stream) in answers.iter().zip(listener.incoming()) {
+            let Ok(mut stream) = stream else { return };
+            let mut text = Vec::new();
+            let mut piece = [0; 4096];
+            // The request ends with its body, whose length its head states.
+            loop {
+                let Ok(size) = stream.read(&mut piece) else { return };
+                text.extend_from_slice(&piece[..size]);
+                let whole = String::from_utf8_lossy(&text).to_lowercase();
+                let Some((head, body)) = whole.split_once("\r\n\r\n") else { continue };
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                if size == 0 || body.len() >= length.unwrap_or(0_usize) {
+                    break;
+                }
+            }
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    let (timeout, backoff) = (Duration::from_secs(10), Duration::from_millis(1));
+    Settings { protocol: Protocol::OpenAi, url, model: "mock".to_owned(), key: None, timeout, retries: 0, backoff }
+}
+
+fn stream(deltas: &[&str]) -> String {
+    let events = deltas.iter().map(|delta| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n"));
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}data: [DONE]\n\n",
+        events.collect::<String>()
+    )
+}
+
+#[test]
+fn behind_an_exclamation_mark_the_endpoint_answers_with_tools_and_its_text_is_escaped() {
+    let call =
+        r#"{"tool_calls":[{"index":0,"id":"c1","function":{"name":"list","arguments":"{\"kind\":\"targets\"}"}}]}"#;
+    let answers =
+        vec![stream(&[call]), stream(&[r#"{"content":"It is \u001b[31m1234567 tok/s"}"#, r#"{"content":" or so."}"#])];
+    let mut hands = serving();
+    hands.app.assistant.settings = Some(endpoint(answers));
+    hands.keys("A!how fast?<Enter>").work();
+    let text = hands.text();
+    assert!(text.contains("1234567 tok/s or so."), "{text}");
+    assert!(text.contains("tool list"), "{text}");
+    assert!(!text.contains('\u{1b}'), "{text}");
+    assert!(hands.app.assistant.talk.as_ref().unwrap().messages.len() >= 5, "the next question continues it");
+}
+
+#[test]
+fn an_endpoint_that_breaks_off_or_is_missing_leaves_a_reason_and_the_pane() {
+    let mut hands = serving();
+    let cut = stream(&[r#"{"content":"half an ans"}"#]).replace("data: [DONE]\n\n", "");
+    hands.app.assistant.settings =
+        Some(endpoint(vec![cut, "HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n".to_owned()]));
+    hands.keys("A!why?<Enter>").work();
+    assert!(hands.text().contains("half an ans") && hands.text().contains("cut off"), "{}", hands.text());
+    hands.keys("!why?<Enter>").work();
+    assert!(hands.text().contains("status 500"), "{}", hands.text());
+    assert_eq!(hands.app.overlay, Some(Overlay::Assistant));
+}
+
+#[test]
+fn behind_two_exclamation_marks_nothing_is_sent_and_the_request_is_shown() {
+    let mut hands = serving();
+    let url = "http://127.0.0.1:1/v1".to_owned();
+    hands.app.assistant.settings = Some(Settings { url, ..endpoint(Vec::new()) });
+    hands.keys("A!!how fast?<Enter>").work();
+    hands.keys("<C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d><C-d>");
+    assert!(hands.text().contains("nothing was sent"), "{}", hands.text());
+    assert!(hands.app.assistant.talk.is_none());
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::Turn;
+use super::{Answer, Turn};
 use crate::tui::app::App;
 use crate::tui::theme::Role;
 use crate::tui::view::draw::{Canvas, wrap};
@@ -34,7 +34,7 @@ pub(super) fn room(app: &App) -> usize {
 fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
     let mut rows = vec![Row { text: format!("> {}", turn.question), role: Role::Key }];
     match &turn.answer {
-        Ok(reply) => {
+        Ok(Answer::Computed(reply)) => {
             for line in reply.text(width).lines() {
                 let heading = reply.about.as_ref().is_some_and(|about| about.line() == line) || line == "Reproduce:";
                 // Tables and commands keep their lines; what is too wide is cut by the frame.
@@ -45,6 +45,10 @@ fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
                 let text = format!("Enter applies: {}", suggestion.text);
                 rows.extend(wrap(&text, width).into_iter().map(|text| Row { text, role: Role::Good }));
             }
+        }
+        Ok(Answer::Endpoint(said)) => {
+            rows.extend(foreign(&said.answer, width, Role::Text));
+            said.remarks.iter().for_each(|remark| rows.extend(foreign(remark, width, Role::Dim)));
         }
         Err(refusal) => {
             let lines = refusal.lines().flat_map(|line| {
@@ -58,12 +62,18 @@ fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
     rows
 }
 
+/// Text of the endpoint: escaped before anything else is done with it, and wrapped.
+fn foreign(text: &str, width: usize, role: Role) -> Vec<Row> {
+    let lines = text.trim_end().lines().flat_map(|line| wrap(&escape::terminal(line), width));
+    lines.map(|text| Row { text, role }).collect()
+}
+
 /// All lines of the conversation.
 pub(super) fn lines(app: &App) -> Vec<Row> {
     let width = usize::from(area(app).width.saturating_sub(4));
     if app.assistant.turns.is_empty() && super::asked(app).is_none() {
-        let lead =
-            "Ask about the scenario on the screen, or name another one. Every figure is computed; no network is used.";
+        let lead = "Ask about the scenario on the screen, or name another one. Every figure is computed; no network is used. Behind ! a \
+             question goes to the endpoint of ATLAS_ASSISTANT_URL, behind !! it shows what would be sent.";
         let lead = wrap(lead, width).into_iter().map(|text| Row { text, role: Role::Dim });
         let examples = EXAMPLES.iter().map(|example| Row { text: format!("  {example}"), role: Role::Text });
         return lead.chain(examples).collect();
@@ -71,6 +81,11 @@ pub(super) fn lines(app: &App) -> Vec<Row> {
     let mut rows: Vec<Row> = app.assistant.turns.iter().flat_map(|turn| turn_rows(turn, width)).collect();
     if let Some(question) = super::asked(app) {
         rows.push(Row { text: format!("> {question}"), role: Role::Key });
+        rows.extend(foreign(&app.assistant.arriving, width, Role::Text));
+        if question.starts_with('!') {
+            rows.push(Row { text: "the endpoint answers; Esc stops".to_owned(), role: Role::Dim });
+            return rows;
+        }
         let progress = app.queries.assistant.progress().unwrap_or_default();
         rows.push(Row { text: format!("computes: {}; Esc stops", progress.describe()), role: Role::Dim });
     }

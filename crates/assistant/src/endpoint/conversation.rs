@@ -35,6 +35,24 @@ impl Conversation {
         Conversation { model: model.to_owned(), messages: vec![Message::System { text }] }
     }
 
+    /// The same conversation, about the scenario that the user looks at now.
+    #[must_use]
+    pub fn about(&self, context: &Context<'_>) -> Conversation {
+        let mut next = Conversation::begin(&self.model, context);
+        let said = self.messages.iter().filter(|message| !matches!(message, Message::System { .. }));
+        next.messages.extend(said.cloned());
+        next
+    }
+
+    /// The last answer.
+    #[must_use]
+    pub fn answer(&self) -> Option<&str> {
+        self.messages.iter().rev().find_map(|message| match message {
+            Message::Assistant { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// Adds a question.
     pub fn question(&mut self, text: &str) {
         self.messages.push(Message::User { text: text.to_owned() });

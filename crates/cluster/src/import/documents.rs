@@ -5,7 +5,7 @@ use super::names::snake;
 use super::tools::serving::{self, Engine};
 use super::tools::{
     accelerate, bench, compose, deepspeed, finetune, litgpt, llm_foundry, maxtext, mlperf, nanotron, nemo, neuron,
-    primus, sglang, srtslurm, torchtitan, trtllm, vllm,
+    primus, ray, sglang, srtslurm, torchtitan, trtllm, vllm,
 };
 use super::value::{Node, Value};
 
@@ -35,6 +35,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
         mlperf::harness(doc, &mut out);
     } else if has("tests") && has("defaults") {
         perf_tests(doc, &mut out);
+    } else if (has("applications") || has("llm_configs")) && ray::looks_like(doc) {
+        ray::document(doc, &mut out);
     } else if has("models") && doc.at("models").is_some_and(|m| m.map().iter().any(|(_, v)| v.has("cmd"))) {
         swap(doc, &mut out);
     } else if has("distributed_strategy") {

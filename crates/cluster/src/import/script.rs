@@ -1,9 +1,9 @@
 //! A shell script as a whole: directives, commands, and what the variables say on their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::collect::{Collector, merge_runs};
-use super::fields::{Out, place};
+use super::fields::{Fields, Out, place};
 use super::shell::{self, Script, Setup, Text};
 use super::tools::{self, bench, mlperf, serving};
 use super::value::{Node, Value};
@@ -24,7 +24,10 @@ pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
 /// Names that a caller may set to the number of nodes.
 const NODE_NAMES: &[&str] = &["NODES", "NNODES", "NUM_NODES", "N_NODES", "NUM_MACHINES"];
 
-/// Reads one script.
+/// The number of the task, in a job array.
+const TASK: &str = "SLURM_ARRAY_TASK_ID";
+
+/// Reads one script. The tasks of a job array that differ are variants.
 pub(crate) fn read(
     name: &str,
     plain: &str,
@@ -35,12 +38,59 @@ pub(crate) fn read(
     documents: &dyn Fn(&str) -> Option<Node>,
 ) -> Out {
     let directives = slurm::directives(plain, |l| place(index, l));
-    let batch = directives.variables();
+    let task = |task: Option<(u32, u32)>| {
+        let mut batch = directives.variables();
+        batch.extend(task.map(|(number, line)| (TASK.to_owned(), number.to_string(), line)));
+        one(name, plain, text, index, scripts, env, documents, &directives, &batch)
+    };
+    let asks = env.get(TASK).is_none() && plain.contains(TASK);
+    let Some((tasks, line)) = directives.array().filter(|_| asks) else { return task(None) };
+    let mut runs = tasks.into_iter().map(|number| task(Some((number, line))));
+    let Some(mut out) = runs.next() else { return task(None) };
+    let all: Vec<Fields> = std::iter::once(out.fields.clone()).chain(runs.map(|run| run.fields)).collect();
+    if out.variants.is_empty() {
+        apart(&mut out, &all);
+    }
+    out
+}
+
+/// Keeps what all runs share, and makes variants of what they do not.
+fn apart(out: &mut Out, runs: &[Fields]) {
+    let value = |fields: &Fields, key: &str| fields.entry(key).map(|e| e.value.clone());
+    let keys: BTreeSet<&str> = runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())).collect();
+    let differs = |key: &&str| runs.windows(2).any(|two| matches!(two, [a, b] if value(a, key) != value(b, key)));
+    let keys: Vec<&str> = keys.into_iter().filter(differs).collect();
+    if keys.is_empty() {
+        return;
+    }
+    for run in runs {
+        let mut variant = Fields::default();
+        keys.iter().filter_map(|key| run.entry(key)).for_each(|entry| variant.put(entry.clone()));
+        if !out.variants.contains(&variant) {
+            out.variants.push(variant);
+        }
+    }
+    keys.iter().for_each(|key| drop(out.fields.remove(key)));
+}
+
+/// Reads one script as one job.
+#[expect(clippy::too_many_arguments, reason = "all that a script is read with, and one caller")]
+fn one(
+    name: &str,
+    plain: &str,
+    text: &Text,
+    index: usize,
+    scripts: &[(String, Text)],
+    env: &BTreeMap<String, String>,
+    documents: &dyn Fn(&str) -> Option<Node>,
+    directives: &slurm::Directives,
+    batch: &[(String, String, u32)],
+) -> Out {
     let weak: Vec<(String, String, u32)> = directives
         .nodes()
         .map(|(n, l)| NODE_NAMES.iter().map(|k| ((*k).to_owned(), n.to_string(), l)).collect())
         .unwrap_or_default();
-    let mut setup = Setup { scripts, env, batch: &batch, weak: &weak, every_branch: false };
+    let mut setup = Setup { scripts, env, batch, weak: &weak, every_branch: false };
     let mut script = shell::read(name, text, &setup);
     let mut found = commands(&script, documents);
     if found.is_empty() && !mlperf::looks_like(&script.vars) {
@@ -90,7 +140,7 @@ pub(crate) fn read(
     }
     variables(&script, plain, index, &mut out);
     tasks(&mut out);
-    if let Some(n) = job_model(&directives, &out) {
+    if let Some(n) = job_model(directives, &out) {
         out.fields.imply("model", n.0, n.1);
     }
     requirements(&script, plain, &mut out);

@@ -10,6 +10,9 @@ pub(crate) struct Directives {
     pub(crate) list: Vec<(String, Option<String>, u32)>,
 }
 
+/// Tasks of an array that are read one by one.
+const MAX_TASKS: usize = 16;
+
 const SHORT: &[(&str, &str)] = &[
     ("N", "nodes"),
     ("n", "ntasks"),
@@ -109,6 +112,25 @@ impl Directives {
                 let n = self.nodes().map_or(1, |n| n.0);
                 (n > 0 && all % n == 0).then(|| (all / n, l))
             })
+    }
+
+    /// The tasks of a job array, where they are few enough to be looked at one by one: `0-2`, `1,4`, `0-8:4%2`.
+    pub(crate) fn array(&self) -> Option<(Vec<u32>, u32)> {
+        let (list, line) = self.get("array")?;
+        let mut tasks = Vec::new();
+        for part in list.split('%').next()?.split(',') {
+            let (range, step) = part.split_once(':').map_or(Some((part, 1)), |(r, s)| Some((r, s.parse().ok()?)))?;
+            let (from, to) = match range.split_once('-') {
+                Some((from, to)) => (from.trim().parse().ok()?, to.trim().parse().ok()?),
+                None => (range.trim().parse().ok()?, range.trim().parse().ok()?),
+            };
+            let (from, to): (u32, u32) = (from, to);
+            if step == 0 || from > to || (to - from) as usize / step >= MAX_TASKS {
+                return None;
+            }
+            tasks.extend((from..=to).step_by(step));
+        }
+        (tasks.len() > 1 && tasks.len() <= MAX_TASKS).then_some((tasks, line))
     }
 
     /// The variables that Slurm sets for the job.

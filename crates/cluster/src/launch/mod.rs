@@ -24,7 +24,8 @@ pub(crate) use words::{one_line, slug, yaml_text};
 pub use tools::Tool;
 
 /// What the command runs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Wrap {
     /// A shell script, started on every node.
     #[default]

@@ -1,14 +1,18 @@
 //! Submitting launch files: to Slurm, to Kubernetes, or on this machine, with a record of what was asked and predicted.
 
 mod local;
+mod pending;
 mod record;
 
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use atlas_detect::runner::{Command, Runner};
+use serde::{Deserialize, Serialize};
 
 pub use local::start;
+pub use pending::{Found, Pending};
 pub use record::{Prediction, Run, Submission, now};
 
 use crate::launch::Wrap;
@@ -17,7 +21,7 @@ use crate::launch::Wrap;
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a job goes, and what is run for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Where it goes.
     pub wrap: Wrap,
@@ -27,6 +31,8 @@ pub struct Plan {
     pub file: String,
     /// How often it runs, one run after the other.
     pub runs: u32,
+    /// The word that marks its jobs, so that they are found again.
+    pub tag: String,
 }
 
 /// Why nothing was submitted.
@@ -41,17 +47,18 @@ pub enum SubmitError {
 }
 
 impl Plan {
-    /// The command of a run; `before` is the job that it waits for.
+    /// The command of run `index`, from 1; `before` is the job that it waits for.
     ///
     /// # Errors
     /// A path that is no text, or runs that would compete.
-    pub fn command(&self, before: Option<&str>) -> Result<Command, SubmitError> {
+    pub fn command(&self, index: u32, before: Option<&str>) -> Result<Command, SubmitError> {
         let folder = self.folder.to_str().ok_or_else(|| SubmitError::Path(self.folder.clone()))?;
         let path = self.folder.join(&self.file);
         let path = path.to_str().ok_or_else(|| SubmitError::Path(path.clone()))?;
         let command = match self.wrap {
             Wrap::Slurm => {
-                let mut arguments = vec!["--parsable".to_owned(), format!("--chdir={folder}")];
+                let comment = format!("--comment={}:{index}", self.tag);
+                let mut arguments = vec!["--parsable".to_owned(), format!("--chdir={folder}"), comment];
                 arguments.extend(before.map(|job| format!("--dependency=afterany:{job}")));
                 arguments.push(path.to_owned());
                 Command { arguments, ..Command::new("sbatch", &[]) }
@@ -68,9 +75,8 @@ impl Plan {
     /// # Errors
     /// As [`Plan::command`].
     pub fn shown(&self) -> Result<Vec<String>, SubmitError> {
-        let first = self.command(None)?.shell_line();
-        let next = self.command(Some("ID_OF_THE_RUN_BEFORE"))?.shell_line();
-        Ok((0..self.runs).map(|run| if run == 0 { first.clone() } else { next.clone() }).collect())
+        let before = |index| (index > 1).then_some("ID_OF_THE_RUN_BEFORE");
+        (1..=self.runs).map(|index| Ok(self.command(index, before(index))?.shell_line())).collect()
     }
 
     /// Submits all runs to a scheduler. A run that is refused ends the list, since those behind it wait for it.
@@ -81,7 +87,7 @@ impl Plan {
         let mut runs: Vec<Run> = Vec::new();
         for index in 1..=self.runs {
             let before = runs.last().and_then(|run| run.job.clone());
-            let command = self.command(before.as_deref())?;
+            let command = self.command(index, before.as_deref())?;
             let (job, problem) = match runner.run(&command) {
                 Err(problem) => (None, Some(problem.to_string())),
                 Ok(output) => match (output.complaint(), job_of(self.wrap, &output.stdout)) {
@@ -132,6 +138,12 @@ pub fn program(wrap: Wrap) -> &'static str {
     }
 }
 
+/// A new mark for the jobs of a submission.
+#[must_use]
+pub fn tag() -> String {
+    format!("atlas-{:016x}", std::hash::RandomState::new().build_hasher().finish())
+}
+
 /// The folder that holds records of submissions, in the user's state directory.
 #[must_use]
 pub fn folder(state: &Path) -> PathBuf {
@@ -156,7 +168,7 @@ mod tests {
     }
 
     fn plan(wrap: Wrap, runs: u32) -> Plan {
-        Plan { wrap, folder: "/home/a b".into(), file: "job.sbatch".to_owned(), runs }
+        Plan { wrap, folder: "/home/a b".into(), file: "job.sbatch".to_owned(), runs, tag: "atlas-1f".to_owned() }
     }
 
     #[test]
@@ -166,8 +178,8 @@ mod tests {
         let jobs: Vec<_> = runs.iter().map(|run| run.job.clone().unwrap()).collect();
         assert_eq!(jobs, ["11", "12"]);
         let asked = answers.1.lock().unwrap();
-        assert_eq!(asked[0], "sbatch --parsable --chdir=/home/a b /home/a b/job.sbatch");
-        assert!(asked[1].contains("--dependency=afterany:11"), "{}", asked[1]);
+        assert_eq!(asked[0], "sbatch --parsable --chdir=/home/a b --comment=atlas-1f:1 /home/a b/job.sbatch");
+        assert!(asked[1].contains("--comment=atlas-1f:2 --dependency=afterany:11"), "{}", asked[1]);
     }
 
     #[test]
@@ -188,6 +200,6 @@ mod tests {
     #[test]
     fn what_is_shown_is_quoted_for_a_shell() {
         let shown = plan(Wrap::Slurm, 1).shown().unwrap();
-        assert_eq!(shown, ["sbatch --parsable '--chdir=/home/a b' '/home/a b/job.sbatch'"]);
+        assert_eq!(shown, ["sbatch --parsable '--chdir=/home/a b' --comment=atlas-1f:1 '/home/a b/job.sbatch'"]);
     }
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use atlas_document::files::write_new;
 use atlas_plan::estimate::Estimate;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The figures that a run is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Tokens per second of all accelerators.
     pub tokens_per_sec: f64,
@@ -36,7 +36,7 @@ impl Prediction {
 }
 
 /// One run of a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// Its number, from 1.
     pub index: u32,
@@ -49,12 +49,14 @@ pub struct Run {
 }
 
 /// A submission with its plan and its prediction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
     /// When, RFC 3339, UTC.
     pub ts: String,
     /// The job's name.
     pub name: String,
+    /// The word that marks its jobs.
+    pub tag: String,
     /// The tool.
     pub tool: String,
     /// `plain`, `slurm` or `kubernetes`.
@@ -76,24 +78,24 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// Writes the record to a file of its own; none that is there is replaced.
+    /// Writes the record to the file of its mark, which is written once.
     ///
     /// # Errors
     /// What the system says.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         let text = format!("{:#}\n", serde_json::to_value(self).map_err(io::Error::other)?);
         let time: String = self.ts.chars().filter(char::is_ascii_digit).take(14).collect();
-        for attempt in 0..1000 {
-            let more = if attempt == 0 { String::new() } else { format!("-{attempt}") };
-            let path = folder.join(format!("{time}-{}{more}.json", self.name));
-            match write_new(&path, &text) {
-                Err(problem) if problem.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(problem) => return Err(problem),
-                Ok(()) => return Ok(path),
-            }
+        let path = folder.join(format!("{time}-{}-{}.json", self.name, self.tag));
+        match write_new(&path, &text) {
+            Err(problem) if problem.kind() == io::ErrorKind::AlreadyExists && same(&path, &text) => Ok(path),
+            written => written.map(|()| path),
         }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "a thousand records of this second"))
     }
+}
+
+/// Whether a file holds just this.
+fn same(path: &Path, text: &str) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|there| there == text)
 }
 
 /// The time of now, RFC 3339, UTC.
@@ -107,11 +109,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_of_one_second_do_not_replace_each_other() {
+    fn a_record_is_written_once_and_records_of_one_second_do_not_replace_each_other() {
         let folder = tempfile::tempdir().unwrap();
         let submission = Submission {
             ts: "2026-11-22T20:00:00.5Z".to_owned(),
             name: "job".to_owned(),
+            tag: "atlas-1f".to_owned(),
             tool: "vllm".to_owned(),
             place: "slurm".to_owned(),
             target: "t".to_owned(),
@@ -123,8 +126,10 @@ mod tests {
             runs: vec![Run { index: 1, command: "sbatch x".to_owned(), job: Some("7".to_owned()), problem: None }],
         };
         let first = submission.write(folder.path()).unwrap();
-        let second = submission.write(folder.path()).unwrap();
-        assert_ne!(first, second);
+        assert_eq!(submission.write(folder.path()).unwrap(), first, "the same record again is no second one");
+        let other = Submission { tag: "atlas-2e".to_owned(), ..submission.clone() };
+        assert_ne!(other.write(folder.path()).unwrap(), first);
+        assert!(Submission { runs: Vec::new(), ..submission }.write(folder.path()).is_err());
         let read: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(first).unwrap()).unwrap();
         assert_eq!(read["runs"][0]["job"], "7");
         assert_eq!(read["predicted"]["tokens_per_sec"], 10.0);

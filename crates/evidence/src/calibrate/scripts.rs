@@ -84,11 +84,14 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
     let degrees: Vec<String> = site.degrees().iter().map(u64::to_string).collect();
     let degrees = degrees.join(" ");
     Some(match measurement {
-        // The guide's sweep: sequence lengths, batch sizes; what does not fit is left out.
+        // The guide's sweep: model sizes, sequence lengths, batch sizes; what does not fit is left out.
         Measurement::BaseThroughput => format!(
-            "for seq in 512 1024 2048 4096 8192; do\n  for batch in 1 2 4 8 16 32; do\n    CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} \
-             $PYTHON measure_train.py --seq $seq --batch $batch --warmup 20 --steps 200{peak} \\\n      --out \
-             results/base.csv || {{ echo \"seq $seq, batch $batch: left out\"; break; }}\n  done\ndone\n"
+            "# Layers and width of GPT-2 XL; of a part of GPT-J and of Llama 7B whose states fit one accelerator.\nfor model in \"48 \
+             1600 25\" \"8 4096 16\" \"8 4096 32\"; do\n  read -r layers hidden heads <<<\"$model\"\n  for seq in 512 1024 2048 4096 \
+             8192; do\n    for batch in 1 2 4 8 16 32 64 128; do\n      \
+             CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} $PYTHON measure_train.py --layers $layers --hidden $hidden \
+             --heads $heads \\\n        --seq $seq --batch $batch --warmup 20 --steps 200{peak} --out results/base.csv || {{ echo \
+             \"$model, seq $seq, batch $batch: left out\"; break; }}\n    done\n  done\ndone\n"
         ),
         Measurement::TensorParallel if !degrees.is_empty() => format!(
             "$PYTHON measure_train.py --batch 4 --warmup 20 --steps 100{peak} --out results/parallel.csv\nfor tp in \

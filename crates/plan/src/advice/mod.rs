@@ -38,13 +38,26 @@ pub enum Objective {
     Latency,
     /// Dollars per token.
     Cost,
+    /// Joules per token.
+    Energy,
+    /// Model FLOPs utilization.
+    Mfu,
+    /// Memory of the fullest device.
+    Memory,
 }
 
 impl Objective {
     /// Its words on the command line and on screens.
-    pub const NAMES: [&'static str; 3] = ["throughput", "latency", "cost"];
+    pub const NAMES: [&'static str; 6] = ["throughput", "latency", "cost", "energy", "mfu", "memory"];
     /// All of them.
-    pub const ALL: [Objective; 3] = [Objective::Throughput, Objective::Latency, Objective::Cost];
+    pub const ALL: [Objective; 6] = [
+        Objective::Throughput,
+        Objective::Latency,
+        Objective::Cost,
+        Objective::Energy,
+        Objective::Mfu,
+        Objective::Memory,
+    ];
 
     /// Its name.
     #[must_use]
@@ -53,6 +66,9 @@ impl Objective {
             Objective::Throughput => "throughput",
             Objective::Latency => "latency",
             Objective::Cost => "cost",
+            Objective::Energy => "energy",
+            Objective::Mfu => "mfu",
+            Objective::Memory => "memory",
         }
     }
 
@@ -66,6 +82,11 @@ impl Objective {
             // A step's time would fall with the batch, and nothing would be won.
             (Objective::Latency, Mode::Training, _) => "time_to_train_h",
             (Objective::Cost, ..) => "dollar_per_1k_tokens",
+            (Objective::Energy, ..) => "joules_per_token",
+            // In serving, and to the legacy engines, it is the share of the peak that does useful work.
+            (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => "mfu",
+            (Objective::Mfu, ..) => "flop_utilization",
+            (Objective::Memory, ..) => "peak_mem_gb",
         };
         Metric::named(name).unwrap_or(&METRICS[0])
     }
@@ -127,8 +148,9 @@ impl Advice {
 fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
     let change = match metric.better {
         Better::Lower if before.is_infinite() && after.is_finite() => 1.0,
-        Better::Lower => 1.0 - after / before,
-        Better::Higher | Better::Neutral => after / before - 1.0,
+        // Memory is neither good nor bad, but who asks for advice on it wants less.
+        Better::Lower | Better::Neutral => 1.0 - after / before,
+        Better::Higher => after / before - 1.0,
     };
     if change.is_finite() { change } else { 0.0 }
 }

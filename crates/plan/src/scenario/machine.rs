@@ -2,6 +2,8 @@
 
 use super::Parts;
 use crate::engine::datasheet;
+use atlas_catalog::Accelerator as Sheet;
+use atlas_config::Target;
 use atlas_perf::accelerator::Accelerator;
 use atlas_perf::arch::{Architecture, Attention};
 
@@ -23,7 +25,12 @@ pub struct Machine {
 impl Machine {
     /// The machine of a target that names an accelerator whose datasheet says enough.
     pub(super) fn of(parts: &Parts) -> Option<Machine> {
-        let (target, sheet) = (&parts.target, parts.accelerator.as_ref()?);
+        Machine::of_target(&parts.target, parts.accelerator.as_ref()?)
+    }
+
+    /// The machine of a target with accelerators of this datasheet, where that says enough.
+    #[must_use]
+    pub fn of_target(target: &Target, sheet: &Sheet) -> Option<Machine> {
         let mut device = datasheet::accelerator(sheet);
         // The target's memory may be another than the catalog's: a variant of the same part.
         if target.memory_gb_per_accel > 0.0 {
@@ -60,6 +67,12 @@ impl Machine {
         let mut machine = Machine { device, dies, reach: reach * dies, domain: 1.0, oversubscription };
         machine.spread(target.accelerators());
         sound.then_some(machine)
+    }
+
+    /// One node of 8 devices, for tests.
+    #[cfg(test)]
+    pub(crate) fn alone(device: Accelerator) -> Machine {
+        Machine { device, dies: 1.0, reach: 8.0, domain: 8.0, oversubscription: 1.0 }
     }
 
     /// Lets the close fabric join what there is of this many accelerators: a slice of a pod is a fabric of its own.

@@ -14,6 +14,7 @@
 //! * [`goodput`] – failures and checkpoints over weeks
 //! * [`scale`] – strong and weak scaling
 //! * [`jobs`] – several jobs and a scheduler
+//! * [`replay`] – a recorded step on other hardware
 //! * [`gauge`] – how far all runs are
 
 pub mod bottleneck;
@@ -25,6 +26,7 @@ pub mod options;
 pub mod part;
 pub mod plan;
 pub mod predecessor;
+pub mod replay;
 pub mod scale;
 pub mod serving;
 pub mod trace;

@@ -8,6 +8,7 @@
 pub mod goodput;
 pub mod jobs;
 pub mod plots;
+pub mod replay;
 pub mod scale;
 pub mod table;
 pub mod trace;

@@ -134,7 +134,7 @@ impl Shell<'_> {
             }
             match p {
                 Part::Lit { text, line, .. } => cur.get_or_insert_with(Text::default).push(text, *line),
-                Part::Param { param, quoted, .. } if is_list(param) => {
+                Part::Param { param, quoted, .. } if is_list(param) && !(*quoted && is_joined(param)) => {
                     let items = self.list(param);
                     self.spend(items.iter().map(Text::len).sum());
                     if *quoted {
@@ -405,6 +405,11 @@ fn is_list(p: &Param) -> bool {
         Some(w) => matches!(w.plain(), Some("@" | "*")),
         None => p.name == "@",
     }
+}
+
+/// Whether a parameter in quotes is one word: `"${a[*]}"` joins what `"${a[@]}"` keeps apart.
+fn is_joined(p: &Param) -> bool {
+    p.index.as_ref().is_some_and(|w| matches!(w.plain(), Some("*")))
 }
 
 /// `{1..8}` and `{a,b}` as a whole or inside a word.

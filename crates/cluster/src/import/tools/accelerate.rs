@@ -42,6 +42,10 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             _ => {}
         }
     }
+    if out.fields.int("dp_replicate").is_some_and(|n| n > 1) && out.fields.str("sharding") == Some("zero3") {
+        // Whole copies, each of them sharded.
+        out.set("sharding", "hsdp", out.fields.at("dp_replicate"));
+    }
     if kind.contains("MULTI_GPU") {
         let at = doc.get("distributed_type").map_or(0, |n| n.line);
         out.fields.imply("sharding", "none", at);

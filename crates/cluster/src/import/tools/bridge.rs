@@ -19,9 +19,15 @@ pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
         }
     }
     for (path, node) in &args.overrides {
-        let key = path.trim_start_matches(['+', '~']).rsplit('.').next().unwrap_or(path);
-        if !super::megatron::flag(&snake(key), node, out) {
-            out.strange.push((path.clone(), node.line));
+        let path = path.trim_start_matches(['+', '~']);
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let understood = match snake(key).as_str() {
+            "mixed_precision" => mixed(node, out),
+            "sequence_length" => out.int("seq_len", node),
+            key => super::megatron::flag(key, node, out),
+        };
+        if !understood {
+            out.strange.push((path.to_owned(), node.line));
         }
     }
 }
@@ -97,6 +103,18 @@ fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "custom_mounts" => true,
         _ => super::megatron::flag(key, node, out),
     }
+}
+
+/// A recipe of precisions by name: `bf16_mixed`, `bf16_with_fp8_current_scaling_mixed`, `bf16_with_mxfp8_mixed`.
+fn mixed(node: &Node, out: &mut Out) -> bool {
+    let Some(text) = node.text() else { return out.unset(node) };
+    let found = [("mxfp8", "mxfp8"), ("nvfp4", "fp4"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")]
+        .into_iter()
+        .find(|(word, _)| text.contains(word));
+    if text.contains("current_scaling") {
+        out.set("fp8_recipe", "current_scaling", node.line);
+    }
+    found.is_some_and(|(_, precision)| out.set("precision", precision, node.line))
 }
 
 /// `bf16`, `fp8_cs`, `fp8_mx`, `nvfp4`.

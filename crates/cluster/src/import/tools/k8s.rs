@@ -58,6 +58,7 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
             }
             "Model" if d.at("spec.engine").is_some() || d.at("spec.resourceProfile").is_some() => kubeai(d, &mut out),
             "Workspace" => kaito(d, &configs, &mut out),
+            "RayService" => super::ray::service(d, &mut out),
             _ => workload(&kind, d, env, &files, &mut out),
         };
         if read {

@@ -22,6 +22,7 @@ pub(crate) mod neuron;
 pub(crate) mod ollama;
 pub(crate) mod pod;
 pub(crate) mod primus;
+pub(crate) mod ray;
 pub(crate) mod resources;
 pub(crate) mod serving;
 pub(crate) mod sglang;

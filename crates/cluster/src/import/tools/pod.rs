@@ -244,7 +244,7 @@ pub(crate) fn selected(n: &Node) -> Option<(String, u32)> {
                 "tpu-accelerator",
             ];
             if label.iter().any(|l| low.contains(l))
-                && let Some(a) = v.text().as_deref().and_then(names::accelerator_label)
+                && let Some(a) = v.text().as_deref().and_then(label_of)
             {
                 found = Some((a, v.line));
                 return;
@@ -253,12 +253,18 @@ pub(crate) fn selected(n: &Node) -> Option<(String, u32)> {
         // `key: …gke-accelerator, values: [nvidia-l4]`
         if let (Some(k), Some(values)) = (m.get("key").and_then(Node::text), m.get("values"))
             && (k.contains("accelerator") || k.contains("gpu") || k.contains("instance-type"))
-            && let Some(a) = values.list().iter().find_map(|v| names::accelerator_label(&v.text()?))
+            && let Some(a) = values.list().iter().find_map(|v| label_of(&v.text()?))
         {
             found = Some((a, values.line));
         }
     });
     found
+}
+
+/// The accelerator in a label's value: its name, or a cloud's instance type.
+fn label_of(value: &str) -> Option<String> {
+    names::accelerator_label(value)
+        .or_else(|| atlas_detect::matching::instance_accelerator(value).and_then(names::accelerator_label))
 }
 
 /// `nvidia-gpu-gh200:1`: the accelerator and how many.

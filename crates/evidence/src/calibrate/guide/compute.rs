@@ -47,9 +47,34 @@ impl Candidate<'_> {
         Some(Candidate { rate, cv: spread.or(single.and_then(|single| single.variation())), busy, rows: rows.to_vec() })
     }
 
+    /// The size of its model, as far as its rows state it.
+    fn size(&self) -> String {
+        let figure = |name: &str, unit: &str| {
+            let value = self.rows.first().and_then(|row| row.number(name))?;
+            Some(format!("{value}{unit}"))
+        };
+        let parts = [
+            figure("parameters_billion", " billion parameters"),
+            figure("num_layers", " layers"),
+            figure("hidden_size", " wide"),
+        ];
+        let stated: Vec<String> = parts.into_iter().flatten().collect();
+        if stated.is_empty() { "a model of unknown size".to_owned() } else { stated.join(", ") }
+    }
+
     fn stable(&self) -> bool {
         self.busy.is_none_or(|busy| busy > BUSY) && self.cv.is_none_or(|cv| cv < STABLE)
     }
+}
+
+/// The best stable rate of every model size.
+fn by_size(candidates: &[Candidate<'_>]) -> Vec<(String, f64)> {
+    let mut found: BTreeMap<String, f64> = BTreeMap::new();
+    for one in candidates.iter().filter(|one| one.stable()) {
+        let slot = found.entry(one.size()).or_default();
+        *slot = slot.max(one.rate.value);
+    }
+    found.into_iter().collect()
 }
 
 impl<'a> Guide<'a> {
@@ -88,10 +113,15 @@ impl<'a> Guide<'a> {
         }
         let tried = candidates.len();
         let stable = candidates.iter().filter(|one| one.stable()).count();
-        let method = format!("best of {stable} stable configurations of {tried} on one accelerator");
+        let sizes = by_size(&candidates);
+        let over = if sizes.len() > 1 { format!(" and {} model sizes", sizes.len()) } else { String::new() };
+        let method = format!("best of {stable} stable configurations of {tried}{over} on one accelerator");
         let parameter = Parameter::new(&B_BASE, chosen.rate, method, chosen.rows.iter().copied());
         let (row, value) = (chosen.rows.first().copied(), chosen.rate.value);
-        self.range_over_sequences(&candidates, value);
+        // Rates of other lengths are compared with those of the same model.
+        let same: Vec<&Candidate<'a>> = candidates.iter().filter(|one| one.size() == chosen.size()).collect();
+        self.range_over_sequences(&same, value);
+        self.range_over_sizes(&sizes);
         self.take(parameter);
         if let Some(row) = row {
             self.theory(row, value);
@@ -99,7 +129,7 @@ impl<'a> Guide<'a> {
     }
 
     /// The guide wants rates of different sequence lengths within 30 % of each other.
-    fn range_over_sequences(&mut self, candidates: &[Candidate<'a>], best: f64) {
+    fn range_over_sequences(&mut self, candidates: &[&Candidate<'a>], best: f64) {
         let mut by_length: BTreeMap<u64, f64> = BTreeMap::new();
         for one in candidates.iter().filter(|one| one.stable()) {
             if let Some(length) = one.rows.first().and_then(|row| row.number("seq_len")) {
@@ -111,6 +141,22 @@ impl<'a> Guide<'a> {
         if let Some(least) = least.filter(|least| by_length.len() > 1 && *least < 0.7 * best) {
             let share = 100.0 * (1.0 - least / best);
             self.warn(format!("B_base: rates of the sequence lengths differ by {share:.0} %, expected within 30 %"));
+        }
+    }
+
+    /// B_base is one rate, and models of other sizes have others: it says which, so that the coefficient is taken for the
+    /// size that is planned.
+    fn range_over_sizes(&mut self, sizes: &[(String, f64)]) {
+        let rates = || sizes.iter().map(|(_, rate)| *rate);
+        let (Some(least), Some(most)) = (rates().reduce(f64::min), rates().reduce(f64::max)) else { return };
+        if sizes.len() > 1 && least < 0.7 * most {
+            let list: Vec<String> = sizes.iter().map(|(size, rate)| format!("{rate:.0} tok/s with {size}")).collect();
+            self.warn(format!(
+                "B_base: it is the best over model sizes, whose rates differ by {:.0} %: {}; leave out the sizes that are not \
+                 planned",
+                100.0 * (1.0 - least / most),
+                list.join(", ")
+            ));
         }
     }
 

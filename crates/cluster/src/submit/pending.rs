@@ -1,0 +1,248 @@
+//! What is about to be submitted. It is written before the scheduler is asked, so that a process that is killed between the
+//! answer of the scheduler and its record leaves enough to find the job again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use atlas_detect::runner::{Command, Runner};
+use atlas_document::files::write_new;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Plan, Run, Submission, TIMEOUT, job_of};
+use crate::history::{Entry, JOBS};
+use crate::launch::Wrap;
+
+/// How the names of these files begin.
+const PREFIX: &str = "pending-";
+
+/// Age from which a submission of another machine, whose process cannot be seen, counts as broken off.
+const STALE: Duration = Duration::from_secs(15 * 60);
+
+/// A submission under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pending {
+    /// The word that marks its jobs: `atlas-1f2e3d4c`.
+    pub tag: String,
+    /// The process that submits.
+    pub process: u32,
+    /// The machine of the process.
+    pub host: Option<String>,
+    /// The record, without runs yet.
+    pub record: Submission,
+    /// The entry of the history, without jobs yet; `None` where no history is kept.
+    pub entry: Option<Entry>,
+    /// The plan whose files were written.
+    pub plan: Plan,
+}
+
+/// What became of a submission that was broken off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Jobs of the scheduler that bear its mark.
+    Jobs(Vec<Run>),
+    /// The scheduler answers and knows none: nothing was submitted, or it ended long ago.
+    Nothing,
+    /// The scheduler cannot be asked now.
+    Unknown(String),
+}
+
+impl Pending {
+    /// Writes it; the file is the only one of its mark.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        let path = folder.join(format!("{PREFIX}{}.json", self.tag));
+        write_new(&path, format!("{:#}\n", serde_json::to_value(self).map_err(io::Error::other)?))?;
+        Ok(path)
+    }
+
+    /// The submissions of a folder that were begun and not recorded, with those that cannot be read left out.
+    #[must_use]
+    pub fn all(folder: &Path) -> Vec<(PathBuf, Pending)> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let named = |path: &PathBuf| {
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX))
+        };
+        let mut found: Vec<(PathBuf, Pending)> = entries
+            .filter(named)
+            .filter_map(|path| {
+                let text = std::fs::read_to_string(&path).ok()?;
+                Some((path, serde_json::from_str(&text).ok()?))
+            })
+            .collect();
+        found.sort_by(|a, b| a.1.record.ts.cmp(&b.1.record.ts));
+        found
+    }
+
+    /// Whether its process may still be at work, so that it must be left alone.
+    #[must_use]
+    pub fn at_work(&self, host: Option<&str>, now: Timestamp) -> bool {
+        let processes = Path::new("/proc/self");
+        if self.host.is_some() && self.host.as_deref() == host && processes.exists() {
+            return self.process != std::process::id() && Path::new("/proc").join(self.process.to_string()).exists();
+        }
+        self.age(now) < STALE
+    }
+
+    /// How long ago it was begun; forever where its time cannot be read.
+    #[must_use]
+    pub fn age(&self, now: Timestamp) -> Duration {
+        let begun = self.record.ts.parse::<Timestamp>();
+        begun.map_or(Duration::MAX, |begun| now.duration_since(begun).unsigned_abs())
+    }
+
+    /// Asks the scheduler for its jobs.
+    #[must_use]
+    pub fn look(&self, runner: &dyn Runner) -> Found {
+        match self.plan.wrap {
+            Wrap::Slurm => self.jobs_of_slurm(runner),
+            Wrap::Kubernetes => {
+                let path = self.plan.folder.join(&self.plan.file).display().to_string();
+                let command =
+                    Command::new("kubectl", &["get", "--filename", &path, "--ignore-not-found", "--output", "name"]);
+                match answer(runner, command) {
+                    Err(problem) => Found::Unknown(problem),
+                    Ok(text) => found(job_of(Wrap::Kubernetes, &text).map(|job| (1, job)), &self.tag),
+                }
+            }
+            // Its process bears no mark; what it writes stands beside the script.
+            Wrap::Plain => Found::Nothing,
+        }
+    }
+
+    fn jobs_of_slurm(&self, runner: &dyn Runner) -> Found {
+        let queue = Command::new("squeue", &["--me", "--noheader", "--states=all", "--format=%i|%k"]);
+        let queued = answer(runner, queue);
+        // The accounting keeps comments where the cluster stores them, and jobs after the queue has forgotten them.
+        let since = self.record.ts.get(..19).unwrap_or_default();
+        let since = format!("--starttime={since}");
+        let past =
+            Command::new("sacct", &["--noheader", "--parsable2", "--allocations", "--format=JobID,Comment", &since]);
+        let past = answer(runner, past);
+        let lines = [&queued, &past].into_iter().flatten().flat_map(|text| text.lines());
+        let mut jobs: Vec<(u32, String)> = lines
+            .filter_map(|line| {
+                let (job, comment) = line.trim().split_once('|')?;
+                let index = comment.trim().strip_prefix(&self.tag)?.strip_prefix(':')?.parse().ok()?;
+                Some((index, job.to_owned()))
+            })
+            .collect();
+        jobs.sort();
+        jobs.dedup();
+        match (queued, jobs.is_empty()) {
+            (Err(problem), true) => Found::Unknown(problem),
+            _ => found(jobs, &self.tag),
+        }
+    }
+
+    /// The record and the entry with the runs that were submitted.
+    #[must_use]
+    pub fn complete(self, runs: Vec<Run>) -> (Submission, Option<Entry>) {
+        let record = Submission { runs, ..self.record };
+        let jobs: Vec<&str> = record.runs.iter().filter_map(|run| run.job.as_deref()).collect();
+        let entry = self.entry.map(|mut entry| {
+            entry.inputs.insert(JOBS.to_owned(), jobs.join(" ").into());
+            if let (Some(body), Ok(record)) = (entry.body.as_object_mut(), serde_json::to_value(&record)) {
+                body.insert("submission".to_owned(), record);
+            }
+            entry
+        });
+        (record, entry)
+    }
+}
+
+/// Runs that were found, as records have them.
+fn found(jobs: impl IntoIterator<Item = (u32, String)>, tag: &str) -> Found {
+    let runs: Vec<Run> = jobs
+        .into_iter()
+        .map(|(index, job)| Run { index, command: format!("found by its mark {tag}"), job: Some(job), problem: None })
+        .collect();
+    if runs.is_empty() { Found::Nothing } else { Found::Jobs(runs) }
+}
+
+fn answer(runner: &dyn Runner, command: Command) -> Result<String, String> {
+    let output = runner.run(&command.within(TIMEOUT)).map_err(|problem| problem.to_string())?;
+    match output.complaint() {
+        Some(problem) => Err(problem),
+        None => Ok(output.stdout),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+    use super::*;
+    use crate::submit::Prediction;
+    use atlas_detect::runner::{Output, RunError};
+
+    /// A cluster that answers `squeue` and has no accounting.
+    struct Queue(Result<&'static str, ()>);
+
+    impl Runner for Queue {
+        fn run(&self, command: &Command) -> Result<Output, RunError> {
+            let answer = if command.program == "squeue" { self.0 } else { Err(()) };
+            let (stdout, status) = answer.map_or((String::new(), 1), |text| (text.to_owned(), 0));
+            Ok(Output { stdout, stderr: "no answer".to_owned(), status: Some(status), truncated: false })
+        }
+    }
+
+    fn pending(wrap: Wrap) -> Pending {
+        let predicted = Prediction { tokens_per_sec: 10.0, low: None, high: None, step_time_ms: 1.0 };
+        let word = str::to_owned;
+        let record = Submission {
+            ts: word("2026-11-22T20:00:00.5Z"),
+            name: word("job"),
+            tag: word("atlas-1f"),
+            tool: word("vllm"),
+            place: word("slurm"),
+            target: word("t"),
+            workload: word("w"),
+            software: word("vllm@0.11.0"),
+            set: Vec::new(),
+            predicted,
+            files: Vec::new(),
+            runs: Vec::new(),
+        };
+        let plan = Plan { wrap, folder: "/data".into(), file: word("job.sbatch"), runs: 2, tag: word("atlas-1f") };
+        let host = Some(word("login"));
+        Pending { tag: word("atlas-1f"), process: 1, host, record, entry: None, plan }
+    }
+
+    #[test]
+    fn jobs_are_found_again_by_their_mark() {
+        let queue = Queue(Ok("7|\n12|atlas-1f:2\n11|atlas-1f:1\n13|atlas-1ff:1\n14|other\n"));
+        let Found::Jobs(runs) = pending(Wrap::Slurm).look(&queue) else { panic!("no jobs") };
+        let jobs: Vec<_> = runs.iter().map(|run| (run.index, run.job.clone().unwrap())).collect();
+        assert_eq!(jobs, [(1, "11".to_owned()), (2, "12".to_owned())]);
+        assert_eq!(pending(Wrap::Slurm).look(&Queue(Ok("7|\n"))), Found::Nothing);
+        assert!(matches!(pending(Wrap::Slurm).look(&Queue(Err(()))), Found::Unknown(_)));
+    }
+
+    #[test]
+    fn a_submission_under_way_is_left_alone() {
+        let now: Timestamp = "2026-11-22T20:05:00Z".parse().unwrap();
+        let later: Timestamp = "2026-11-22T21:00:00Z".parse().unwrap();
+        let other = pending(Wrap::Slurm);
+        assert!(other.at_work(Some("elsewhere"), now), "another machine may be at work for a while");
+        assert!(!other.at_work(Some("elsewhere"), later));
+        let dead = Pending { process: u32::MAX, ..pending(Wrap::Slurm) };
+        assert!(!dead.at_work(Some("login"), now) || !Path::new("/proc/self").exists());
+    }
+
+    #[test]
+    fn what_was_written_is_read_again_and_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = pending(Wrap::Slurm).write(folder.path()).unwrap();
+        assert!(pending(Wrap::Slurm).write(folder.path()).is_err(), "a mark is used once");
+        std::fs::write(folder.path().join("pending-damaged.json"), "{").unwrap();
+        let all = Pending::all(folder.path());
+        assert_eq!(all, [(path, pending(Wrap::Slurm))]);
+        let runs = vec![Run { index: 1, command: String::new(), job: Some("11".to_owned()), problem: None }];
+        let (record, _) = all[0].1.clone().complete(runs.clone());
+        assert_eq!(record.runs, runs);
+    }
+}

@@ -1,0 +1,315 @@
+//! A recorded training step, as it ran and as it would run on a target: the same tasks with the same dependencies, with the
+//! times of the target's accelerators and network.
+//!
+//! Kernels that multiply matrices change with the rate of the matrix units, others with the bandwidth of the memory, both by
+//! the ratio of the two datasheets. Collectives take what the model of collectives gives for the target's fabrics. The gaps
+//! that the host leaves stay as they were recorded.
+
+use std::collections::BTreeMap;
+
+use atlas_ingest::step_trace::{Collective, Kind, StepTrace, Task};
+use atlas_perf::accelerator::{Accelerator, Precision};
+use atlas_perf::collective::{self, Fabric, Group};
+use atlas_perf::constants::Constants;
+use atlas_sim::replay::{self, ReplayError};
+use serde::Serialize;
+
+use crate::scenario::Machine;
+
+/// Where the time of a step goes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Shares {
+    /// The step, s.
+    pub step_s: f64,
+    /// Time in which kernels run, s.
+    pub compute_s: f64,
+    /// Time in which collectives run, s.
+    pub communication_s: f64,
+    /// Time in which collectives run and no kernel does, s.
+    pub exposed_communication_s: f64,
+    /// Time in which neither runs: the host, s.
+    pub idle_s: f64,
+}
+
+/// Collectives of one kind and size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Exchange {
+    /// What is exchanged.
+    pub collective: &'static str,
+    /// Bytes of each, where the trace says them.
+    pub bytes: Option<f64>,
+    /// Ranks that take part.
+    pub ranks: f64,
+    /// How many there are.
+    pub count: usize,
+    /// Seconds of one as recorded, in the mean; `None` where nothing was measured.
+    pub recorded_s: Option<f64>,
+    /// Seconds of one on the target; `None` without a target, or where the trace says too little.
+    pub modeled_s: Option<f64>,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// As recorded; `None` where the trace holds work without times.
+    pub recorded: Option<Shares>,
+    /// On the target.
+    pub target: Option<Shares>,
+    /// Its collectives, the most time first.
+    pub exchanges: Vec<Exchange>,
+    /// What readers should know.
+    pub notes: Vec<String>,
+}
+
+/// The hardware of a replay.
+#[derive(Debug, Clone, Copy)]
+pub struct Hardware<'a> {
+    /// The machine that the step would run on.
+    pub machine: &'a Machine,
+    /// All accelerators of the target.
+    pub accelerators: f64,
+    /// The accelerator that the step was recorded on, where it is known.
+    pub from: Option<&'a Accelerator>,
+}
+
+/// Replays a step as it was, and on the hardware.
+///
+/// # Errors
+/// Tasks that wait for each other, or work without times and no hardware to take times from.
+pub fn answer(trace: &StepTrace, hardware: Option<&Hardware<'_>>) -> Result<Answer, ReplayProblem> {
+    let mut notes = trace.notes.clone();
+    let measured = trace.tasks.iter().all(|task| match task.kind {
+        Kind::Work { .. } => false,
+        Kind::Collective { .. } => task.seconds > 0.0,
+        _ => true,
+    });
+    if !measured && hardware.is_none() {
+        return Err(ReplayProblem::NoTimes);
+    }
+    let recorded = measured.then(|| shares(trace, &trace.tasks.iter().map(|task| task.seconds).collect::<Vec<_>>()));
+    let recorded = recorded.transpose()?;
+    let all = trace.rank.map(|(_, world)| f64::from(world));
+    let modeled: Vec<Option<f64>> =
+        trace.tasks.iter().map(|task| hardware.and_then(|hardware| on(task, hardware, all))).collect();
+    let target = match hardware {
+        None => None,
+        Some(hardware) => {
+            notes.extend(remarks(trace, hardware, &modeled));
+            let seconds = trace.tasks.iter().zip(&modeled).map(|(task, modeled)| modeled.unwrap_or(task.seconds));
+            Some(shares(trace, &seconds.collect::<Vec<_>>())?)
+        }
+    };
+    let ranks = all.or(hardware.map(|hardware| hardware.accelerators)).unwrap_or(1.0);
+    Ok(Answer { recorded, target, exchanges: exchanges(trace, &modeled, ranks), notes })
+}
+
+/// Why a step cannot be replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayProblem {
+    /// There is nothing to take times from.
+    #[error("the trace holds work without times; --target says what hardware does it")]
+    NoTimes,
+    /// The tasks cannot be put in an order.
+    #[error(transparent)]
+    Order(#[from] ReplayError),
+}
+
+/// Seconds of a task on the hardware; `None` where it keeps its own.
+fn on(task: &Task, hardware: &Hardware<'_>, all: Option<f64>) -> Option<f64> {
+    let device = &hardware.machine.device;
+    let peak = |device: &Accelerator| device.peak(Precision::Bf16).max(device.peak(Precision::Fp16));
+    let by = |rate: &dyn Fn(&Accelerator) -> f64| {
+        let from = hardware.from.map(rate).filter(|rate| *rate > 0.0)?;
+        Some(task.seconds * from / rate(device)).filter(|seconds| seconds.is_finite())
+    };
+    match task.kind {
+        Kind::Matrix => by(&peak),
+        Kind::Elementwise => by(&|device| device.mem_bw),
+        Kind::Copy => None,
+        Kind::Work { flops, bytes } => {
+            let seconds = (flops / peak(device)).max(bytes / device.mem_bw);
+            seconds.is_finite().then_some(seconds)
+        }
+        Kind::Collective { what, bytes, ranks, stride } => {
+            let ranks = ranks.or(all).unwrap_or(hardware.accelerators);
+            Some(seconds_of(what, bytes?, ranks, stride, hardware.machine))
+        }
+    }
+}
+
+/// Seconds of a collective on the fabrics of a machine.
+fn seconds_of(what: Collective, bytes: f64, ranks: f64, stride: f64, machine: &Machine) -> f64 {
+    let device = &machine.device;
+    let fabric = Fabric::new(device, &Constants::default(), device.nic_bw, machine.oversubscription);
+    let group = Group::strided(ranks, stride, machine.domain);
+    match what {
+        Collective::AllReduce => collective::all_reduce(&fabric, group, bytes),
+        // A broadcast moves what an all-gather of the same vector does.
+        Collective::AllGather | Collective::Broadcast => collective::all_gather(&fabric, group, bytes),
+        Collective::ReduceScatter => collective::reduce_scatter(&fabric, group, bytes),
+        Collective::AllToAll => collective::all_to_all(&fabric, group, bytes, 1.0),
+        Collective::PointToPoint => collective::point_to_point(&fabric, bytes, group.local >= group.size),
+    }
+}
+
+fn remarks(trace: &StepTrace, hardware: &Hardware<'_>, modeled: &[Option<f64>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let kernels =
+        trace.tasks.iter().any(|task| matches!(task.kind, Kind::Matrix | Kind::Elementwise) && task.seconds > 0.0);
+    if kernels && hardware.from.is_none() {
+        notes.push("the trace names no accelerator of the catalog: kernels keep their recorded times".to_owned());
+    }
+    let silent =
+        |(task, modeled): &(&Task, &Option<f64>)| matches!(task.kind, Kind::Collective { .. }) && modeled.is_none();
+    let kept = trace.tasks.iter().zip(modeled).filter(silent).count();
+    if kept > 0 {
+        notes.push(format!("{kept} collectives state no size: they keep their recorded times"));
+    }
+    if trace.tasks.iter().any(|task| matches!(task.kind, Kind::Work { .. })) {
+        notes.push("work without times takes what the peak rates of the datasheet give: a lower bound".to_owned());
+    }
+    notes
+}
+
+fn exchanges(trace: &StepTrace, modeled: &[Option<f64>], ranks_of_all: f64) -> Vec<Exchange> {
+    let mut found: BTreeMap<(Collective, Option<u64>, u64), Exchange> = BTreeMap::new();
+    for (task, modeled) in trace.tasks.iter().zip(modeled) {
+        let Kind::Collective { what, bytes, ranks, .. } = task.kind else { continue };
+        let ranks = ranks.unwrap_or(ranks_of_all);
+        let entry = found.entry((what, bytes.map(f64::to_bits), ranks.to_bits())).or_insert_with(|| Exchange {
+            collective: what.name(),
+            bytes,
+            ranks,
+            count: 0,
+            recorded_s: None,
+            modeled_s: *modeled,
+        });
+        let n = entry.count as f64;
+        entry.count += 1;
+        if task.seconds > 0.0 {
+            entry.recorded_s = Some((entry.recorded_s.unwrap_or(0.0) * n + task.seconds) / (n + 1.0));
+        }
+    }
+    let mut list: Vec<Exchange> = found.into_values().collect();
+    let time = |e: &Exchange| e.count as f64 * e.recorded_s.or(e.modeled_s).unwrap_or(0.0);
+    list.sort_by(|a, b| time(b).total_cmp(&time(a)));
+    list
+}
+
+/// Runs the tasks with these times, and adds up what runs beside what.
+fn shares(trace: &StepTrace, seconds: &[f64]) -> Result<Shares, ReplayError> {
+    let tasks: Vec<replay::Task> = trace
+        .tasks
+        .iter()
+        .zip(seconds)
+        .map(|(task, seconds)| replay::Task {
+            lane: task.lane,
+            seconds: *seconds,
+            delay: task.delay,
+            after: task.after.clone(),
+        })
+        .collect();
+    let out = replay::replay(&tasks)?;
+    let network = |task: &Task| matches!(task.kind, Kind::Collective { .. });
+    let mut changes: Vec<(f64, i32, i32)> = Vec::with_capacity(2 * out.times.len());
+    for (task, (begin, end)) in trace.tasks.iter().zip(&out.times) {
+        let (compute, communication) = if network(task) { (0, 1) } else { (1, 0) };
+        changes.push((*begin, compute, communication));
+        changes.push((*end, -compute, -communication));
+    }
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut shares =
+        Shares { step_s: out.seconds, compute_s: 0.0, communication_s: 0.0, exposed_communication_s: 0.0, idle_s: 0.0 };
+    let (mut at, mut computing, mut sending) = (0.0, 0, 0);
+    for (moment, compute, communication) in changes {
+        let span = moment - at;
+        if computing > 0 {
+            shares.compute_s += span;
+        }
+        if sending > 0 {
+            shares.communication_s += span;
+        }
+        match (computing > 0, sending > 0) {
+            (false, true) => shares.exposed_communication_s += span,
+            (false, false) => shares.idle_s += span,
+            _ => {}
+        }
+        (at, computing, sending) = (moment, computing + compute, sending + communication);
+    }
+    Ok(shares)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use atlas_catalog::Catalog;
+
+    fn task(kind: Kind, lane: u32, seconds: f64, delay: f64, after: &[u32]) -> Task {
+        Task { name: String::new(), kind, lane: Some(lane), seconds, delay, after: after.to_vec() }
+    }
+
+    fn trace(tasks: Vec<Task>) -> StepTrace {
+        StepTrace { format: "test", tasks, device: None, rank: Some((0, 8)), steps: 1, notes: Vec::new() }
+    }
+
+    fn reduce(bytes: f64) -> Kind {
+        Kind::Collective { what: Collective::AllReduce, bytes: Some(bytes), ranks: Some(8.0), stride: 1.0 }
+    }
+
+    fn machine(id: &str) -> Machine {
+        let catalog = Catalog::built_in();
+        let device = crate::engine::datasheet::accelerator(&catalog.accelerator(id).unwrap());
+        Machine::alone(device)
+    }
+
+    #[test]
+    fn shares_of_a_recorded_step_add_up() {
+        let tasks = vec![
+            task(Kind::Matrix, 0, 1.0, 0.25, &[]),
+            task(reduce(1e6), 1, 2.0, 0.0, &[0]),
+            task(Kind::Matrix, 0, 1.0, 0.0, &[0]),
+            task(Kind::Elementwise, 0, 0.5, 0.0, &[1, 2]),
+        ];
+        let shares = answer(&trace(tasks), None).unwrap().recorded.unwrap();
+        let expected =
+            Shares { step_s: 3.75, compute_s: 2.5, communication_s: 2.0, exposed_communication_s: 1.0, idle_s: 0.25 };
+        assert_eq!(shares, expected);
+    }
+
+    #[test]
+    fn the_same_accelerator_keeps_the_kernels_and_another_changes_them_by_its_rates() {
+        let (h100, a100) = (machine("nvidia-h100-sxm-80gb"), machine("nvidia-a100-sxm-80gb"));
+        let recorded = trace(vec![task(Kind::Matrix, 0, 1.0, 0.0, &[]), task(Kind::Elementwise, 0, 1.0, 0.0, &[0])]);
+        let on = |machine: &Machine, from: &Machine| {
+            let hardware = Hardware { machine, accelerators: 8.0, from: Some(&from.device) };
+            answer(&recorded, Some(&hardware)).unwrap().target.unwrap().step_s
+        };
+        assert!((on(&h100, &h100) - 2.0).abs() < 1e-9);
+        let rate = a100.device.peak(Precision::Bf16) / h100.device.peak(Precision::Bf16);
+        let expected = rate + a100.device.mem_bw / h100.device.mem_bw;
+        assert!((on(&h100, &a100) / expected - 1.0).abs() < 1e-6, "{} {expected}", on(&h100, &a100));
+    }
+
+    #[test]
+    fn collectives_take_what_the_model_of_collectives_gives() {
+        let machine = machine("nvidia-h100-sxm-80gb");
+        let hardware = Hardware { machine: &machine, accelerators: 8.0, from: None };
+        let found = answer(&trace(vec![task(reduce(1e9), 0, 1.0, 0.0, &[])]), Some(&hardware)).unwrap();
+        let alone = seconds_of(Collective::AllReduce, 1e9, 8.0, 1.0, &machine);
+        assert!((found.target.unwrap().step_s - alone).abs() < 1e-9 && alone < 0.1, "{alone}");
+        assert_eq!(found.exchanges.iter().map(|e| (e.count, e.recorded_s)).collect::<Vec<_>>(), [(1, Some(1.0))]);
+        // Spread over nodes, one rank in each, the network carries it.
+        let spread = seconds_of(Collective::AllReduce, 1e9, 8.0, 8.0, &machine);
+        assert!(spread > 2.0 * alone, "{spread} {alone}");
+    }
+
+    #[test]
+    fn work_without_times_needs_hardware() {
+        let work = trace(vec![task(Kind::Work { flops: 1e15, bytes: 0.0 }, 0, 0.0, 0.0, &[])]);
+        assert_eq!(answer(&work, None), Err(ReplayProblem::NoTimes));
+        let machine = machine("nvidia-h100-sxm-80gb");
+        let found = answer(&work, Some(&Hardware { machine: &machine, accelerators: 8.0, from: None })).unwrap();
+        assert!(found.recorded.is_none() && found.target.unwrap().step_s > 1.0);
+    }
+}

@@ -1,0 +1,151 @@
+//! A recorded step run again: tasks that wait for others, on lanes that do one task at a time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use crate::kernel::Time;
+
+/// One task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// The lane that it takes; `None` where it takes none.
+    pub lane: Option<u32>,
+    /// How long it takes, s.
+    pub seconds: f64,
+    /// Between the end of what it waits for and its begin, s.
+    pub delay: f64,
+    /// Tasks that it waits for, by their place in the list.
+    pub after: Vec<u32>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// From the begin of the step to the end of its last task, s.
+    pub seconds: f64,
+    /// Begin and end of every task, s.
+    pub times: Vec<(f64, f64)>,
+}
+
+/// Why a step cannot be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// Tasks wait for each other.
+    #[error("{0} tasks wait for each other in a circle")]
+    Circle(usize),
+    /// A task waits for one that is not there, or has no time.
+    #[error("task {0} waits for a task that is not there, or its time is no number")]
+    Task(usize),
+}
+
+/// Runs the step. A lane takes its tasks in the order in which they are ready, at one moment in the order of the list.
+///
+/// # Errors
+/// Tasks that wait for each other, or for none of the list.
+pub fn replay(tasks: &[Task]) -> Result<Output, ReplayError> {
+    let sound = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
+    let mut waiting: Vec<usize> = Vec::with_capacity(tasks.len());
+    let mut followers: Vec<Vec<u32>> = vec![Vec::new(); tasks.len()];
+    for (index, task) in tasks.iter().enumerate() {
+        if !sound(task.seconds) || !sound(task.delay) {
+            return Err(ReplayError::Task(index));
+        }
+        for other in &task.after {
+            followers.get_mut(*other as usize).ok_or(ReplayError::Task(index))?.push(index as u32);
+        }
+        waiting.push(task.after.len());
+    }
+    let mut ready: BinaryHeap<Reverse<(Time, u32)>> = BinaryHeap::new();
+    let mut since: Vec<Time> = vec![Time::ZERO; tasks.len()];
+    for (index, task) in tasks.iter().enumerate().filter(|(_, task)| task.after.is_empty()) {
+        ready.push(Reverse((Time::from_seconds(task.delay), index as u32)));
+    }
+    let mut free: BTreeMap<u32, Time> = BTreeMap::new();
+    let mut times = vec![(0.0, 0.0); tasks.len()];
+    let (mut done, mut last) = (0, Time::ZERO);
+    while let Some(Reverse((at, index))) = ready.pop() {
+        let place = index as usize;
+        let (Some(task), Some(slot)) = (tasks.get(place), times.get_mut(place)) else { continue };
+        let begin = task.lane.and_then(|lane| free.get(&lane)).map_or(at, |free| at.max(*free));
+        let end = begin.plus(Time::from_seconds(task.seconds));
+        if let Some(lane) = task.lane {
+            free.insert(lane, end);
+        }
+        *slot = (begin.seconds(), end.seconds());
+        done += 1;
+        last = last.max(end);
+        for follower in followers.get(place).into_iter().flatten() {
+            let (next, index) = (*follower as usize, *follower);
+            let (Some(left), Some(since), Some(task)) = (waiting.get_mut(next), since.get_mut(next), tasks.get(next))
+            else {
+                continue;
+            };
+            *left = left.saturating_sub(1);
+            *since = (*since).max(end);
+            if *left == 0 {
+                ready.push(Reverse((since.plus(Time::from_seconds(task.delay)), index)));
+            }
+        }
+    }
+    if done < tasks.len() {
+        return Err(ReplayError::Circle(tasks.len() - done));
+    }
+    Ok(Output { seconds: last.seconds(), times })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn task(lane: u32, seconds: f64, after: &[u32]) -> Task {
+        Task { lane: Some(lane), seconds, delay: 0.0, after: after.to_vec() }
+    }
+
+    #[test]
+    fn communication_hides_behind_compute_until_it_takes_longer() {
+        let step = |network: f64| {
+            let tasks = [task(0, 1.0, &[]), task(1, network, &[0]), task(0, 2.0, &[0]), task(0, 0.5, &[1, 2])];
+            replay(&tasks).unwrap().seconds
+        };
+        assert_eq!((step(1.0), step(2.0), step(3.0)), (3.5, 3.5, 4.5));
+    }
+
+    #[test]
+    fn circles_and_missing_tasks_are_refused() {
+        assert_eq!(replay(&[task(0, 1.0, &[1]), task(0, 1.0, &[0])]), Err(ReplayError::Circle(2)));
+        assert_eq!(replay(&[task(0, 1.0, &[4])]), Err(ReplayError::Task(0)));
+        assert_eq!(replay(&[task(0, f64::NAN, &[])]), Err(ReplayError::Task(0)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_step_takes_at_least_its_busiest_lane_and_its_longest_chain(
+            list in prop::collection::vec((0_u32..3, 0.0..10.0_f64, prop::collection::vec(any::<prop::sample::Index>(), 0..3)), 1..40)
+        ) {
+            let tasks: Vec<Task> = list
+                .iter()
+                .enumerate()
+                .map(|(n, (lane, seconds, after))| {
+                    let after: Vec<u32> = if n == 0 { Vec::new() } else { after.iter().map(|i| i.index(n) as u32).collect() };
+                    task(*lane, *seconds, &after)
+                })
+                .collect();
+            let out = replay(&tasks).unwrap();
+            let mut chain: Vec<f64> = Vec::new();
+            for task in &tasks {
+                let before = task.after.iter().map(|other| chain[*other as usize]).fold(0.0, f64::max);
+                chain.push(before + task.seconds);
+            }
+            let longest = chain.iter().copied().fold(0.0, f64::max);
+            let busiest = (0..3).map(|lane| tasks.iter().filter(|t| t.lane == Some(lane)).map(|t| t.seconds).sum::<f64>()).fold(0.0, f64::max);
+            let all: f64 = tasks.iter().map(|task| task.seconds).sum();
+            prop_assert!(out.seconds >= longest.max(busiest) - 1e-9 && out.seconds <= all + 1e-9);
+            for (task, (begin, _)) in tasks.iter().zip(&out.times) {
+                prop_assert!(task.after.iter().all(|other| out.times[*other as usize].1 <= begin + 1e-9));
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Submissions that were broken off: found again by the mark of their jobs, and recorded.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use atlas_cluster::history::Origin;
+use atlas_cluster::submit::{self, Found, Pending, Run};
+use atlas_detect::runner::System;
+use color_eyre::eyre::eyre;
+
+use super::keep;
+use super::output::complain;
+use super::run::writing;
+use crate::tui::session::store::state_dir;
+
+/// Age below which a submission without jobs may still get one.
+const AT_ONCE: Duration = submit::TIMEOUT;
+
+/// Records what submissions left that were killed between the scheduler's answer and their record. Where there are none, no
+/// command is run.
+pub(super) fn recover() {
+    let Some(folder) = state_dir().map(|state| submit::folder(&state)) else { return };
+    let host = Origin::of_process(env!("CARGO_PKG_VERSION")).host;
+    let now = jiff::Timestamp::now();
+    for (path, pending) in Pending::all(&folder) {
+        if pending.at_work(host.as_deref(), now) {
+            continue;
+        }
+        let name = format!("submission {} of {}", pending.record.name, pending.record.ts);
+        match pending.look(&System) {
+            Found::Unknown(problem) => {
+                complain(&format!("{name} was broken off; its jobs cannot be asked for: {problem}"))
+            }
+            // Its scheduler's command may outlive it.
+            Found::Nothing if pending.age(now) < AT_ONCE => {
+                complain(&format!("{name} was broken off a moment ago; its jobs are looked for again next time"));
+            }
+            Found::Nothing => {
+                complain(&format!(
+                    "{name} was broken off; no job of it is known: it was not accepted, or ended long ago"
+                ));
+                // A record without runs, so that the files it wrote can be found.
+                finish(pending, Vec::new(), &path);
+            }
+            Found::Jobs(runs) => {
+                let jobs: Vec<&str> = runs.iter().filter_map(|run| run.job.as_deref()).collect();
+                complain(&format!("{name} was broken off; found again: {}", jobs.join(" ")));
+                finish(pending, runs, &path);
+            }
+        }
+    }
+}
+
+fn finish(pending: Pending, runs: Vec<Run>, path: &Path) {
+    if let Err(problem) = record(pending, runs, path) {
+        complain(&format!("warning: not recorded: {problem}"));
+    }
+}
+
+/// Writes the record and the entry of the history, and removes what announced them. Doing so twice changes nothing.
+pub(super) fn record(pending: Pending, runs: Vec<Run>, begun: &Path) -> color_eyre::Result<PathBuf> {
+    let (record, entry) = pending.complete(runs);
+    let folder = begun.parent().ok_or_else(|| eyre!("{}: has no directory", begun.display()))?;
+    let path = record.write(folder).map_err(|error| writing(folder, &error))?;
+    if let (Some(store), Some(entry)) = (keep::store(), entry) {
+        store.write(&entry)?;
+    }
+    std::fs::remove_file(begun).map_err(|error| writing(begun, &error))?;
+    Ok(path)
+}

@@ -1,0 +1,110 @@
+//! Questions to the endpoint that the user configured: what arrives is shown as it arrives, figures that no tool computed
+//! are listed, and nothing is sent before it was asked for.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use atlas_assistant::endpoint::{Conversation, Event, Settings, Toolbox, ask, request};
+use atlas_assistant::offline::Context;
+use atlas_plan::search::Gauge;
+
+/// What was told to the endpoint and what it said.
+pub type Talk = Arc<Conversation>;
+
+/// An answer of the endpoint, or what it would be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// The answer, or the request.
+    pub answer: String,
+    /// Calls of tools, attempts, and where the figures come from.
+    pub remarks: Vec<String>,
+    /// The conversation with this answer; `None` where nothing was sent.
+    pub talk: Option<Talk>,
+}
+
+impl Said {
+    /// As text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let remarks: String = self.remarks.iter().map(|remark| format!("\n{remark}")).collect();
+        format!("{}\n{remarks}", self.answer.trim_end())
+    }
+}
+
+/// What arrives of an answer, shared with the thread that receives it.
+#[derive(Debug, Clone, Default)]
+pub struct Live(Arc<Mutex<String>>);
+
+impl PartialEq for Live {
+    fn eq(&self, other: &Live) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Live {
+    /// What has arrived.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn add(&self, piece: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_str(piece);
+    }
+}
+
+/// All that an endpoint is asked with.
+#[derive(Debug, Clone)]
+pub(super) struct Endpoint {
+    pub(super) talk: Option<Talk>,
+    pub(super) settings: Option<Settings>,
+    pub(super) live: Live,
+}
+
+impl Endpoint {
+    /// Shows what would be sent.
+    pub(super) fn preview(&self, question: &str, context: &Context<'_>) -> Result<Said, String> {
+        let (settings, mut talk) = self.begin(context)?;
+        talk.question(question);
+        let answer = request(&settings, &talk).preview();
+        Ok(Said { answer, remarks: vec!["nothing was sent; ! in place of !! sends it".to_owned()], talk: None })
+    }
+
+    /// Asks.
+    pub(super) fn ask(&self, question: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Said, String> {
+        let (settings, mut talk) = self.begin(context)?;
+        talk.question(question);
+        let toolbox = Toolbox { context, gauge };
+        let mut remarks = Vec::new();
+        let outcome = ask(&settings, &mut talk, &toolbox, &|| gauge.cancelled(), &mut |event| match event {
+            Event::Text(piece) => self.live.add(piece),
+            Event::Tool(call) => {
+                let line = format!("tool {}: {}", call.name, call.arguments);
+                self.live.add(&format!("\n[{line}]\n"));
+                remarks.push(line);
+            }
+            Event::Retry(error, pause) => {
+                let line = format!("{error}; next attempt in {:.1} s", pause.as_secs_f64());
+                self.live.add(&format!("\n[{line}]\n"));
+            }
+        });
+        let marks = outcome.map_err(|error| {
+            let arrived = self.live.text();
+            if arrived.trim().is_empty() { error.to_string() } else { format!("{}\n{error}", arrived.trim_end()) }
+        })?;
+        remarks.extend(marks.lines());
+        Ok(Said { answer: talk.answer().unwrap_or_default().to_owned(), remarks, talk: Some(Arc::new(talk)) })
+    }
+
+    fn begin(&self, context: &Context<'_>) -> Result<(Settings, Conversation), String> {
+        let settings = match &self.settings {
+            Some(settings) => settings.clone(),
+            None => Settings::load().map_err(|error| error.to_string())?,
+        };
+        // The endpoint keeps hearing of the scenario that the user looks at.
+        let talk = match &self.talk {
+            Some(talk) => talk.about(context),
+            None => Conversation::begin(&settings.model, context),
+        };
+        Ok((settings, talk))
+    }
+}
