@@ -23,6 +23,7 @@ mod event_goldens;
 mod evidence;
 mod experiment;
 mod explain;
+mod findings;
 mod fuzz;
 mod goldens;
 mod ingest;

@@ -16,7 +16,7 @@ pub(super) const RUNTIME: [Spec; 30] = [
         Group::Engine,
         Kind::Choice(Engine::NAMES),
         &[],
-        "what answers: closed forms, the calibrated model, an event simulation, or the legacy dashboard estimator",
+        "estimation engine: closed forms, calibrated model, event simulation, or benchboard (legacy)",
     ),
     entry(
         Knob::Software,
