@@ -11,6 +11,7 @@ use crate::tui::view::draw::Canvas;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::scenario::Scenario;
 use atlas_plan::search::{Condition, figure};
 
 /// Lines above the rows: the constraint bar, the headings and their units.
@@ -310,8 +311,14 @@ fn whisker(canvas: &mut Canvas<'_>, track: Rect, span: Option<(f64, f64)>, value
 /// The knobs that make a layout, as they can be typed.
 #[must_use]
 pub fn layout(pick: &Pick) -> String {
+    layout_of(&pick.scenario)
+}
+
+/// The same of a scenario.
+#[must_use]
+pub fn layout_of(scenario: &Scenario) -> String {
     const ALWAYS: [Knob; 3] = [Knob::Tp, Knob::Pp, Knob::Dp];
-    const BEYOND_ONE: [Knob; 3] = [Knob::Cp, Knob::Ep, Knob::Vpp];
+    const BEYOND_ONE: [Knob; 4] = [Knob::Cp, Knob::Ep, Knob::AttentionDp, Knob::Vpp];
     const RUN: [Knob; 6] = [
         Knob::Microbatch,
         Knob::Recompute,
@@ -320,7 +327,6 @@ pub fn layout(pick: &Pick) -> String {
         Knob::MaxNumSeqs,
         Knob::MaxNumBatchedTokens,
     ];
-    let scenario = &pick.scenario;
     let one = |knob: &Knob| scenario.get(*knob) == Setting::Number(1.0);
     let layout = ALWAYS.into_iter().chain(BEYOND_ONE.into_iter().filter(|knob| !one(knob)));
     let run = RUN.into_iter().filter(|knob| knob.spec().mode.is_none_or(|mode| mode == scenario.mode()));
