@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::args::{Globals, KnobArgs, MeasuredArgs};
 use super::failure::Failure;
-use super::goal::Goal;
+use super::goal::{self, Goal};
 use super::measured;
 use super::output::{self, complain};
 use super::{pick, watching};
@@ -13,7 +13,7 @@ use atlas_config::library::Library;
 use atlas_config::{Target, Workload};
 use atlas_document::Diagnostics;
 use atlas_plan::engine;
-use atlas_plan::estimate::Estimate;
+use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::optimise::{Proof, freed};
@@ -29,6 +29,7 @@ use atlas_report::{Format, serialised};
   atlas compare
   atlas compare --workload gpt5_1t_inference --baseline GROQ_LPU_NODE --set microbatch=8
   atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv
+  atlas compare --workload llama3.1-70b-serve --metrics tpot,ttft,cost --sort tpot
   atlas compare --workload W --methodology maximum-performance --objective cost --tpot 50
   atlas compare --config config.yaml --workload llama --methodology identical-config
   atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3
@@ -52,6 +53,12 @@ pub struct Args {
     /// Same knobs for all, or each target's best; described with the configuration differences [default: identical-config]
     #[arg(long, value_enum, value_name = "METHOD")]
     pub methodology: Option<Methodology>,
+    /// Metrics to show, in this order: tpot,ttft,mfu [default: the usual ones]
+    #[arg(long, value_name = "METRICS", value_delimiter = ',', value_parser = goal::metric)]
+    pub metrics: Vec<&'static Metric>,
+    /// Metric that sorts the targets, best first [default: as in the files]
+    #[arg(long, value_name = "METRIC", value_parser = goal::metric)]
+    pub sort: Option<&'static Metric>,
     /// What each target's best is under maximum-performance.
     #[command(flatten)]
     pub goal: Goal,
@@ -174,11 +181,16 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
             }
         },
     });
-    Ok(Comparison {
+    let mut comparison = Comparison {
         workload: workload.name.to_string(),
         columns: columns.collect(),
         baseline: index.unwrap_or_default(),
-    })
+        chosen: args.metrics.clone(),
+    };
+    if let Some(metric) = args.sort {
+        comparison.sort_by(metric);
+    }
+    Ok(comparison)
 }
 
 fn scenario(

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use atlas_config::Mode;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimise::MOST;
@@ -190,6 +190,18 @@ impl Goal {
 /// Whether a bound is taken away.
 fn is_none(bound: &str) -> bool {
     bound.trim().eq_ignore_ascii_case("none")
+}
+
+/// A metric by its name, full or short, or by its label on the screen.
+///
+/// # Errors
+/// That there is none, with a name that is nearly this one.
+pub fn metric(text: &str) -> Result<&'static Metric, String> {
+    let labeled = || METRICS.iter().find(|metric| metric.label.eq_ignore_ascii_case(text.trim()));
+    figure::named(text).or_else(labeled).ok_or_else(|| {
+        let near = figure::near(text).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        format!("no metric is called `{text}`{near}")
+    })
 }
 
 /// The figure of that name, where it says something about the scenario.

@@ -345,6 +345,7 @@ fn write(studies: &[Study], format: Format) -> color_eyre::Result<String> {
             })
             .collect(),
         baseline: 0,
+        chosen: Vec::new(),
     });
     let pieces: Vec<String> = match format {
         Format::Table => return Ok(markdown::write(studies)),

@@ -187,7 +187,7 @@ impl App {
             overrides: Overrides::new(),
         };
         let answer = Answer::of(&library, &setup);
-        let problems = library.problems().clone();
+        let problems = super::loading::problems(&library);
         App {
             library,
             demos: demos.into(),

@@ -140,6 +140,14 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
             own.max(other).map(|score| ((named, score), place))
         })
         .collect();
+    // Where something has the words as they stand, what only has their letters is not meant.
+    let literal = |place: &Place| {
+        let name = place.name().to_lowercase();
+        typed.to_lowercase().split_whitespace().all(|word| name.contains(word))
+    };
+    if scored.iter().any(|(_, place)| literal(place)) {
+        scored.retain(|((named, _), place)| *named || literal(place));
+    }
     scored.sort_by(|(a, _), (b, _)| b.cmp(a));
     scored.into_iter().map(|(_, place)| place).collect()
 }

@@ -114,6 +114,10 @@ pub enum Action {
     NextMatch(i32),
     /// A new target or workload.
     NewEntry,
+    /// A new price of the price book.
+    NewPrice,
+    /// A new profile of the target.
+    NewProfile,
     /// Name the point of the history on the screen.
     NamePoint,
     /// Take the last change back.
@@ -268,7 +272,7 @@ mod tests {
         let views = [View::Compare, View::Schedule, View::Problems, View::Measurements, View::Diff];
         let views = views.into_iter().chain(crate::tui::panels::Panel::ALL.map(View::Panel));
         let keys: Vec<&str> = panes.chain(views.map(Action::Show)).map(key_of).collect();
-        assert_eq!(keys, ["H", "W", "K", "V", "C", "p", "!", "M", "D", "J", "I", "Z"]);
+        assert_eq!(keys, ["H", "W", "K", "V", "C", "p", "!", "M", "D", "J", "I", "Z", "@", "#"]);
     }
 
     #[test]

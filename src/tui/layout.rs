@@ -304,6 +304,7 @@ fn follow_view(app: &mut App, page: usize) {
             View::Compare => page.saturating_sub(2),
             View::Race => page.saturating_sub(usize::from(super::race::view::HEADING)),
             View::Sensitivity => super::view::tornado::page(app, page),
+            View::Panel(panel) => super::panels::page(panel, page),
             _ => page,
         };
         app.view_scroll = app.view_scroll.min(first).max((last + 1).saturating_sub(page));

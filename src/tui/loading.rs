@@ -13,17 +13,31 @@ use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::watch::FileWatch;
 use atlas_document::{Diagnostics, Sources};
+use atlas_plan::scenario::Parts;
 
 /// Reads everything again.
 pub(super) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> (Arc<Library>, Message) {
     let library = Arc::new(Library::load(&options.sources, Some(before)));
-    let mut problems = library.problems().clone();
+    let mut problems = self::problems(&library);
     let (themes, of_themes) = Themes::load(options.sources.config_dir.as_deref(), depth);
     let (demos, of_demos) = tours(options);
     problems.extend(of_demos);
     problems.extend(of_themes);
     problems.sort();
     (Arc::clone(&library), Message::Reloaded(library, demos, themes, problems))
+}
+
+/// Complaints about the files, names of the user's that lead nowhere among them: accelerators and models that the catalog
+/// does not have. What ships names nothing that is not there.
+pub(super) fn problems(library: &Library) -> Diagnostics {
+    let (mut problems, catalog) = (library.problems().clone(), library.catalog());
+    for target in library.target_list().iter().filter_map(|entry| entry.own()) {
+        Parts::accelerator_of(catalog, target).err().into_iter().for_each(|problem| problems.push(problem));
+    }
+    for workload in library.workload_list().iter().filter_map(|entry| entry.own()) {
+        Parts::model_of(catalog, workload).err().into_iter().for_each(|found| problems.extend(found));
+    }
+    problems
 }
 
 /// Reads the tours.
@@ -58,5 +72,27 @@ pub(super) fn profiles(options: &Options) -> PathBuf {
 pub(super) fn watch_configs(watch: &FileWatch, options: &Options, library: &Library, known: &[PathBuf]) {
     if library.configs() != known {
         watch.set_paths(&watched(options, Some(library)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::tui::testing::Hands;
+    use atlas_document::Sources;
+
+    /// What `atlas check` calls an error is no file without problems in the interface.
+    #[test]
+    fn a_target_with_an_unknown_accelerator_is_listed_under_problems() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("targets.yaml");
+        let text = "- name: X\n  accelerator: h100x\n  vendor: NVIDIA\n  accelerators_per_node: 8\n  num_nodes: 1\n  \
+                    memory_gb_per_accel: 80\n  cost: { hourly_usd: 22.0, energy_watts_node: 10200, pue: 1.2 }\n";
+        std::fs::write(&file, text).unwrap();
+        let mut hands = Hands::of(&Sources { targets: Some(file), ..Sources::built_in() });
+        hands.keys("!");
+        let text = hands.text();
+        assert!(text.contains("h100x") && !text.contains("No problems"), "{text}");
     }
 }

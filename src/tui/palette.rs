@@ -12,6 +12,7 @@ use super::{asking, assistant, history, race, showing, sweeping, tour, update};
 use atlas_assistant::{Intent, Question, offline, parse};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
+use atlas_plan::search::figure;
 
 /// What a command does.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +47,7 @@ pub struct Command {
 }
 
 /// Words that people type for actions that are called otherwise.
-const ALSO: [(Action, &str); 17] = [
+const ALSO: [(Action, &str); 19] = [
     (Action::Help, "help keys manual"),
     (Action::Quit, "quit exit"),
     (Action::Close, "quit close"),
@@ -62,6 +63,8 @@ const ALSO: [(Action, &str); 17] = [
     (Action::Show(View::Panel(Panel::Watch)), "watch job log live eta"),
     (Action::Show(View::Panel(Panel::History)), "history trend runs"),
     (Action::Show(View::Panel(Panel::Launch)), "launch script sbatch files"),
+    (Action::Show(View::Panel(Panel::Releases)), "releases versions upgrade software"),
+    (Action::Show(View::Panel(Panel::Fits)), "what runs fits models hardware browser catalog"),
     (Action::OpenEditor, "edit"),
     (Action::Demos, "tours demos"),
 ];
@@ -226,6 +229,8 @@ fn in_words(typed: &str, nothing_else: bool) -> Option<String> {
 /// What matches, best first, or why nothing does.
 fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     let mut all = commands(app);
+    // `set tp 8` is what others take for `tp 8`.
+    let typed = typed.strip_prefix("set ").filter(|rest| rest.contains([' ', '='])).unwrap_or(typed);
     let words: Vec<String> = typed.to_lowercase().split_whitespace().map(str::to_owned).collect();
     if words.is_empty() {
         return (all, None);
@@ -250,7 +255,10 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         let text = format!("ask: {question}");
         matches.insert(0, Command { text, keys: &["Enter"], deed: Deed::Question(question) });
     }
-    let trouble = trouble.filter(|_| matches.is_empty());
+    // A figure that there is, but not of this scenario.
+    let silent =
+        figure::named(typed).map(|metric| format!("{} is not known of this scenario: {}", metric.label, metric.help));
+    let trouble = silent.or(trouble).filter(|_| matches.is_empty());
     (matches, trouble)
 }
 
@@ -279,6 +287,7 @@ mod tests {
             ("roofline", "breakdown"),
             ("tp=4", "set: tp=4"),
             ("tp 4", "set: tp=4"),
+            ("set tp 4", "set: tp=4"),
             ("unmark", "unmark"),
             ("undo", "undo"),
             ("brk", "breakdown"),
@@ -294,7 +303,9 @@ mod tests {
     #[test]
     fn what_is_neither_command_nor_question_says_what_is_known() {
         let mut hands = Hands::new();
-        hands.keys(":zzqx");
+        hands.keys(":goodput");
+        assert!(hands.text().contains("goodput is not known of this scenario"), "{}", hands.text());
+        hands.keys("<Esc>:zzqx");
         assert!(hands.text().contains("`zzqx` is not known"), "{}", hands.text());
         hands.keys("<Enter>");
         assert!(matches!(hands.app.overlay, Some(Overlay::Palette(_))), "what was typed stays");

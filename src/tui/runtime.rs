@@ -60,7 +60,6 @@ pub fn run(options: Options) -> Result<()> {
     let glyphs = if ascii { Glyphs::ascii() } else { Glyphs::unicode() };
     let (themes, problems) = Themes::load(options.sources.config_dir.as_deref(), depth);
     let mut app = App::new(library, Tours::default(), themes, glyphs, (size.width, size.height));
-    app.problems = app.library.problems().clone();
     app.problems.extend(problems);
     app.out.clone_from(&options.out);
     app.assistant.flags = options.sources.flags();

@@ -40,6 +40,8 @@ pub enum Table {
     Schedule,
     /// The entries of the history.
     History,
+    /// The models of the catalog.
+    Fits,
 }
 
 impl Table {
@@ -56,8 +58,8 @@ impl Table {
             Table::Problems => &[Sort::Natural, Sort::Kind, Sort::Name, Sort::Value],
             // Columns are chosen by a cursor there.
             Table::Compare | Table::Schedule => &[Sort::Natural, Sort::Name],
-            // The key shows figures over time there.
-            Table::History => &[Sort::Natural],
+            // The key shows figures over time there; models stand by their size.
+            Table::History | Table::Fits => &[Sort::Natural],
         }
     }
 }
@@ -135,6 +137,7 @@ pub fn here(app: &App) -> Option<Table> {
         (View::Problems, _) => Table::Problems,
         (View::Schedule, _) => Table::Schedule,
         (View::Panel(Panel::History), _) => Table::History,
+        (View::Panel(Panel::Fits), _) => Table::Fits,
         _ => return None,
     })
 }

@@ -249,6 +249,8 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NamePoint => history::name(app),
         Action::NewEntry if mode == Mode::Workloads => form::open(app, form::Kind::Workload),
         Action::NewEntry => form::open(app, form::Kind::Target),
+        Action::NewPrice => form::open(app, form::Kind::Offer),
+        Action::NewProfile => form::open(app, form::Kind::Profile),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
         Action::Save => files::save(app, effects),

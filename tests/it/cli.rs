@@ -217,6 +217,30 @@ fn comparisons_mark_the_best_and_refer_to_the_baseline() {
     compare(&["--target", "nothing"]).code(1);
 }
 
+/// As the comparison of the interface shows them: in that order, sorted by one of them, the best first.
+#[test]
+fn compare_prints_the_chosen_metrics_in_their_order_and_sorts_by_one() {
+    let dir = temp();
+    let compare = |args: &[&str]| {
+        let workload = ["compare", "--workload", "llama3.1-70b-serve", "--metrics", "ttft,TPOT"];
+        atlas(dir.path(), &workload).args(args).assert()
+    };
+    let csv = stdout(&compare(&["--format", "csv", "--sort", "tpot"]).code(0));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    assert!(lines[1].starts_with("ttft_ms,") && lines[2].starts_with("tpot_ms,"), "{csv}");
+    let json = stdout(&compare(&["--format", "json", "--sort", "tpot"]).code(0));
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let latency = |target: &Value| target["metrics"]["tpot_ms"].as_f64();
+    let known: Vec<f64> = found["targets"].as_array().unwrap().iter().filter_map(latency).collect();
+    assert!(known.len() > 10 && known[0] < known[known.len() / 2], "{known:?}");
+    let table = stdout(&compare(&[]).code(0));
+    let heading = table.lines().find(|line| line.contains("accelerators")).unwrap();
+    assert!(heading.find("TTFT").unwrap() < heading.find("TPOT").unwrap() && !heading.contains("$/1M"), "{table}");
+    let odd = atlas(dir.path(), &["compare", "--metrics", "tppot"]).assert().code(2);
+    assert!(stderr(&odd).contains("did you mean `tpot`"), "{}", stderr(&odd));
+}
+
 #[test]
 fn broken_records_are_diagnosed_in_full() {
     let dir = temp();

@@ -27,6 +27,7 @@ mod experiment;
 mod explain;
 #[cfg(target_os = "linux")]
 mod faults;
+mod findings;
 mod fuzz;
 mod goldens;
 mod ingest;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use atlas_config::library::Library;
 use atlas_document::Sources;
-use atlas_fabric::demo::View;
+use atlas_fabric::demo::{Tours, View};
 use atlas_fabric::tui::app::App;
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
@@ -18,25 +18,45 @@ use atlas_plan::search::Gauge;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 /// The interface on the shipped catalog, as it starts.
-struct Start {
-    app: App,
+pub(crate) struct Start {
+    pub(crate) app: App,
 }
 
 impl Start {
-    fn new() -> Start {
-        let library = Arc::new(Library::load(&Sources::built_in(), None));
+    pub(crate) fn new() -> Start {
+        Start::of(&Sources::built_in())
+    }
+
+    pub(crate) fn of(sources: &Sources) -> Start {
+        Start::begin(sources, Vec::new())
+    }
+
+    /// With the tours that ship.
+    pub(crate) fn with_tours() -> Start {
+        let (tours, _) = Tours::load(None, None);
+        Start::begin(&Sources::built_in(), tours)
+    }
+
+    fn begin(sources: &Sources, tours: impl Into<Tours>) -> Start {
+        let library = Arc::new(Library::load(sources, None));
         let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
-        Start { app: App::new(library, Vec::new(), themes, Glyphs::unicode(), (120, 40)) }
+        Start { app: App::new(library, tours, themes, Glyphs::unicode(), (120, 40)) }
     }
 
     /// Types keys, and does the work that they order. Returns how many keys there were.
-    fn keys(&mut self, text: &str) -> usize {
+    pub(crate) fn type_keys(&mut self, text: &str) -> usize {
         let keys = keys::typed(text);
         let count = keys.len();
         for key in keys {
             self.send(Message::Key(key));
         }
         count
+    }
+
+    /// The same, to go on with.
+    pub(crate) fn keys(&mut self, text: &str) -> &mut Start {
+        self.type_keys(text);
+        self
     }
 
     fn send(&mut self, message: Message) {
@@ -53,7 +73,7 @@ impl Start {
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         screen::text(&self.app)
     }
 }
@@ -61,7 +81,7 @@ impl Start {
 /// Plays keys; fails where there are more than `most`.
 fn within(most: usize, keys: &str) -> Start {
     let mut start = Start::new();
-    let count = start.keys(keys);
+    let count = start.type_keys(keys);
     assert!(count <= most, "{count} keys, {most} at most: {keys}");
     start
 }
@@ -117,6 +137,15 @@ fn two_machines_at_the_same_settings_take_eight_keys() {
 fn where_the_time_goes_and_why_take_one_key_each() {
     assert_eq!(within(1, "3").app.view, View::Breakdown);
     assert_eq!(within(1, "7").app.view, View::Explain);
+}
+
+#[test]
+fn what_an_upgrade_brings_and_what_runs_here_take_one_key_each() {
+    assert!(within(1, "@").text().contains("Releases of vLLM"));
+    let mut start = Start::new();
+    start.keys("mm");
+    assert_eq!(start.type_keys("#"), 1);
+    assert!(start.text().contains("What runs") && start.text().contains("llama-3.1-70b"), "{}", start.text());
 }
 
 #[test]

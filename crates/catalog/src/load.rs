@@ -34,6 +34,7 @@ pub struct Catalog {
 #[derive(Debug, Clone)]
 struct File {
     path: PathBuf,
+    text: Arc<str>,
     entries: Entries,
     broken: Broken,
 }
@@ -80,6 +81,12 @@ impl Catalog {
     pub fn watched(sources: &Sources) -> Vec<PathBuf> {
         let below = |layer: &PathBuf| ["accelerators", "models.yaml", "prices.yaml"].map(|name| layer.join(name));
         layers(sources).iter().flat_map(below).collect()
+    }
+
+    /// The text of a user's file as it was read.
+    #[must_use]
+    pub fn text(&self, path: &Path) -> Option<&str> {
+        self.files.iter().find(|file| file.path == path).map(|file| &*file.text)
     }
 
     /// Complaints about the user's files.
@@ -221,6 +228,7 @@ impl Catalog {
         }
         let label: Arc<str> = path.display().to_string().into();
         let (mut problems, mut broken) = (Diagnostics::new(), Broken::default());
+        let mut written: Arc<str> = "".into();
         let root = match read_text(&path) {
             // A copy of what ships changes nothing, unless it lies over something that does.
             Ok(text) if !self.has_own(part) && digest::ships(&shipped_name(&path, part), &text) => return,
@@ -229,6 +237,7 @@ impl Catalog {
                 if root.is_none() {
                     broken.add_file(&label, Some(&text));
                 }
+                written = text.into();
                 root
             }
             Err(message) => {
@@ -260,7 +269,7 @@ impl Catalog {
             Part::Prices => {}
         }
         self.problems.extend(problems);
-        self.files.push(Arc::new(File { path, entries: decoded, broken }));
+        self.files.push(Arc::new(File { path, text: written, entries: decoded, broken }));
     }
 }
 

@@ -8,7 +8,7 @@ use super::{ReportError, csv, serialised};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
-use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
+use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
 /// Most targets that are shown beside each other.
@@ -60,6 +60,8 @@ pub struct Comparison {
     pub columns: Vec<Column>,
     /// Index of the column that ratios refer to.
     pub baseline: usize,
+    /// The metrics to show, in this order; empty for the usual ones.
+    pub chosen: Vec<&'static Metric>,
 }
 
 /// One metric across the targets.
@@ -124,7 +126,25 @@ impl Comparison {
     pub fn lines(&self) -> Vec<Line> {
         let answers = || self.columns.iter().filter_map(|column| column.answer.as_ref().ok());
         let applies = |metric: &&Metric| answers().any(|(scenario, _)| metric.applies_to(scenario));
-        METRICS.iter().filter(applies).map(|metric| self.line(metric)).collect()
+        let usual = METRICS.iter().filter(|_| self.chosen.is_empty());
+        usual.chain(self.chosen.iter().copied()).filter(applies).map(|metric| self.line(metric)).collect()
+    }
+
+    /// Puts the best target of a metric first, as the interface does; what cannot run, and what says nothing, comes last.
+    pub fn sort_by(&mut self, metric: &Metric) {
+        let baseline = self.columns.get(self.baseline).map(|column| column.target.clone());
+        let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+        let key = |column: &Column| {
+            let value = column.answer.as_ref().ok().and_then(|(scenario, e)| figure(metric, scenario, e));
+            let fits = column.answer.is_ok() && column.verdict().is_none_or(|verdict| verdict.fits());
+            (!fits, value.map_or(f64::INFINITY, |value| sign * value))
+        };
+        self.columns.sort_by(|a, b| {
+            let ((a_unfit, a), (b_unfit, b)) = (key(a), key(b));
+            a_unfit.cmp(&b_unfit).then(a.total_cmp(&b))
+        });
+        let place = self.columns.iter().position(|column| Some(&column.target) == baseline.as_ref());
+        self.baseline = place.unwrap_or(self.baseline);
     }
 
     fn line(&self, metric: &'static Metric) -> Line {
@@ -185,10 +205,10 @@ impl Comparison {
     }
 
     fn rows(&self, lines: &[Line], places: &[usize]) -> String {
-        let telling: Vec<&Line> = Metric::headlines(self.mode())
-            .filter_map(|metric| lines.iter().find(|line| line.metric == metric))
-            .take(MOST_FIGURES)
-            .collect();
+        let usual =
+            || Metric::headlines(self.mode()).filter_map(|metric| lines.iter().find(|line| line.metric == metric));
+        let telling: Vec<&Line> =
+            if self.chosen.is_empty() { usual().take(MOST_FIGURES).collect() } else { lines.iter().collect() };
         let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
         head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
         head.push(("runs?".to_owned(), Align::Left));
@@ -222,13 +242,19 @@ impl Comparison {
         let mut section = None;
         let mut lines: Vec<&Line> = lines.iter().collect();
         let order: Vec<&Metric> = Metric::by_importance(self.mode()).collect();
-        lines.sort_by_key(|line| order.iter().position(|metric| *metric == line.metric));
+        if self.chosen.is_empty() {
+            lines.sort_by_key(|line| order.iter().position(|metric| *metric == line.metric));
+        }
         for line in lines {
             if places.iter().all(|i| line.values.get(*i).copied().flatten().is_none()) {
                 continue;
             }
             let key = Metric::headlines(self.mode()).any(|metric| metric == line.metric);
-            let name = if key { "key figures" } else { line.metric.section.name() };
+            let name = match () {
+                () if !self.chosen.is_empty() => "chosen figures",
+                () if key => "key figures",
+                () => line.metric.section.name(),
+            };
             if section != Some(name) {
                 section = Some(name);
                 table.section(name);

@@ -64,8 +64,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
         }
         View::Timeline => timeline::document(app, &about),
         View::Measurements => Some(measurements::document(app)),
-        // Commands write these: `atlas history`, `atlas watch`, `atlas launch`.
-        View::Panel(_) => None,
+        View::Panel(panel) => crate::tui::panels::document(app, panel),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Form, Key, Kind};
+use super::{Form, Key, Kind, offer, profile};
 use crate::tui::app::App;
 use atlas_config::{Mode, Target, Workload};
 use atlas_document::parse::parse;
@@ -12,6 +12,8 @@ use atlas_plan::scenario::Parts;
 /// The fields of a new entry, filled from the selected one.
 pub(super) fn begin(app: &App, kind: Kind) -> Vec<(Key, String)> {
     match kind {
+        Kind::Offer => offer::begin(app),
+        Kind::Profile => profile::begin(app),
         Kind::Target => {
             let of = app.answer.target.as_deref();
             let number = |get: fn(&Target) -> f64, usual: f64| of.map_or(usual, get).to_string();
@@ -52,6 +54,8 @@ pub(super) fn text(app: &App, form: &Form) -> String {
     let quoted = |key: Key| yaml(form.value(key));
     let plain = |key: Key| form.value(key);
     match form.kind {
+        Kind::Offer => offer::text(form),
+        Kind::Profile => profile::text(form),
         Kind::Target => {
             let sheet = app.library.catalog().accelerator(plain(Key::Accelerator)).ok();
             let vendor = sheet.as_ref().map_or_else(|| "unknown".to_owned(), |sheet| sheet.vendor.clone());
@@ -96,7 +100,7 @@ pub(super) fn text(app: &App, form: &Form) -> String {
 }
 
 /// A text as a YAML scalar: quoted where it could be read as something else.
-fn yaml(text: &str) -> String {
+pub(super) fn yaml(text: &str) -> String {
     let word = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
     let special = ["true", "false", "null", "yes", "no", "on", "off"].contains(&text.to_lowercase().as_str());
@@ -104,7 +108,7 @@ fn yaml(text: &str) -> String {
 }
 
 /// The one entry of a text.
-fn decoded<T>(
+pub(super) fn decoded<T>(
     text: &str,
     decode: fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
     problems: &mut Diagnostics,
@@ -119,6 +123,8 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     let name = form.value(Key::Name);
     let library = &app.library;
     let taken = match form.kind {
+        Kind::Offer => return offer::trouble(app, form),
+        Kind::Profile => return profile::trouble(app, form),
         Kind::Target => library.target(name).is_ok(),
         Kind::Workload => library.workload(name).is_ok(),
     };
@@ -128,6 +134,7 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     }
     let (mut problems, text) = (Diagnostics::new(), text(app, form));
     let found = match form.kind {
+        Kind::Offer | Kind::Profile => return None,
         Kind::Target => {
             let target = decoded(&text, Target::decode, &mut problems);
             target.zip(app.answer.workload.clone()).map(|(target, workload)| (Arc::new(target), workload))

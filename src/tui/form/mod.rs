@@ -1,11 +1,14 @@
-//! Forms for new entries: a target or a workload, field by field, with the catalog's names to choose from and the errors
+//! Forms for new entries: a target, a workload, a price or a profile, field by field, with the catalog's names to choose from and the errors
 //! that the files' own reader finds. Nothing is written before the change was shown.
 //!
 //! * this file – the state, and what keys do to it
 //! * `entry` – the entry as commented YAML, and what is wrong with it
+//! * `offer`, `profile` – the same of prices and profiles
 //! * `view` – the picture
 
 mod entry;
+mod offer;
+mod profile;
 #[cfg(test)]
 mod tests;
 pub mod view;
@@ -17,6 +20,7 @@ use super::app::{App, Overlay};
 use super::line::Line;
 use super::update::fail;
 use super::write_back::{Rewrite, WritePlan};
+use atlas_core::plan::PriceBasis;
 use atlas_document::Origin;
 
 /// What is made.
@@ -26,6 +30,10 @@ pub enum Kind {
     Target,
     /// An entry of `workloads.yaml`.
     Workload,
+    /// An entry of `prices.yaml`.
+    Offer,
+    /// Efficiency factors of a target, in a file of their own.
+    Profile,
 }
 
 /// What a field is.
@@ -61,6 +69,26 @@ pub enum Key {
     Tp,
     /// Requests in flight in serving, sequences of a step in training.
     Batch,
+    /// Who rents an instance out.
+    Provider,
+    /// Accelerators of an instance.
+    Count,
+    /// Dollars an hour for an instance.
+    Hourly,
+    /// Kind of price.
+    Basis,
+    /// Where a price holds.
+    Region,
+    /// When a price was read.
+    Date,
+    /// Where a price was read.
+    Source,
+    /// The target of a profile.
+    Target,
+    /// An efficiency factor in training, by its place.
+    Training(usize),
+    /// An efficiency factor in serving, by its place.
+    Serving(usize),
 }
 
 /// A field.
@@ -115,6 +143,22 @@ impl Key {
             Key::Precision => "weights",
             Key::Tp => "tp",
             Key::Batch => "requests or sequences",
+            Key::Provider => "provider",
+            Key::Count => "accelerators",
+            Key::Hourly => "price, $/h",
+            Key::Basis => "basis",
+            Key::Region => "region, if any",
+            Key::Date => "date, YYYY-MM-DD",
+            Key::Source => "source, if any",
+            Key::Target => "target",
+            Key::Training(0) => "training: compute",
+            Key::Training(1) => "training: memory",
+            Key::Training(2) => "training: network",
+            Key::Training(_) => "training: host",
+            Key::Serving(0) => "serving: compute",
+            Key::Serving(1) => "serving: memory",
+            Key::Serving(2) => "serving: network",
+            Key::Serving(_) => "serving: host",
         }
     }
 
@@ -125,6 +169,8 @@ impl Key {
             Key::Accelerator => app.library.catalog().accelerators().iter().map(|sheet| sheet.id.clone()).collect(),
             Key::Model => app.library.catalog().models().iter().map(|model| model.id.to_string()).collect(),
             Key::Mode => words(&["inference", "training"]),
+            Key::Basis => PriceBasis::RENTS.iter().map(|basis| basis.name().to_owned()).collect(),
+            Key::Target => app.library.targets().iter().map(|target| target.name.to_string()).collect(),
             Key::Precision => words(&["bf16", "fp8", "fp16", "mxfp8", "mxfp4", "int8", "int4"]),
             _ => Vec::new(),
         }
@@ -133,7 +179,26 @@ impl Key {
 
 /// Opens the form for a new entry that begins as a copy of the selected one.
 pub(super) fn open(app: &mut App, kind: Kind) {
-    let fields = entry::begin(app, kind).into_iter();
+    let fields = entry::begin(app, kind);
+    begin(app, kind, fields);
+}
+
+/// Opens the form for a workload of another model than the selected one's.
+pub(super) fn open_for(app: &mut App, model: &str, tp: f64) {
+    let mut fields = entry::begin(app, Kind::Workload);
+    for (key, text) in &mut fields {
+        match key {
+            Key::Name => *text = format!("my-{model}"),
+            Key::Model => *text = model.to_owned(),
+            Key::Tp => *text = tp.to_string(),
+            _ => {}
+        }
+    }
+    begin(app, Kind::Workload, fields);
+}
+
+fn begin(app: &mut App, kind: Kind, fields: Vec<(Key, String)>) {
+    let fields = fields.into_iter();
     let fields = fields.map(|(key, text)| Field { key, line: Line::selected(text) }).collect();
     let mut form = Form { kind, fields, cursor: 0, matches: Vec::new(), trouble: None };
     check(app, &mut form);
@@ -200,8 +265,10 @@ pub(super) fn accept(app: &mut App) {
         app.overlay = Some(Overlay::Form(form));
         return fail(app, trouble);
     }
-    let path = file(app, form.kind);
-    let before = app.library.text(&path.display().to_string()).unwrap_or_default().to_owned();
+    let path = file(app, &form);
+    let label = path.display().to_string();
+    let known = app.library.text(&label).or_else(|| app.library.catalog().text(&path));
+    let before = known.unwrap_or_default().to_owned();
     let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
     let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     let after = format!("{before}{end}{gap}{}", entry::text(app, &form));
@@ -211,8 +278,10 @@ pub(super) fn accept(app: &mut App) {
 }
 
 /// The file that gets the entry: the selected entry's own, else the usual one of the working directory.
-fn file(app: &App, kind: Kind) -> PathBuf {
-    let (origin, name) = match kind {
+fn file(app: &App, form: &Form) -> PathBuf {
+    let (origin, name) = match form.kind {
+        Kind::Profile => return app.profiles.join(format!("{}.yaml", profile::stem(form))),
+        Kind::Offer => (None, "prices.yaml"),
         Kind::Target => (app.answer.target.as_ref().map(|target| &target.origin), "targets.yaml"),
         Kind::Workload => (app.answer.workload.as_ref().map(|workload| &workload.origin), "workloads.yaml"),
     };

@@ -45,3 +45,32 @@ fn a_workload_is_made_for_a_model_of_the_catalog() {
     let text = written(&hands);
     assert!(text.contains("- name: mine") && text.contains("model: llama-3.1-8b"), "{text}");
 }
+
+#[test]
+fn a_price_needs_a_date_and_goes_to_the_price_book() {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys("$");
+    assert!(hands.text().contains("New price") && hands.text().contains("✗"), "{}", hands.text());
+    hands.keys("<C-u>My Cloud<Tab><Tab><Tab><C-u>19.5<Tab><C-u>res<Tab><Tab>2026-08-01<Tab><Enter>");
+    let text = written(&hands);
+    let parts = ["provider: \"My Cloud\"", "accelerator: nvidia-h100", "hourly_usd: 19.5", "basis: reserved"];
+    for part in parts.into_iter().chain(["date: \"2026-08-01\""]) {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn a_profile_holds_the_efficiency_factors_of_the_target() {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys("%");
+    assert!(hands.text().contains("New profile"), "{}", hands.text());
+    hands.keys("<Tab><C-u>9");
+    assert!(hands.text().contains("✗"), "a factor of 9 is no efficiency: {}", hands.text());
+    hands.keys("<C-u>0.93<Tab><Tab><Tab><Tab><Tab><Tab><Tab><Enter>");
+    let text = written(&hands);
+    assert!(text.contains("training: { compute: 0.93, memory: 1"), "{text}");
+    match &hands.app.overlay {
+        Some(Overlay::WriteBack { plan, .. }) => assert!(plan.files.first().unwrap().path.ends_with("h100_sxm_8.yaml")),
+        other => panic!("{other:?}"),
+    }
+}

@@ -24,6 +24,8 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     let title = match form.kind {
         Kind::Target => "New target",
         Kind::Workload => "New workload",
+        Kind::Offer => "New price",
+        Kind::Profile => "New profile",
     };
     let inner = canvas.frame(area, title, "Tab next, Enter on the last shows the change", true);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };

@@ -3,7 +3,7 @@
 use super::Action;
 use super::mode::Mode::{self, *};
 use crate::demo::View;
-use crate::tui::panels::Panel::{History, Launch, Watch};
+use crate::tui::panels::Panel::{Fits, History, Launch, Releases, Watch};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ macro_rules! and_views {
     ($($before:ident),*; $($after:ident),*) => {
         &[
             $($before,)* Race, Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Timeline, Advice, Explain, Schedule,
-            Problems, Measurements, Panel(Watch), Panel(History), Panel(Launch), Diff, $($after),*
+            Problems, Measurements, Panel(Watch), Panel(History), Panel(Launch), Panel(Releases), Panel(Fits), Diff, $($after),*
         ]
     };
 }
@@ -35,7 +35,7 @@ const VIEWS: &[Mode] = and_views!(;);
 const SCREENS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results;);
 const LISTS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; Helping, Choosing, Confirming);
 /// Views whose rows a filter can choose among; there the finder has another key than in [`FINDS`].
-const TABLES: &[Mode] = &[Compare, Advice, Problems, Schedule, Panel(History)];
+const TABLES: &[Mode] = &[Compare, Advice, Problems, Schedule, Panel(History), Panel(Fits)];
 const FINDS: &[Mode] = &[
     Targets,
     Workloads,
@@ -114,6 +114,8 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Targets], &["Space"], Action::Mark, "mark for race and comparison", Some("mark")),
     row(&[Targets], &["m"], Action::MarkNext, "mark, and go to the next target", None),
     row(&[Targets, Workloads], &["+"], Action::NewEntry, "add an entry that begins as a copy of this one", None),
+    row(SCREENS, &["$"], Action::NewPrice, "add a price of these accelerators to the price book", None),
+    row(SCREENS, &["%"], Action::NewProfile, "add a profile with efficiency factors of the target", None),
     row(
         &[Filling],
         &["Enter"],
@@ -249,6 +251,16 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Panel(Launch)], &["Enter"], Action::Accept, "write the files", Some("write")),
     row(&[Panel(Launch)], &["→", "l"], Action::Focus(1), "the next wrapping", Some("wrapping")),
     row(&[Panel(Launch)], &["←", "h"], Action::Focus(-1), "the wrapping before", None),
+    row(&[Panel(Releases)], &["Enter"], Action::Accept, "set this release of the software", Some("set")),
+    row(
+        &[Panel(Fits)],
+        &["Enter"],
+        Action::Accept,
+        "open: the target with this layout; for another model, a form for its workload",
+        Some("open"),
+    ),
+    row(&[Panel(Fits)], &["→", "l"], Action::Focus(1), "the next target", Some("target")),
+    row(&[Panel(Fits)], &["←", "h"], Action::Focus(-1), "the target before", None),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
     row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
@@ -322,6 +334,14 @@ pub const BINDINGS: &[Binding] = &[
         None,
     ),
     row(SCREENS, &["Z"], Action::Show(View::Panel(Launch)), "files that launch this scenario", None),
+    row(
+        SCREENS,
+        &["@"],
+        Action::Show(View::Panel(Releases)),
+        "releases of the software: what an upgrade would bring",
+        None,
+    ),
+    row(SCREENS, &["#"], Action::Show(View::Panel(Fits)), "what runs: every model on every target", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
     row(PANES, &["f"], Action::Filter, "show only the rows that match: words, or conditions such as tpot<50ms", None),

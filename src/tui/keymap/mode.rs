@@ -75,7 +75,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 35] = [
+    pub const ALL: [Mode; 37] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -100,6 +100,8 @@ impl Mode {
         Mode::Panel(Panel::Watch),
         Mode::Panel(Panel::History),
         Mode::Panel(Panel::Launch),
+        Mode::Panel(Panel::Releases),
+        Mode::Panel(Panel::Fits),
         Mode::Exporting,
         Mode::Filling,
         Mode::Editing,
@@ -141,6 +143,8 @@ impl Mode {
             Mode::Panel(Panel::Watch) => "Watch",
             Mode::Panel(Panel::History) => "History",
             Mode::Panel(Panel::Launch) => "Launch files",
+            Mode::Panel(Panel::Releases) => "Releases",
+            Mode::Panel(Panel::Fits) => "What runs",
             Mode::Exporting => "Export",
             Mode::Filling => "Form",
             Mode::Editing => "Typing a value",

@@ -1,15 +1,19 @@
-//! Views of jobs and files: a running job against its prediction, the history, and the files that launch a scenario.
+//! Views of jobs, files and catalogs: a running job against its prediction, the history, the files that launch a scenario,
+//! the releases of its software, and what runs on what.
 //!
 //! Each has a folder of its own and a line in every function below; the rest of the interface knows one view,
 //! [`View::Panel`], and one mode of keys.
 
+pub mod fits;
 pub mod history;
 pub mod idle;
 pub mod launch;
+pub mod releases;
 pub mod watch;
 
 use std::sync::Arc;
 
+use atlas_report::document::Document;
 use ratatui::layout::Rect;
 
 use super::app::{App, View};
@@ -27,11 +31,15 @@ pub enum Panel {
     History,
     /// The files that launch the scenario.
     Launch,
+    /// The releases of the scenario's software.
+    Releases,
+    /// Which models run on which targets.
+    Fits,
 }
 
 impl Panel {
     /// All panels.
-    pub const ALL: [Panel; 3] = [Panel::Watch, Panel::History, Panel::Launch];
+    pub const ALL: [Panel; 5] = [Panel::Watch, Panel::History, Panel::Launch, Panel::Releases, Panel::Fits];
 
     /// Its name in sessions.
     #[must_use]
@@ -40,6 +48,8 @@ impl Panel {
             Panel::Watch => "watch",
             Panel::History => "history",
             Panel::Launch => "launch",
+            Panel::Releases => "releases",
+            Panel::Fits => "fits",
         }
     }
 }
@@ -53,6 +63,10 @@ pub struct Panels {
     pub history: history::State,
     /// The launch files.
     pub launch: launch::State,
+    /// The releases.
+    pub releases: releases::State,
+    /// Models on targets.
+    pub fits: fits::State,
     /// Idle nodes of detected targets.
     pub idle: idle::State,
 }
@@ -70,6 +84,8 @@ pub enum Answer {
     Written(String),
     /// Idle nodes.
     Idle(Arc<idle::Idle>),
+    /// Models on targets.
+    Fits(Arc<fits::Grid>),
 }
 
 /// Does something with the panel that is shown.
@@ -94,6 +110,8 @@ pub fn rows(app: &App, panel: Panel) -> usize {
         Panel::Watch => watch::view::rows(app),
         Panel::History => history::view::rows(app),
         Panel::Launch => launch::view::rows(app),
+        Panel::Releases => releases::view::rows(app),
+        Panel::Fits => fits::view::rows(app),
     }
 }
 
@@ -103,6 +121,8 @@ pub fn draw(app: &App, panel: Panel, canvas: &mut Canvas<'_>, area: Rect) {
         Panel::Watch => watch::view::draw(app, canvas, area),
         Panel::History => history::view::draw(app, canvas, area),
         Panel::Launch => launch::view::draw(app, canvas, area),
+        Panel::Releases => releases::view::draw(app, canvas, area),
+        Panel::Fits => fits::view::draw(app, canvas, area),
     }
 }
 
@@ -113,6 +133,8 @@ pub fn info(app: &App, panel: Panel) -> String {
         Panel::Watch => watch::view::info(app),
         Panel::History => history::view::info(app),
         Panel::Launch => launch::view::info(app),
+        Panel::Releases => releases::view::info(app),
+        Panel::Fits => fits::view::info(app),
     }
 }
 
@@ -121,6 +143,8 @@ pub(super) fn opened(app: &mut App, panel: Panel) {
     match panel {
         Panel::Watch => watch::opened(app),
         Panel::History => history::opened(app),
+        Panel::Releases => releases::opened(app),
+        Panel::Fits => fits::opened(app),
         Panel::Launch => {}
     }
 }
@@ -131,6 +155,8 @@ pub(super) fn accept(app: &mut App, panel: Panel, effects: &mut Vec<Effect>) {
         Panel::Watch => watch::again(app, effects),
         Panel::History => history::open(app, effects),
         Panel::Launch => launch::write(app, effects),
+        Panel::Releases => releases::apply(app, effects),
+        Panel::Fits => fits::open(app, effects),
     }
 }
 
@@ -138,7 +164,8 @@ pub(super) fn accept(app: &mut App, panel: Panel, effects: &mut Vec<Effect>) {
 pub(super) fn across(app: &mut App, panel: Panel, by: i32) {
     match panel {
         Panel::Launch => launch::wrap(app, by),
-        Panel::Watch | Panel::History => {}
+        Panel::Fits => fits::across(app, by),
+        Panel::Watch | Panel::History | Panel::Releases => {}
     }
 }
 
@@ -164,7 +191,40 @@ pub(super) fn back(app: &mut App, panel: Panel) -> bool {
 /// Whether one of the lines has a cursor; else the lines only scroll.
 #[must_use]
 pub fn has_cursor(app: &App, panel: Panel) -> bool {
-    panel == Panel::History && app.panels.history.page == history::Page::List
+    match panel {
+        Panel::History => app.panels.history.page == history::Page::List,
+        Panel::Releases | Panel::Fits => true,
+        Panel::Watch | Panel::Launch => false,
+    }
+}
+
+/// Lines above a panel's rows that do not scroll.
+#[must_use]
+pub fn heading(panel: Panel) -> u16 {
+    match panel {
+        Panel::Releases => releases::view::HEADING,
+        Panel::Fits => fits::view::HEADING,
+        Panel::Watch | Panel::History | Panel::Launch => 0,
+    }
+}
+
+/// Rows of a panel that are seen at a time in so many lines.
+#[must_use]
+pub fn page(panel: Panel, lines: usize) -> usize {
+    match panel {
+        Panel::Releases => releases::view::page(lines),
+        _ => lines.saturating_sub(usize::from(heading(panel))),
+    }
+}
+
+/// A panel as a document; `None` where commands write it: `atlas history`, `atlas watch`, `atlas launch`.
+#[must_use]
+pub fn document(app: &App, panel: Panel) -> Option<Document> {
+    match panel {
+        Panel::Releases => releases::export::document(app),
+        Panel::Fits => fits::export::document(app),
+        Panel::Watch | Panel::History | Panel::Launch => None,
+    }
 }
 
 /// Asks what the panel that is shown wants to know.
@@ -174,6 +234,8 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         View::Panel(Panel::Watch) => watch::follow(app, effects),
         View::Panel(Panel::History) => history::follow(app, effects),
         View::Panel(Panel::Launch) => launch::follow(app, effects),
+        View::Panel(Panel::Releases) => releases::follow(app),
+        View::Panel(Panel::Fits) => fits::follow(app, effects),
         _ => {}
     }
 }
@@ -194,6 +256,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut 
             }
         }
         Answer::Idle(idle) => idle::arrived(app, serial, idle, effects),
+        Answer::Fits(grid) => fits::arrived(app, serial, grid),
     }
 }
 
@@ -204,6 +267,7 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     panels.history.listed.failed(serial, trouble);
     panels.launch.files.failed(serial, trouble);
     panels.idle.known.failed(serial, trouble);
+    panels.fits.table.failed(serial, trouble);
     if panels.launch.written.failed(serial, trouble) {
         super::update::fail(app, trouble.to_owned());
     }

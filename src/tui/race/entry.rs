@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::demo::Setup;
+use atlas_evidence::support::Support;
 use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Condition;
@@ -18,6 +19,8 @@ pub struct Pick {
     pub scenario: Scenario,
     /// Its estimate.
     pub estimate: Estimate,
+    /// The measured rows behind the figure that ranks, where rows can bear on it.
+    pub evidence: Option<Support>,
 }
 
 impl Pick {

@@ -19,6 +19,8 @@ pub fn document(app: &App) -> Option<Document> {
     let mut headings = vec![("rank".to_owned(), Align::Right), ("target".to_owned(), Align::Left)];
     headings.extend(columns.iter().map(|metric| (metric.label.to_owned(), Align::Right)));
     headings.extend(["low", "high"].map(|name| (name.to_owned(), Align::Right)));
+    headings.push(("measured rows".to_owned(), Align::Right));
+    headings.push(("error on the nearest".to_owned(), Align::Right));
     headings.extend(["layout", "note"].map(|name| (name.to_owned(), Align::Left)));
     let cells = rows.iter().enumerate().map(|(index, entry)| {
         let rank = if entry.class() == 0 { (index + 1).to_string() } else { String::new() };
@@ -37,8 +39,14 @@ pub fn document(app: &App) -> Option<Document> {
         };
         let first = [rank, entry.name.to_string()].into_iter().map(Cell::text);
         let figures = columns.iter().map(|metric| value(metric)).chain(interval.unwrap_or_default());
+        let support = entry.pick().and_then(|pick| pick.evidence.as_ref());
+        let near = support.and_then(|support| support.nearest.as_ref()).filter(|near| near.comparable);
+        let evidence = [
+            support.map_or_else(Cell::default, |known| Cell::figure(known.all.rows.to_string(), known.all.rows as f64)),
+            near.map_or_else(Cell::default, |near| Cell::figure(format!("{:+.0} %", 100.0 * near.error), near.error)),
+        ];
         let last = [entry.pick().map_or_else(String::new, layout), note].into_iter().map(Cell::text);
-        first.chain(figures).chain(last).collect()
+        first.chain(figures).chain(evidence).chain(last).collect()
     });
     let table = Grid { head: headings, rows: cells.collect() };
     let title = format!("Race on {}: {}", app.now.setup.workload, question(app));

@@ -9,6 +9,7 @@ use crate::demo::Setup;
 use crate::tui::applying;
 use crate::tui::work::{Job, Product};
 use atlas_config::library::Library;
+use atlas_evidence::support::{self, Support};
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimise::freed;
@@ -85,7 +86,8 @@ impl Work {
         let found = optimise(&problem, gauge);
         let pick = |scenario: &Scenario, estimate| {
             let setup = applying::setup(setup, &from, scenario, &parts);
-            Box::new(Pick { setup, scenario: scenario.clone(), estimate })
+            let evidence = evidence(&parts, scenario, self.objective);
+            Box::new(Pick { setup, scenario: scenario.clone(), estimate, evidence })
         };
         if let Some(best) = found.best {
             return Ok(Outcome::Best(pick(&best.scenario, best.estimate)));
@@ -114,6 +116,12 @@ impl Work {
             }
         }
     }
+}
+
+/// The measured rows behind a figure of a layout.
+fn evidence(parts: &Parts, scenario: &Scenario, objective: &Metric) -> Option<Support> {
+    let figure = support::figure(objective.name, scenario.mode());
+    support::of(parts, scenario).into_iter().find(|support| support.figure == figure)
 }
 
 /// What comes nearest to a condition under others, in the same space.

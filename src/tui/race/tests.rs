@@ -156,3 +156,17 @@ fn twelve_keys_from_the_start_ask_for_the_cheapest_machine_under_fifty_milliseco
         assert!(hands.app.race.lanes.iter().any(|lane| &*lane.target == target), "{target}");
     }
 }
+
+#[test]
+fn every_row_says_how_many_measured_rows_bear_on_it_and_how_far_off_the_nearest_was() {
+    let hands = serving("h100, mi300x");
+    let rows = ranked(&hands.app);
+    let support = rows.iter().find_map(|row| row.pick()?.evidence.as_ref()).unwrap();
+    assert!(hands.text().contains("evidence"), "{}", hands.text());
+    let near = support.nearest.as_ref().unwrap();
+    if near.comparable {
+        assert!(hands.text().contains(&format!("{:+.0} %", 100.0 * near.error)), "{}", hands.text());
+    }
+    let document = super::export::document(&hands.app).unwrap();
+    assert!(document.rows.head.iter().any(|(name, _)| name == "measured rows"));
+}

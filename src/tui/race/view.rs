@@ -11,6 +11,7 @@ use crate::tui::view::draw::Canvas;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::scenario::Scenario;
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Condition, figure};
 
@@ -26,6 +27,8 @@ const OBJECTIVE: u16 = 12;
 const WHISKER: (u16, u16) = (15, 31);
 /// Fewest columns of a layout.
 const LAYOUT: u16 = 28;
+/// Columns of the evidence: measured rows, and our error on the nearest.
+const EVIDENCE: u16 = 13;
 /// A margin below which a constraint is only just kept.
 const NARROW: f64 = 0.05;
 
@@ -69,6 +72,7 @@ struct Columns {
     value: u16,
     whisker: (u16, u16),
     figures: Vec<(u16, &'static Metric)>,
+    evidence: Option<u16>,
     layout: u16,
 }
 
@@ -84,6 +88,7 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
     let fit = usize::from(room / FIGURE).min(all.len());
     all.truncate(fit);
     let spare = room.saturating_sub(FIGURE * u16::try_from(fit).unwrap_or_default());
+    let (spare, evident) = if spare >= EVIDENCE { (spare - EVIDENCE, true) } else { (spare, false) };
     let known = first
         .is_some_and(|metric| rows.iter().any(|row| row.pick().is_some_and(|pick| pick.interval(metric).is_some())));
     let whisker = if spare > WHISKER.0 && known { spare.min(WHISKER.1 + 1) - 1 } else { 0 };
@@ -95,7 +100,9 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
         (at, metric)
     });
     let figures = figures.collect();
-    Columns { name, value, whisker: (whisker_at, whisker), figures, layout: x + 2 }
+    let evidence = evident.then_some(x);
+    let layout = x + 2 + if evident { EVIDENCE } else { 0 };
+    Columns { name, value, whisker: (whisker_at, whisker), figures, evidence, layout }
 }
 
 /// Draws the view.
@@ -149,6 +156,10 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             canvas.text(whisker_x, top + 1, whisker_width, &text, dim);
         }
     }
+    if let Some(x) = columns.evidence {
+        canvas.right(x, top, EVIDENCE, "evidence", heading_style);
+        canvas.right(x, top + 1, EVIDENCE, "rows, error", dim);
+    }
     let layout_width = inner.right().saturating_sub(columns.layout);
     canvas.text(columns.layout, top, layout_width, "layout", heading_style);
     let height = inner.height - HEADING;
@@ -179,6 +190,11 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                     let style = canvas.role(kept(app, pick, metric, missed));
                     canvas.right(*x, y, FIGURE, &scale.show(pick.value(metric)), style);
                 }
+                if let Some(x) = columns.evidence {
+                    let (text, role) = evidence(pick);
+                    let style = canvas.role(if missed { Role::Dim } else { role });
+                    canvas.right(x, y, EVIDENCE, &text, style);
+                }
                 let text_style = canvas.role(if missed { Role::Dim } else { Role::Text });
                 canvas.text(columns.layout, y, layout_width, &layout(pick), text_style);
             }
@@ -205,6 +221,17 @@ fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
     }
     let dim = canvas.role(Role::Hint);
     canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), hint, dim);
+}
+
+/// Measured rows that are alike, and our error on the nearest where that is comparable.
+fn evidence(pick: &Pick) -> (String, Role) {
+    let Some(support) = &pick.evidence else { return ("–".to_owned(), Role::Dim) };
+    let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
+    let role = if support.all.rows == 0 { Role::Dim } else { Role::Text };
+    match error {
+        Some(error) => (format!("{} {error:>+4.0} %", support.all.rows), role),
+        None => (format!("{}      –", support.all.rows), role),
+    }
 }
 
 /// How a figure of a row is shown: as kept, only just kept, or missed.
@@ -286,8 +313,14 @@ fn whisker(canvas: &mut Canvas<'_>, track: Rect, span: Option<(f64, f64)>, value
 /// The knobs that make a layout, as they can be typed.
 #[must_use]
 pub fn layout(pick: &Pick) -> String {
+    layout_of(&pick.scenario)
+}
+
+/// The same of a scenario.
+#[must_use]
+pub fn layout_of(scenario: &Scenario) -> String {
     const ALWAYS: [Knob; 3] = [Knob::Tp, Knob::Pp, Knob::Dp];
-    const BEYOND_ONE: [Knob; 3] = [Knob::Cp, Knob::Ep, Knob::Vpp];
+    const BEYOND_ONE: [Knob; 4] = [Knob::Cp, Knob::Ep, Knob::AttentionDp, Knob::Vpp];
     const RUN: [Knob; 6] = [
         Knob::Microbatch,
         Knob::Recompute,
@@ -296,7 +329,6 @@ pub fn layout(pick: &Pick) -> String {
         Knob::MaxNumSeqs,
         Knob::MaxNumBatchedTokens,
     ];
-    let scenario = &pick.scenario;
     let one = |knob: &Knob| scenario.get(*knob) == Setting::Number(1.0);
     let layout = ALWAYS.into_iter().chain(BEYOND_ONE.into_iter().filter(|knob| !one(knob)));
     let run = RUN.into_iter().filter(|knob| knob.spec().mode.is_none_or(|mode| mode == scenario.mode()));
@@ -317,7 +349,11 @@ pub fn info(app: &App) -> String {
         None => format!("{} {}", metric.label, metric.show(pick.value(metric))),
     };
     match &entry.outcome {
-        Outcome::Best(pick) => format!("{}; {}; Enter applies", layout(pick), of(pick)),
+        Outcome::Best(pick) => {
+            let evidence =
+                pick.evidence.as_ref().map_or_else(String::new, |support| format!("; evidence: {}", support.line()));
+            format!("{}; {}{evidence}", layout(pick), of(pick))
+        }
         Outcome::Miss(pick, condition) => {
             let nearest = match condition {
                 Condition::Figure(metric, ..) => format!("{} {}", metric.label, metric.show(pick.value(metric))),

@@ -62,6 +62,11 @@ fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Option<(f64, f64
     ((now - before).abs() > 1e-9 * before.abs()).then_some((before, now))
 }
 
+/// What a part is called on the screen.
+fn shown(part: &'static str) -> &'static str {
+    if part == "burst" { "prefill contention" } else { part }
+}
+
 /// The parts of a time that are not nothing, and the whole. `show` writes a time given in the parts' unit.
 fn time(
     rows: &mut Vec<Row>,
@@ -77,7 +82,7 @@ fn time(
         let share = value / total;
         rows.push(Row::Bar(Bar {
             of,
-            label,
+            label: shown(label),
             amount: show(value),
             share,
             span: (from, from + share),
@@ -324,7 +329,7 @@ fn share(share: f64) -> String {
     if share > 0.0 && share < LEAST { "<0.1 %".to_owned() } else { units::percent(share) }
 }
 
-const LABEL: u16 = 18;
+const LABEL: u16 = 19;
 const AMOUNT: u16 = 9;
 const SHARE: u16 = 8;
 /// Columns of a change against the baseline, and fewest columns of a block that has them.

@@ -105,6 +105,7 @@ pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let heading = match app.view {
         View::Sensitivity => tornado::HEADING,
         View::Race => usize::from(super::race::view::HEADING),
+        View::Panel(panel) => usize::from(super::panels::heading(panel)),
         _ => 0,
     };
     let line = usize::from(y.checked_sub(body.y + 1)?).checked_sub(heading)? + app.view_scroll;

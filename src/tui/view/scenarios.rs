@@ -1,4 +1,4 @@
-//! The strip of scenarios, where there are several: number and name of each, the pinned one marked.
+//! The strip of scenarios, where there are several: key and name of each, the pinned one marked.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -20,7 +20,9 @@ fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
         (0..count)
             .map(|place| {
                 let sign = if pinned == Some(place) { format!("{} ", app.glyphs.mark) } else { String::new() };
-                let text = format!("{sign}{} {}", place + 1, app.tab_label(place));
+                // The views have plain numbers.
+                let key = if place < 9 { format!("Alt-{} ", place + 1) } else { String::new() };
+                let text = format!("{sign}{key}{}", app.tab_label(place));
                 (place, fit(&text, limit, app.glyphs.ellipsis))
             })
             .collect()

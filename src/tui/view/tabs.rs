@@ -11,7 +11,7 @@ use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
 
 /// The views that have a number, in its order, then the others: the name, a short one, and what shows it.
-const TABS: [(&str, &str, Action); 19] = [
+const TABS: [(&str, &str, Action); 21] = [
     ("Overview", "Over", Action::Show(View::Main)),
     ("Race", "Race", Action::Show(View::Race)),
     ("Breakdown", "Break", Action::Show(View::Breakdown)),
@@ -23,6 +23,8 @@ const TABS: [(&str, &str, Action); 19] = [
     ("Timeline", "Time", Action::Show(View::Timeline)),
     ("Sensitivity", "Sens", Action::Show(View::Sensitivity)),
     ("Compare", "Comp", Action::Show(View::Compare)),
+    ("What runs", "Runs", Action::Show(View::Panel(Panel::Fits))),
+    ("Releases", "Rel", Action::Show(View::Panel(Panel::Releases))),
     ("Difference", "Diff", Action::Show(View::Diff)),
     ("Schedule", "Sched", Action::Show(View::Schedule)),
     ("Measured", "Meas", Action::Show(View::Measurements)),
@@ -60,7 +62,7 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
         Action::Show(View::Measurements) => app.measured.is_empty(),
         Action::Show(View::Problems) => app.problems.is_empty(),
         Action::Show(View::Panel(Panel::Watch)) => app.panels.watch.logs.is_empty(),
-        Action::Show(View::Panel(_)) => app.panels.history.store.is_none(),
+        Action::Show(View::Panel(Panel::History | Panel::Launch)) => app.panels.history.store.is_none(),
         Action::Show(View::Schedule) => app.answer.workload.as_ref().is_none_or(|workload| workload.phases.is_empty()),
         _ => false,
     };

@@ -20,7 +20,7 @@ use atlas_sim::training::schedule::Kind;
 use atlas_sim::training::{StreamKind, Task, TaskKind};
 
 /// Columns of the lanes' names.
-const NAMES: u16 = 23;
+const NAMES: u16 = 28;
 /// Rows of the reading below the lanes, and of the strips above it.
 const READING: u16 = 3;
 const STRIPS: u16 = 2;
@@ -135,7 +135,8 @@ fn stream(kind: StreamKind) -> &'static str {
 pub(in crate::tui) fn lane_name(lane: &Lane) -> String {
     match lane.stream {
         StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
-        _ => format!("r{} s{} {}", lane.replica, lane.stage, stream(lane.stream)),
+        _ if lane.replica == 0 => format!("stage {} {}", lane.stage, stream(lane.stream)),
+        _ => format!("r{} stage {} {}", lane.replica, lane.stage, stream(lane.stream)),
     }
 }
 
@@ -165,9 +166,11 @@ pub(in crate::tui) fn described(task: &Task) -> String {
 
 fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let below = READING + STRIPS + 1;
-    if area.height < below + 3 || area.width < NAMES + 20 {
+    if area.height < below + 4 || area.width < NAMES + 20 {
         return;
     }
+    legend(timeline, canvas, Rect { height: 1, ..area });
+    let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let lanes = u16::try_from(timeline.lanes.len()).unwrap_or(u16::MAX).max(1);
     let rows = area.height - below - 1;
     // Where there is room to spare, lanes stand apart, and are thicker; what they leave makes the strips taller.
@@ -184,7 +187,6 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.right(axis.x, axis.y, axis.width, &duration_ms(1e3 * (to - first)), dim);
     let middle = duration_ms(1e3 * (0.5 * (from + to) - first));
     canvas.text(axis.x + axis.width / 2 - 4, axis.y, 12, &middle, dim);
-    legend(timeline, canvas, Rect { width: NAMES, ..Rect::new(area.x, area.y, NAMES, 1) });
     let rows = usize::from((area.height - below - 1) / pitch);
     let top = timeline
         .lane
@@ -218,17 +220,37 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     reading(timeline, canvas, Rect { y: y + STRIPS * tall, height: READING + 1, ..area });
 }
 
-/// The letters of the kinds that there are.
+/// The colors of the kinds that there are, by name; where there is no room for all names, by the shortest.
 fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let there =
         |kind: &TaskKind| timeline.output().is_some_and(|o| o.tasks.iter().any(|task| plain(task.kind) == *kind));
+    let kinds: Vec<TaskKind> = KINDS.into_iter().filter(there).collect();
+    let path = "critical path";
+    let width = |name: fn(TaskKind) -> &'static str| {
+        kinds.iter().map(|kind| name(*kind).width() + 4).sum::<usize>() + path.width() + 2
+    };
+    let name = if width(|kind| named(kind).0) <= usize::from(area.width) { |kind| named(kind).0 } else { short };
     let mut x = area.x;
-    for kind in KINDS.into_iter().filter(there) {
+    for kind in kinds {
         let style = canvas.role(role(kind));
-        x = canvas.text(x, area.y, area.right().saturating_sub(x), named(kind).1, style) + 1;
+        let block = canvas.glyphs.shades[4];
+        x = canvas.text(x, area.y, area.right().saturating_sub(x), block, style) + 1;
+        x = canvas.text(x, area.y, area.right().saturating_sub(x), name(kind), style) + 2;
     }
     let style = canvas.role(Role::Mark).add_modifier(Modifier::UNDERLINED);
-    canvas.text(x, area.y, area.right().saturating_sub(x), "path", style);
+    let text = format!("{} {path}", canvas.glyphs.mark);
+    canvas.text(x, area.y, area.right().saturating_sub(x), &text, style);
+}
+
+/// A task's kind in one or two short words.
+fn short(kind: TaskKind) -> &'static str {
+    match plain(kind) {
+        TaskKind::Pass(Kind::Weights) => "weights",
+        TaskKind::Inside(_) => "layer net",
+        TaskKind::Reduce => "reduce",
+        TaskKind::Gather => "gather",
+        kind => named(kind).0,
+    }
 }
 
 /// A lane's bars: those that a cell cannot show apart as one shade, the rest with their edges and, where there is room,
@@ -283,12 +305,14 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         canvas.segment(track, (share(task.begin), share(task.end)), kind);
         let begin = (share(task.begin) * f64::from(track.width)).ceil() as u16;
         let end = (share(task.end) * f64::from(track.width)).floor() as u16;
-        let label = match task.kind {
-            TaskKind::Pass(_) | TaskKind::Transfer => format!("{}{}", named(task.kind).1, task.micro),
-            TaskKind::Inside(action) if width > 4.0 + action.name().len() as f64 => action.name().to_owned(),
-            _ => named(task.kind).1.to_owned(),
-        };
         let room = end.saturating_sub(begin);
+        let counted = matches!(task.kind, TaskKind::Pass(_) | TaskKind::Transfer);
+        let micro = if counted { format!(" {}", task.micro) } else { String::new() };
+        // The longest that the bar has room for: the name, a short one, its letter.
+        let [name, brief] = [named(task.kind).0, short(task.kind)].map(|name| format!("{name}{micro}"));
+        let letter = format!("{}{}", named(task.kind).1, micro.trim_start());
+        let fits = |label: &String| usize::from(room) > label.len() + 1;
+        let label = [name, brief].into_iter().find(fits).unwrap_or(letter);
         if operators::inside(timeline, *number, canvas, track) {
             // Its kernels are drawn in its place.
         } else if room as usize > label.len() {
@@ -380,7 +404,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.text(area.x, area.y + 1, area.width, &waited, text);
     let critical = timeline.critical.get(number as usize).copied().unwrap_or_default();
     let (style, verdict) = if critical {
-        (canvas.role(Role::Mark), "on the critical path: on the critical path: shortening it shortens the step")
+        (canvas.role(Role::Mark), "on the critical path: shortening it shortens the step")
     } else {
         (dim, "not on the critical path: the step does not hang on it")
     };
@@ -403,6 +427,9 @@ pub fn info(app: &App) -> String {
         Picture::Tasks => "identical replicas are shown once; Enter: what it waited for".to_owned(),
         Picture::Scaling => "replicas and batch grow with the nodes; the diamond is the scenario".to_owned(),
         Picture::Levels => "time-binned averages, including ramp-up and drain".to_owned(),
-        Picture::Latencies => "of the counted requests; the line is the limit, where one is set".to_owned(),
+        Picture::Latencies => {
+            "simulated; in the closed form prompts also wait for others that arrive with them (view 3: prefill contention)"
+                .to_owned()
+        }
     }
 }

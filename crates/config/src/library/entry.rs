@@ -76,6 +76,12 @@ impl<T: Listed> Entry<T> {
         self.decoded.get_or_init(read).as_ref()
     }
 
+    /// All of it, where a user wrote it.
+    #[must_use]
+    pub fn own(&self) -> Option<&Arc<T>> {
+        if self.shipped.is_none() { self.known() } else { None }
+    }
+
     /// All of it, where it is decoded already, as everything is that a user wrote.
     pub(super) fn known(&self) -> Option<&Arc<T>> {
         self.decoded.get()?.as_ref()

@@ -181,7 +181,7 @@ pub(super) const LAYOUT: [Field; 25] = [
         Group::Parallelism,
         whole(0.0, 1_048_576.0, Step::Double),
         &["shard"],
-        "replicas that states are spread over (HSDP); 0: all",
+        "HSDP shard group size; 0: all replicas",
     ).files(1.0, 1e6)
     .training()
     .reasoned(),

@@ -15,7 +15,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         Group::Engine,
         Kind::Choice(Engine::NAMES),
         &[],
-        "what answers: closed forms, the calibrated model, an event simulation, or the legacy dashboard estimator",
+        "estimation engine: closed forms, calibrated model, event simulation, or benchboard (legacy)",
     ),
     entry(
         Knob::Software,

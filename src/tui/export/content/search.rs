@@ -6,6 +6,7 @@ use super::{left, right, titled};
 use crate::tui::app::App;
 use crate::tui::frontier::Front;
 use crate::tui::optimum;
+use crate::tui::race::view::layout_of;
 use crate::tui::sweeping::Curves;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Setting;
@@ -215,6 +216,8 @@ fn compromises<'c>(
                 Cell::text(target),
                 Cell::figure(across.show(place.0), place.0),
                 Cell::figure(up.show(place.1), place.1),
+                // What differs from the scenario is not all that it takes to repeat a point.
+                Cell::text(layout_of(&candidate.scenario)),
                 Cell::text(changes(candidate)),
             ]);
         }
@@ -231,7 +234,7 @@ fn compromises<'c>(
         Series { name: series.name.clone(), points, joined: series.joined }
     });
     let plot = Plot { title: title.to_owned(), across: across_axis, up: up_axis, series: series.collect(), here };
-    (plot, Grid { head: vec![left("target"), right(across.name), right(up.name), left("knobs")], rows })
+    (plot, Grid { head: vec![left("target"), right(across.name), right(up.name), left("layout"), left("knobs")], rows })
 }
 
 /// What was sought and found. Before anything was, what would be sought.

@@ -10,6 +10,8 @@ use crate::tui::view::plot::{Plot, Series, Shape, colour, letter};
 use crate::tui::view::sweep::range;
 use atlas_core::units;
 use atlas_core::units::duration_ms;
+use atlas_plan::engine;
+use atlas_plan::estimate::Metric;
 use atlas_report::chart::Axis;
 use atlas_report::chart::axis::Range;
 use atlas_sim::serving::{Output as Served, RequestRecord};
@@ -87,14 +89,14 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
     let counts = served.timeline.iter().flat_map(|levels| [levels.running, levels.waiting]);
     let Some((_, up)) = range("requests", counts) else { return false };
     let at = |cell: usize| time.share((cell as f64 + 0.5) * served.cell);
-    let curve = |get: fn(&atlas_sim::serving::output::Levels) -> f64, up: &Range| Series {
+    let curve = |name: &str, get: fn(&atlas_sim::serving::output::Levels) -> f64, up: &Range| Series {
         points: served
             .timeline
             .iter()
             .enumerate()
             .map(|(cell, levels)| Some((at(cell), up.share(get(levels)))))
             .collect(),
-        name: String::new(),
+        name: name.to_owned(),
         shape: Shape::Line,
     };
     names(canvas, area, &["in batches", "waiting"]);
@@ -112,11 +114,15 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
         cursor: None,
     };
     let upper = (area.height.saturating_sub(1)) * 3 / 5;
-    let requests = plot("requests".to_owned(), ticks(&up), vec![curve(|l| l.running, &up), curve(|l| l.waiting, &up)]);
+    let requests = plot(
+        "requests".to_owned(),
+        ticks(&up),
+        vec![curve("in batches", |l| l.running, &up), curve("waiting", |l| l.waiting, &up)],
+    );
     requests.draw(canvas, Rect { y: area.y + 1, height: upper, ..area });
     if let Some(share) = Axis::linear("KV blocks in use").range([0.0, 1.0].into_iter()) {
         let ticks = [0.0, 0.5, 1.0].map(|value| (share.share(value), units::percent(value))).to_vec();
-        let memory = plot("KV blocks in use".to_owned(), ticks, vec![curve(|l| l.kv, &share)]);
+        let memory = plot("KV blocks in use".to_owned(), ticks, vec![curve("", |l| l.kv, &share)]);
         let y = area.y + 1 + upper;
         memory.draw(canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
     }
@@ -125,6 +131,9 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
 
 /// A latency's name, the knob of its limit, how a record has it, and the limit, ms.
 type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, f64);
+
+/// The figures of the closed form beside the three distributions.
+const CLOSED: [&str; 3] = ["ttft_ms", "tpot_ms", "p50_ms"];
 
 /// The share of the requests that is faster, over the time; where a limit is set, a line at it.
 pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
@@ -135,10 +144,18 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
         ("time per output token", "slo_tpot_ms", |r| r.tpot, tpot),
         ("end to end", "slo_e2e_ms", |r| r.e2e, e2e),
     ];
+    let at_once = engine::at_once(scenario);
+    let estimate = engine::estimate(&at_once);
+    let closed = CLOSED.map(|name| {
+        let metric = Metric::named(name).filter(|metric| metric.applies_to(&at_once));
+        metric.map_or_else(String::new, |metric| {
+            format!("closed form {}", metric.show((metric.get)(&estimate, &at_once)))
+        })
+    });
     let each = area.width / 3;
     // Where both do not fit, each quantile has a line of its own.
     let narrow = each < 30;
-    for (place, (name, knob, get, limit)) in (0u16..).zip(curves) {
+    for (place, ((name, knob, get, limit), closed)) in (0u16..).zip(curves.into_iter().zip(&closed)) {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
         sample.sort_by(f64::total_cmp);
         let [Some(least), Some(most)] = [sample.first().copied(), sample.last().copied()] else { return false };
@@ -187,7 +204,8 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
             (Some(limit), Some(kept)) => {
                 (canvas.role(Role::Mark), format!("{} within {}", units::percent(kept), duration_ms(limit)))
             }
-            _ => (canvas.role(Role::Dim), format!("no {knob} is set")),
+            _ if closed.is_empty() => (canvas.role(Role::Dim), format!("no {knob} is set")),
+            _ => (canvas.role(Role::Dim), closed.clone()),
         };
         canvas.text(box_.x, area.bottom() - 1, box_.width, &described, style);
     }

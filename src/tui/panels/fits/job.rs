@@ -1,0 +1,167 @@
+//! The table of models and targets.
+
+use std::sync::Arc;
+
+use atlas_catalog::Model;
+use atlas_config::library::Library;
+use atlas_config::workload::{PlanSpec, Shape};
+use atlas_config::{Mode, Target, Workload};
+use atlas_plan::engine;
+use atlas_plan::estimate::{Metric, Verdict};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::{Gauge, figure};
+
+use super::{Cell, Grid, Row, speed};
+use crate::demo::Setup;
+use crate::tui::panels::Answer;
+use crate::tui::work::{Job, Product};
+
+/// What the layouts that are tried decide, so that what the scenario says of it does not hold.
+pub(super) const LAYOUT: [Knob; 12] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Vpp,
+    Knob::FirstLayers,
+    Knob::LastLayers,
+    Knob::Dp,
+    Knob::Cp,
+    Knob::Ep,
+    Knob::Etp,
+    Knob::AttentionDp,
+    Knob::PrefillAccelerators,
+    Knob::NumNodes,
+];
+
+/// What is to be worked out.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) library: Arc<Library>,
+    pub(super) setup: Setup,
+    pub(super) targets: Vec<Arc<str>>,
+}
+
+impl Job for Work {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let base = self.library.workload(&self.setup.workload).map_err(|problem| problem.message.clone())?;
+        let targets: Vec<&Arc<Target>> =
+            self.targets.iter().filter_map(|name| self.library.target(name).ok()).collect();
+        let mut models: Vec<Arc<Model>> = self.library.catalog().models().to_vec();
+        models.sort_by(|a, b| a.parameters().total_cmp(&b.parameters()).then_with(|| a.id.cmp(&b.id)));
+        let mut overrides = self.setup.overrides.clone();
+        overrides.retain(|knob, _| !LAYOUT.contains(knob) && *knob != Knob::Engine);
+        let mut rows = Vec::new();
+        for model in models {
+            if gauge.cancelled() {
+                return Err("stopped".to_owned());
+            }
+            let workload = Arc::new(of_model(base, &model));
+            let cells: Vec<Cell> = targets.iter().map(|target| self.cell(target, &workload, &overrides)).collect();
+            // What no target can be asked about, an encoder to be served, has no row.
+            if cells.iter().any(|cell| !matches!(cell, Cell::Cannot(_))) {
+                rows.push(Row { model: model.id.as_str().into(), parameters: model.parameters(), cells });
+            }
+        }
+        let targets = targets.into_iter().map(|target| Arc::clone(&target.name)).collect();
+        Ok(Product::Panel(Answer::Fits(Arc::new(Grid { targets, rows }))))
+    }
+}
+
+/// The workload with another model. What described the former model, and how it was cut, does not hold of this one.
+fn of_model(base: &Workload, model: &Model) -> Workload {
+    let plan = PlanSpec {
+        cp: None,
+        ep: None,
+        etp: None,
+        vpp: None,
+        dp: None,
+        first_layers: None,
+        last_layers: None,
+        attention_dp: None,
+        ..base.plan
+    };
+    Workload {
+        model: Some(model.id.clone()),
+        architecture: None,
+        vocab_size: None,
+        n_heads: None,
+        n_kv_heads: None,
+        ffn_hidden_size: None,
+        shape: Shape { hidden: 0.0, layers: 0.0, tp: 1.0, pp: 1.0, dp: 1.0, ..base.shape },
+        plan,
+        phases: [].into(),
+        benchboard: None,
+        ..base.clone()
+    }
+}
+
+impl Work {
+    /// The smallest layout that fits, or what is missing.
+    fn cell(&self, target: &Arc<Target>, workload: &Arc<Workload>, overrides: &Overrides) -> Cell {
+        let parts = match Parts::of(&self.library, target, workload) {
+            Ok(parts) => parts,
+            Err(problems) => return Cell::Cannot(problems.messages()),
+        };
+        let start = match Scenario::resolve(&parts, overrides) {
+            Ok(start) => engine::at_once(&start),
+            Err(error) => return Cell::Cannot(error.to_string()),
+        };
+        if !start.engine.reasons() {
+            return Cell::Cannot(format!("{} engine: not comparable with the others", start.engine.name()));
+        }
+        let mut short: Option<f64> = None;
+        let mut refused: Option<String> = None;
+        for layout @ (tp, pp) in layouts(&start) {
+            let mut scenario = start.clone();
+            let set = [(Knob::Tp, tp), (Knob::Pp, pp)]
+                .into_iter()
+                .try_for_each(|(knob, value)| scenario.set(knob, &Setting::Number(value), &parts));
+            if let Err(error) = set {
+                refused.get_or_insert(error.to_string());
+                continue;
+            }
+            let estimate = engine::estimate(&scenario);
+            match estimate.detail.map(|detail| detail.verdict) {
+                Some(Verdict::Fits) => {
+                    let value =
+                        |metric: &Metric| metric.applies_to(&scenario).then(|| (metric.get)(&estimate, &scenario));
+                    let speed = speed(scenario.mode()).and_then(value).unwrap_or_default();
+                    let price = Metric::named("dollar_per_1m_tokens").and_then(value);
+                    let free = (figure::HEADROOM.get)(&estimate, &scenario);
+                    return Cell::Fits { layout, free, speed, price };
+                }
+                Some(Verdict::Memory { needs, has }) => {
+                    short = Some(short.map_or(needs - has, |least| least.min(needs - has)));
+                }
+                Some(other) => {
+                    refused.get_or_insert(other.describe());
+                }
+                None => {
+                    refused.get_or_insert("no estimate".to_owned());
+                }
+            }
+        }
+        match (short, refused) {
+            (Some(bytes), _) => Cell::Short(bytes),
+            (None, why) => Cell::Cannot(why.unwrap_or_else(|| "no layout divides it".to_owned())),
+        }
+    }
+}
+
+/// Tensor-parallel ranks and stages that are tried, the fewest accelerators first: the ranks of a node, then stages over
+/// nodes.
+fn layouts(scenario: &Scenario) -> Vec<(f64, f64)> {
+    let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
+    let powers =
+        |most: f64| std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= most);
+    let all = scenario.accelerators() * dies;
+    let node = scenario.accelerators_per_node * dies;
+    // Tensor-parallel ranks beyond eight pay off in no node that has more.
+    let widest = node.min(if scenario.mode() == Mode::Training { 8.0 } else { 16.0 });
+    let mut layouts: Vec<(f64, f64)> =
+        powers(widest).flat_map(|tp| powers(64.0).map(move |pp| (tp, pp))).filter(|(tp, pp)| tp * pp <= all).collect();
+    // Of the same number of accelerators, the layout with fewer stages answers sooner.
+    layouts.sort_by(|(a_tp, a_pp), (b_tp, b_pp)| (a_tp * a_pp).total_cmp(&(b_tp * b_pp)).then(a_pp.total_cmp(b_pp)));
+    layouts.retain(|(tp, pp)| *pp <= 1.0 || *tp >= widest || scenario.mode() == Mode::Training);
+    layouts
+}

@@ -1,0 +1,177 @@
+//! What can be run on what: every model of the catalog on every target, by whether it fits and how fast it would be.
+//!
+//! The workload on the screen says what is run: its lengths, load, formats and software; the model is another one, and the
+//! layout the smallest that fits.
+//!
+//! * this file – the state, and what keys do
+//! * `job` – the table, worked out on a thread of its own
+//! * `view` – the picture
+//! * `export` – the same as a document
+
+pub mod export;
+mod job;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::sync::Arc;
+
+use atlas_config::{Mode, Target};
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+
+use crate::tui::app::{App, Change};
+use crate::tui::applying;
+use crate::tui::form;
+use crate::tui::message::Effect;
+use crate::tui::tables::Table;
+use crate::tui::update::{fail, note};
+use crate::tui::work::Query;
+
+/// The state of the view.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The table, by the generation of the scenario and the targets.
+    pub table: Query<(u64, Vec<Arc<str>>), Arc<Grid>>,
+    /// The column under the cursor.
+    pub column: usize,
+}
+
+/// Models on targets.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Grid {
+    /// The targets, in the order of the files.
+    pub targets: Vec<Arc<str>>,
+    /// The models that at least one target can be asked about, the smallest first.
+    pub rows: Vec<Row>,
+}
+
+/// A model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its key in the catalog.
+    pub model: Arc<str>,
+    /// Its parameters.
+    pub parameters: f64,
+    /// A cell a target.
+    pub cells: Vec<Cell>,
+}
+
+/// A model on a target.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// It fits.
+    Fits {
+        /// Tensor-parallel ranks and pipeline stages of the smallest layout that does.
+        layout: (f64, f64),
+        /// Share of the memory that stays free.
+        free: f64,
+        /// The figure of [`speed`].
+        speed: f64,
+        /// Price of a million tokens, where there is one.
+        price: Option<f64>,
+    },
+    /// So many bytes are missing on a device of the layout that needs least.
+    Short(f64),
+    /// It cannot be run, and why.
+    Cannot(String),
+}
+
+/// Free memory below which a fit is tight, as a share of the device's.
+pub const TIGHT: f64 = 0.1;
+
+/// The figure of a cell: how fast a user reads, or how fast an accelerator trains.
+#[must_use]
+pub fn speed(mode: Mode) -> Option<&'static Metric> {
+    Metric::named(match mode {
+        Mode::Inference => "tokens_per_sec_per_user",
+        Mode::Training => "tokens_per_sec_per_accel",
+    })
+}
+
+/// The models that the filter keeps.
+#[must_use]
+pub fn shown(app: &App) -> Vec<&Row> {
+    let Some(grid) = app.panels.fits.table.answer() else { return Vec::new() };
+    grid.rows.iter().filter(|row| app.asks_for(Table::Fits, &row.model)).collect()
+}
+
+/// The target and the model under the cursor, with their cell.
+#[must_use]
+pub fn here(app: &App) -> Option<(&Arc<str>, &Row, &Cell)> {
+    let grid = app.panels.fits.table.answer()?;
+    let row = shown(app).get(app.view_row).copied()?;
+    Some((grid.targets.get(app.panels.fits.column)?, row, row.cells.get(app.panels.fits.column)?))
+}
+
+/// The targets asked about: the marked ones, or all where fewer than two are marked.
+fn targets(app: &App) -> Vec<Arc<str>> {
+    let marked = |target: &&Arc<Target>| app.now.marks.len() < 2 || app.now.marks.contains(&target.name);
+    app.library.targets().iter().filter(marked).map(|target| Arc::clone(&target.name)).collect()
+}
+
+/// The cursor begins on the target and the model of the scenario.
+pub(super) fn opened(app: &mut App) {
+    let own = targets(app).iter().position(|name| *name == app.now.setup.target);
+    app.panels.fits.column = own.unwrap_or_default();
+    settle(app);
+}
+
+fn settle(app: &mut App) {
+    let model = app.answer.parts.as_ref().map(|parts| parts.model_name());
+    let own = shown(app).iter().position(|row| Some(&row.model) == model.as_ref());
+    app.view_row = own.unwrap_or(app.view_row);
+}
+
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let targets = targets(app);
+    let (library, setup) = (Arc::clone(&app.library), app.now.setup.clone());
+    let question = (app.generation, targets.clone());
+    let queries = &mut app.queries;
+    app.panels
+        .fits
+        .table
+        .ask(question, &mut queries.serial, effects, |_| Ok(Arc::new(job::Work { library, setup, targets })));
+}
+
+/// Takes the table; a view that was just opened moves to the model of the scenario.
+pub(super) fn arrived(app: &mut App, serial: u64, grid: Arc<Grid>) {
+    let first = app.panels.fits.table.answer().is_none();
+    if app.panels.fits.table.arrived(serial, grid) && first {
+        settle(app);
+    }
+}
+
+/// The next or last target.
+pub(super) fn across(app: &mut App, by: i32) {
+    let last = app.panels.fits.table.answer().map_or(0, |grid| grid.targets.len().saturating_sub(1));
+    let column = &mut app.panels.fits.column;
+    *column = column.saturating_add_signed(by as isize).min(last);
+}
+
+/// Opens what is under the cursor: the target with that layout, and for another model a form for its workload.
+pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some((target, row, cell)) = here(app) else { return };
+    let (target, model) = (Arc::clone(target), Arc::clone(&row.model));
+    let Cell::Fits { layout: (tp, pp), .. } = *cell else {
+        let text = format!("{model} on {target}: {}", view::describe(app, cell));
+        return fail(app, text);
+    };
+    let mut setup = app.now.setup.clone();
+    setup.target = target;
+    if app.answer.parts.as_ref().is_some_and(|parts| parts.model_name() == model) {
+        for knob in job::LAYOUT {
+            setup.overrides.remove(&knob);
+        }
+        setup.overrides.insert(Knob::Tp, Setting::Number(tp));
+        setup.overrides.insert(Knob::Pp, Setting::Number(pp));
+        return applying::take(app, setup, effects);
+    }
+    if setup.target != app.now.setup.target {
+        app.remember(Change::Single);
+        app.now.setup.target = setup.target;
+        app.recompute();
+    }
+    form::open_for(app, &model, tp);
+    note(app, format!("a workload for {model}: Enter on the last field shows the change to the file"), effects);
+}

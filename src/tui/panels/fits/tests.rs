@@ -1,0 +1,72 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::{Cell, here, shown};
+use crate::tui::app::{Overlay, View};
+use crate::tui::panels::Panel;
+use crate::tui::testing::Hands;
+use atlas_document::Sources;
+use atlas_plan::knob::Knob;
+
+/// Two targets marked, so that the table is small.
+fn opened() -> Hands {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys("mm#").work();
+    assert_eq!(hands.app.view, View::Panel(Panel::Fits));
+    hands
+}
+
+fn cell(hands: &Hands, model: &str) -> Cell {
+    let rows = shown(&hands.app);
+    rows.iter().find(|row| &*row.model == model).unwrap().cells.first().unwrap().clone()
+}
+
+#[test]
+fn a_large_model_does_not_fit_where_a_small_one_does() {
+    let hands = opened();
+    let Cell::Fits { layout, free, speed, price } = cell(&hands, "llama-3.1-8b") else { panic!("8B fits one node") };
+    assert!(layout == (1.0, 1.0) && free > 0.0 && speed > 0.0 && price.unwrap() > 0.0);
+    let Cell::Fits { layout: larger, speed: slower, .. } = cell(&hands, "llama-3.1-405b") else {
+        panic!("405B in fp8 fits eight devices")
+    };
+    assert!(larger.0 > layout.0 && slower < speed);
+    let largest = shown(&hands.app).last().unwrap().cells.first().unwrap().clone();
+    assert!(matches!(largest, Cell::Short(bytes) if bytes > 0.0), "{largest:?}");
+}
+
+/// The same layout through the scenario has the same figures.
+#[test]
+fn enter_on_the_model_of_the_scenario_applies_its_layout_and_the_figures_agree() {
+    let mut hands = opened();
+    let (_, row, found) = here(&hands.app).unwrap();
+    assert_eq!(&*row.model, "llama-3.1-70b", "the cursor begins on the model of the scenario");
+    let Cell::Fits { layout: (tp, _), speed, .. } = *found else { panic!("70B fits") };
+    hands.keys("<Enter>");
+    assert_eq!(
+        hands.app.now.setup.overrides.get(&Knob::Tp).map(ToString::to_string).unwrap_or("4".into()),
+        tp.to_string()
+    );
+    let metric = super::speed(hands.app.answer.mode()).unwrap();
+    let own = hands.app.answer.value(metric).unwrap();
+    assert!((own / speed - 1.0).abs() < 1e-9, "{own} {speed}");
+}
+
+#[test]
+fn enter_on_another_model_opens_a_form_for_its_workload() {
+    let mut hands = opened();
+    hands.keys("/3.1-8b<Enter>g<Enter>");
+    let Some(Overlay::Form(form)) = &hands.app.overlay else { panic!("{}", hands.text()) };
+    assert_eq!(form.value(crate::tui::form::Key::Model), "llama-3.1-8b");
+}
+
+#[test]
+fn the_arrows_move_over_the_targets_and_the_filter_over_the_models() {
+    let mut hands = opened();
+    hands.keys("l");
+    assert_eq!(hands.app.panels.fits.column, 1);
+    hands.keys("lll");
+    assert_eq!(hands.app.panels.fits.column, 1, "there are two targets");
+    hands.keys("/qwen<Enter>");
+    assert!(!shown(&hands.app).is_empty() && shown(&hands.app).iter().all(|row| row.model.contains("qwen")));
+    let document = super::export::document(&hands.app).unwrap();
+    assert_eq!(document.rows.rows.len(), shown(&hands.app).len());
+}

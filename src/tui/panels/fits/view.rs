@@ -1,0 +1,168 @@
+//! Models and targets on the screen: speed, and by its color whether it fits.
+
+use atlas_core::units::MEMORY_GB;
+use atlas_plan::estimate::{Metric, Scale};
+use ratatui::layout::Rect;
+
+use super::{Cell, TIGHT, here, shown, speed};
+use crate::tui::app::{App, View};
+use crate::tui::layout;
+use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::panels::Panel;
+use crate::tui::tables::Table;
+use crate::tui::theme::Role;
+use crate::tui::view::draw::{Canvas, fit};
+
+const VIEW: View = View::Panel(Panel::Fits);
+/// Lines above the rows: the targets' names, in two lines.
+pub const HEADING: u16 = 2;
+/// Columns of a target.
+const COLUMN: u16 = 13;
+/// Columns of the parameters behind a model's name.
+const SIZE: u16 = 8;
+
+/// Rows.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    shown(app).len()
+}
+
+/// A cell in words.
+#[must_use]
+pub fn describe(app: &App, cell: &Cell) -> String {
+    match cell {
+        Cell::Fits { layout: (tp, pp), free, speed: value, price } => {
+            let metric = speed(app.answer.mode());
+            let speed = metric.map_or_else(String::new, |metric| format!(", {} {}", metric.label, metric.show(*value)));
+            let usual = Metric::named("dollar_per_1m_tokens");
+            let price = price
+                .zip(usual)
+                .map_or_else(String::new, |(price, metric)| format!(", {} {}", metric.label, metric.show(price)));
+            format!("fits with tp={tp} pp={pp}, {:.0} % free{speed}{price}", 100.0 * free)
+        }
+        Cell::Short(bytes) => format!("does not fit: {:.0} GB missing on each device", bytes / MEMORY_GB),
+        Cell::Cannot(why) => why.clone(),
+    }
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let legend = "green fits, yellow under 10 % free, red not; Enter opens";
+    match here(app) {
+        Some((target, row, cell)) => format!("{} on {target}: {}; {legend}", row.model, describe(app, cell)),
+        None => legend.to_owned(),
+    }
+}
+
+/// Columns of the models' names with their parameters.
+fn names(app: &App) -> u16 {
+    let longest = shown(app).iter().map(|row| row.model.width()).max().unwrap_or_default();
+    let inner = layout::inner(layout::areas(app).body).width;
+    u16::try_from(longest + 2).unwrap_or(u16::MAX).clamp(16, 30).min(inner / 3) + SIZE
+}
+
+/// Draws the view.
+pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let state = &app.panels.fits;
+    let rows = shown(app);
+    let metric = speed(app.answer.mode());
+    let label = metric.map_or("", |metric| metric.label);
+    let of = state.table.answer().map_or(0, |grid| grid.rows.len());
+    let remark = app.filter_remark(Table::Fits, rows.len(), of).unwrap_or_else(|| match state.table.answer() {
+        Some(_) if !state.table.is_fresh() => "working".to_owned(),
+        _ => format!("{of} models, {label}"),
+    });
+    let title = format!("What runs: {} with every model", app.now.setup.workload);
+    let inner = canvas.view(area, VIEW, &title, &remark, app.tour.is_none());
+    let dim = canvas.role(Role::Dim);
+    let Some(grid) = state.table.answer() else {
+        let text = state.table.trouble().unwrap_or("working out what fits");
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
+        return;
+    };
+    if rows.is_empty() {
+        let text = if grid.rows.is_empty() {
+            "no model of the catalog can run like this"
+        } else {
+            "nothing matches; Esc shows all"
+        };
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
+        return;
+    }
+    let names = names(app);
+    let fits = usize::from(inner.width.saturating_sub(names + 1) / COLUMN).clamp(1, grid.targets.len().max(1));
+    let first = (state.column + 1).saturating_sub(fits).min(grid.targets.len().saturating_sub(fits));
+    let slots = || (0u16..).zip(first..(first + fits).min(grid.targets.len()));
+    let heading = canvas.role(Role::Heading);
+    canvas.text(inner.x + 1, inner.y, names - 1, "model", heading);
+    canvas.right(inner.x, inner.y, names - 1, "params", heading);
+    if grid.targets.len() > fits {
+        let text = format!("{}–{} of {}", first + 1, first + fits, grid.targets.len());
+        canvas.text(inner.x + 1, inner.y + 1, names - 1, &text, dim);
+    }
+    for (slot, index) in slots() {
+        let Some(name) = grid.targets.get(index) else { continue };
+        let x = inner.x + names + slot * COLUMN;
+        let style = if index == state.column { canvas.role(Role::TitleFocused) } else { heading };
+        let (above, below) = broken(name, usize::from(COLUMN - 2));
+        canvas.right(x, inner.y, COLUMN - 2, &fit(above, usize::from(COLUMN - 2), canvas.glyphs.ellipsis), style);
+        canvas.right(x, inner.y + 1, COLUMN - 2, &fit(below, usize::from(COLUMN - 2), canvas.glyphs.ellipsis), style);
+    }
+    let speeds = grid.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| match cell {
+        Cell::Fits { speed, .. } => Some(*speed),
+        _ => None,
+    });
+    let scale = metric.map(|metric| Scale::of(metric, speeds));
+    let lines = inner.height.saturating_sub(HEADING);
+    for (line, (index, row)) in (0..lines).zip(rows.iter().enumerate().skip(app.view_scroll)) {
+        let y = inner.y + HEADING + line;
+        let name_width = names - SIZE - 2;
+        let name = fit(&row.model, usize::from(name_width), canvas.glyphs.ellipsis);
+        canvas.text(inner.x + 1, y, name_width, &name, canvas.role(Role::Text));
+        canvas.right(inner.x, y, names - 1, &format!("{:.1} B", row.parameters * 1e-9), dim);
+        for (slot, column) in slots() {
+            let Some(cell) = row.cells.get(column) else { continue };
+            let place = Rect::new(inner.x + names + slot * COLUMN, y, COLUMN - 2, 1);
+            draw_cell(canvas, place, cell, scale.as_ref());
+            if (index, column) == (app.view_row, state.column) {
+                canvas.tint(Rect { x: place.x + 1, width: COLUMN - 1, ..place }, canvas.role(Role::Selection));
+            }
+        }
+        if index == app.view_row {
+            canvas.tint(Rect { y, width: names - SIZE, height: 1, ..inner }, canvas.role(Role::Selection));
+        }
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(lines) < rows.len());
+}
+
+/// A speed with how full the memory is, or what is missing.
+fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: Option<&Scale>) {
+    let (dim, error) = (canvas.role(Role::Dim), canvas.role(Role::Error));
+    match cell {
+        Cell::Fits { free, speed, .. } => {
+            let style = canvas.role(if *free < TIGHT { Role::Warn } else { Role::Good });
+            let text = scale.map_or_else(String::new, |scale| scale.show(*speed));
+            canvas.right(place.x, place.y, place.width - 2, &text, style);
+            let glyph = canvas.glyphs.level(1.0 - free);
+            canvas.text(place.right() - 1, place.y, 1, glyph, style);
+        }
+        Cell::Short(bytes) => {
+            let text = format!("+{:.0} GB", bytes / MEMORY_GB);
+            canvas.right(place.x, place.y, place.width - 2, &text, error);
+            let cross = canvas.glyphs.cross;
+            canvas.text(place.right() - 1, place.y, 1, cross, error);
+        }
+        Cell::Cannot(_) => canvas.right(place.x, place.y, place.width, "–", dim),
+    }
+}
+
+/// A name in two lines, broken behind its last joint that fits.
+fn broken(name: &str, width: usize) -> (&str, &str) {
+    if name.width() <= width {
+        return (name, "");
+    }
+    let joints = name.match_indices(['-', '_', '.']).map(|(at, _)| at + 1).rev();
+    let mut parts = joints.filter_map(|at| name.split_at_checked(at)).filter(|(first, _)| first.width() <= width);
+    parts.next().unwrap_or((name, ""))
+}

@@ -1,0 +1,189 @@
+//! Every known release of the scenario's software with the figures it would have: what an upgrade brings.
+//!
+//! * this file – the releases worked out, and what keys do
+//! * `view` – the picture
+//! * `export` – the same as a document
+
+pub mod export;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::sync::Arc;
+
+use atlas_catalog::software::{AcceleratorClass, Kind, Software, TraitRow};
+use atlas_config::Mode;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+
+use crate::demo::Setup;
+use crate::tui::app::{Answer, App, Change};
+use crate::tui::message::Effect;
+use crate::tui::update::{fail, note};
+use crate::tui::view::results;
+
+/// The state of the view.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The releases of a scenario, by its generation.
+    listed: Option<(u64, Listed)>,
+}
+
+/// The releases of a family.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Listed {
+    /// What its makers call the family.
+    pub family: String,
+    /// The releases, newest first.
+    pub rows: Vec<Row>,
+    /// The place of the release in force.
+    pub current: Option<usize>,
+}
+
+/// A release.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// As the knob takes it: `vllm@0.11.0`.
+    pub spec: Arc<str>,
+    /// Its number.
+    pub release: String,
+    /// When it came out, as far as known.
+    pub date: String,
+    /// The figures of [`metrics`], in their order.
+    pub values: Vec<Option<f64>>,
+    /// Why it cannot run the scenario, in a few words.
+    pub refused: Option<String>,
+    /// Traits that it changed against the release before.
+    pub brought: Vec<Difference>,
+    /// Traits in which it differs from the release in force.
+    pub differs: Vec<Difference>,
+}
+
+/// A trait that two releases have differently.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Its name in documents.
+    pub name: &'static str,
+    /// Its value in the release that is compared with.
+    pub before: String,
+    /// Its value in this release.
+    pub after: String,
+    /// Where that was read.
+    pub source: String,
+}
+
+/// The figures that releases are compared by, throughput first.
+pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {
+    let names: [&str; 4] = match mode {
+        Mode::Training => ["tokens_per_sec", "step_time_ms", "mfu", "dollar_per_1m_tokens"],
+        Mode::Inference => ["tokens_per_sec", "tpot_ms", "ttft_ms", "dollar_per_1m_tokens"],
+    };
+    names.into_iter().filter_map(Metric::named)
+}
+
+/// What is known of the scenario on the screen.
+#[must_use]
+pub fn listed(app: &App) -> Option<&Listed> {
+    app.panels.releases.listed.as_ref().map(|(_, listed)| listed)
+}
+
+/// The release under the cursor.
+#[must_use]
+pub fn here(app: &App) -> Option<&Row> {
+    listed(app)?.rows.get(app.view_row)
+}
+
+/// A trait's value as the engine takes it: what the software's own recipes turn on where they differ.
+fn in_force(row: &TraitRow) -> &str {
+    row.tuned.as_deref().unwrap_or(&row.value)
+}
+
+fn differences(before: &[TraitRow], after: &[TraitRow], kind: Kind) -> Vec<Difference> {
+    let own = after.iter().filter(|row| row.kind == kind);
+    let pairs = own.filter_map(|row| {
+        let other = before.iter().find(|other| other.kind == kind && other.key == row.key)?;
+        let (before, after) = (in_force(other).to_owned(), in_force(row).to_owned());
+        (before != after).then(|| Difference { name: row.key, before, after, source: row.source.clone() })
+    });
+    pairs.collect()
+}
+
+/// Works out every release of the software in force.
+fn list(app: &App) -> Listed {
+    let answer = &app.answer;
+    let (Some(scenario), Some(parts)) = (&answer.scenario, &answer.parts) else { return Listed::default() };
+    let kind = match scenario.mode() {
+        Mode::Training => Kind::Training,
+        Mode::Inference => Kind::Serving,
+    };
+    let Ok(own) = Software::parse_for(&scenario.software_name(), kind) else { return Listed::default() };
+    let (Some(sheet), Some(machine)) = (&parts.accelerator, &scenario.machine) else { return Listed::default() };
+    let class = AcceleratorClass::of(sheet, machine.dies);
+    let family = Arc::clone(&own.family);
+    let traits =
+        |release: Option<usize>| Software { family: Arc::clone(&family), release, caveat: None }.traits(&class);
+    let now = traits(own.release);
+    let mut before: Option<Vec<TraitRow>> = None;
+    let mut rows: Vec<Row> = Vec::new();
+    for (index, release) in family.releases.iter().enumerate() {
+        let spec: Arc<str> = format!("{}@{}", family.id, release.id).into();
+        let mut setup = app.now.setup.clone();
+        setup.overrides.insert(Knob::Software, Setting::Choice(Arc::clone(&spec)));
+        let of_release = traits(Some(index));
+        let answer = app.answered(&setup);
+        rows.push(Row {
+            spec,
+            release: release.id.clone(),
+            date: release.date.map_or_else(String::new, |date| date.to_string()),
+            values: metrics(scenario.mode()).map(|metric| answer.value(metric)).collect(),
+            refused: refused(&answer),
+            brought: before.as_deref().map(|last| differences(last, &of_release, kind)).unwrap_or_default(),
+            differs: differences(&now, &of_release, kind),
+        });
+        before = Some(of_release);
+    }
+    rows.reverse();
+    let name = own.release().map(|release| release.id.as_str());
+    let current = rows.iter().position(|row| Some(row.release.as_str()) == name);
+    Listed { family: family.name.clone(), rows, current }
+}
+
+fn refused(answer: &Answer) -> Option<String> {
+    match (&answer.outcome, answer.detail()) {
+        (Err(complaint), _) => Some(complaint.clone()),
+        (_, Some(detail)) if !detail.verdict.fits() => Some(results::refusal(&detail.verdict).to_owned()),
+        _ => None,
+    }
+}
+
+pub(super) fn opened(app: &mut App) {
+    app.panels.releases.listed = None;
+}
+
+/// Works out what the scenario on the screen needs; the cursor begins on the release in force.
+pub(super) fn follow(app: &mut App) {
+    let fresh = app.panels.releases.listed.as_ref().is_some_and(|(generation, _)| *generation == app.generation);
+    if fresh {
+        return;
+    }
+    let listed = list(app);
+    if app.panels.releases.listed.is_none() {
+        app.view_row = listed.current.unwrap_or_default();
+    }
+    app.panels.releases.listed = Some((app.generation, listed));
+}
+
+/// Sets the release under the cursor.
+pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(row) = here(app) else { return fail(app, "this software has no releases to choose from") };
+    let spec = Arc::clone(&row.spec);
+    let before: Setup = app.now.setup.clone();
+    if app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == spec) {
+        return note(app, format!("{spec} is in force"), effects);
+    }
+    app.remember(Change::Single);
+    app.turn(Knob::Software, Setting::Choice(Arc::clone(&spec)));
+    if app.now.setup != before {
+        note(app, format!("software {spec}; u takes it back"), effects);
+    }
+}

@@ -1,0 +1,70 @@
+#![allow(clippy::unwrap_used)]
+
+use super::{here, listed};
+use crate::tui::app::View;
+use crate::tui::panels::Panel;
+use crate::tui::testing::Hands;
+use atlas_document::Sources;
+use atlas_plan::knob::Knob;
+
+fn opened() -> Hands {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys("@");
+    assert_eq!(hands.app.view, View::Panel(Panel::Releases));
+    hands
+}
+
+#[test]
+fn every_release_of_the_software_in_force_stands_with_its_figures_newest_first() {
+    let hands = opened();
+    let all = listed(&hands.app).unwrap();
+    let family = atlas_catalog::software::family("vllm").unwrap();
+    assert_eq!(all.rows.len(), family.releases.len());
+    assert_eq!(all.rows.first().unwrap().release, family.releases.last().unwrap().id);
+    let current = all.rows.get(all.current.unwrap()).unwrap();
+    assert_eq!(current.spec, hands.app.answer.scenario.as_ref().unwrap().software_name());
+    let throughput = hands.app.answer.value(super::metrics(hands.app.answer.mode()).next().unwrap());
+    assert_eq!(current.values.first().copied().flatten(), throughput, "the figures of the release in force");
+    let speeds: Vec<f64> = all.rows.iter().filter_map(|row| row.values.first().copied().flatten()).collect();
+    assert!(speeds.iter().any(|speed| *speed < 0.9 * throughput.unwrap()), "old releases are slower: {speeds:?}");
+    assert_eq!(here(&hands.app).unwrap().spec, current.spec, "the cursor begins on the release in force");
+}
+
+#[test]
+fn the_traits_that_differ_stand_below_with_their_sources() {
+    let mut hands = opened();
+    hands.keys("G");
+    let row = here(&hands.app).unwrap().clone();
+    let text = hands.text();
+    assert!(!row.differs.is_empty());
+    let first = row.differs.first().unwrap();
+    assert!(text.contains(&format!("{} → {}", first.before, first.after)), "{text}");
+    assert!(text.contains("in force"), "{text}");
+}
+
+#[test]
+fn enter_sets_the_release_and_undo_takes_it_back() {
+    let mut hands = opened();
+    hands.keys("G<Enter>");
+    let spec = here(&hands.app).unwrap().spec.to_string();
+    let set = hands.app.now.setup.overrides.get(&Knob::Software).unwrap().to_string();
+    assert_eq!(set, spec);
+    let all = listed(&hands.app).unwrap();
+    assert_eq!(all.current, Some(all.rows.len() - 1), "the list follows the scenario");
+    hands.keys("u");
+    assert!(hands.app.now.setup.overrides.is_empty());
+}
+
+#[test]
+fn training_software_is_listed_for_training() {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys(":70b train<Enter>@");
+    assert_eq!(listed(&hands.app).unwrap().family, atlas_catalog::software::family("megatron-core").unwrap().name);
+}
+
+#[test]
+fn the_releases_can_be_exported() {
+    let hands = opened();
+    let document = super::export::document(&hands.app).unwrap();
+    assert_eq!(document.rows.rows.len(), listed(&hands.app).unwrap().rows.len());
+}

@@ -1,0 +1,203 @@
+//! The releases on the screen: a row each with its figures, and below what differs in the one under the cursor.
+
+use atlas_plan::estimate::{Metric, Scale};
+use ratatui::layout::Rect;
+
+use super::{Difference, Listed, Row, here, listed, metrics};
+use crate::tui::app::{App, View};
+use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::panels::Panel;
+use crate::tui::theme::Role;
+use crate::tui::view::draw::{Canvas, fit};
+use crate::tui::view::results::{LEAST, change_style};
+
+const VIEW: View = View::Panel(Panel::Releases);
+/// Lines above the rows: headings and units.
+pub const HEADING: u16 = 2;
+/// Columns of a release, a date, a figure, and a change of throughput.
+const RELEASE: u16 = 13;
+const DATE: u16 = 12;
+const FIGURE: u16 = 12;
+const CHANGE: u16 = 10;
+/// Columns of a bar, and fewest of the traits beside it.
+const BAR: u16 = 18;
+const TRAITS: u16 = 24;
+
+/// Rows.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    listed(app).map_or(0, |listed| listed.rows.len())
+}
+
+/// Rows of the part below: a rule, a heading and the traits.
+fn below(height: u16) -> u16 {
+    if height < 12 { 0 } else { (height / 3).clamp(5, 16) }
+}
+
+/// Releases that are seen at a time in so many lines.
+#[must_use]
+pub fn page(lines: usize) -> usize {
+    let lines = u16::try_from(lines).unwrap_or(u16::MAX);
+    usize::from(lines.saturating_sub(HEADING + below(lines)))
+}
+
+/// What the keys do here.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let Some(row) = here(app) else { return "this software has no known releases".to_owned() };
+    let in_force = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == row.spec);
+    match &row.refused {
+        None if in_force => format!("{} is in force; j goes to earlier releases", row.spec),
+        Some(why) => format!("{}: {why}; Enter sets it all the same", row.spec),
+        None => format!("Enter sets software={}; all else stays as it is", row.spec),
+    }
+}
+
+/// Draws the view.
+pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let empty = Listed::default();
+    let all = listed(app).unwrap_or(&empty);
+    let title = format!("Releases of {}", if all.family.is_empty() { "the software" } else { &all.family });
+    let inner = canvas.view(area, VIEW, &title, &format!("{} releases", all.rows.len()), app.tour.is_none());
+    if all.rows.is_empty() {
+        let text = "no releases of this software are known, or the target names no accelerator";
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, canvas.role(Role::Dim));
+        return;
+    }
+    let below = below(inner.height);
+    let table = Rect { height: inner.height - below, ..inner };
+    self::table(app, canvas, table, all);
+    let height = usize::from(table.height.saturating_sub(HEADING));
+    let frame = Rect { height: area.height - below, ..area };
+    canvas.more(frame, app.view_scroll > 0, app.view_scroll + height < all.rows.len());
+    if below > 0 {
+        traits(app, canvas, Rect { y: table.bottom(), height: below, ..inner }, all);
+    }
+}
+
+fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
+    let mode = app.answer.mode();
+    let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
+    let x = area.x + 2;
+    canvas.text(x, area.y, RELEASE, "release", heading);
+    canvas.text(x + RELEASE, area.y, DATE, "date", heading);
+    let spare = area.width.saturating_sub(2 + RELEASE + DATE + CHANGE);
+    let count = usize::from(spare / FIGURE).clamp(1, metrics(mode).count());
+    let columns: Vec<(u16, &Metric, Scale)> = (0u16..)
+        .zip(metrics(mode).take(count))
+        .map(|(slot, metric)| {
+            let values = all.rows.iter().filter_map(|row| row.values.get(usize::from(slot)).copied().flatten());
+            (x + RELEASE + DATE + slot * FIGURE, metric, Scale::of(metric, values))
+        })
+        .collect();
+    for (x, metric, scale) in &columns {
+        canvas.right(*x, area.y, FIGURE, metric.label, heading);
+        canvas.right(*x, area.y + 1, FIGURE, scale.unit(), dim);
+    }
+    let after = columns.last().map_or(x, |(x, ..)| x + FIGURE);
+    canvas.right(after, area.y, CHANGE, "change", heading);
+    let throughput = columns.first().map_or("", |(_, metric, _)| metric.label);
+    canvas.right(after, area.y + 1, CHANGE, if throughput.len() < usize::from(CHANGE) { throughput } else { "" }, dim);
+    let room = area.right().saturating_sub(after + CHANGE + 2);
+    let bar = if room >= BAR + TRAITS { BAR } else { 0 };
+    let traits_at = after + CHANGE + 2 + bar;
+    let traits_width = area.right().saturating_sub(traits_at + 1);
+    if traits_width >= TRAITS {
+        canvas.text(traits_at, area.y, traits_width, "what it changed", heading);
+    }
+    let first = |row: &Row| row.values.first().copied().flatten();
+    let most = all.rows.iter().filter_map(first).fold(0.0, f64::max);
+    let now = all.current.and_then(|at| first(all.rows.get(at)?));
+    let lines = area.height.saturating_sub(HEADING);
+    for (line, (index, row)) in (0..lines).zip(all.rows.iter().enumerate().skip(app.view_scroll)) {
+        let y = area.y + HEADING + line;
+        let current = all.current == Some(index);
+        let mark = if current { canvas.glyphs.changed } else { "" };
+        canvas.text(area.x, y, 1, mark, canvas.role(Role::Accent));
+        let style = canvas.role(if current { Role::Changed } else { Role::Text });
+        canvas.text(x, y, RELEASE - 1, &fit(&row.release, usize::from(RELEASE - 1), canvas.glyphs.ellipsis), style);
+        canvas.text(x + RELEASE, y, DATE, &row.date, dim);
+        let style = canvas.role(if row.refused.is_some() { Role::Dim } else { Role::Value });
+        for ((x, _, scale), value) in columns.iter().zip(&row.values) {
+            let text = value.map_or_else(|| "–".to_owned(), |value| scale.show(value));
+            canvas.right(*x, y, FIGURE, &text, style);
+        }
+        match (&row.refused, first(row), now) {
+            (Some(why), ..) => {
+                let text = fit(why, usize::from(area.right().saturating_sub(after + 2)), canvas.glyphs.ellipsis);
+                canvas.text(after + 2, y, area.right().saturating_sub(after + 2), &text, canvas.role(Role::Error));
+                cursor(app, canvas, (area, y), index);
+                continue;
+            }
+            (None, Some(value), Some(now)) if now > 0.0 && (value / now - 1.0).abs() >= LEAST => {
+                let change = value / now - 1.0;
+                let better = columns.first().map(|(_, metric, _)| metric.better);
+                let style = better.map_or(dim, |better| change_style(canvas, better, change));
+                canvas.right(after, y, CHANGE, &format!("{:+.1} %", 100.0 * change), style);
+            }
+            _ => {}
+        }
+        if let (Some(value), true) = (first(row), bar > 0 && most > 0.0) {
+            let style = canvas.role(Role::Bar1);
+            canvas.segment(Rect::new(after + CHANGE + 2, y, bar - 2, 1), (0.0, value / most), style);
+        }
+        if traits_width >= TRAITS {
+            let names: Vec<&str> = row.brought.iter().map(|change| change.name).collect();
+            let text = fit(&names.join(", "), usize::from(traits_width), canvas.glyphs.ellipsis);
+            canvas.text(traits_at, y, traits_width, &text, dim);
+        }
+        cursor(app, canvas, (area, y), index);
+    }
+}
+
+fn cursor(app: &App, canvas: &mut Canvas<'_>, (area, y): (Rect, u16), index: usize) {
+    if index == app.view_row {
+        let selection = canvas.role(Role::Selection);
+        canvas.tint(Rect { y, height: 1, width: (2 + RELEASE + DATE).min(area.width), ..area }, selection);
+    }
+}
+
+/// What differs in the release under the cursor; of the one in force, what it changed.
+fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
+    let Some(row) = here(app) else { return };
+    let current = all.current.and_then(|at| all.rows.get(at));
+    let (title, shown): (String, &[Difference]) = match current {
+        Some(current) if current.spec != row.spec => {
+            (format!("{} against {}, in force", row.release, current.release), &row.differs)
+        }
+        // The release in force: the last one before it that does not do the same.
+        _ => match all.rows.iter().skip(app.view_row).find(|earlier| !earlier.differs.is_empty()) {
+            Some(earlier) => (
+                format!("{}, the last that differs, against {}, in force", earlier.release, row.release),
+                &earlier.differs,
+            ),
+            None => (format!("{}, in force; none differs", row.release), &row.differs),
+        },
+    };
+    let (border, heading, dim, value) =
+        (canvas.role(Role::Border), canvas.role(Role::Heading), canvas.role(Role::Dim), canvas.role(Role::Value));
+    let [horizontal, ..] = canvas.glyphs.border;
+    canvas.text(area.x, area.y, area.width, &horizontal.repeat(usize::from(area.width)), border);
+    let count = if shown.len() == 1 { "1 trait".to_owned() } else { format!("{} traits", shown.len()) };
+    canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), &format!(" {title}: {count} "), heading);
+    let name = 2 + shown.iter().map(|change| change.name.len()).max().unwrap_or_default();
+    let name = u16::try_from(name).unwrap_or(u16::MAX).min(area.width / 3);
+    let widest = |of: fn(&Difference) -> &String| shown.iter().map(|change| of(change).width()).max().unwrap_or(0);
+    let arrow = if canvas.glyphs.is_ascii() { "->" } else { "→" };
+    let change = 2 + widest(|change| &change.before) + arrow.width() + 2 + widest(|change| &change.after);
+    let change = u16::try_from(change).unwrap_or(u16::MAX).min(area.width / 3);
+    let lines = area.height.saturating_sub(1);
+    for (y, (index, difference)) in (area.y + 1..area.y + 1 + lines).zip(shown.iter().enumerate()) {
+        if usize::from(lines) < shown.len() && index + 1 == usize::from(lines) {
+            canvas.text(area.x + 2, y, area.width, &format!("and {} more", shown.len() - index), dim);
+            break;
+        }
+        let Difference { name: key, before, after, source } = difference;
+        canvas.text(area.x + 2, y, name, key, canvas.role(Role::Text));
+        let text = format!("{before} {arrow} {after}");
+        canvas.text(area.x + 2 + name, y, change, &fit(&text, usize::from(change), canvas.glyphs.ellipsis), value);
+        let x = area.x + 4 + name + change;
+        let room = area.right().saturating_sub(x + 1);
+        canvas.text(x, y, room, &fit(source, usize::from(room), canvas.glyphs.ellipsis), dim);
+    }
+}

@@ -1,0 +1,228 @@
+//! The findings A1 to A20 of the review of the interface: what went wrong then, typed again. `docs/interface.md` lists
+//! them with the tests that guard each.
+
+use std::path::Path;
+
+use atlas_document::Sources;
+use atlas_fabric::demo::{Pane, View};
+use atlas_fabric::tui::app::Overlay;
+use atlas_fabric::tui::keymap::{BINDINGS, Mode};
+use atlas_plan::estimate::Metric;
+
+use crate::tasks::Start;
+
+fn readme() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+}
+
+fn value(start: &Start, name: &str) -> f64 {
+    start.app.answer.value(Metric::named(name).unwrap()).unwrap()
+}
+
+/// A1: without `accelerator:` another engine answered, and was ranked.
+#[test]
+fn a01_the_example_of_the_readme_is_answered_by_the_engine_of_the_catalog() {
+    let readme = readme();
+    let example = readme.split("# my-cluster.yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("targets.yaml");
+    std::fs::write(&file, example).unwrap();
+    let start = Start::of(&Sources { targets: Some(file), ..Sources::built_in() });
+    let scenario = start.app.answer.scenario.as_ref().unwrap();
+    assert!(scenario.engine.reasons(), "{}", scenario.engine.name());
+}
+
+/// A2: the first tour was absurd.
+#[test]
+fn a02_the_first_tour_is_whether_a_model_fits() {
+    let start = Start::with_tours();
+    let first = start.app.demos.iter().next().unwrap();
+    assert!(first.title.contains("fit"), "{}", first.title);
+    let last = start.app.demos.iter().last().unwrap();
+    assert!(last.section.is_some(), "the legacy model stands under a heading of its own: {}", last.title);
+}
+
+/// A4: a step of the five minutes changed nothing.
+#[test]
+fn a04_the_five_minutes_of_the_readme_work_as_they_say() {
+    assert!(
+        readme()
+            .contains("Type `/tp` and press `Enter` to go to the knob `tp`. Press `Enter`, type `8`, press `Enter`.")
+    );
+    let mut start = Start::new();
+    let before = value(&start, "tokens_per_sec");
+    start.keys("/tp<Enter><Enter>8<Enter>");
+    assert!(start.text().contains("1 changed") && value(&start, "tokens_per_sec") != before, "{}", start.text());
+    start.keys("u");
+    assert_eq!(value(&start, "tokens_per_sec"), before);
+    for (key, view) in [("8", View::Advice), ("3", View::Breakdown), ("4", View::Sweep), ("5", View::Frontier)] {
+        start.keys("1").keys(key);
+        assert_eq!(start.app.view, view);
+    }
+    start.keys("1V<Enter>");
+    assert_eq!(start.app.view, View::Explain);
+    // Two targets are searched sooner than all.
+    start.keys("1Hmmc");
+    assert!(start.text().contains("cheapest tpot<50ms ttft<2s 10% free"), "{}", start.text());
+}
+
+/// A5: two views gave different times to first token without a word.
+#[test]
+fn a05_simulated_latencies_stand_beside_those_of_the_closed_form() {
+    let mut start = Start::new();
+    start.keys("9<Tab>");
+    let text = start.text();
+    let closed = Metric::named("ttft_ms").unwrap();
+    assert!(text.contains(&format!("closed form {}", closed.show(value(&start, "ttft_ms")))), "{text}");
+}
+
+/// A6: columns of the comparison were ragged.
+#[test]
+fn a06_all_numbers_of_a_column_end_in_the_same_place() {
+    let mut start = Start::new();
+    start.keys("f-8<Enter>mmmjjjmC");
+    let text = start.text();
+    let ends = |label: &str| {
+        let line = text.lines().find(|line| line.contains(label)).unwrap().to_owned();
+        let points = line.char_indices().filter(|(_, c)| *c == '.').count();
+        assert!(points >= 2, "{line}");
+        line
+    };
+    let (tpot, ttft) = (ends("TPOT"), ends("TTFT"));
+    // A number ends where the next character is no part of one.
+    let last = |line: &str| {
+        let chars: Vec<char> = line.chars().collect();
+        let number = |at: usize| chars.get(at).is_some_and(|c| c.is_ascii_digit());
+        (0..chars.len())
+            .filter(|at| number(*at) && !number(at + 1) && chars.get(at + 1) != Some(&'.'))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(last(&tpot).first(), last(&ttft).first(), "{text}");
+}
+
+/// A8: after sorting, the winner was out of sight.
+#[test]
+fn a08_sorting_brings_the_winner_into_sight() {
+    let mut start = Start::new();
+    start.keys("CGo");
+    let (best, _) = start.app.columns.first().unwrap();
+    assert!(start.text().contains(&**best), "{}", start.text());
+}
+
+/// A9: an arrow in the lists ended in changing a knob.
+#[test]
+fn a09_arrows_in_the_lists_change_no_knob() {
+    let mut start = Start::new();
+    start.keys("H<Right><Right><Right>W<Right><Right><Right>");
+    assert!(start.app.now.setup.overrides.is_empty());
+    assert_eq!(start.app.pane, Pane::Workloads);
+}
+
+/// A10: a filtered list kept an invisible cursor.
+#[test]
+fn a10_the_cursor_of_a_filtered_list_is_on_a_row_that_is_shown() {
+    let mut start = Start::new();
+    start.keys("Hfmi300<Enter><Space>");
+    assert_eq!(start.app.now.marks.iter().map(ToString::to_string).collect::<Vec<_>>(), ["mi300x-8"]);
+    start.keys("j");
+    assert_eq!(&*start.app.now.setup.target, "mi300x-64");
+}
+
+/// A11: tabs and views were both numbered.
+#[test]
+fn a11_the_numbers_of_tabs_are_told_from_those_of_views() {
+    let mut start = Start::new();
+    start.keys("T");
+    let text = start.text();
+    let strip = text.lines().nth(1).unwrap();
+    assert!(strip.contains("Alt-1") && strip.contains("Alt-2"), "{strip}");
+}
+
+/// A12: candidates showed no layout and no figures.
+#[test]
+fn a12_candidates_state_layout_and_figures() {
+    let mut start = Start::new();
+    start.keys("6R");
+    let text = start.text();
+    for column in ["tp", "pp", "dp", "TTFT", "TPOT", "free", "$/1M"] {
+        assert!(text.contains(column), "{column}\n{text}");
+    }
+}
+
+/// A13: the chart could not be read at the constraint, and its export stated half of the settings.
+#[test]
+fn a13_the_frontier_states_the_settings_of_every_point() {
+    let mut start = Start::new();
+    start.keys("5");
+    let document = atlas_fabric::tui::export::document(&start.app, "").unwrap();
+    let heads: Vec<&str> = document.rows.head.iter().map(|(name, _)| name.as_str()).collect();
+    let row = document.rows.rows.first().unwrap().iter().map(|cell| cell.text.clone()).collect::<Vec<_>>().join(" ");
+    assert!(row.contains("tp=") && row.contains("max_num_seqs="), "{heads:?}\n{row}");
+}
+
+/// A14: typed words led elsewhere. See also `the_first_row_is_what_the_word_means`.
+#[test]
+fn a14_what_is_typed_is_what_is_found() {
+    for (typed, found) in [("/llama 70b", "llama3.1-70b-serve"), ("/tpot", "TPOT")] {
+        let mut start = Start::new();
+        start.keys(typed);
+        let Some(Overlay::Finder(finder)) = &start.app.overlay else { panic!("{}", start.text()) };
+        let names: Vec<&str> = finder.matches.iter().map(|place| place.name()).collect();
+        assert_eq!(names.first(), Some(&found));
+        assert!(names.iter().all(|name| *name != "recompute"), "{names:?}");
+    }
+}
+
+/// A16: help was one unsorted list.
+#[test]
+fn a16_help_stands_under_headings() {
+    let mut start = Start::new();
+    start.keys("?");
+    let text = start.text();
+    assert!(["Views", "Tabs"].iter().filter(|heading| text.contains(**heading)).count() > 0, "{text}");
+    assert!(BINDINGS.iter().all(|row| !row.help.ends_with(", or back")));
+}
+
+/// A17: small screens were refused.
+#[test]
+fn a17_small_screens_show_the_focused_pane() {
+    for size in [(60, 18), (40, 12)] {
+        let mut start = Start::new();
+        start.app.size = size;
+        start.keys("V");
+        assert!(start.text().contains("TPOT"), "{}", start.text());
+    }
+}
+
+/// A18: the memory of an 80 GB card was 85.9.
+#[test]
+fn a18_memory_is_counted_as_data_sheets_do() {
+    let start = Start::new();
+    let detail = start.app.answer.detail().unwrap();
+    let share = detail.memory.capacity / atlas_core::units::MEMORY_GB;
+    assert!((70.0..80.0).contains(&share), "an 80 GB device has {share}");
+}
+
+/// A19: thirty rows of one weight.
+#[test]
+fn a19_few_figures_lead_and_the_rest_is_folded() {
+    let start = Start::new();
+    let text = start.text();
+    let headline = text.lines().position(|line| line.contains("TPOT") && line.contains("TTFT")).unwrap();
+    assert!(headline < 8, "{text}");
+    assert!(text.contains("power ▸") && text.contains("cost ▸"), "{text}");
+}
+
+/// A20: `R` did nothing in the lists, undo said nothing, and nothing unmarked all.
+#[test]
+fn a20_reset_undo_and_unmark_work_in_the_lists_and_say_so() {
+    let mut start = Start::new();
+    start.keys(":tp=8<Enter>HR");
+    assert!(start.app.now.setup.overrides.is_empty());
+    start.keys("u");
+    assert!(start.app.status.as_ref().is_some_and(|status| status.text.contains("tp")), "{:?}", start.app.status);
+    start.keys("Hmm<BS>");
+    assert!(start.app.now.marks.is_empty());
+    let actions = BINDINGS.iter().filter(|row| row.modes.contains(&Mode::Targets)).count();
+    assert!(actions > 20);
+}
