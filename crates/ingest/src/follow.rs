@@ -194,7 +194,7 @@ impl Follow {
         self.intake.finish()
     }
 
-    /// Reads a line that was not searched, unless what lines are waited for is known and this is none of them.
+    /// Reads a line that was not searched, unless it is known which lines are waited for and this one is not.
     fn whole_line(&mut self, line: &[u8]) {
         let waited_for = |words: &[Finder<'_>]| words.iter().any(|word| word.find(line).is_some());
         if self.words.is_empty() || self.timers.open() || waited_for(&self.words) {
