@@ -97,7 +97,7 @@ fn what_ships_adds_up_too() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn terms_sum_to_the_time_and_memory_of_random_scenarios(

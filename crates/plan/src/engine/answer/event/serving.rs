@@ -383,8 +383,8 @@ impl Mean {
         let first = &sum.first_token;
         let mut overloaded = false;
         let tokens = match input.load {
-            // What comes is what goes: how many came by chance while they were counted, and how long they were, is none of
-            // the service's doing.
+            // The long-run rates of arrivals and of served requests are equal: the number and the lengths that happened to be
+            // counted do not change the throughput.
             Load::Open { rate } if !self.whole && input.most_in_flight.is_finite() => {
                 (sum.output_tokens_per_sec * all).min(rate * input.osl)
             }
