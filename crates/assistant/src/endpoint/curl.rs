@@ -41,7 +41,7 @@ pub(super) fn send(request: &Request, settings: &Settings) -> Result<(Head, Body
     }
 }
 
-/// The body of a response. curl is stopped when nobody reads on.
+/// The body of a response. curl is stopped where it is dropped.
 #[derive(Debug)]
 pub(super) struct Body {
     child: Child,
