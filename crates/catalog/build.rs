@@ -45,7 +45,7 @@ fn index_evidence(root: &Path, out: &Path) -> io::Result<()> {
     let (index, ids) = evidence::encode(&fs::read_to_string(&path)?)
         .map_err(|problem| io::Error::other(format!("{}: {problem}", path.display())))?;
     fs::write(out.join("evidence.bin"), index)?;
-    deflate(&out.join("evidence_ids.deflate"), ids.as_bytes())
+    fs::write(out.join("evidence_ids.bin"), ids)
 }
 
 /// Documents in the order of their paths: the table, all trees, and all texts one behind the other, compressed.

@@ -67,6 +67,16 @@ fn host() -> Result<String, ReleaseError> {
     host.map(str::to_owned).ok_or_else(|| ReleaseError::Failed("rustc -vV".to_owned()))
 }
 
+/// Flags under which messages name files alike wherever the sources and cargo's home are.
+fn remapped() -> Result<String, ReleaseError> {
+    let here = std::env::current_dir().map_err(system("the current directory"))?;
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let given = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let flags = home.iter().map(|home| (home.as_path(), "/cargo")).chain([(here.as_path(), "/atlas")]);
+    Ok(flags.fold(given, |all, (from, to)| format!("{all} --remap-path-prefix={}={to}", from.display())))
+}
+
 /// Builds, packs, and says what was written.
 pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     let target = match &args.target {
@@ -83,9 +93,9 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     // The time of the commit stands for that of the build, so that two builds are alike.
     let time = output(Command::new("git").args(["log", "-1", "--format=%ct"]))?.trim().to_owned();
     let mut build = cargo();
-    build.args(["build", "--release", "--locked", "--package", "atlas-fabric", "--target", &target]);
-    output(build.env("SOURCE_DATE_EPOCH", &time))?;
-    let binary = Path::new("target").join(&target).join("release/atlas");
+    build.args(["build", "--profile", "dist", "--locked", "--package", "atlas-fabric", "--target", &target]);
+    output(build.env("SOURCE_DATE_EPOCH", &time).env("RUSTFLAGS", remapped()?))?;
+    let binary = Path::new("target").join(&target).join("dist/atlas");
     let version = env!("CARGO_PKG_VERSION");
     let name = format!("atlas-{version}-{target}");
     let folder = args.out.join(&name);

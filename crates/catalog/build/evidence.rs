@@ -2,12 +2,18 @@
 //!
 //! Row and column counts, then the columns: each its name, its distinct values, and for every row the number of its
 //! value, in one byte where there are at most 256 of them and in two otherwise. The four figures of each row follow as
-//! 32-bit floats. The rows' ids stand apart, a line each, since only the nearest row's is asked for.
+//! 32-bit floats. The rows' ids stand apart, since only the nearest row's is asked for: blocks of [`BLOCK`] lines, each
+//! its compressed length in four bytes and the deflated text.
+
+use std::io::{self, Write as _};
 
 const FIGURES: [&str; 4] = ["measured", "predicted", "lower", "upper"];
 
+/// Ids of a block: few, so that one id is read in microseconds, and enough to compress well.
+const BLOCK: usize = 256;
+
 /// The index without ids, and the ids.
-pub(crate) fn encode(text: &str) -> Result<(Vec<u8>, String), String> {
+pub(crate) fn encode(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let names: Vec<String> = reader.headers().map_err(|e| e.to_string())?.iter().map(str::to_owned).collect();
     let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().map_err(|e| e.to_string())?;
@@ -41,7 +47,19 @@ pub(crate) fn encode(text: &str) -> Result<(Vec<u8>, String), String> {
         }
     }
     let ids: Vec<&str> = rows.iter().map(|row| row.get(id).unwrap_or_default()).collect();
-    Ok((bytes, ids.join("\n")))
+    Ok((bytes, blocks(&ids).map_err(|error| error.to_string())?))
+}
+
+fn blocks(ids: &[&str]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for block in ids.chunks(BLOCK) {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(block.join("\n").as_bytes())?;
+        let packed = encoder.finish()?;
+        bytes.extend(u32::try_from(packed.len()).map_err(io::Error::other)?.to_le_bytes());
+        bytes.extend(packed);
+    }
+    Ok(bytes)
 }
 
 fn put(bytes: &mut Vec<u8>, text: &str) {

@@ -1,16 +1,13 @@
 //! One exchange over HTTP: a request, and the events of its response as they arrive. The connection has a thread of its
-//! own, so that whoever waits can stop at any time.
+//! own, so that whoever waits can stop at any time. HTTPS goes through [`curl`].
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
-
-use super::EndpointError;
 use super::message::Request;
 use super::settings::{Settings, is_local};
+use super::{EndpointError, curl};
 
 /// Most bytes of a response, and of one event.
 const MOST_BYTES: u64 = 8 << 20;
@@ -21,6 +18,30 @@ const ERROR_TEXT: u64 = 2_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest wait that an endpoint can ask for between attempts.
 const MOST_WAIT: Duration = Duration::from_secs(30);
+
+/// What this program calls itself.
+pub(super) const USER_AGENT: &str = concat!("atlas/", env!("CARGO_PKG_VERSION"));
+
+/// What counts of a response's status and headers.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// The status.
+    pub status: u16,
+    /// Whether the body is a stream of events.
+    pub streams: bool,
+    /// When to try again, as the endpoint asks.
+    pub after: Option<Duration>,
+}
+
+impl Head {
+    /// From the status and the headers of these names.
+    pub(super) fn new(status: u16, content_type: Option<&str>, retry_after: Option<&str>) -> Head {
+        let after = retry_after.and_then(|text| text.trim().parse::<f64>().ok());
+        let after = after.filter(|seconds| (0.0..=1e6).contains(seconds)).map(Duration::from_secs_f64);
+        let streams = content_type.is_none_or(|kind| !kind.starts_with("application/json"));
+        Head { status, streams, after }
+    }
+}
 
 /// What the connection's thread sends.
 enum Sent {
@@ -93,7 +114,7 @@ fn once(
     }
 }
 
-fn agent(request: &Request, settings: &Settings) -> Result<ureq::Agent, EndpointError> {
+fn agent(request: &Request, settings: &Settings) -> ureq::Agent {
     let mut config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -103,33 +124,21 @@ fn agent(request: &Request, settings: &Settings) -> Result<ureq::Agent, Endpoint
         .timeout_send_body(Some(settings.timeout))
         .timeout_recv_response(Some(settings.timeout))
         .timeout_per_read(Some(settings.timeout))
-        .user_agent(concat!("atlas/", env!("CARGO_PKG_VERSION")));
+        .user_agent(USER_AGENT);
     // A proxy does not lead back to this machine.
     if is_local(&request.url) {
         config = config.proxy(None);
     }
-    if request.url.starts_with("https://") {
-        let found = rustls_native_certs::load_native_certs();
-        let certificates: Vec<Certificate<'static>> =
-            found.certs.iter().map(|certificate| Certificate::from_der(certificate.as_ref()).to_owned()).collect();
-        if certificates.is_empty() {
-            return Err(EndpointError::Connection(
-                "this machine has no root certificates; install them or set SSL_CERT_FILE".to_owned(),
-            ));
-        }
-        let tls = TlsConfig::builder()
-            .unversioned_rustls_crypto_provider(Arc::new(rustls_graviola::default_provider()))
-            .root_certs(RootCerts::new_with_certs(&certificates))
-            .build();
-        config = config.tls_config(tls);
-    }
-    Ok(config.build().new_agent())
+    config.build().new_agent()
 }
 
 /// Sends, and reads until the end.
 fn read(request: &Request, settings: &Settings, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
-    let agent = agent(request, settings)?;
-    let mut post = agent.post(&request.url);
+    if request.url.starts_with("https://") {
+        let (head, body) = curl::send(request, settings)?;
+        return receive(&head, body, sender);
+    }
+    let mut post = agent(request, settings).post(&request.url);
     for (name, value) in &request.headers {
         post = post.header(*name, value);
     }
@@ -137,22 +146,23 @@ fn read(request: &Request, settings: &Settings, sender: &SyncSender<Sent>) -> Re
         post = post.header(*name, format!("{before}{}", key.reveal()));
     }
     let mut response = post.send(request.body.to_string()).map_err(|error| EndpointError::of(&error))?;
-    let status = response.status().as_u16();
-    if status != 200 {
-        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let after = header("retry-after").and_then(|text| text.trim().parse::<f64>().ok());
-        let after = after.filter(|seconds| (0.0..=1e6).contains(seconds)).map(Duration::from_secs_f64);
+    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let head = Head::new(response.status().as_u16(), header("content-type"), header("retry-after"));
+    receive(&head, response.body_mut().as_reader(), sender)
+}
+
+/// Reads the body of a response until its end.
+fn receive(head: &Head, body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+    if head.status != 200 {
         let mut text = String::new();
-        let body = response.body_mut().as_reader().take(ERROR_TEXT).read_to_string(&mut text);
-        let text = if body.is_ok() { text } else { String::new() };
-        return Err(EndpointError::Status { code: status, text, after });
+        let read = body.take(ERROR_TEXT).read_to_string(&mut text);
+        let text = if read.is_ok() { text } else { String::new() };
+        return Err(EndpointError::Status { code: head.status, text, after: head.after });
     }
-    let stream = response.headers().get("content-type").and_then(|value| value.to_str().ok());
-    let stream = stream.is_none_or(|kind| !kind.starts_with("application/json"));
-    let body = response.body_mut().as_reader().take(MOST_BYTES + 1);
+    let body = body.take(MOST_BYTES + 1);
     // Whoever stopped waiting needs no more.
     let mut send = |data| sender.send(Sent::Event(data)).is_ok();
-    if stream { events(body, &mut send) } else { whole(body, &mut send) }
+    if head.streams { events(body, &mut send) } else { whole(body, &mut send) }
 }
 
 /// A response that is one document.

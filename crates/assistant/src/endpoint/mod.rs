@@ -8,6 +8,7 @@
 //! Text from the endpoint is not escaped here: whoever shows it does that.
 
 mod conversation;
+mod curl;
 mod gemini;
 mod http;
 mod marks;
@@ -40,6 +41,9 @@ pub enum EndpointError {
     /// Nothing arrived in time.
     #[error("the endpoint does not answer in time ({0}); ATLAS_ASSISTANT_TIMEOUT_S sets how long to wait")]
     Timeout(String),
+    /// The program that speaks HTTPS cannot be started.
+    #[error("https:// needs the program `curl`, which cannot be started: {0}; install it, or use an http:// endpoint")]
+    NoCurl(String),
     /// It answers with a status other than 200.
     #[error("the endpoint answers with status {code}{}", if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) })]
     Status {

@@ -82,13 +82,12 @@ impl Value {
         }
     }
 
-    /// Points between this value and a cell of the index.
+    /// Points between this value and a cell of the index, which is `other` where it is a number.
     #[must_use]
-    pub fn distance(&self, points: Points, cell: &str) -> f64 {
+    pub fn distance(&self, points: Points, cell: &str, other: Option<f64>) -> f64 {
         match (self, points) {
             (Value::Word(word), Points::Differs(points)) if word != cell => points,
             (Value::Number(Some(number)), Points::Doubling(points)) => {
-                let other: Option<f64> = cell.parse().ok();
                 let doublings = |other: f64| (number.max(LEAST) / other.max(LEAST)).log2().abs();
                 other
                     .map(doublings)
@@ -208,12 +207,12 @@ mod tests {
     #[test]
     fn a_doubling_adds_its_points_and_a_blank_none() {
         let number = Value::Number(Some(8.0));
-        assert!((number.distance(Doubling(0.5), "32") - 1.0).abs() < 1e-12);
-        assert!((number.distance(Doubling(0.5), "2") - 1.0).abs() < 1e-12);
-        assert_eq!(number.distance(Doubling(0.5), ""), 0.0);
-        assert_eq!(Value::Number(None).distance(Doubling(0.5), "4"), 0.0);
-        assert_eq!(Value::Word("fp8".into()).distance(Differs(1.0), "bf16"), 1.0);
-        assert_eq!(Value::Word("fp8".into()).distance(Differs(1.0), "fp8"), 0.0);
+        assert!((number.distance(Doubling(0.5), "32", Some(32.0)) - 1.0).abs() < 1e-12);
+        assert!((number.distance(Doubling(0.5), "2", Some(2.0)) - 1.0).abs() < 1e-12);
+        assert_eq!(number.distance(Doubling(0.5), "", None), 0.0);
+        assert_eq!(Value::Number(None).distance(Doubling(0.5), "4", Some(4.0)), 0.0);
+        assert_eq!(Value::Word("fp8".into()).distance(Differs(1.0), "bf16", None), 1.0);
+        assert_eq!(Value::Word("fp8".into()).distance(Differs(1.0), "fp8", None), 0.0);
     }
 
     #[test]

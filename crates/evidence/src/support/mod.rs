@@ -180,6 +180,19 @@ fn index() -> Option<&'static Index> {
     INDEX.get_or_init(Index::shipped).as_ref()
 }
 
+/// For every field the distinct values of its column as numbers, where they are. Read once: a key of the interface asks for
+/// the evidence of another scenario.
+fn numbers(index: &Index) -> &'static [Vec<Option<f64>>] {
+    static NUMBERS: OnceLock<Vec<Vec<Option<f64>>>> = OnceLock::new();
+    NUMBERS.get_or_init(|| {
+        let of = |field: &Field| {
+            let values = index.column(field.name).map_or(&[][..], |column| column.values.as_slice());
+            values.iter().map(|value| value.parse().ok()).collect()
+        };
+        FIELDS.iter().map(of).collect()
+    })
+}
+
 /// A search for rows near a key.
 struct Search<'k> {
     index: &'static Index,
@@ -190,15 +203,24 @@ struct Search<'k> {
 
 impl<'k> Search<'k> {
     fn new(index: &'static Index, key: &'k Key) -> Search<'k> {
-        let points = FIELDS.iter().zip(&key.values).filter_map(|(field, value)| {
+        let points = FIELDS.iter().zip(&key.values).zip(numbers(index)).filter_map(|((field, value), numbers)| {
             let column = index.column(field.name)?;
-            Some((column, column.values.iter().map(|cell| value.distance(field.points, cell)).collect()))
+            let cells = column.values.iter().zip(numbers);
+            Some((column, cells.map(|(cell, number)| value.distance(field.points, cell, *number)).collect()))
         });
         Search { index, key, points: points.collect() }
     }
 
-    fn distance(&self, row: usize) -> f64 {
-        self.points.iter().map(|(column, points)| points.get(column.code(row)).copied().unwrap_or_default()).sum()
+    /// The distance of a row, if it is below `least`. Points add up, so most rows are ruled out by their first fields.
+    fn distance_below(&self, least: f64, row: usize) -> Option<f64> {
+        let mut distance = 0.0;
+        for (column, points) in &self.points {
+            distance += points.get(column.code(row)).copied().unwrap_or_default();
+            if distance >= least {
+                return None;
+            }
+        }
+        Some(distance)
     }
 
     fn support(&self, figure: Figure) -> Option<Support> {
@@ -228,8 +250,8 @@ impl<'k> Search<'k> {
             if alike {
                 all.add(source);
             }
-            let distance = self.distance(row);
-            if nearest.is_none_or(|(_, least)| distance < least) {
+            let least = nearest.map_or(f64::INFINITY, |(_, least)| least);
+            if let Some(distance) = self.distance_below(least, row) {
                 nearest = Some((row, distance));
             }
         }
@@ -256,7 +278,7 @@ impl<'k> Search<'k> {
         });
         let (family, release) = (text("software"), text("release"));
         Some(Nearest {
-            id: evidence::ids().ok()?.lines().nth(row)?.to_owned(),
+            id: evidence::id(row)?,
             source: text("source"),
             distance,
             comparable: distance <= COMPARABLE,

@@ -1,5 +1,7 @@
 //! The registry of metrics: every figure of an estimate, described once for panes, tables, demos and reports.
 
+use std::sync::OnceLock;
+
 use super::Estimate;
 use super::detail::{Interval, Serving, SimulatedServing, SimulatedTraining, Training};
 use crate::scenario::Scenario;
@@ -365,17 +367,39 @@ const HEADLINES: [(Mode, &[&str]); 2] = [
     ),
 ];
 
+/// [`HEADLINES`] looked up once, since every frame lists its figures in this order.
+struct Ranking {
+    headlines: Vec<&'static Metric>,
+    all: Vec<&'static Metric>,
+}
+
+impl Ranking {
+    fn of(mode: Mode) -> &'static Ranking {
+        static TRAINING: OnceLock<Ranking> = OnceLock::new();
+        static INFERENCE: OnceLock<Ranking> = OnceLock::new();
+        let known = match mode {
+            Mode::Training => &TRAINING,
+            Mode::Inference => &INFERENCE,
+        };
+        known.get_or_init(|| {
+            let names = HEADLINES.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, names)| names);
+            let headlines: Vec<_> = names.iter().filter_map(|name| Metric::named(name)).collect();
+            let rest = METRICS.iter().filter(|metric| !headlines.contains(metric));
+            let all = headlines.iter().copied().chain(rest).collect();
+            Ranking { headlines, all }
+        })
+    }
+}
+
 impl Metric {
     /// The metrics that answer what users ask first of training or serving, most important first.
     pub fn headlines(mode: Mode) -> impl Iterator<Item = &'static Metric> {
-        let names = HEADLINES.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, names)| names);
-        names.iter().filter_map(|name| Metric::named(name))
+        Ranking::of(mode).headlines.iter().copied()
     }
 
     /// Every metric, those that answer what users ask first before the others.
     pub fn by_importance(mode: Mode) -> impl Iterator<Item = &'static Metric> {
-        let rest = METRICS.iter().filter(move |metric| Metric::headlines(mode).all(|first| first != *metric));
-        Metric::headlines(mode).chain(rest)
+        Ranking::of(mode).all.iter().copied()
     }
 
     /// The metric of that name.

@@ -74,7 +74,7 @@ pub fn tiles(app: &App, width: u16) -> Vec<&'static Metric> {
         known.filter(|metric| app.answer.value(metric).is_some() && app.asks_for_figure(metric)).collect();
     all.truncate(usize::from(width / TILE).min(MOST));
     let place = |metric: &&Metric| app.figures().position(|known| known == *metric);
-    all.sort_by_key(place);
+    all.sort_by_cached_key(place);
     all
 }
 

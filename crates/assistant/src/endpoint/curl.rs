@@ -1,0 +1,281 @@
+//! HTTPS, by the `curl` of the machine: its certificates, its proxies and its security updates, and no cryptography in this
+//! program. Address, headers, key and body go to its standard input, so that no list of processes shows them.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use super::EndpointError;
+use super::http::{Head, USER_AGENT};
+use super::message::Request;
+use super::settings::{Settings, is_local};
+
+/// Most bytes of a response's head.
+const MOST_HEAD: u64 = 64 << 10;
+/// The exit status of curl where nothing arrived in time.
+const TIMED_OUT: i32 = 28;
+
+/// Sends a request; answers the head of the response and its body, which is read as it arrives.
+pub(super) fn send(request: &Request, settings: &Settings) -> Result<(Head, Body), EndpointError> {
+    let config = config(request, settings)?;
+    // `--disable`: what the user's own .curlrc says is meant for other calls.
+    let mut child = Command::new("curl")
+        .args(["--disable", "--config", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| EndpointError::NoCurl(error.to_string()))?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
+        return Err(EndpointError::Connection("curl has no pipes".to_owned()));
+    };
+    let mut body = Body { child, stdout: BufReader::new(stdout) };
+    // If curl ends before it has read all, its exit status says why.
+    let _ = stdin.write_all(config.as_bytes());
+    drop(stdin);
+    match head(&mut body) {
+        Ok(head) => Ok((head, body)),
+        Err(error) => Err(EndpointError::reading(&error)),
+    }
+}
+
+/// The body of a response. curl is stopped where it is dropped.
+#[derive(Debug)]
+pub(super) struct Body {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Body {
+    /// What curl says once it has ended: nothing after a whole response.
+    fn end(&mut self) -> io::Result<()> {
+        let status = self.child.wait()?;
+        if status.success() {
+            return Ok(());
+        }
+        let mut text = String::new();
+        if let Some(stderr) = self.child.stderr.take() {
+            stderr.take(MOST_HEAD).read_to_string(&mut text)?;
+        }
+        let text = text.lines().next().map_or_else(|| format!("curl: {status}"), str::to_owned);
+        let kind = if status.code() == Some(TIMED_OUT) { io::ErrorKind::TimedOut } else { io::ErrorKind::Other };
+        Err(io::Error::new(kind, text))
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.stdout.read(buffer)?;
+        if size == 0 && !buffer.is_empty() {
+            self.end()?;
+        }
+        Ok(size)
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads status and headers. Interim responses such as `100 Continue` come before the one that counts.
+fn head(body: &mut Body) -> io::Result<Head> {
+    loop {
+        let mut lines = Vec::new();
+        let mut reader = (&mut body.stdout).take(MOST_HEAD);
+        loop {
+            let mut line = Vec::new();
+            if reader.read_until(b'\n', &mut line)? == 0 {
+                body.end()?;
+                return Err(io::Error::other("the response ends before its headers do"));
+            }
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if line.is_empty() {
+                break;
+            }
+            lines.push(line);
+        }
+        let head = read_head(&lines).ok_or_else(|| io::Error::other("the response has no HTTP status"))?;
+        if head.status >= 200 {
+            return Ok(head);
+        }
+    }
+}
+
+fn read_head(lines: &[String]) -> Option<Head> {
+    let (first, headers) = lines.split_first()?;
+    let mut words = first.split_ascii_whitespace();
+    let status = words.next().filter(|version| version.starts_with("HTTP/")).and(words.next())?;
+    let header = |name: &str| {
+        let of = |line: &String| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        };
+        headers.iter().find_map(of)
+    };
+    Some(Head::new(status.parse().ok()?, header("content-type").as_deref(), header("retry-after").as_deref()))
+}
+
+/// What curl is to do, as its configuration file.
+fn config(request: &Request, settings: &Settings) -> Result<String, EndpointError> {
+    let seconds = settings.timeout.as_secs_f64();
+    // Below one byte in so many whole seconds counts as silence.
+    let silence = settings.timeout.max(Duration::from_secs(1)).as_secs_f64().ceil();
+    let mut config = format!(
+        "silent\nshow-error\nno-buffer\ninclude\ngloboff\nsuppress-connect-headers\nconnect-timeout = {seconds}\n\
+         speed-limit = 1\nspeed-time = {silence}\nuser-agent = {}\n",
+        quoted(USER_AGENT)
+    );
+    if is_local(&request.url) {
+        config.push_str("noproxy = \"*\"\n");
+    }
+    let mut option = |name: &str, value: &str| {
+        let _ = writeln!(config, "{name} = {}", quoted(value));
+    };
+    let plain = |what: &str, text: String| match text.contains(char::is_control) {
+        false => Ok(text),
+        true => Err(EndpointError::Malformed(format!("{what} holds a control character"))),
+    };
+    option("url", &plain("the URL", request.url.clone())?);
+    // Bodies are short: no question whether the endpoint will take them.
+    option("header", "Expect:");
+    for (name, value) in &request.headers {
+        option("header", &plain(name, format!("{name}: {value}"))?);
+    }
+    if let Some((name, key, before)) = &request.secret {
+        option("header", &plain(name, format!("{name}: {before}{}", key.reveal()))?);
+    }
+    option("data-raw", &request.body.to_string());
+    Ok(config)
+}
+
+/// A value of curl's configuration file.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::net::TcpListener;
+
+    use serde_json::json;
+
+    use super::super::settings::{Protocol, Secret};
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            protocol: Protocol::OpenAi,
+            url: String::new(),
+            model: String::new(),
+            key: None,
+            timeout: Duration::from_secs(5),
+            retries: 0,
+            backoff: Duration::ZERO,
+        }
+    }
+
+    fn request(url: String, key: &str) -> Request {
+        Request {
+            url,
+            headers: vec![("x-test", "a \"b\" \\c".to_owned())],
+            secret: Some(("authorization", Secret::new(key), "Bearer ")),
+            body: json!({"text": "@/etc/passwd \"quoted\"\n\ttab \\ ünï"}),
+        }
+    }
+
+    /// Answers one request with this text, and returns it.
+    fn serve(response: &'static str) -> (String, std::thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+            while !bytes.ends_with(b"}") {
+                let size = stream.read(&mut piece).unwrap();
+                bytes.extend(piece.iter().take(size));
+            }
+            stream.write_all(response.as_bytes()).unwrap();
+            String::from_utf8(bytes).unwrap()
+        });
+        (url, server)
+    }
+
+    fn is_here() -> bool {
+        Command::new("curl").arg("--version").output().is_ok_and(|output| output.status.success())
+    }
+
+    #[test]
+    fn a_request_arrives_as_it_was_meant_and_its_response_comes_back() {
+        if !is_here() {
+            return;
+        }
+        let (url, server) = serve(
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nconnection: \
+             close\r\n\r\ndata: one\n\n",
+        );
+        let request = request(url, "sk-hidden");
+        let (head, mut body) = send(&request, &settings()).unwrap();
+        let mut text = String::new();
+        body.read_to_string(&mut text).unwrap();
+        assert_eq!((head.status, head.streams, text.as_str()), (200, true, "data: one\n\n"));
+        let arrived = server.join().unwrap();
+        let (head, sent) = arrived.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("POST /v1 ") && head.contains("authorization: Bearer sk-hidden\r\n"), "{head}");
+        assert!(head.contains("x-test: a \"b\" \\c\r\n") && !head.to_lowercase().contains("expect"), "{head}");
+        assert_eq!(sent, request.body.to_string());
+    }
+
+    #[test]
+    fn a_busy_endpoint_says_when_to_come_back() {
+        if !is_here() {
+            return;
+        }
+        let (url, _server) = serve(
+            "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
+        );
+        let (head, _) = send(&request(url, "k"), &settings()).unwrap();
+        assert_eq!((head.status, head.after, head.streams), (503, Some(Duration::from_secs(7)), false));
+    }
+
+    #[test]
+    fn what_curl_complains_of_is_the_error() {
+        if !is_here() {
+            return;
+        }
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = send(&request(format!("https://{closed}/v1"), "k"), &settings()).unwrap_err();
+        assert!(matches!(&error, EndpointError::Connection(text) if text.starts_with("curl: (7)")), "{error:?}");
+    }
+
+    #[test]
+    fn a_key_cannot_add_a_header() {
+        let outcome = config(&request("https://127.0.0.1/v1".to_owned(), "k\r\nx: y"), &settings());
+        assert!(matches!(outcome, Err(EndpointError::Malformed(_))), "{outcome:?}");
+    }
+
+    #[test]
+    fn an_option_is_one_line() {
+        let config = config(&request("https://127.0.0.1/v1".to_owned(), "k"), &settings()).unwrap();
+        let quoted = config.lines().filter(|line| line.contains('"'));
+        assert!(quoted.clone().count() >= 6 && quoted.clone().all(|line| line.ends_with('"')), "{config}");
+    }
+}
