@@ -8,7 +8,6 @@ mod slurm;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use color_eyre::eyre::eyre;
 
 use self::columnar::{Batch, Columnar};
 use self::file::Output;
@@ -131,7 +130,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             ));
             Err(Failure::Reported.into())
         }
-        None if next < size => Err(eyre!("stopped at point {next} of {size}")),
+        None if next < size => {
+            complain(&format!("stopped at point {next} of {size}"));
+            Err(Failure::Reported.into())
+        }
         Some(path) => {
             complain(&format!("wrote {}", path.display()));
             keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));

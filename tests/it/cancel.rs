@@ -54,7 +54,7 @@ fn long_work_ends_soon_after_a_signal_and_says_that_it_is_a_part() {
         (simulated.as_str(), "ended early"),
         (large, "ended early"),
         (&scaled, "ended early"),
-        (&swept, "points"),
+        (&swept, "stopped at point"),
         ("validate --engine event --format json", "interrupted after"),
     ] {
         for (signal, after) in [("INT", 800), ("TERM", 1500)] {

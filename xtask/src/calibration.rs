@@ -47,7 +47,7 @@ pub(crate) fn components() -> Result<(), Error> {
             text,
             "const {name}: Components = Components {{\n    cluster: {cluster:.5},\n    accelerator: {accelerator:.5},\n    \
              software: {software:.5},\n    model: {model:.5},\n    classes: [{a:.5}, {b:.5}, {c:.5}, {d:.5}],\n    \
-             residual: {residual:.5},\n    reach: {reach:.3},\n}};"
+             residual: {residual:.5},\n    reach: {reach:.4},\n}};"
         );
     }
     let path = Path::new("crates/evidence/src/runs/components.rs");

@@ -71,42 +71,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.619, 1.240;
+    DenseOneDomain: "training, dense, one domain", 0.619, 1.241;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", 0.609, 1.242;
+    DenseManyDomains: "training, dense, many domains", 0.609, 1.243;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", 0.466, 1.564;
+    Experts: "training, mixture of experts", 0.466, 1.565;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", 0.824, 1.235;
+    Adapters: "training, adapters", 0.775, 1.236;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", 0.443, 1.260;
+    OtherVendors: "training, other accelerators", 0.443, 1.261;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.584, 1.566;
+    CompiledEngine: "serving, compiled engine", 0.584, 1.567;
     /// Native runtimes for few streams, on NVIDIA devices.
     NativeRuntime: "serving, native runtime", 0.474, 1.571;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.384, 1.495;
+    PythonBatch: "serving, Python engine, static batch", 0.385, 1.496;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.421, 1.642;
+    PythonOffline: "serving, Python engine, offline", 0.421, 1.631;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.348, 1.977;
+    PythonServer: "serving, Python engine, server", 0.347, 1.982;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.303, 2.516;
+    Cdna: "serving, CDNA", 0.303, 2.514;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.376, 1.819;
+    OtherServing: "serving, other accelerators", 0.376, 1.817;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.614, 1.350;
+    Tpot: "TPOT", 0.614, 1.353;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.526, 2.640;
+    LightTtft: "TTFT, at most 32 requests", 0.526, 2.660;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.325, 4.933;
+    HeavyTtft: "TTFT, more requests", 0.323, 4.952;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }

@@ -350,8 +350,14 @@ pub fn info(app: &App) -> String {
     };
     match &entry.outcome {
         Outcome::Best(pick) => {
-            let evidence =
-                pick.evidence.as_ref().map_or_else(String::new, |support| format!("; evidence: {}", support.line()));
+            let evidence = pick.evidence.as_ref().map_or_else(String::new, |support| {
+                let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
+                match (support.all.rows, error) {
+                    (0, _) => "; nothing alike was measured".to_owned(),
+                    (rows, None) => format!("; {rows} measured rows alike"),
+                    (rows, Some(error)) => format!("; {rows} measured rows alike, nearest {error:+.0} %"),
+                }
+            });
             format!("{}; {}{evidence}", layout(pick), of(pick))
         }
         Outcome::Miss(pick, condition) => {

@@ -146,7 +146,9 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
     h.keys("o/tp<Enter><Right>");
     assert_eq!(knobs(&h).first(), Some(&"tp"), "what is turned comes first");
     h.keys("o");
-    assert_eq!(knobs(&h), natural);
+    // With tensor-parallel ranks more knobs have an effect.
+    let first: Vec<&str> = knobs(&h).into_iter().filter(|name| natural.contains(name)).collect();
+    assert_eq!(first, natural);
     let names = |h: &Hands| h.app.figures().map(|metric| metric.label.to_lowercase()).collect::<Vec<_>>();
     let natural = names(&h);
     h.keys("Vo");
