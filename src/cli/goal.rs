@@ -195,7 +195,7 @@ fn is_none(bound: &str) -> bool {
 /// A metric by its name, full or short, or by its label on the screen.
 ///
 /// # Errors
-/// That there is none, with a name that is nearly this one.
+/// The metric is unknown; names the nearest known one.
 pub fn metric(text: &str) -> Result<&'static Metric, String> {
     let labeled = || METRICS.iter().find(|metric| metric.label.eq_ignore_ascii_case(text.trim()));
     figure::named(text).or_else(labeled).ok_or_else(|| {

@@ -16,8 +16,8 @@ use crate::tui::session::store::state_dir;
 /// Age below which a submission without jobs may still get one.
 const AT_ONCE: Duration = submit::TIMEOUT;
 
-/// Records what submissions left that were killed between the scheduler's answer and their record. Where there are none, no
-/// command is run.
+/// Records the jobs of submissions that were killed between the scheduler's answer and their record. Runs a command only if a
+/// submission is pending.
 pub(super) fn recover() {
     let Some(folder) = state_dir().map(|state| submit::folder(&state)) else { return };
     let host = Origin::of_process(env!("CARGO_PKG_VERSION")).host;

@@ -92,7 +92,7 @@ pub struct Conversation {
     /// The question that is being answered.
     asked: Option<Question>,
     serial: u64,
-    /// What the endpoint was told and said, so that the next question continues it.
+    /// The conversation with the endpoint, so that the next question continues it.
     pub talk: Option<online::Talk>,
     /// The endpoint; read from the environment and its file where this is empty.
     pub settings: Option<Settings>,

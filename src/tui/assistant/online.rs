@@ -7,7 +7,7 @@ use atlas_assistant::endpoint::{Conversation, Event, Settings, Toolbox, ask, req
 use atlas_assistant::offline::Context;
 use atlas_plan::search::Gauge;
 
-/// What was told to the endpoint and what it said.
+/// A question to the endpoint and its answer.
 pub type Talk = Arc<Conversation>;
 
 /// An answer of the endpoint, or what it would be asked.

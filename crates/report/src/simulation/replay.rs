@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::csv;
 use crate::table::{Align, Table};
 
-/// Answers by the name of their target; the name is empty where there is none.
+/// Answers by the name of their target; an empty name where the target has no name.
 type Answers = [(String, Answer)];
 
 fn span(seconds: f64) -> String {
