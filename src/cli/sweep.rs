@@ -8,7 +8,6 @@ mod slurm;
 use std::path::PathBuf;
 use std::time::Duration;
 
-
 use self::columnar::{Batch, Columnar};
 use self::file::Output;
 use self::rows::{Columns, Shape};

@@ -14,7 +14,7 @@ fn below_a_shell(dir: &Path, limit_kb: Option<u64>, arguments: &str) -> Session 
     let program = env!("CARGO_BIN_EXE_atlas");
     let script = format!(
         "before=$(stty -g); sh -c '{limit}echo $$ > pid; exec {program} {arguments}'; echo \"ended with $?\"; n=0; \
-         while [ \"$(stty -g)\" != \"$before\" ] && [ $n -lt 100 ]; do n=$((n + 1)); sleep 0.05; done; \
+         while [ \"$(stty -g)\" != \"$before\" ] && [ $n -lt 600 ]; do n=$((n + 1)); sleep 0.05; done; \
          [ \"$(stty -g)\" = \"$before\" ] && echo the modes are back; read line"
     );
     let mut command = CommandBuilder::new("sh");

@@ -279,6 +279,20 @@ fn widen_over_dies(
     }
 }
 
+/// The load of a row that does not name it. What is measured without a concurrency or a request rate is the rate at which a
+/// backlog is served; a concurrency that is also the largest batch is a static batch.
+fn unstated_load(row: &Row) -> Option<&'static str> {
+    if !row.text("load").is_empty() {
+        return None;
+    }
+    let endless = row.text("request_rate").eq_ignore_ascii_case("inf");
+    match (row.positive("concurrency"), row.positive("request_rate")) {
+        (None, None) => Some("burst"),
+        (Some(concurrency), None) if !endless && row.positive("max_num_seqs") == Some(concurrency) => Some("static"),
+        _ => None,
+    }
+}
+
 fn describe_software(row: &Row, workload: &mut Map<String, Value>) {
     let (family, release) = (row.text("software"), row.text("software_version"));
     if family.is_empty() {
@@ -314,9 +328,8 @@ fn describe_run(row: &Row, kind: Kind, workload: &mut Map<String, Value>) -> Res
         "" => {}
         word => set(workload, &["serving", "python_executor"], json!(word == "python")),
     }
-    let endless = row.text("request_rate").eq_ignore_ascii_case("inf");
-    if endless && row.positive("concurrency").is_none() && row.text("load").is_empty() {
-        set(workload, &["serving", "load"], json!("burst"));
+    if let Some(load) = unstated_load(row) {
+        set(workload, &["serving", "load"], json!(load));
     }
     if let Some(dp) = row.positive("dp") {
         set(workload, &["parallelism", "dp"], json!(dp as i64));

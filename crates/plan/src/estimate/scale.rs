@@ -15,7 +15,7 @@ const TIMES: [(f64, &str); 5] = [(8.64e7, "d"), (3.6e6, "h"), (6e4, "min"), (1e3
 const PREFIXES: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")];
 
 impl Scale {
-    /// The unit that suits the middle one of the values, with three digits for it and two for the smallest.
+    /// The unit that suits the middle one of the values, with three digits for it, or four where that shows two of the smallest.
     #[must_use]
     pub fn of(metric: &Metric, values: impl Iterator<Item = f64>) -> Scale {
         let mut sizes: Vec<f64> = values.map(f64::abs).filter(|value| value.is_finite() && *value > 0.0).collect();
@@ -28,7 +28,7 @@ impl Scale {
             Format::Percent => 1,
             _ => {
                 let order = |value: f64| (value * factor).log10().floor() as i32;
-                let wanted = (2 - order(middle)).max(1 - order(least));
+                let wanted = (2 - order(middle)).max((1 - order(least)).min(3 - order(middle)));
                 usize::try_from(wanted).unwrap_or_default().min(6)
             }
         };
