@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_esc_is_told_from_a_sequence_by_time() {
+    fn a_lone_esc_is_reported_from_a_sequence_by_time() {
         let (mut waiter, mut keyboard, _alone) = waiter();
         keyboard.write_all(b"\x1b").unwrap();
         assert!(waiter.wait(LONG).unwrap().input);

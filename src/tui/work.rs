@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_of_the_order_that_runs() {
+    fn progress_is_reported_of_the_order_that_runs() {
         let (mut query, mut serials): (Query<u32, char>, u64) = (Query::default(), 0);
         ask(&mut query, 1, &mut serials);
         let half = Progress { done: 500, total: 1000, seconds: 2.0 };

@@ -162,7 +162,7 @@ fn a_model_too_large_for_one_device_is_cut_or_quantised() {
 }
 
 #[test]
-fn a_long_sequence_without_recomputation_is_told_how_to_fit() {
+fn a_long_sequence_without_recomputation_is_reported_how_to_fit() {
     let library = plans::library();
     let (parts, scenario) = plans::one(&library, "h100x8", "train_long", &[]);
     let estimate = engine::estimate(&scenario);

@@ -157,7 +157,7 @@ fn active_parameters_are_those_published_but_for_embeddings() {
 }
 
 #[test]
-fn attention_is_told_from_the_heads() {
+fn attention_is_reported_from_the_heads() {
     let catalog = Catalog::built_in();
     let sharing = |id: &str| catalog.model(id).unwrap().transformer().unwrap().sharing();
     assert_eq!(sharing("llama-2-7b"), Sharing::MultiHead);
@@ -233,7 +233,7 @@ fn measured_accelerators_and_models_are_in_the_catalog_or_described_by_their_row
 }
 
 #[test]
-fn unknown_names_are_told_the_nearest() {
+fn unknown_names_are_reported_the_nearest() {
     let catalog = Catalog::built_in();
     let problem = catalog.accelerator("nvidia-h100-smx-80gb").unwrap_err();
     assert_eq!(problem.help.as_deref(), Some("did you mean `nvidia-h100-sxm-80gb`?"));
@@ -277,7 +277,7 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
 }
 
 #[test]
-fn what_a_file_holds_is_told_from_its_entries() {
+fn the_entries_of_a_file_say_what_it_holds() {
     let part = |path: &Path| {
         let file: Arc<str> = path.display().to_string().into();
         let mut problems = Diagnostics::new();

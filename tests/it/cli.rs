@@ -140,7 +140,7 @@ fn every_bad_assignment_is_named_at_once() {
 }
 
 #[test]
-fn unknown_names_are_told_together_with_what_there_is() {
+fn unknown_names_are_reported_together_with_what_there_is() {
     let dir = temp();
     let run = atlas(dir.path(), &["run", "--target", "GROQ_LPU_NOD", "--workload", "gpt"]).assert().code(1);
     let described = stderr(&run);
@@ -179,7 +179,7 @@ fn without_a_terminal_the_comparison_is_printed() {
 }
 
 #[test]
-fn many_targets_are_told_a_line_each_and_what_cannot_run_is_best_at_nothing() {
+fn many_targets_are_reported_a_line_each_and_what_cannot_run_is_best_at_nothing() {
     let dir = temp();
     let args = ["compare", "--workload", "llama3.1-70b-train"];
     let table = stdout(&atlas(dir.path(), &args).assert().code(0));

@@ -239,7 +239,7 @@ fn many_lines_keep_their_order() {
 }
 
 #[test]
-fn warnings_are_told_once_on_stderr() {
+fn warnings_are_reported_once_on_stderr() {
     let dir = tempfile::tempdir().unwrap();
     let line = r#"{"id":1,"target":"GROQ_LPU_NODE","workload":"gpt5_1t_train","knbos":{}}"#;
     let run = atlas(dir.path(), &["run", "--batch", "-"]).write_stdin(format!("{line}\n").repeat(50)).assert().code(0);

@@ -141,7 +141,7 @@ fn three_rows_of_a_measurement_table_correct_other_workloads_on_the_accelerator(
 }
 
 #[test]
-fn bad_arguments_are_told_all_at_once() {
+fn bad_arguments_are_reported_all_at_once() {
     let dir = measurements();
     let args = ["calibrate", "sweep.csv:tpp=2", "--target", PREDECESSOR, "--set", "fabrik=IB", "--set", "nothing"];
     let described = stderr(&atlas(dir.path(), &args).assert().code(2));

@@ -42,7 +42,7 @@ fn log(steps: std::ops::RangeInclusive<u64>, seconds: f64, noise: f64) -> String
 }
 
 #[test]
-fn a_run_that_slows_down_is_told_with_its_cause_and_by_the_exit_code() {
+fn a_run_that_slows_down_is_reported_with_its_cause_and_by_the_exit_code() {
     let dir = tempfile::tempdir().unwrap();
     kept(dir.path(), &RUN).assert().success();
     let (seconds, high) = predicted(dir.path());

@@ -221,7 +221,7 @@ fn a_value_that_the_files_have_anyway_is_not_turned() {
 }
 
 #[test]
-fn a_bad_script_has_all_its_problems_told_with_their_places() {
+fn a_bad_script_has_all_its_problems_reported_with_their_places() {
     let (demo, problems) = read(
         "\
 name: bad
@@ -276,7 +276,7 @@ steps:
 }
 
 #[test]
-fn steps_that_are_missing_or_none_are_told() {
+fn steps_that_are_missing_or_none_are_reported() {
     let head = "name: x\ntitle: X\ntargets: [a]\nworkload: w\n";
     for (steps, complaint) in [
         ("", "d.yaml:1:1: error: x: 1 missing field: steps"),

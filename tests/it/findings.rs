@@ -130,7 +130,7 @@ fn a10_the_cursor_of_a_filtered_list_is_on_a_row_that_is_shown() {
 
 /// A11: tabs and views were both numbered.
 #[test]
-fn a11_the_numbers_of_tabs_are_told_from_those_of_views() {
+fn a11_the_numbers_of_tabs_are_distinguished_from_those_of_views() {
     let mut start = Start::new();
     start.keys("T");
     let text = start.text();

@@ -85,7 +85,7 @@ fn absurd_values_are_complaints() {
 }
 
 #[test]
-fn an_unknown_request_profile_is_told_once_where_it_stands() {
+fn an_unknown_request_profile_is_reported_once_where_it_stands() {
     let dir = tempfile::tempdir().unwrap();
     let text = WORKLOADS.replacen("  schedule:\n", "  schedule:\n    default_request_profile: paek\n", 1);
     write(dir.path(), "workloads.yaml", &text);
@@ -102,7 +102,7 @@ fn an_unknown_request_profile_is_told_once_where_it_stands() {
 }
 
 #[test]
-fn a_broken_profile_is_told_where_it_is_used() {
+fn a_broken_profile_is_reported_where_it_is_used() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "targets.yaml", TARGETS);
     write(dir.path(), "profiles/nvidia.yaml", &PROFILE.replace("ttft_ratio", "ttft_ration"));

@@ -373,7 +373,7 @@ fn a_dropped_connection_keeps_the_session() {
 }
 
 #[test]
-fn a_broken_session_is_told_and_put_aside() {
+fn a_broken_session_is_reported_and_put_aside() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");

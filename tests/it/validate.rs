@@ -156,7 +156,7 @@ fn the_command_writes_what_the_engine_says() {
 }
 
 #[test]
-fn a_row_is_told_step_by_step() {
+fn a_row_is_reported_step_by_step() {
     let described = |id: &str| {
         let out = std::process::Command::new(env!("CARGO_BIN_EXE_atlas"))
             .args(["validate", "--row", id])

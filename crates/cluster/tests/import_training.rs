@@ -151,7 +151,7 @@ fn accelerate_counts_processes_of_all_machines() {
 }
 
 #[test]
-fn fine_tuning_files_are_told_apart() {
+fn fine_tuning_files_are_distinguished() {
     let ax = read(
         "a.yml",
         "base_model: org/base-7B\nadapter: qlora\nload_in_4bit: true\nmicro_batch_size: 2\nsequence_len: 4096\nbf16: auto\noptimizer: paged_adamw_8bit\ndeepspeed: deepspeed_configs/zero3_bf16.json\n",

@@ -103,7 +103,7 @@ fn a_run_as_predicted_says_so_once_and_then_nothing() {
 }
 
 #[test]
-fn a_slow_and_noisy_network_is_told_from_a_straggler_by_the_scatter() {
+fn a_slow_and_noisy_network_is_reported_from_a_straggler_by_the_scatter() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..121, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(121..200, |step| noisy(step, 5.6, 0.35)));
@@ -279,7 +279,7 @@ fn vllm(reports: u64, seconds: f64, running: u64, waiting: u64, cache: f64) -> S
 }
 
 #[test]
-fn a_full_cache_and_a_higher_load_are_told_apart() {
+fn a_full_cache_and_a_higher_load_are_distinguished() {
     for (late, cause) in [
         (vllm(40, 0.045, 64, 30, 99.0), Cause::KvCache),
         (vllm(40, 0.045, 160, 0, 70.0), Cause::Load),

@@ -166,7 +166,7 @@ fn source_code_states_no_settings_and_clocks_may_count_seconds() {
 }
 
 #[test]
-fn tables_of_llama_cpp_are_told_apart() {
+fn tables_of_llama_cpp_are_distinguished() {
     let text = "| model | size | params | backend | ngl | test | t/s |\n| --- | ---: | ---: | --- | --: | ---: | ---: |\n| llama 7B Q4_0 | 3.56 GiB | 6.74 B | CUDA | 99 | pp512 | 5120.50 ± 2.50 |\n\n|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |\n|-------|--------|------|--------|----------|----------|----------|----------|----------|----------|\n|   128 |    128 |    4 |   1024 |    0.108 |  4741.22 |    3.079 |   166.29 |    3.187 |   321.31 |\n\n|    PP |     TG |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |\n|-------|--------|--------|----------|----------|----------|----------|\n|   512 |    128 |   1024 |    1.100 |   465.51 |   13.311 |     9.62 |\n";
     let ingested = read("some.log", text.as_bytes());
     let formats: Vec<&str> = ingested.readings.iter().map(|reading| reading.format).collect();

@@ -45,7 +45,7 @@ impl Teller<'_> {
             self.line(&format!("{symbols} = {numbers}{more}"), &inner, &cont);
         }
         if let Some(origin) = &term.origin {
-            self.line(&told_origin(origin), &inner, &cont);
+            self.line(&origin_text(origin), &inner, &cont);
         }
         if !open {
             return;
@@ -72,7 +72,7 @@ impl Teller<'_> {
 }
 
 /// Where an input comes from; constants by the last words about them, since their meaning stands in the documentation.
-fn told_origin(origin: &Origin) -> String {
+fn origin_text(origin: &Origin) -> String {
     match origin {
         Origin::Engine(how) => format!("({how})"),
         origin => format!("[{origin}]"),

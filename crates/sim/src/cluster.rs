@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_end_jobs_and_nonsense_is_told() {
+    fn limits_end_jobs_and_nonsense_is_reported() {
         let o = run_of(Scheduler::Fifo, 1, vec![Job { limit: 5.0, ..job(0.0, 1, 10.0) }]);
         assert_eq!(o.jobs[0].map(|r| (r.end, r.cut)), Some((5.0, true)));
         let wide =

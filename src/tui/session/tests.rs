@@ -42,7 +42,7 @@ fn a_tour_leaves_no_trace() {
 }
 
 #[test]
-fn what_is_gone_is_told_and_the_screen_is_not_empty() {
+fn what_is_gone_is_reported_and_the_screen_is_not_empty() {
     let h = worked();
     let text = capture(&h.app, "dark").text();
     let text = text.replace("8xH100", "8xGONE").replace("\"tp\"", "\"tpp\"").replace("microbatch", "micromatch");

@@ -179,7 +179,7 @@ fn signals_leave_nothing_behind() {
 }
 
 #[test]
-fn a_panic_is_told_on_the_usual_screen() {
+fn a_panic_is_reported_on_the_usual_screen() {
     let mut program = Program::start("panic");
     program.press("x");
     program.expect("on purpose");

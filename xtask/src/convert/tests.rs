@@ -69,7 +69,7 @@ fn accounted(kind: Kind, old: &str, new: &str) {
 }
 
 #[test]
-fn kinds_are_told_by_the_header() {
+fn kinds_are_reported_by_the_header() {
     let kind = |text: &str| Kind::of(&table::read(text).unwrap().0);
     assert_eq!(kind(TRAINING), Some(Kind::Training));
     assert_eq!(kind(INFERENCE), Some(Kind::Inference));

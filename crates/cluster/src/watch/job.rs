@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_jobs_are_told_from_files() {
+    fn numbers_of_jobs_are_distinguished_from_files() {
         assert!(["1", "1234_7"].into_iter().all(is_id));
         assert!(!["", "a", "1.log", "_1", "1_", "12345678901234"].into_iter().any(is_id));
     }

@@ -115,7 +115,7 @@ fn every_way(scene: &Scene) {
 }
 
 #[test]
-fn what_changes_before_the_thread_starts_is_told() {
+fn what_changes_before_the_thread_starts_is_reported() {
     let root = TempDir::new().unwrap();
     let path = root.path().join("a.yaml");
     fs::write(&path, "a: 1\n").unwrap();
@@ -163,7 +163,7 @@ fn a_burst_is_one_change_and_reading_is_none() {
 }
 
 #[test]
-fn a_change_is_told_within_a_tenth_of_a_second() {
+fn a_change_is_reported_within_a_tenth_of_a_second() {
     let scene = Scene::new(WatchMode::Auto);
     scene.write("data/a.yaml", "a: 2\n");
     scene.expect("data/a.yaml");

@@ -351,7 +351,7 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
     let now = mean(&state);
     let described: Vec<(String, f64)> =
         figures.iter().map(|(name, slope)| (name.clone(), state.variance(slope).max(0.0).sqrt())).collect();
-    let candidates = Measurement::ALL.into_iter().map(|one| (one, told_by(bench, one, &state)));
+    let candidates = Measurement::ALL.into_iter().map(|one| (one, shown_by(bench, one, &state)));
     let mut candidates: Vec<(Measurement, Vec<Reported>)> = candidates.collect();
     let mut steps = Vec::new();
     while !candidates.is_empty() {
@@ -377,7 +377,7 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
 type Reported = (Vec<f64>, f64);
 
 /// What a measurement would tell.
-fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
+fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
     let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
     let mut all: Vec<Reported> = direct.collect();
     let (mode, runs) = measurement.runs(bench.target.accelerators_per_node);

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_data_cannot_tell_is_not_told() {
+    fn what_the_data_cannot_show_is_not_reported() {
         assert!(regress(&[vec![1.0], vec![1.0]], &[1.0, 2.0], &[true, true], true).is_none());
         assert!(location(&[]).is_none());
         assert!(location(&[f64::NAN, 1.0]).is_none());

@@ -466,7 +466,7 @@ fn bytes_are_counted_as_nccl_tests_count_them_and_none_is_lost() {
 }
 
 #[test]
-fn one_rank_or_no_bytes_take_no_time_and_nonsense_is_told_at_once() {
+fn one_rank_or_no_bytes_take_no_time_and_nonsense_is_reported_at_once() {
     assert_eq!(timed(one_switch(1, 1, LINK, LINK), Operation::AllReduce, RING, 1e9), 0.0);
     assert_eq!(timed(one_switch(1, 4, Wire { latency: 0.0, ..LINK }, LINK), Operation::AllReduce, RING, 0.0), 0.0);
     let broken = Wire { bandwidth: f64::NAN, latency: -1.0 };

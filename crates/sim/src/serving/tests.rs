@@ -465,7 +465,7 @@ fn a_cancelled_run_says_so() {
 }
 
 #[test]
-fn all_that_makes_no_sense_is_told_at_once() {
+fn all_that_makes_no_sense_is_reported_at_once() {
     let mut input = busy_input();
     input.arrivals = Arrivals::Poisson { rate: f64::NAN };
     input.requests = 0;

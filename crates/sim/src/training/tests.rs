@@ -332,7 +332,7 @@ fn every_shape_of_pipeline_comes_to_its_end() {
 }
 
 #[test]
-fn nonsense_is_told_at_once() {
+fn nonsense_is_reported_at_once() {
     let mut input = Input::of(&pipelined(), &Constants::default());
     input.steps = 0;
     input.buckets = 0;

@@ -152,7 +152,7 @@ fn sixteen_bits_take_the_format_of_the_device_and_say_so() {
 }
 
 #[test]
-fn an_mfu_beyond_what_was_measured_is_told() {
+fn an_mfu_beyond_what_was_measured_is_reported() {
     let library = library();
     let described = |pair, set: &[&str]| {
         let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
