@@ -38,14 +38,14 @@ pub fn sound(globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Errors of files that are shown by commands that need them for something else.
-const MOST_TOLD: usize = 50;
+const MOST_SHOWN: usize = 50;
 
 fn tell(problems: &Diagnostics) {
-    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error).take(MOST_TOLD) {
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error).take(MOST_SHOWN) {
         complain(&problem.to_string());
     }
-    if problems.errors() > MOST_TOLD {
-        complain(&format!("{} more errors in the files; `atlas check` shows them", problems.errors() - MOST_TOLD));
+    if problems.errors() > MOST_SHOWN {
+        complain(&format!("{} more errors in the files; `atlas check` shows them", problems.errors() - MOST_SHOWN));
     }
     let warnings = problems.len() - problems.errors();
     if warnings > 0 {

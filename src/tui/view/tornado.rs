@@ -19,8 +19,8 @@ const NAME: u16 = 23;
 const FROM: u16 = 12;
 const CHANGE: u16 = 11;
 const TO: u16 = 12;
-/// Fewest columns in which it is said where levers are moved to.
-const TOLD_FROM: u16 = 100;
+/// Fewest columns in which the values that levers are moved to are shown.
+const LEAST_FOR_TO: u16 = 100;
 
 /// Levers that the cursor can stand on.
 #[must_use]
@@ -82,7 +82,7 @@ pub fn page(app: &App, rows: usize) -> usize {
 
 /// Columns that say where levers are moved to.
 fn to(row: Rect) -> u16 {
-    if row.width >= TOLD_FROM { TO } else { 0 }
+    if row.width >= LEAST_FOR_TO { TO } else { 0 }
 }
 
 /// Where the bars lie: what the columns at both sides leave.
