@@ -383,9 +383,16 @@ fn halves(
 /// shipped table. `cargo xtask calibration-experiment` does it with tables that have not seen the cluster.
 #[test]
 fn after_three_runs_the_rest_of_a_source_is_predicted_no_worse() {
-    for (quantity, cluster) in [(Quantity::Training, Cluster::System), (Quantity::Tpot, Cluster::Source)] {
-        let runs = shipped_runs(quantity).unwrap();
-        let found = with_table(&runs, quantity, cluster, 3);
+    let all = [
+        (Quantity::Training, [Cluster::Source, Cluster::System]),
+        (Quantity::Serving, [Cluster::Source, Cluster::System]),
+        // A source of latencies is one system already.
+        (Quantity::Tpot, [Cluster::Source, Cluster::Source]),
+    ];
+    let read = all.map(|(quantity, clusters)| (quantity, clusters, shipped_runs(quantity).unwrap()));
+    for (quantity, cluster, runs) in read.iter().flat_map(|(quantity, two, runs)| two.map(|one| (*quantity, one, runs)))
+    {
+        let found = with_table(runs, quantity, cluster, 3);
         let (before, after) = (found.total.before, found.total.after);
         println!(
             "{}: {:.2} / {:.1} -> {:.2} / {:.1}",

@@ -41,13 +41,14 @@ pub(crate) fn components() -> Result<(), Error> {
     let mut text = String::new();
     for (quantity, name) in Quantity::ALL.into_iter().zip(["TRAINING", "SERVING", "TPOT", "TTFT"]) {
         let found = experiment::components(quantity)?;
-        let Components { cluster, accelerator, software, model, classes, residual, reach } = found;
+        let Components { cluster, accelerator, software, model, classes, configuration, falloff, residual, reach } =
+            found;
         let [a, b, c, d] = classes;
         let _ = writeln!(
             text,
             "const {name}: Components = Components {{\n    cluster: {cluster:.5},\n    accelerator: {accelerator:.5},\n    \
              software: {software:.5},\n    model: {model:.5},\n    classes: [{a:.5}, {b:.5}, {c:.5}, {d:.5}],\n    \
-             residual: {residual:.5},\n    reach: {reach:.4},\n}};"
+             configuration: {configuration:.5},\n    falloff: {falloff:.5},\n    residual: {residual:.5},\n    reach: {reach:.4},\n}};"
         );
     }
     let path = Path::new("crates/evidence/src/runs/components.rs");
@@ -62,12 +63,12 @@ pub(crate) fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
     let mut text = String::new();
     let mut all = Vec::new();
     for quantity in Quantity::ALL {
-        for cluster in [Cluster::Source, Cluster::System] {
-            if cluster == Cluster::System && matches!(quantity, Quantity::Tpot | Quantity::Ttft) {
-                continue;
-            }
-            all.push((quantity, experiment::run(quantity, cluster, after_runs)?));
-        }
+        // A source of latencies is one system already.
+        let clusters: &[Cluster] = match quantity {
+            Quantity::Training | Quantity::Serving => &[Cluster::Source, Cluster::System],
+            Quantity::Tpot | Quantity::Ttft => &[Cluster::Source],
+        };
+        all.extend(experiment::run(quantity, clusters, after_runs)?.into_iter().map(|found| (quantity, found)));
     }
     let _ = writeln!(text, "\nAfter {after_runs} runs, median / 90th percentile of the error of the rest:\n");
     let _ = writeln!(

@@ -86,10 +86,48 @@ pub struct Features<'a> {
     pub model: &'a str,
     /// Shares of the time by class of operators, in the order of [`Class::ALL`].
     pub shares: [f64; 4],
+    /// What is run, as numbers.
+    pub shape: Shape,
+}
+
+/// Natural logarithms of what describes a configuration: accelerators, layers × hidden size², tokens of a sequence or a
+/// prompt, generated tokens, sequences of a micro-batch or of a replica's batch, tensor-parallel ranks, pipeline stages.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Shape(pub [f64; 7]);
+
+impl Shape {
+    /// Sum of the differences: 0.7 for a factor of two in one of the numbers.
+    #[must_use]
+    pub fn distance(&self, other: &Shape) -> f64 {
+        self.0.iter().zip(other.0).map(|(a, b)| (a - b).abs()).sum()
+    }
+}
+
+/// A configuration that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configuration {
+    /// Key of the accelerator.
+    pub accelerator: Arc<str>,
+    /// Family of the software.
+    pub software: Arc<str>,
+    /// What was run.
+    pub shape: Shape,
+    /// How fast likeness falls with distance: exp(−falloff × distance).
+    pub falloff: f64,
+}
+
+impl Configuration {
+    /// How alike a scenario is: 1 for the same shape, 0 with other hardware or software.
+    fn likeness(&self, features: &Features<'_>) -> f64 {
+        if *self.accelerator != *features.accelerator || *self.software != *features.software {
+            return 0.0;
+        }
+        (-self.falloff * self.shape.distance(&features.shape)).exp()
+    }
 }
 
 /// What an effect belongs to. Effects add up on the logarithm of measured over predicted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Factor {
     /// Every run of the cluster.
     Cluster,
@@ -101,10 +139,12 @@ pub enum Factor {
     Model(Arc<str>),
     /// Runs in proportion to the share of their time that a class of operators takes.
     Class(Class),
+    /// Runs of much the same configuration.
+    Near(Configuration),
 }
 
 impl Factor {
-    /// How much of the effect a scenario shows: 1 or 0 for groups, a share for classes.
+    /// How much of the effect a scenario shows: 1 or 0 for groups, a share for classes, likeness for configurations.
     #[must_use]
     pub fn weight(&self, features: &Features<'_>) -> f64 {
         let same = |own: &Arc<str>, other: &str| f64::from(u8::from(**own == *other));
@@ -114,6 +154,7 @@ impl Factor {
             Factor::Software(name) => same(name, features.software),
             Factor::Model(name) => same(name, features.model),
             Factor::Class(class) => features.shares.get(*class as usize).copied().unwrap_or(0.0),
+            Factor::Near(configuration) => configuration.likeness(features),
         }
     }
 
@@ -126,6 +167,7 @@ impl Factor {
             Factor::Software(name) => ("software", Some(name)),
             Factor::Model(name) => ("model", Some(name)),
             Factor::Class(class) => (class.name(), None),
+            Factor::Near(_) => (NEAR, None),
         }
     }
 
@@ -140,6 +182,9 @@ impl Factor {
         }
     }
 }
+
+/// Name in a profile of an effect of a configuration.
+const NEAR: &str = "configuration";
 
 /// Standard deviation of the effect of a group that no run was of, on the logarithm.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -193,7 +238,7 @@ impl Correction {
                 Factor::Accelerator(_) => seen[0] = true,
                 Factor::Software(_) => seen[1] = true,
                 Factor::Model(_) => seen[2] = true,
-                Factor::Cluster | Factor::Class(_) => {}
+                Factor::Cluster | Factor::Class(_) | Factor::Near(_) => {}
             }
             mean += weight * value;
             let along = |((other, _), cell): (&(Factor, f64), &f64)| other.weight(features) * cell;
@@ -266,6 +311,7 @@ impl Corrections {
 const LOGARITHM: Bounds = Bounds { min: -3.0, max: 3.0, whole: false };
 const DEVIATION: Bounds = Bounds { min: 0.0, max: 3.0, whole: false };
 const COVARIANCE: Bounds = Bounds { min: -10.0, max: 10.0, whole: false };
+const LOGARITHM_OF_COUNT: Bounds = Bounds { min: -20.0, max: 80.0, whole: false };
 
 fn correction(section: &mut Fields<'_>) -> Correction {
     let runs = section.required_number("runs", Bounds::COUNT).unwrap_or(1.0) as usize;
@@ -298,17 +344,38 @@ fn effects(section: &mut Fields<'_>) -> Vec<(Factor, f64)> {
         let kind = fields.required_text("of").unwrap_or_default();
         let name = fields.text("name");
         let value = fields.required_number("value", LOGARITHM).unwrap_or(0.0);
-        match Factor::of(&kind, name) {
+        let factor = if kind == NEAR { configuration(&mut fields) } else { Factor::of(&kind, name) };
+        match factor {
             Some(factor) => effects.push((factor, value)),
+            None if kind == NEAR => fields.error(
+                "of",
+                "a configuration has `accelerator`, `software`, `falloff` and `at`, a list of 7 numbers".to_owned(),
+                Some("run `atlas calibrate` again".to_owned()),
+            ),
             None => fields.error(
                 "of",
-                format!("found \"{kind}\", expected cluster, compute, memory, network or host, or with a `name` accelerator, software or model"),
+                format!("found \"{kind}\", expected cluster, configuration, compute, memory, network or host, or with a `name` accelerator, software or model"),
                 None,
             ),
         }
         fields.finish();
     }
     effects
+}
+
+fn configuration(fields: &mut Fields<'_>) -> Option<Factor> {
+    let accelerator = fields.text("accelerator");
+    let software = fields.text("software");
+    let falloff = fields.number("falloff", Bounds { min: 0.0, max: 100.0, whole: false });
+    let at = fields.node("at")?;
+    let at: Vec<f64> =
+        at.items()?.iter().filter_map(Node::number).filter(|value| LOGARITHM_OF_COUNT.allow(*value)).collect();
+    Some(Factor::Near(Configuration {
+        accelerator: accelerator?.into(),
+        software: software?.into(),
+        shape: Shape(at.try_into().ok()?),
+        falloff: falloff?,
+    }))
 }
 
 /// A square of numbers, of as many rows as there are effects.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::parameter::{Figures, Parameter};
 use super::{Outcome, Start};
-use atlas_config::corrections::Quantity;
+use atlas_config::corrections::{Factor, Quantity};
 use atlas_config::profile::Coefficients;
 use atlas_config::{Corrections, Efficiency};
 
@@ -192,7 +192,17 @@ fn corrections(out: &mut String, found: &Corrections) {
         for (factor, value) in &one.effects {
             let (kind, name) = factor.words();
             let name = name.map_or_else(String::new, |name| format!(", name: {}", quoted(name)));
-            let _ = writeln!(out, "      - {{ of: {kind}{name}, value: {} }}", number(*value));
+            let at = match factor {
+                Factor::Near(one) => format!(
+                    ", accelerator: {}, software: {}, at: [{}], falloff: {}",
+                    quoted(&one.accelerator),
+                    quoted(&one.software),
+                    one.shape.0.map(number).join(", "),
+                    number(one.falloff)
+                ),
+                _ => String::new(),
+            };
+            let _ = writeln!(out, "      - {{ of: {kind}{name}{at}, value: {} }}", number(*value));
         }
         let _ = writeln!(out, "    covariance:");
         for row in &one.covariance {

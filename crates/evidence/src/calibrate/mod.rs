@@ -28,7 +28,7 @@ pub use predict::Bench;
 
 use crate::runs::components::Components;
 use crate::runs::{Run, effects};
-use atlas_config::corrections::Quantity;
+use atlas_config::corrections::{Factor, Quantity};
 use atlas_config::library::Library;
 use atlas_config::{Corrections, Efficiency, Profile, Target};
 use atlas_core::plan::Engine;
@@ -102,10 +102,17 @@ impl Outcome {
         let Some(corrections) = &self.corrections else { return all };
         for quantity in Quantity::ALL {
             let Some(correction) = corrections.of(quantity) else { continue };
+            let mut configurations = 0;
             for (i, ((factor, value), row)) in correction.effects.iter().zip(&correction.covariance).enumerate() {
                 let sd = row.get(i).copied().unwrap_or(0.0).max(0.0).sqrt();
                 let (kind, name) = factor.words();
-                let of = name.map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}"));
+                let of = match factor {
+                    Factor::Near(_) => {
+                        configurations += 1;
+                        format!("{kind} {configurations}")
+                    }
+                    _ => name.map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}")),
+                };
                 all.push(Parameter {
                     symbol: format!("{of}({})", quantity.name()),
                     path: format!("corrections.{}.{}", quantity.key(), of.replace(' ', ".")),

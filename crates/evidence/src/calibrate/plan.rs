@@ -257,7 +257,7 @@ impl State {
             let place = |factor: &Factor| match factor {
                 Factor::Cluster => Some(head + at * EFFECTS),
                 Factor::Class(class) => Some(head + at * EFFECTS + 1 + *class as usize),
-                Factor::Accelerator(_) | Factor::Software(_) | Factor::Model(_) => None,
+                Factor::Accelerator(_) | Factor::Software(_) | Factor::Model(_) | Factor::Near(_) => None,
             };
             for ((one, _), row) in found.effects.iter().zip(&found.covariance) {
                 for ((other, _), cell) in found.effects.iter().zip(row) {

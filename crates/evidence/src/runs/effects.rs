@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use atlas_config::corrections::{Class, Correction, Corrections, Factor, Features, Quantity, Unseen};
+use atlas_config::corrections::{Class, Configuration, Correction, Corrections, Factor, Features, Quantity, Unseen};
 
 use super::Run;
 use super::components::Components;
@@ -13,18 +13,6 @@ use super::matrix::Cholesky;
 const TAILS: f64 = 4.0;
 /// Rounds of reweighting; runs are few and it settles fast.
 const ROUNDS: usize = 12;
-
-/// Prior variance that two scenarios' errors have in common.
-#[must_use]
-pub fn shared(c: &Components, a: &Features<'_>, b: &Features<'_>) -> f64 {
-    let same = |own: &str, other: &str| f64::from(u8::from(own == other));
-    let classes: f64 = c.classes.iter().zip(a.shares.iter().zip(b.shares)).map(|(v, (x, y))| v * x * y).sum();
-    c.cluster
-        + c.accelerator * same(a.accelerator, b.accelerator)
-        + c.software * same(a.software, b.software)
-        + c.model * same(a.model, b.model)
-        + classes
-}
 
 /// The effects that runs show, with the variance that each has before anything is measured.
 fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
@@ -36,6 +24,19 @@ fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
     all.extend(names(|run| &run.software).into_iter().map(|n| (Factor::Software(n.as_str().into()), c.software)));
     all.extend(names(|run| &run.model).into_iter().map(|n| (Factor::Model(n.as_str().into()), c.model)));
     all.extend(Class::ALL.into_iter().zip(c.classes).map(|(class, variance)| (Factor::Class(class), variance)));
+    let mut configurations: Vec<Configuration> = Vec::new();
+    for run in runs {
+        let one = Configuration {
+            accelerator: run.accelerator.as_str().into(),
+            software: run.software.as_str().into(),
+            shape: run.shape,
+            falloff: c.falloff,
+        };
+        if !configurations.contains(&one) {
+            configurations.push(one);
+        }
+    }
+    all.extend(configurations.into_iter().map(|one| (Factor::Near(one), c.configuration)));
     // An effect without any prior variance stays zero.
     all.retain(|(_, variance)| *variance > 0.0);
     all
@@ -53,7 +54,20 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
     }
     let features: Vec<Features<'_>> = runs.iter().map(|run| run.features()).collect();
     let values: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
-    let common: Vec<Vec<f64>> = features.iter().map(|a| features.iter().map(|b| shared(c, a, b)).collect()).collect();
+    let in_runs: Vec<Vec<f64>> =
+        factors.iter().map(|(factor, _)| features.iter().map(|one| factor.weight(one)).collect()).collect();
+    // Prior covariance of every effect with every run, and of the runs among themselves.
+    let with_runs: Vec<Vec<f64>> = factors
+        .iter()
+        .zip(&in_runs)
+        .map(|((_, variance), row)| row.iter().map(|weight| variance * weight).collect())
+        .collect();
+    let mut common = vec![vec![0.0; runs.len()]; runs.len()];
+    for (own, scaled) in in_runs.iter().zip(&with_runs) {
+        for (row, a) in common.iter_mut().zip(own) {
+            row.iter_mut().zip(scaled).for_each(|(cell, b)| *cell += a * b);
+        }
+    }
     let mut weights = vec![1.0; runs.len()];
     let mut solved = None;
     for _ in 0..ROUNDS {
@@ -72,11 +86,6 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
         solved = Some((factored, scaled));
     }
     let (factored, scaled) = solved?;
-    // Prior covariance of every effect with every run.
-    let with_runs: Vec<Vec<f64>> = factors
-        .iter()
-        .map(|(factor, variance)| features.iter().map(|one| variance * factor.weight(one)).collect())
-        .collect();
     let means = with_runs.iter().map(|row| row.iter().zip(&scaled).map(|(a, b)| a * b).sum::<f64>());
     let effects = factors.iter().map(|(factor, _)| factor.clone()).zip(means).collect();
     let explained: Vec<Vec<f64>> = with_runs.iter().map(|row| factored.forward(row)).collect();

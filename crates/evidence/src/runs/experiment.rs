@@ -8,40 +8,15 @@ use serde::Serialize;
 
 use super::components::Components;
 use super::effects::correction;
-use super::variance::{by_source, estimate, shuffle};
+pub use super::variance::Cluster;
+use super::variance::{ENOUGH, USUAL, estimate, shuffle};
 use super::{Run, shipped_runs};
 use crate::calibrate::statistics::median;
 use crate::validate::ValidateError;
 use crate::validate::report::{Stats, stats};
 
-/// Fewest runs of a cluster that is judged.
-pub const ENOUGH: usize = 10;
 /// Draws of each cluster: which runs happen to be measured first differs.
-const DRAWS: u64 = 5;
-/// Runs after which the table's `reach` is taken.
-const USUAL: usize = 3;
-
-/// Shares of the estimated variances among which the predictions of held-out runs decide.
-const SCALES: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
-
-/// What runs of one cluster are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Cluster {
-    /// All runs of a source, whatever they ran on.
-    Source,
-    /// Runs of a source on one accelerator with one software family.
-    System,
-}
-
-impl Cluster {
-    fn key(self, run: &Run) -> String {
-        match self {
-            Cluster::Source => run.source.clone(),
-            Cluster::System => format!("{}, {}, {}", run.source, run.accelerator, run.software),
-        }
-    }
-}
+const DRAWS: u64 = 10;
 
 /// A run predicted before and after calibration, as ln(measured / predicted).
 #[derive(Debug, Clone, Copy)]
@@ -87,12 +62,6 @@ pub struct Experiment {
     pub total: Outcome,
     /// By cluster.
     pub clusters: Vec<Outcome>,
-}
-
-/// Whether errors of a quantity may depend on the shares of the time: the shares are those of an output token, which say
-/// nothing of the first.
-fn has_classes(quantity: Quantity) -> bool {
-    quantity != Quantity::Ttft
 }
 
 /// The larger half of an interval around 0.
@@ -158,29 +127,10 @@ fn reach<'j>(sources: impl Iterator<Item = &'j Vec<Judged>>) -> f64 {
     at.map_or(1.645, |one| one.0)
 }
 
-/// Components as far as predictions of the rest of each source after a few runs gain from them.
-fn tempered(c: Components, clusters: &BTreeMap<&str, Vec<&Run>>, without: Option<&str>) -> Components {
-    let scaled = |by: f64| Components {
-        cluster: c.cluster * by,
-        accelerator: c.accelerator * by,
-        software: c.software * by,
-        model: c.model * by,
-        classes: c.classes.map(|class| class * by),
-        ..c
-    };
-    let error = |by: f64| -> f64 {
-        let c = scaled(by);
-        let own = clusters.iter().filter(|(source, runs)| Some(**source) != without && runs.len() >= ENOUGH);
-        own.map(|(_, runs)| {
-            let judged = judge(runs, USUAL, &c);
-            // Each run's error counts no more than a factor: one wild source must not decide.
-            let sum: f64 = judged.iter().map(|one| one.after.abs().min(1.0)).sum();
-            sum / judged.len().max(1) as f64
-        })
-        .sum()
-    };
-    let best = SCALES.into_iter().min_by(|a, b| error(*a).total_cmp(&error(*b)));
-    scaled(best.unwrap_or(1.0))
+/// Sources with enough runs.
+fn judged_sources(runs: &[Run], least: usize) -> Vec<&str> {
+    let names = Cluster::Source.group(runs, least).into_values();
+    names.filter_map(|runs| runs.first().map(|run| run.source.as_str())).collect()
 }
 
 /// Estimates the components of a quantity from the shipped measurements.
@@ -189,57 +139,30 @@ fn tempered(c: Components, clusters: &BTreeMap<&str, Vec<&Run>>, without: Option
 /// Measurements that cannot be read.
 pub fn components(quantity: Quantity) -> Result<Components, ValidateError> {
     let runs = shipped_runs(quantity)?;
-    let sources = by_source(&runs);
-    let judged_sources: Vec<&str> =
-        sources.iter().filter(|(_, runs)| runs.len() >= ENOUGH).map(|(source, _)| *source).collect();
-    let (whole, without) = estimate(&sources, &judged_sources, has_classes(quantity));
-    let whole = tempered(whole, &sources, None);
-    let judged: Vec<Vec<Judged>> = judged_sources
-        .iter()
-        .zip(without)
-        .filter_map(|(source, c)| Some(judge(sources.get(source)?, USUAL, &tempered(c, &sources, Some(source)))))
-        .collect();
+    let sources = Cluster::Source.group(&runs, ENOUGH);
+    let names = judged_sources(&runs, ENOUGH);
+    let (whole, without) = estimate(quantity, &runs, &names);
+    let judged: Vec<Vec<Judged>> = sources.values().zip(without).map(|(runs, c)| judge(runs, USUAL, &c)).collect();
     Ok(Components { reach: reach(judged.iter()), ..whole })
 }
 
-/// Runs the experiment.
+/// Runs the experiment by each kind of cluster, every source judged by components that are estimated without it.
 ///
 /// # Errors
 /// Measurements that cannot be read.
-pub fn run(quantity: Quantity, cluster: Cluster, after_runs: usize) -> Result<Experiment, ValidateError> {
-    Ok(experiment(&shipped_runs(quantity)?, quantity, cluster, after_runs))
-}
-
-/// The experiment with these runs, each source judged by components that are estimated without it.
-#[must_use]
-pub fn experiment(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs: usize) -> Experiment {
-    let sources = by_source(runs);
-    let clusters = clusters(runs, cluster, after_runs);
-    let mut held_out: Vec<&str> =
-        clusters.values().filter_map(|runs| runs.first()).map(|run| run.source.as_str()).collect();
-    held_out.sort_unstable();
-    held_out.dedup();
-    let (_, without) = estimate(&sources, &held_out, has_classes(quantity));
-    let without: BTreeMap<&str, Components> =
-        held_out.into_iter().zip(without).map(|(source, c)| (source, tempered(c, &sources, Some(source)))).collect();
+pub fn run(quantity: Quantity, kinds: &[Cluster], after_runs: usize) -> Result<Vec<Experiment>, ValidateError> {
+    let runs = shipped_runs(quantity)?;
+    let names = judged_sources(&runs, ENOUGH);
+    let (_, without) = estimate(quantity, &runs, &names);
+    let without: BTreeMap<&str, Components> = names.into_iter().zip(without).collect();
     let of = |source: &str| without.get(source).copied().unwrap_or(Components::of(quantity));
-    judged(&clusters, quantity, cluster, after_runs, of)
+    Ok(kinds.iter().map(|kind| judged(&runs, quantity, *kind, after_runs, of)).collect())
 }
 
 /// The experiment with the shipped table of components, which has seen the sources: at once, for tests.
 #[must_use]
 pub fn with_table(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs: usize) -> Experiment {
-    judged(&clusters(runs, cluster, after_runs), quantity, cluster, after_runs, |_| Components::of(quantity))
-}
-
-/// Runs by cluster, where there are enough.
-fn clusters(runs: &[Run], cluster: Cluster, after_runs: usize) -> BTreeMap<String, Vec<&Run>> {
-    let mut clusters: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
-    for run in runs {
-        clusters.entry(cluster.key(run)).or_default().push(run);
-    }
-    clusters.retain(|_, runs| runs.len() >= ENOUGH.max(after_runs + 1));
-    clusters
+    judged(runs, quantity, cluster, after_runs, |_| Components::of(quantity))
 }
 
 /// A cluster, its runs, and how each was judged with the reach of the other sources.
@@ -247,12 +170,13 @@ type Reached<'a> = (&'a String, usize, Vec<(Judged, f64)>);
 
 /// Every cluster, judged by the components that its source is given.
 fn judged(
-    clusters: &BTreeMap<String, Vec<&Run>>,
+    runs: &[Run],
     quantity: Quantity,
     cluster: Cluster,
     after_runs: usize,
     components: impl Fn(&str) -> Components,
 ) -> Experiment {
+    let clusters = cluster.group(runs, ENOUGH.max(after_runs + 1));
     let judged: Vec<(&String, &str, usize, Vec<Judged>)> = clusters
         .iter()
         .filter_map(|(name, runs)| {

@@ -2,9 +2,10 @@
 //!
 //! A run is a measured row, resolved to a scenario as every row is. What it says is the logarithm of measured over
 //! predicted. A hierarchical model splits that into effects of the cluster, the accelerator, the software, the model and
-//! the classes of operators that the time goes into ([`effects`]). How large such effects usually are is estimated from
-//! the shipped measurements ([`variance`]) and kept in a table ([`components`]); so a few runs move a prediction only as
-//! far as they can tell. [`experiment`] measures what that is worth on clusters that the table has not seen.
+//! the classes of operators that the time goes into, and of the measured configurations themselves ([`effects`]). How
+//! large such effects usually are is estimated from the shipped measurements ([`variance`]) and kept in a table
+//! ([`components`]); so a few runs move a prediction only as far as they can tell. [`experiment`] measures what that is
+//! worth on clusters that the table has not seen.
 
 pub mod components;
 pub mod effects;
@@ -13,9 +14,9 @@ pub mod matrix;
 pub mod variance;
 
 use atlas_catalog::Catalog;
-use atlas_config::corrections::{Features, Quantity};
+use atlas_config::corrections::{Features, Quantity, Shape};
 use atlas_plan::engine;
-use atlas_plan::engine::answer::corrected::shares;
+use atlas_plan::engine::answer::corrected::{shape, shares};
 use atlas_plan::estimate::Estimate;
 
 use crate::validate::case::{self, Metric, RowScenario, measured};
@@ -47,6 +48,8 @@ pub struct Run {
     pub model: String,
     /// Shares of the time by class of operators.
     pub shares: [f64; 4],
+    /// What was run.
+    pub shape: Shape,
 }
 
 impl Run {
@@ -86,6 +89,7 @@ impl Run {
                 software: found.scenario.in_force.family().to_owned(),
                 model: found.parts.model_name().to_string(),
                 shares: shares(detail),
+                shape: shape(&found.scenario, detail),
             })
         };
         Ok(figures.iter().filter_map(run).filter(|run| run.log_ratio().is_finite()).collect())
@@ -100,7 +104,13 @@ impl Run {
     /// What the run has in common with scenarios.
     #[must_use]
     pub fn features(&self) -> Features<'_> {
-        Features { accelerator: &self.accelerator, software: &self.software, model: &self.model, shares: self.shares }
+        Features {
+            accelerator: &self.accelerator,
+            software: &self.software,
+            model: &self.model,
+            shares: self.shares,
+            shape: self.shape,
+        }
     }
 }
 

@@ -1,126 +1,158 @@
-//! Variance components from measurements, by maximum likelihood.
+//! Variance components from measurements: those under which a few runs of a cluster predict the rest of it best.
 
 use std::collections::BTreeMap;
 
-use super::Run;
-use super::components::Components;
-use super::matrix::Cholesky;
+use atlas_config::corrections::Quantity;
 use atlas_core::cores::on_all_cores;
 use atlas_document::fingerprint::fingerprint;
 
-/// Most runs of a source that count: a sweep of a thousand rows tells little more of effects than a hundred.
-const MOST: usize = 60;
-/// Errors beyond this, on the logarithm, are drawn in to it: they are wrong configurations, not effects.
-const CLIP: f64 = 0.5;
-/// Weight of a source by its runs, as an exponent: neither a long sweep nor a handful of rows decides.
-const DAMPING: f64 = -0.3;
-/// Variances of the logarithm below this count as zero.
-const LEAST: f64 = 1e-6;
-/// Rounds of the search, each once over all components.
-const ROUNDS: usize = 60;
-/// Cluster, accelerator, software, model, four classes, residual.
-const COUNT: usize = 9;
+use super::Run;
+use super::components::Components;
+use super::effects::correction;
+use crate::calibrate::statistics::median;
 
-/// A source as the likelihood sees it: accelerator, software and model of every run as numbers, shares and errors.
-struct Group {
-    names: Vec<[usize; 3]>,
-    shares: Vec<[f64; 4]>,
-    values: Vec<f64>,
+/// Fewest runs of a cluster that is judged.
+pub const ENOUGH: usize = 10;
+/// Runs that clusters are calibrated with.
+pub const USUAL: usize = 3;
+/// Draws of each cluster: which runs happen to be measured first differs.
+const DRAWS: u64 = 8;
+/// Most runs of a draw that are predicted: a sweep of a thousand rows says little more than forty.
+const MOST: usize = 40;
+/// Errors beyond this, on the logarithm, count as this: one wild source must not decide.
+const CLIP: f64 = 1.0;
+/// Variances of the logarithm below this count as zero.
+const LEAST: f64 = 1e-5;
+/// Where the search starts.
+const START: f64 = 0.005;
+/// Rounds of the search, each once over all components.
+const ROUNDS: usize = 20;
+/// Rounds of the search for the components without one source, from those of all.
+const ROUNDS_WITHOUT: usize = 8;
+/// Cluster, accelerator, software, model, four classes, configuration, falloff.
+const COUNT: usize = 10;
+/// Fewest runs of one model on one system that count for the residual.
+const SEVERAL: usize = 3;
+/// Places of the classes.
+const CLASSES: std::ops::Range<usize> = 4..8;
+
+/// What runs of one cluster are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Cluster {
+    /// All runs of a source, whatever they ran on.
+    Source,
+    /// Runs of a source on one accelerator with one software family.
+    System,
 }
 
-impl Group {
-    fn of(runs: &[&Run]) -> Group {
-        let mut runs = runs.to_vec();
-        shuffle(&mut runs, 0);
-        runs.truncate(MOST);
-        let mut known: Vec<&str> = Vec::new();
-        let mut number = |name| match known.iter().position(|other| *other == name) {
-            Some(at) => at,
-            None => {
-                known.push(name);
-                known.len() - 1
-            }
-        };
-        Group {
-            names: runs
-                .iter()
-                .map(|run| {
-                    [number(run.accelerator.as_str()), number(run.software.as_str()), number(run.model.as_str())]
-                })
-                .collect(),
-            shares: runs.iter().map(|run| run.shares).collect(),
-            values: runs.iter().map(|run| run.log_ratio().clamp(-CLIP, CLIP)).collect(),
+impl Cluster {
+    fn key(self, run: &Run) -> String {
+        match self {
+            Cluster::Source => run.source.clone(),
+            Cluster::System => format!("{}, {}, {}", run.source, run.accelerator, run.software),
         }
     }
 
-    /// The lower half of the covariance of the errors.
-    fn covariance(&self, c: &Components) -> Vec<Vec<f64>> {
-        let groups = [c.accelerator, c.software, c.model];
-        let cell = |i: usize, (names, shares): (&[usize; 3], &[f64; 4]), own: (&[usize; 3], &[f64; 4])| {
-            let same = own.0.iter().zip(names).zip(groups).map(|((a, b), v)| if a == b { v } else { 0.0 });
-            let slopes = own.1.iter().zip(shares).zip(c.classes).map(|((a, b), v)| v * a * b);
-            c.cluster + same.sum::<f64>() + slopes.sum::<f64>() + if i == 0 { c.residual } else { 0.0 }
-        };
-        let all = || self.names.iter().zip(&self.shares);
-        let row = |(i, own)| all().take(i + 1).enumerate().map(|(j, other)| cell(i - j, other, own)).collect();
-        all().enumerate().map(row).collect()
+    /// Runs by cluster, where there are at least so many.
+    #[must_use]
+    pub fn group(self, runs: &[Run], least: usize) -> BTreeMap<String, Vec<&Run>> {
+        let mut clusters: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
+        for run in runs {
+            clusters.entry(self.key(run)).or_default().push(run);
+        }
+        clusters.retain(|_, runs| runs.len() >= least);
+        clusters
     }
 }
 
 /// Runs in an order that depends on nothing but their names and a number.
 pub fn shuffle(runs: &mut [&Run], draw: u64) {
-    runs.sort_by_cached_key(|run| (fingerprint(format!("{draw}:{}", run.id).as_bytes()), run.id.clone()));
+    runs.sort_by_cached_key(|run| {
+        // The fingerprint of a fingerprint: names that differ in their last digit only must not stay side by side.
+        let name = fingerprint(format!("{draw}:{}", run.id).as_bytes());
+        (fingerprint(&name.to_le_bytes()), run.id.clone())
+    });
 }
 
-/// Runs by source.
-#[must_use]
-pub fn by_source(runs: &[Run]) -> BTreeMap<&str, Vec<&Run>> {
-    let mut groups: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
-    for run in runs {
-        groups.entry(run.source.as_str()).or_default().push(run);
+/// Some runs of a cluster, and others that they predict.
+struct Draw<'r> {
+    source: &'r str,
+    own: Vec<&'r Run>,
+    rest: Vec<&'r Run>,
+}
+
+fn draws(runs: &[Run]) -> Vec<Draw<'_>> {
+    let mut all = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for cluster in [Cluster::Source, Cluster::System] {
+        for runs in cluster.group(runs, ENOUGH).into_values() {
+            let Some(first) = runs.first() else { continue };
+            // A source of one system is a cluster once.
+            if !seen.insert((first.source.as_str(), first.id.as_str(), runs.len())) {
+                continue;
+            }
+            for draw in 1..=DRAWS {
+                let mut runs = runs.clone();
+                shuffle(&mut runs, draw);
+                let (own, rest) = runs.split_at(USUAL.min(runs.len()));
+                let rest = rest.iter().take(MOST).copied().collect();
+                all.push(Draw { source: &first.source, own: own.to_vec(), rest });
+            }
+        }
     }
-    groups
+    all
 }
 
-fn components(logs: &[f64; COUNT], classes: bool) -> Components {
-    let [cluster, accelerator, software, model, a, b, c, d, residual] =
+/// Mean error of the rest of all clusters; a cluster counts by the root of its runs.
+fn loss(draws: &[&Draw<'_>], c: &Components) -> f64 {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for draw in draws {
+        let found = correction(&draw.own, c);
+        let error = |run: &&Run| {
+            let corrected = found.as_ref().map_or(0.0, |found| found.at(&run.features()).factor.ln());
+            (run.log_ratio() - corrected).abs().min(CLIP)
+        };
+        let weight = (draw.rest.len() as f64).sqrt();
+        sum += weight * draw.rest.iter().map(error).sum::<f64>() / draw.rest.len().max(1) as f64;
+        weights += weight;
+    }
+    sum / f64::max(weights, 1.0)
+}
+
+fn components(logs: &[f64; COUNT], classes: bool, residual: f64) -> Components {
+    let [cluster, accelerator, software, model, a, b, c, d, configuration, falloff] =
         logs.map(|log| if log <= LEAST.ln() + 1.0 { 0.0 } else { log.exp() });
     let classes = if classes { [a, b, c, d] } else { [0.0; 4] };
-    Components { cluster, accelerator, software, model, classes, residual: residual.max(LEAST), reach: 1.645 }
+    Components { cluster, accelerator, software, model, classes, configuration, falloff, residual, reach: 1.645 }
 }
 
-fn loss(groups: &[&Group], c: &Components) -> f64 {
-    let of = |group: &Group| -> Option<f64> {
-        let factored = Cholesky::of(&group.covariance(c))?;
-        let whitened: f64 = factored.forward(&group.values).iter().map(|z| z * z).sum();
-        Some((0.5 * whitened + factored.log_root_determinant()) * (group.values.len() as f64).powf(DAMPING))
-    };
-    groups.iter().map(|group| of(group).unwrap_or(f64::INFINITY)).sum()
-}
-
-/// The components under which groups are most likely: a search along one logarithm at a time, from `logs` with steps of
-/// `step`.
-fn search(groups: &[&Group], classes: bool, mut logs: [f64; COUNT], step: f64) -> [f64; COUNT] {
+/// The components with the smallest loss: a search along one logarithm at a time, from `logs` with steps of `step`.
+fn search(
+    draws: &[&Draw<'_>],
+    of: impl Fn(&[f64; COUNT]) -> Components,
+    classes: bool,
+    mut logs: [f64; COUNT],
+    step: f64,
+    rounds: usize,
+) -> [f64; COUNT] {
     let mut steps = [step; COUNT];
-    let mut best = loss(groups, &components(&logs, classes));
-    for _ in 0..ROUNDS {
-        for i in (0..COUNT).filter(|i| classes || !(4..8).contains(i)) {
-            let step = steps.get(i).copied().unwrap_or(0.0);
+    let mut best = loss(draws, &of(&logs));
+    for _ in 0..rounds {
+        for (i, step) in steps.iter_mut().enumerate().filter(|(i, _)| classes || !CLASSES.contains(i)) {
             let mut better = false;
-            for by in [step, -step] {
+            for by in [*step, -*step] {
                 let mut next = logs;
                 if let Some(log) = next.get_mut(i) {
-                    *log = (*log + by).clamp(LEAST.ln(), 2.0);
+                    *log = (*log + by).clamp(LEAST.ln(), 3.0);
                 }
-                let found = loss(groups, &components(&next, classes));
+                let found = loss(draws, &of(&next));
                 if found < best - 1e-6 {
                     (best, logs, better) = (found, next, true);
                     break;
                 }
             }
-            if let Some(step) = steps.get_mut(i) {
-                *step *= if better { 1.3 } else { 0.5 };
-            }
+            *step *= if better { 1.3 } else { 0.5 };
         }
         if steps.iter().all(|step| *step < 0.05) {
             break;
@@ -129,25 +161,49 @@ fn search(groups: &[&Group], classes: bool, mut logs: [f64; COUNT], step: f64) -
     logs
 }
 
-/// Components of all sources, and of all but each of those that `held_out` names. `classes`: whether errors may depend on
-/// the shares of the time.
+/// Variance of runs of one model on one system around their median: from the median absolute deviation.
+fn residual(runs: &[Run], without: Option<&str>) -> f64 {
+    let mut systems: BTreeMap<[&str; 4], Vec<f64>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| Some(run.source.as_str()) != without) {
+        systems.entry([&run.source, &run.accelerator, &run.software, &run.model]).or_default().push(run.log_ratio());
+    }
+    let mut deviations = Vec::new();
+    for logs in systems.values().filter(|logs| logs.len() >= SEVERAL) {
+        let middle = median(logs);
+        deviations.extend(logs.iter().map(|log| (log - middle).abs()));
+    }
+    (1.4826 * median(&deviations)).powi(2).max(LEAST)
+}
+
+/// Whether errors of a quantity may depend on the shares of the time: the shares are those of an output token, which say
+/// nothing of the first.
+fn has_classes(quantity: Quantity) -> bool {
+    quantity != Quantity::Ttft
+}
+
+/// Components of all runs of a quantity, and of all but those of each source that `held_out` names.
 #[must_use]
-pub fn estimate(
-    sources: &BTreeMap<&str, Vec<&Run>>,
-    held_out: &[&str],
-    classes: bool,
-) -> (Components, Vec<Components>) {
-    let groups: Vec<(&str, Group)> = sources.iter().map(|(source, runs)| (*source, Group::of(runs))).collect();
-    let all: Vec<&Group> = groups.iter().map(|(_, group)| group).collect();
-    let whole = search(&all, classes, [0.01_f64.ln(); COUNT], 1.0);
+pub fn estimate(quantity: Quantity, runs: &[Run], held_out: &[&str]) -> (Components, Vec<Components>) {
+    let draws = draws(runs);
+    let classes = has_classes(quantity);
+    let mut start = [START.ln(); COUNT];
+    // Likeness falls by half over a factor of two in one number.
+    if let Some(falloff) = start.last_mut() {
+        *falloff = 0.0;
+    }
+    let all: Vec<&Draw<'_>> = draws.iter().collect();
+    let noise = residual(runs, None);
+    let of_all = |logs: &[f64; COUNT]| components(logs, classes, noise);
+    let whole = search(&all, of_all, classes, start, 1.0, ROUNDS);
     let without = on_all_cores(
         held_out,
         |_| false,
         |out| {
-            let rest: Vec<&Group> = groups.iter().filter(|(source, _)| source != out).map(|(_, group)| group).collect();
-            // Little changes without one of many sources: a short search from there.
-            components(&search(&rest, classes, whole, 0.4), classes)
+            let rest: Vec<&Draw<'_>> = draws.iter().filter(|draw| draw.source != *out).collect();
+            let noise = residual(runs, Some(out));
+            let of_rest = |logs: &[f64; COUNT]| components(logs, classes, noise);
+            of_rest(&search(&rest, of_rest, classes, whole, 0.5, ROUNDS_WITHOUT))
         },
     );
-    (components(&whole, classes), without)
+    (of_all(&whole), without)
 }

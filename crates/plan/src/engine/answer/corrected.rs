@@ -6,7 +6,7 @@
 use crate::estimate::{Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
-use atlas_config::corrections::{Adjustment, Features, Quantity};
+use atlas_config::corrections::{Adjustment, Features, Quantity, Shape};
 use atlas_core::plan::Engine;
 use serde::{Serialize, Serializer};
 
@@ -16,6 +16,19 @@ pub fn shares(detail: &Detail) -> [f64; 4] {
     let share = |cause| detail.limits.share(cause);
     let waiting = share(Cause::IntraNode) + share(Cause::InterNode) + share(Cause::PipelineBubble);
     [share(Cause::Compute), share(Cause::MemoryBandwidth), waiting, share(Cause::Launch)]
+}
+
+/// What a scenario runs, as runs are compared.
+#[must_use]
+pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
+    let phase = &scenario.base.shape;
+    let size = scenario.model.map_or(phase.layers * phase.hidden.powi(2), |model| model.layers * model.hidden.powi(2));
+    let (generated, batch) = match phase.mode {
+        Mode::Training => (0.0, scenario.microbatch),
+        Mode::Inference => (phase.generate, detail.serving.map_or(1.0, |serving| serving.batch)),
+    };
+    let accelerators = scenario.accelerators_per_node * scenario.num_nodes;
+    Shape([accelerators, size, phase.prompt, generated, batch, phase.tp, phase.pp].map(|count| count.max(1.0).ln()))
 }
 
 /// The corrections in force for an answer.
@@ -40,6 +53,7 @@ impl Adjustments {
             software: scenario.in_force.family(),
             model: &calibration.model,
             shares: shares(detail),
+            shape: shape(scenario, detail),
         };
         let at = |quantity| calibration.corrections.of(quantity).map(|correction| correction.at(&features));
         let serving = mode == Mode::Inference;
