@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use atlas_legacy::measurements::{self, ConvertError, Prose};
+
 use super::ValidateError;
 use super::columns::{COLUMNS, Column, Place, canonical};
 
@@ -98,11 +100,23 @@ impl Row {
     }
 }
 
-/// Reads all rows of CSV text with a header.
+/// Reads all rows of CSV text with a header. A table with the columns of version 0.1 is converted on the way, without its
+/// prose.
 ///
 /// # Errors
 /// Text that is not CSV, or a header that names a column twice.
 pub fn read(text: &str) -> Result<Vec<Row>, ValidateError> {
+    if measurements::is_old(text) {
+        let (typed, _) = measurements::convert(text, None, Prose::Ignore).map_err(|problem| match problem {
+            ConvertError::Csv(problem) => ValidateError::Csv(problem),
+            ConvertError::Columns(found) => ValidateError::Columns(found),
+        })?;
+        return typed_rows(&typed);
+    }
+    typed_rows(text)
+}
+
+fn typed_rows(text: &str) -> Result<Vec<Row>, ValidateError> {
     let mut reader =
         csv::ReaderBuilder::new().flexible(true).from_reader(text.trim_start_matches('\u{feff}').as_bytes());
     let headers = reader.headers()?;

@@ -1,5 +1,5 @@
-//! Conversion of measurement tables from the old columns, whose meaning partly stands in notes, names and dates, to
-//! typed ones. Every value that is not copied verbatim is listed with its reason in the row.
+//! Tables of measurements with the columns of version 0.1, whose meaning partly stands in notes, names and dates, converted
+//! to typed ones. Every value that is not copied verbatim is listed with its reason in the row.
 
 mod architecture;
 mod contradictions;
@@ -19,15 +19,14 @@ mod text;
 mod training;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
 
 use atlas_catalog::Catalog;
 
 use record::Record;
 
 /// The kinds of tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
     /// Throughput of training runs.
     Training,
     /// Throughput of serving.
@@ -38,8 +37,17 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All of them.
-    #[cfg(test)]
-    const ALL: [Kind; 3] = [Kind::Training, Kind::Inference, Kind::Latency];
+    pub const ALL: [Kind; 3] = [Kind::Training, Kind::Inference, Kind::Latency];
+
+    /// As commands name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Training => "training",
+            Kind::Inference => "inference",
+            Kind::Latency => "latency",
+        }
+    }
 
     /// The kind of a table, by its columns.
     fn of(headers: &[String]) -> Option<Kind> {
@@ -60,28 +68,33 @@ impl Kind {
 
 /// Why a table cannot be converted.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConvertError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Read { path: PathBuf, reason: std::io::Error },
-    /// The file cannot be written.
-    #[error("cannot write {}: {reason}", path.display())]
-    Write { path: PathBuf, reason: std::io::Error },
-    /// The file is no CSV.
-    #[error("{}: not CSV: {reason}", path.display())]
-    Csv { path: PathBuf, reason: csv::Error },
+pub enum ConvertError {
+    /// The text is no CSV.
+    #[error("not CSV: {0}")]
+    Csv(#[from] csv::Error),
     /// The columns are those of no kind.
     #[error(
-        "{}: the first line names the columns of no kind of measurements: expected seq_len and framework (training), \
-         input_len and engine (inference) or silicon_ttft_ms (latency); found \"{found}\"; or pass --kind",
-        path.display()
+        "the first line names the columns of no kind of measurements: expected seq_len and framework (training), \
+         input_len and engine (inference) or silicon_ttft_ms (latency); found \"{0}\"; or pass --kind"
     )]
-    Columns { path: PathBuf, found: String },
+    Columns(String),
 }
+
+/// Whether a conversion reads what stands in prose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prose {
+    /// Notes, source and date count: for a conversion that is checked by hand.
+    Read,
+    /// Only typed cells count; prose is copied.
+    Ignore,
+}
+
+/// Columns of prose.
+const PROSE: [&str; 4] = ["source", "source_path", "date", "notes"];
 
 /// What a conversion did.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub struct Report {
     typed_before: bool,
     rows: usize,
     excluded: usize,
@@ -116,42 +129,44 @@ impl fmt::Display for Report {
     }
 }
 
-/// Converts a file.
-pub(crate) fn file(old: &Path, new: &Path, kind: Option<Kind>) -> Result<Report, ConvertError> {
-    let bytes = std::fs::read(old).map_err(|reason| ConvertError::Read { path: old.into(), reason })?;
-    // Text in another encoding loses its odd characters, not its rows.
-    let text = String::from_utf8_lossy(&bytes);
-    let (converted, report) = convert(&text, kind).map_err(|problem| match problem {
-        Failure::Csv(reason) => ConvertError::Csv { path: old.into(), reason },
-        Failure::Columns(found) => ConvertError::Columns { path: old.into(), found },
-    })?;
-    std::fs::write(new, converted).map_err(|reason| ConvertError::Write { path: new.into(), reason })?;
-    Ok(report)
+/// Whether CSV text has the columns of version 0.1 rather than typed ones.
+#[must_use]
+pub fn is_old(text: &str) -> bool {
+    let Ok((headers, _)) = table::head(text) else { return false };
+    let has = |column: &str| headers.iter().any(|name| name.eq_ignore_ascii_case(column));
+    // Columns that no typed table has.
+    const OLD: [&str; 6] =
+        ["params_b", "intra_node_link", "inter_node_link", "speculative", "silicon_ttft_ms", "silicon_tpot_ms"];
+    !schema::is_typed(&headers) && OLD.iter().any(|column| has(column))
 }
 
-/// Why text cannot be converted.
-#[derive(Debug)]
-enum Failure {
-    Csv(csv::Error),
-    Columns(String),
-}
-
-/// Converts the text of a table.
-fn convert(text: &str, kind: Option<Kind>) -> Result<(String, Report), Failure> {
-    let (headers, rows) = table::read(text).map_err(Failure::Csv)?;
+/// Converts the text of a table. `kind` is that of its columns where none is given.
+///
+/// # Errors
+/// Text that is no CSV, or columns of no kind.
+pub fn convert(text: &str, kind: Option<Kind>, prose: Prose) -> Result<(String, Report), ConvertError> {
+    let (headers, rows) = table::read(text)?;
     if schema::is_typed(&headers) {
         return Ok((text.to_owned(), Report { typed_before: true, rows: rows.len(), ..Report::default() }));
     }
     let Some(kind) = kind.or_else(|| Kind::of(&headers)) else {
-        return Err(Failure::Columns(headers.join(",").chars().take(120).collect()));
+        return Err(ConvertError::Columns(headers.join(",").chars().take(120).collect()));
     };
     let catalog = Catalog::built_in();
+    let converted = |row: &table::Row| match kind {
+        Kind::Training => training::convert(row, &catalog),
+        Kind::Inference => serving::convert(row, &catalog),
+        Kind::Latency => latency::convert(row, &catalog),
+    };
     let mut records: Vec<Record> = rows
         .iter()
-        .map(|row| match kind {
-            Kind::Training => training::convert(row, &catalog),
-            Kind::Inference => serving::convert(row, &catalog),
-            Kind::Latency => latency::convert(row, &catalog),
+        .map(|row| match prose {
+            Prose::Read => converted(row),
+            Prose::Ignore => {
+                let mut record = converted(&row.without(&PROSE));
+                PROSE.iter().for_each(|column| record.keep(column, row.text(column)));
+                record
+            }
         })
         .collect();
     match kind {
@@ -166,10 +181,10 @@ fn convert(text: &str, kind: Option<Kind>) -> Result<(String, Report), Failure> 
         Kind::Training => {}
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(schema::columns(kind).map(|column| column.name)).map_err(Failure::Csv)?;
+    writer.write_record(schema::columns(kind).map(|column| column.name))?;
     let mut report = Report { rows: records.len(), ..Report::default() };
     for (at, record) in records.iter().enumerate() {
-        writer.write_record(record.row()).map_err(Failure::Csv)?;
+        writer.write_record(record.row())?;
         let counts = record.counts();
         for (sum, count) in report.cells.iter_mut().zip(counts) {
             *sum += count;
@@ -182,7 +197,7 @@ fn convert(text: &str, kind: Option<Kind>) -> Result<(String, Report), Failure> 
         };
         report.problems.extend(record.problems.iter().map(|problem| (id.clone(), problem.clone())));
     }
-    let bytes = writer.into_inner().map_err(|error| Failure::Csv(error.into_error().into()))?;
+    let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
     Ok((String::from_utf8_lossy(&bytes).into_owned(), report))
 }
 

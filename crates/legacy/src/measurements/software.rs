@@ -170,10 +170,10 @@ pub(super) fn splits_layers(family: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert;
+    use crate::measurements;
 
     fn software(side: Side, name: &str, version: &str, date: &str) -> (String, [usize; 3]) {
-        let kind = if side == Side::Training { convert::Kind::Training } else { convert::Kind::Inference };
+        let kind = if side == Side::Training { measurements::Kind::Training } else { measurements::Kind::Inference };
         let mut record = Record::new(kind);
         fill(&mut record, side, name, version, date);
         (record.text("software").to_owned(), record.counts())

@@ -21,6 +21,13 @@ impl Row {
         self.text(column).parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0)
     }
 
+    /// The row with these columns blank.
+    pub(super) fn without(&self, columns: &[&str]) -> Row {
+        let blank: Vec<usize> = columns.iter().filter_map(|column| self.columns.get(*column).copied()).collect();
+        let cells = self.cells.iter().enumerate().map(|(at, cell)| if blank.contains(&at) { "" } else { cell });
+        Row { columns: Arc::clone(&self.columns), cells: cells.collect() }
+    }
+
     /// Every column with its cell, in the order of the file.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
@@ -82,11 +89,17 @@ pub(super) fn canonical(name: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map_or(name, |(_, usual)| usual)
 }
 
-/// Reads all rows of CSV text with a header. A byte-order mark and CRLF line ends are accepted.
-pub(super) fn read(text: &str) -> Result<(Vec<String>, Vec<Row>), csv::Error> {
+/// The header of CSV text and a reader of its rows. A byte-order mark and CRLF line ends are accepted.
+pub(super) fn head(text: &str) -> Result<(Vec<String>, csv::Reader<&[u8]>), csv::Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
-    let headers: Vec<String> = reader.headers()?.iter().map(|name| name.trim().to_owned()).collect();
+    let headers = reader.headers()?.iter().map(|name| name.trim().to_owned()).collect();
+    Ok((headers, reader))
+}
+
+/// Reads all rows of CSV text with a header.
+pub(super) fn read(text: &str) -> Result<(Vec<String>, Vec<Row>), csv::Error> {
+    let (headers, mut reader) = head(text)?;
     let mut names: HashMap<String, usize> = HashMap::new();
     for (at, name) in headers.iter().enumerate() {
         names.entry(name.to_ascii_lowercase()).or_insert(at);

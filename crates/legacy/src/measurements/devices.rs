@@ -118,7 +118,7 @@ pub(super) fn training_ranks_per_chip(id: &str) -> f64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::convert::Kind;
+    use crate::measurements::Kind;
 
     #[test]
     fn every_device_of_the_catalog_is_found_in_any_case_and_spelling() {

@@ -1,0 +1,33 @@
+//! `cargo xtask convert-measurements`.
+
+use std::path::{Path, PathBuf};
+
+use atlas_evidence::validate::Kind;
+use atlas_legacy::measurements::{self, ConvertError, Prose, Report};
+
+/// Why a file cannot be converted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("cannot read {}: {reason}", path.display())]
+    Read { path: PathBuf, reason: std::io::Error },
+    #[error("cannot write {}: {reason}", path.display())]
+    Write { path: PathBuf, reason: std::io::Error },
+    #[error("{}: {reason}", path.display())]
+    Convert { path: PathBuf, reason: ConvertError },
+}
+
+/// Converts a file, prose included.
+pub(crate) fn file(old: &Path, new: &Path, kind: Option<Kind>) -> Result<Report, Error> {
+    let bytes = std::fs::read(old).map_err(|reason| Error::Read { path: old.into(), reason })?;
+    // Text in another encoding loses its odd characters, not its rows.
+    let text = String::from_utf8_lossy(&bytes);
+    let kind = kind.map(|kind| match kind {
+        Kind::Training => measurements::Kind::Training,
+        Kind::Inference => measurements::Kind::Inference,
+        Kind::Latency => measurements::Kind::Latency,
+    });
+    let (converted, report) = measurements::convert(&text, kind, Prose::Read)
+        .map_err(|reason| Error::Convert { path: old.into(), reason })?;
+    std::fs::write(new, converted).map_err(|reason| Error::Write { path: new.into(), reason })?;
+    Ok(report)
+}
