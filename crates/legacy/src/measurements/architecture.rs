@@ -1,10 +1,9 @@
-//! Architecture columns: the catalog's entry, what the row states, a published architecture, or a typical one.
+//! Architecture columns: the catalog's entry, what the row states, or a typical one.
 
 use atlas_catalog::model::Architecture as Network;
 use atlas_catalog::{Catalog, Transformer};
 
 use super::names;
-use super::published;
 use super::record::Record;
 use super::table::Row;
 use super::text::{clause, number_after};
@@ -82,17 +81,6 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
             overrides(record, row, t, found.layers, usage, &mut shape);
             return Some(shape);
         }
-    }
-    if let Some(known) = published::find(name)
-        && hidden.is_none_or(|h| Some(h) == known.get("hidden_size"))
-    {
-        for (column, value) in known.cells() {
-            record.assume(column, value, format!("published config of {}", known.name()));
-        }
-        if row.positive("n_layers").is_some_and(|n| Some(n) != known.get("n_layers")) {
-            record.keep("n_layers", row.text("n_layers"));
-        }
-        return Some(stated(record));
     }
     if hidden.is_some() && row.positive("n_layers").is_some() {
         from_row(record, row, name, usage);

@@ -6,7 +6,6 @@ mod contradictions;
 mod devices;
 mod latency;
 mod names;
-mod published;
 mod record;
 mod schema;
 mod serving;
