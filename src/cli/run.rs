@@ -49,12 +49,15 @@ pub struct Args {
     /// Answer JSON Lines of this file (`-`: stdin) on stdout; writes no record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload", "track", "format"], help_heading = "Batch")]
     pub batch: Option<PathBuf>,
-    /// Optimise every line instead
+    /// Optimize every line instead
     #[arg(long, value_enum, requires = "batch", help_heading = "Batch")]
     pub method: Option<Method>,
     /// Highest p99 latency allowed with --method, ms
     #[arg(long, value_name = "MS", requires = "method", value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
     pub sla: f64,
+    /// Add to every answer the measured rows behind its throughput: how many, the nearest, our error there
+    #[arg(long, requires = "batch", help_heading = "Batch")]
+    pub evidence: bool,
 }
 
 /// Estimates, writes the record, prints it.
@@ -66,7 +69,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             );
         }
         let sla_p99_ms = args.method.map(|_| args.sla);
-        return batch::run(input, &args.knobs, sla_p99_ms, globals);
+        let options = batch::Options { knobs: args.knobs.clone(), sla_p99_ms, evidence: args.evidence };
+        return batch::run(input, options, globals);
     }
     args.knobs.check()?;
     let (Some(target), Some(workload)) = (&args.target, &args.workload) else {

@@ -56,7 +56,24 @@ fn every_golden_run_agrees() {
 }
 
 #[test]
-fn every_golden_optimisation_agrees() {
+fn answers_name_the_measured_rows_behind_them_on_request() {
+    let line = |target: &str| json!({ "target": target, "workload": "llama3.1-70b-serve" }).to_string() + "\n";
+    let text = line("h100-sxm-8") + &line("GROQ_LPU_NODE");
+    let with = answers(&["--evidence"], text.clone());
+    let one: Value = {
+        let dir = tempfile::tempdir().unwrap();
+        let args = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve", "--format", "json"];
+        serde_json::from_str(&stdout(&atlas(dir.path(), &args).assert().code(0))).unwrap()
+    };
+    // The same evidence as for a single run; none where the accelerator is not known.
+    assert_eq!(with[0]["evidence"], one["evidence"][0]);
+    assert!(with[0]["evidence"]["nearest"]["id"].is_string());
+    assert!(with[1]["evidence"].is_null());
+    assert!(answers(&[], text).iter().all(|answer| answer.get("evidence").is_none()));
+}
+
+#[test]
+fn every_golden_optimization_agrees() {
     let goldens = goldens();
     let mut by_sla: Vec<(String, Vec<&Value>)> = Vec::new();
     for case in cases(&goldens, "optimize") {

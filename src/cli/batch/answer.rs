@@ -9,6 +9,7 @@ use super::parts::{Context, decode, explain, read_knobs};
 use atlas_config::{Profile, Target, Workload};
 use atlas_document::decode::nearest;
 use atlas_document::{Diagnostics, Node};
+use atlas_evidence::support;
 use atlas_plan::engine::estimate_into;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, Overrides, Setting};
@@ -110,7 +111,7 @@ impl Worker {
             None => {
                 estimate_into(&scenario, &mut self.estimate);
                 self.estimate.finite()?;
-                write_answer(out, &self.estimate, &scenario, &parts.workload)
+                write_answer(out, &self.estimate, &scenario, parts, self.context.evidence)
             }
             Some(sla) => {
                 // The search ignores the schedule, and is quicker without it.
@@ -119,7 +120,7 @@ impl Worker {
                 found.estimate.finite()?;
                 out.extend_from_slice(b",\"knobs\":");
                 serde_json::to_writer(&mut *out, &Knobs::of(&found.scenario))
-                    .and_then(|()| write_answer(out, &found.estimate, &found.scenario, &parts.workload))
+                    .and_then(|()| write_answer(out, &found.estimate, &found.scenario, parts, self.context.evidence))
             }
         };
         written.map_err(|error| error.to_string())
@@ -231,14 +232,19 @@ fn write_answer(
     out: &mut Vec<u8>,
     estimate: &Estimate,
     scenario: &Scenario,
-    workload: &Workload,
+    parts: &Parts,
+    evidence: bool,
 ) -> serde_json::Result<()> {
     out.extend_from_slice(b",\"record\":");
-    serde_json::to_writer(&mut *out, &Body::of(estimate, workload))?;
+    serde_json::to_writer(&mut *out, &Body::of(estimate, &parts.workload))?;
     out.extend_from_slice(b",\"dollar_per_1k_tokens\":");
     serde_json::to_writer(&mut *out, &estimate.cost.usd_per_1k_tokens_parity)?;
     out.extend_from_slice(b",\"metrics\":");
     serde_json::to_writer(&mut *out, &Metrics { estimate, scenario })?;
+    if evidence {
+        out.extend_from_slice(b",\"evidence\":");
+        serde_json::to_writer(&mut *out, &support::throughput(parts, scenario))?;
+    }
     out.extend_from_slice(b"}\n");
     Ok(())
 }

@@ -50,11 +50,21 @@ struct Answers {
     broken: Option<io::Error>,
 }
 
-/// Answers every line of `input` (`-`: stdin). With `sla_p99_ms` each line is optimised.
-pub fn run(input: &Path, knobs: &KnobArgs, sla_p99_ms: Option<f64>, globals: &Globals) -> color_eyre::Result<()> {
-    knobs.check()?;
+/// How lines are answered.
+pub struct Options {
+    /// Knobs of the command line, which the knobs of a line override.
+    pub knobs: KnobArgs,
+    /// Optimize every line under this p99 latency.
+    pub sla_p99_ms: Option<f64>,
+    /// Add the measured rows behind each throughput.
+    pub evidence: bool,
+}
+
+/// Answers every line of `input` (`-`: stdin).
+pub fn run(input: &Path, options: Options, globals: &Globals) -> color_eyre::Result<()> {
+    options.knobs.check()?;
     let (source, length) = open(input)?;
-    let context = Arc::new(Context::new(pick::library(globals), knobs.clone(), sla_p99_ms));
+    let context = Arc::new(Context::new(pick::library(globals), options));
     let workers = atlas_core::cores::available().clamp(1, 16);
     let mut inputs = Vec::with_capacity(workers);
     let mut outputs = Vec::with_capacity(workers);

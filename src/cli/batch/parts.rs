@@ -1,5 +1,6 @@
 //! The parts of a line: names looked up or objects decoded, knobs and seed laid over what the command line says.
 
+use super::Options;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -16,8 +17,10 @@ pub(super) struct Context {
     pub(super) library: Library,
     /// Knobs of the command line, which the knobs of a line override; `None` without any.
     knobs: Option<KnobArgs>,
-    /// With it lines are optimised.
+    /// With it lines are optimized.
     pub(super) sla_p99_ms: Option<f64>,
+    /// Whether answers name the measured rows behind them.
+    pub(super) evidence: bool,
     /// What has been warned about.
     warned: Mutex<BTreeSet<String>>,
 }
@@ -26,9 +29,10 @@ pub(super) struct Context {
 const MOST_WARNINGS: usize = 20;
 
 impl Context {
-    pub(super) fn new(library: Library, knobs: KnobArgs, sla_p99_ms: Option<f64>) -> Context {
+    pub(super) fn new(library: Library, options: Options) -> Context {
+        let Options { knobs, sla_p99_ms, evidence } = options;
         let any = knobs.overrides(&[]).map_or(true, |overrides| !overrides.is_empty());
-        Context { library, knobs: any.then_some(knobs), sla_p99_ms, warned: Mutex::default() }
+        Context { library, knobs: any.then_some(knobs), sla_p99_ms, evidence, warned: Mutex::default() }
     }
 
     /// Warns on stderr, once per wording.
