@@ -71,42 +71,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.619, 1.241;
+    DenseOneDomain: "training, dense, one domain", 0.701, 1.330;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", 0.609, 1.243;
+    DenseManyDomains: "training, dense, many domains", 0.734, 1.302;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", 0.466, 1.565;
+    Experts: "training, mixture of experts", 0.505, 1.565;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", 0.775, 1.236;
+    Adapters: "training, adapters", 0.835, 1.236;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", 0.443, 1.261;
+    OtherVendors: "training, other accelerators", 0.443, 1.248;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.584, 1.567;
+    CompiledEngine: "serving, compiled engine", 0.681, 1.689;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", 0.474, 1.571;
+    NativeRuntime: "serving, native runtime", 0.470, 1.500;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.385, 1.496;
+    PythonBatch: "serving, Python engine, static batch", 0.618, 1.704;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.421, 1.631;
+    PythonOffline: "serving, Python engine, offline", 0.401, 1.470;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.347, 1.982;
+    PythonServer: "serving, Python engine, server", 0.374, 2.027;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.303, 2.514;
+    Cdna: "serving, CDNA", 0.437, 2.784;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.376, 1.817;
+    OtherServing: "serving, other accelerators", 0.374, 1.781;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.614, 1.353;
+    Tpot: "TPOT", 0.603, 1.324;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.526, 2.660;
+    LightTtft: "TTFT, at most 32 requests", 0.520, 2.575;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.323, 4.952;
+    HeavyTtft: "TTFT, more requests", 0.343, 4.960;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }
