@@ -97,16 +97,20 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)]) -> Outcome {
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
     };
     let typical = |value: &dyn Fn(&(Judged, f64)) -> f64| median(&judged.iter().map(value).collect::<Vec<f64>>());
-    let after = |one: &(Judged, f64)| (one.0.sd * one.1).min(half(one.0.interval));
+    // What is known of other clusters still holds where it says more.
+    let after = |one: &(Judged, f64)| {
+        let ([low, high], half) = (one.0.interval, one.0.sd * one.1);
+        [low.max(-half), high.min(half)]
+    };
     Outcome {
         cluster: cluster.to_owned(),
         runs,
         before: stats(&judged.iter().map(|(one, _)| relative(one.before)).collect::<Vec<_>>()),
         after: stats(&judged.iter().map(|(one, _)| relative(one.after)).collect::<Vec<_>>()),
         covered_before: inside(&|(one, _)| (one.interval[0]..=one.interval[1]).contains(&one.before)),
-        covered_after: inside(&|one| one.0.after.abs() <= after(one)),
+        covered_after: inside(&|one| (after(one)[0]..=after(one)[1]).contains(&one.0.after)),
         width_before: typical(&|(one, _)| (one.interval[1] - one.interval[0]).exp()),
-        width_after: typical(&|one| (2.0 * after(one)).exp()),
+        width_after: typical(&|one| (after(one)[1] - after(one)[0]).exp()),
     }
 }
 

@@ -125,11 +125,10 @@ pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
 /// Corrects the answer to a phase.
 pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures, detail: &mut Detail) {
     let Some(found) = Adjustments::of(scenario, phase.shape.mode, detail) else { return };
+    // What is known of other clusters still holds where it says more.
     let own = |found: Adjustment, shipped: Interval| {
-        // What is known of other clusters still holds where it says more.
-        let half = |shipped: f64| found.half_width.min(shipped.max(1e-9).ln().abs().max(1e-9));
-        let half = half(shipped.low).max(half(shipped.high));
-        Interval { low: (-half).exp(), high: half.exp() }
+        let half = found.half_width.max(1e-9).exp();
+        Interval { low: shipped.low.max(1.0 / half), high: shipped.high.min(half) }
     };
     if let Some(found) = found.throughput {
         let factor = found.factor;
