@@ -90,10 +90,12 @@ fn small_files_that_ask_for_much_memory_are_refused() {
     write(dir.path(), "s.yaml", format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 20_000].join(", ")));
     let anchors: String = (0..60).map(|i| format!("&a{i} [")).collect();
     write(dir.path(), "n.yaml", format!("{anchors}{}{}", "1,".repeat(900_000), "]".repeat(60)));
+    write(dir.path(), "f.yaml", format!("{{{}}}", "a: [1,2],".repeat(1_500_000)));
     write(dir.path(), "k.yaml", (0..160_000).map(|i| format!("k{i}: 1\n")).collect::<String>());
     for arguments in [
         "check s.yaml",
         "check n.yaml",
+        "check f.yaml",
         "check k.yaml",
         "report --sweep /dev/zero --out r.html",
         "simulate --config /dev/zero",

@@ -14,7 +14,10 @@ pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// Deepest nesting. Real documents stay under ten.
 const MAX_DEPTH: usize = 64;
 /// Most nodes a document may expand to, aliases written out and anchors kept: what stops an alias bomb.
-const MAX_NODES: usize = 1_000_000;
+const MAX_NODES: usize = 500_000;
+/// Most commas of a document: the scanner keeps what stands in one pair of brackets until they close, a third of a kilobyte
+/// for every value.
+const MAX_COMMAS: usize = 250_000;
 /// Most bytes of text a document may expand to, counted likewise.
 const MAX_TEXT_BYTES: usize = 2 * MAX_FILE_BYTES as usize;
 /// Most complaints before the rest of a document is left unread.
@@ -37,6 +40,12 @@ pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Opti
     };
     if text.len() as u64 > MAX_FILE_BYTES {
         builder.error(Position::default(), format!("{} bytes is more than the {MAX_FILE_BYTES} allowed", text.len()));
+        return None;
+    }
+    let commas = text.bytes().filter(|byte| *byte == b',').count();
+    if commas > MAX_COMMAS {
+        let advice = "write long lists one entry a line";
+        builder.error(Position::default(), format!("{commas} commas are more than the {MAX_COMMAS} allowed; {advice}"));
         return None;
     }
     for event in Parser::new_from_str(text) {
@@ -394,6 +403,15 @@ mod tests {
         let (node, problems) = read(&format!("{opened}{}{}", "1,".repeat(100_000), "]".repeat(60)));
         assert!(node.is_none());
         assert!(problems.to_string().contains("expands to more than"), "{problems}");
+    }
+
+    #[test]
+    fn long_lists_in_brackets_are_refused_before_they_are_scanned_and_long_lists_in_lines_are_read() {
+        let (node, problems) = read(&format!("[{}]", "1,".repeat(MAX_COMMAS + 1)));
+        assert!(node.is_none());
+        assert!(problems.to_string().contains("one entry a line"), "{problems}");
+        let (node, problems) = read(&"- 1\n".repeat(MAX_COMMAS + 1));
+        assert!(node.is_some() && problems.is_empty(), "{problems}");
     }
 
     #[test]
