@@ -122,6 +122,32 @@ fn every_method_of_drafting_is_written_or_refused() {
 }
 
 #[test]
+fn kinds_of_context_parallelism_and_further_tokens_are_written_for_megatron() {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
+    let written = |tool: Tool, set: &[(&str, &str)]| {
+        let mut overrides = Overrides::new();
+        for (name, value) in
+            [("software", tool.family().unwrap()), ("cp", "2"), ("pp", "4"), ("vpp", "1")].iter().chain(set)
+        {
+            let knob = Knob::named(name).unwrap();
+            overrides.insert(knob, knob.parse(value, &[]).unwrap());
+        }
+        let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+        let options = Options { tool: Some(tool), ..Options::default() };
+        let files = launch::files(&parts, &scenario, &options)
+            .map_err(|refused| refused.into_iter().map(|one| (one.setting, one.reason)).collect::<Vec<_>>())?;
+        Ok(files.files.into_iter().map(|file| file.text).collect::<String>())
+    };
+    let set = [("cp_comm_type", "a2a"), ("mtp_layers", "1"), ("tp", "4")];
+    says(&written(Tool::MegatronLm, &set).unwrap(), &["--cp-comm-type a2a", "--mtp-num-layers 1"]);
+    for (setting, value) in [("cp_comm_type", "all_gather"), ("mtp_layers", "1")] {
+        refuses(written(Tool::DeepSpeed, &[(setting, value)]), setting, "no setting");
+    }
+    refuses(written(Tool::MegatronLm, &[("pp_schedule", "dualpipe"), ("global", "512")]), "pp_schedule", "no setting");
+}
+
+#[test]
 fn pools_with_layouts_of_their_own_become_workers() {
     let set = [
         ("tp", "1"),

@@ -2,7 +2,7 @@
 
 use atlas_config::Mode;
 use atlas_core::plan::{
-    CpuOffload, KvTransfer, LoadKind, MoeDispatcher, PipelineSchedule, Routing, SharedExperts, Trained,
+    ContextExchange, CpuOffload, KvTransfer, LoadKind, MoeDispatcher, PipelineSchedule, Routing, SharedExperts, Trained,
 };
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
@@ -26,6 +26,8 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::Vpp, many(plan.vpp)),
         (Knob::Cp, many(plan.cp)),
         (Knob::Etp, many(plan.etp)),
+        (Knob::CpCommType, many(plan.cp) && plan.cp_comm_type.is_some_and(|kind| kind != ContextExchange::Ring)),
+        (Knob::MtpLayers, some(plan.mtp_layers)),
         (Knob::Sp, plan.sp.is_some()),
         (Knob::Sharding, plan.sharding.is_some()),
         (Knob::Shard, some(plan.shard)),

@@ -199,19 +199,29 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
 
     let tensor = comm::tensor(i, c, &f, plan);
     let context = comm::context(i, c, &f, plan, one.attention);
-    let expert = moe_share * comm::expert(i, c, &f, plan);
+    let expert = comm::expert_shown(i, c, moe_share * comm::expert(i, c, &f, plan), one.total());
     let (far, hop) = comm::hops(i, &f);
     let transfer = comm::pipeline(i, c, far);
     let each = accumulation(i, c, &local);
     let per_layer = one.total() + tensor + context + expert;
     // The slowest stage: the last one, with the output layer on top of its layers, or one with more layers.
-    let last = stage_layers(i, i.pp - 1.0);
+    // Layers that predict further tokens stand on it.
+    let last = stage_layers(i, i.pp - 1.0) + i.mtp_layers;
+    let head = head.scaled(i.output_layers());
+    let each = Sums { head: each.head * i.output_layers(), ..each };
     let before = if i.pp == 1.0 { last } else { stage_layers(i, i.pp - 2.0).max(stage_layers(i, 0.0)) };
     let ends = last * (per_layer + each.layer) + head.total() + each.head;
+    // A device of a pipeline with two ways runs half of the micro-batches through a stage of either way.
+    let (last, head, each, ends) = if i.copies() > 1.0 {
+        let (first, stage) = (stage_layers(i, 0.0) * (per_layer + each.layer), 0.5 * (last + stage_layers(i, 0.0)));
+        (stage, head.scaled(0.5), Sums { head: 0.5 * each.head, ..each }, 0.5 * (ends + first))
+    } else {
+        (last, head, each, ends)
+    };
     let longer = before * (per_layer + each.layer) > ends;
-    let output = !longer;
     let (layers, head, ends_sums) =
-        if output { (last, head, each.head) } else { (before, layer::LayerTime::default(), 0.0) };
+        if longer { (before, layer::LayerTime::default(), 0.0) } else { (last, head, each.head) };
+    let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
     let stage = one.scaled(layers).plus(&head);
     let sums = layers * each.layer + ends_sums;
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
@@ -224,15 +234,16 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let passes_of = 2.0 + plan.full_share;
     let forward = one.forward + (tensor + expert) / passes_of + context / (1.0 + passes_of);
     let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
+    let output_layer = passes.head.scaled(i.output_layers());
     let ending = Pass {
-        forward: passes.head.forward,
-        input: passes.head.total() - passes.head.forward - passes.head.weights,
-        weights: passes.head.weights + each.head,
+        forward: output_layer.forward,
+        input: output_layer.total() - output_layer.forward - output_layer.weights,
+        weights: output_layer.weights + each.head,
     };
     let pace = Pace {
         first: Pass::default().plus(&layer, stage_layers(i, 0.0)),
         last: ending.plus(&layer, last),
-        path: ending.plus(&layer, i.arch.depth()),
+        path: ending.plus(&layer, i.arch.depth() + i.mtp_layers),
         slowest: stage.total() + sums + layers * (tensor + context + expert),
         hop,
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
@@ -240,7 +251,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     };
     let bubble = pipeline::bubble(i, &pace);
     // Weights are gathered beside the first forward pass, and gradients reduced beside the pass that completes them.
-    let once = if i.schedule.splits() { pace.first.forward + pace.first.weights } else { device + host };
+    let once = if i.schedule.own_optimizers() { pace.first.forward + pace.first.weights } else { device + host };
     let data = comm::data(i, &f, &local);
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
