@@ -218,16 +218,19 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     } else {
         (last, head, each, ends)
     };
-    let longer = before * (per_layer + each.layer) > ends;
+    let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
+    let calls = collective_calls(i, plan, moe_share) * eager;
+    let launches = |layers: f64, head: f64| (layers * (one.kernels + calls) + head) * c.issue;
+    let paced = |device: f64, launches: f64| device + host_excess(device, launches);
+    let longer = before > last
+        && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, launches(last, head.kernels));
     let (layers, head, ends_sums) =
         if longer { (before, layer::LayerTime::default(), 0.0) } else { (last, head, each.head) };
     let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
     let stage = one.scaled(layers).plus(&head);
     let sums = layers * each.layer + ends_sums;
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
-    let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
-    let calls = collective_calls(i, plan, moe_share) * layers;
-    let host = host_excess(device, (stage.kernels + calls * eager) * c.issue);
+    let host = host_excess(device, launches(layers, head.kernels));
 
     let upper = memory.upper(c);
     // Where collectives of a layer stand: as often in each pass, a third of a ring's exchange forward.
@@ -251,8 +254,9 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     };
     let bubble = pipeline::bubble(i, &pace);
     // Weights are gathered beside the first forward pass, and gradients reduced beside the pass that completes them.
-    let once = if i.schedule.own_optimizers() { pace.first.forward + pace.first.weights } else { device + host };
-    let data = comm::data(i, &f, &local);
+    let apart = i.pp > 1.0 && i.schedule.own_optimizers();
+    let once = if apart { pace.first.forward + pace.first.weights + host } else { device + host };
+    let data = exposed_data(i, c, [once, device + host], comm::data(i, &f, &local));
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,
@@ -264,9 +268,10 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
         expert_parallel: m * layers * expert,
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
-        data_parallel: exposed_data(i, c, [once, device + host], data),
+        data_parallel: data,
         optimizer: optimizer::seconds(i, c, &local),
-        offload: optimizer::offloaded(i, c, device + host, || memory::kept(i, plan)),
+        // Copies to the host go on while other traffic is waited for.
+        offload: optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan)),
     };
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };
