@@ -64,6 +64,9 @@ pub struct PlanArgs {
     /// Repository or path of the model's weights
     #[arg(long, value_name = "PATH", help_heading = "Launch")]
     pub model_path: Option<String>,
+    /// Repository or path of the weights that draft (draft_method eagle3 or draft-model)
+    #[arg(long, value_name = "PATH", help_heading = "Launch")]
+    pub draft_model: Option<String>,
     /// Training program for tools that bring none, with the arguments of run_clm.py
     #[arg(long, value_name = "FILE", help_heading = "Launch")]
     pub program: Option<String>,
@@ -166,6 +169,7 @@ impl PlanArgs {
             }),
             image: self.image.clone(),
             model: self.model_path.clone(),
+            draft_model: self.draft_model.clone(),
             program: self.program.clone(),
             steps: self.steps,
             partition: self.partition.clone(),

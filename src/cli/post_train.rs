@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::{output, pick};
+use atlas_config::workload::PostTrainingMethod;
 use atlas_core::units;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Asked, Step, step};
@@ -25,7 +26,7 @@ pub enum Method {
 /// A step of reinforcement learning or preference optimization: seconds by part, idle share, cost.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout
+  atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train
   atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout \\
       --rollout-nodes 4 --asynchronous
   atlas post-train --method dpo --target h100-sxm-8 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout
@@ -39,22 +40,23 @@ pub struct Args {
     /// Training workload, by name: layout, precision and batch of an optimizer step
     #[arg(long, value_name = "WORKLOAD")]
     pub train: String,
-    /// Serving workload, by name: layout and lengths of the rollout, and of what frozen models read
+    /// Serving workload, by name: layout and lengths of the rollout, and of what frozen models read [default: the one that
+    /// the training workload names under post_training]
     #[arg(long, value_name = "WORKLOAD")]
-    pub rollout: String,
-    /// What is trained on
-    #[arg(long, value_enum, default_value_t = Method::Rl)]
-    pub method: Method,
-    /// Prompts of a step; of dpo: pairs
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub prompts: u32,
-    /// Answers to each prompt [default: 8; dpo has two]
+    pub rollout: Option<String>,
+    /// What is trained on [default: the workload's, else rl]
+    #[arg(long, value_enum)]
+    pub method: Option<Method>,
+    /// Prompts of a step; of dpo: pairs [default: the workload's, else 128]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub prompts: Option<u32>,
+    /// Answers to each prompt [default: the workload's, else 8; dpo has two]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
-    /// Frozen models of the same size that read every answer: reference, reward
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub scorers: u32,
-    /// Nodes that only roll out [default: all nodes do both in turn]
+    /// Frozen models of the same size that read every answer: reference, reward [default: the workload's, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub scorers: Option<u32>,
+    /// Nodes that only roll out [default: the workload's, else all nodes do both in turn]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rollout_nodes: Option<u32>,
     /// Roll the next step out beside training, one step behind
@@ -77,12 +79,22 @@ pub struct Args {
 /// Workloads that do not belong together or cannot run.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
-    if args.method == Method::Dpo && args.samples.is_some() {
-        return Err(Failure::usage(["--samples: dpo has two answers to each prompt".to_owned()]).into());
-    }
     let library = pick::library(globals);
     let find = |workload: &str| Parts::find(&library, &args.target, workload).map_err(Failure::from);
-    let (train, rollout) = (find(&args.train)?, find(&args.rollout)?);
+    let train = find(&args.train)?;
+    let own = train.workload.post_training.clone().unwrap_or_default();
+    let method = args.method.unwrap_or(match own.method {
+        Some(PostTrainingMethod::Dpo) => Method::Dpo,
+        Some(PostTrainingMethod::Rl) | None => Method::Rl,
+    });
+    if method == Method::Dpo && args.samples.is_some() {
+        return Err(Failure::usage(["--samples: dpo has two answers to each prompt".to_owned()]).into());
+    }
+    let Some(rollout) = args.rollout.as_deref().or(own.rollout.as_deref()) else {
+        let what = format!("--rollout is needed: {} names no rollout under post_training", args.train);
+        return Err(Failure::usage([what]).into());
+    };
+    let rollout = find(rollout)?;
     let train_knobs = args.knobs.overrides(train.fabrics())?;
     let mut rollout_knobs = Overrides::new();
     for text in &args.rollout_set {
@@ -92,22 +104,23 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         rollout_knobs.insert(knob, setting);
     }
     let asked = Asked {
-        prompts: f64::from(args.prompts),
-        samples: match args.method {
-            Method::Rl => Some(f64::from(args.samples.unwrap_or(8))),
+        prompts: args.prompts.map(f64::from).or(own.prompts).unwrap_or(128.0),
+        samples: match method {
+            Method::Rl => Some(args.samples.map(f64::from).or(own.responses).unwrap_or(8.0)),
             Method::Dpo => None,
         },
-        scorers: f64::from(args.scorers),
-        rollout_nodes: args.rollout_nodes.map(f64::from),
-        asynchronous: args.asynchronous,
+        scorers: args.scorers.map(f64::from).or(own.scorers).unwrap_or(1.0),
+        // Data have no rollout.
+        rollout_nodes: args.rollout_nodes.map(f64::from).or(own.rollout_nodes.filter(|_| method == Method::Rl)),
+        asynchronous: args.asynchronous || (method == Method::Rl && own.asynchronous == Some(true)),
     };
     let step = step((&train, &train_knobs), (&rollout, &rollout_knobs), &asked)
         .map_err(|error| eyre!("{}: {error}", args.target))?;
     match args.format {
         Format::Table => output::print(&globals.charset().write(&described(&step, &asked)))?,
         Format::Csv => output::print(&csv_of(&step))?,
-        Format::Json => output::print(&serialised(&document(&step, args), false)?)?,
-        Format::Yaml => output::print(&serialised(&document(&step, args), true)?)?,
+        Format::Json => output::print(&serialised(&document(&step, args, &rollout.workload.name), false)?)?,
+        Format::Yaml => output::print(&serialised(&document(&step, args, &rollout.workload.name), true)?)?,
     }
     Ok(())
 }
@@ -162,8 +175,8 @@ fn csv_of(step: &Step) -> String {
     csv::line(figures.map(|(name, _)| name)) + &csv::line(cells.iter().map(String::as_str))
 }
 
-fn document(step: &Step, args: &Args) -> Value {
+fn document(step: &Step, args: &Args, rollout: &str) -> Value {
     let figures: Map<String, Value> =
         figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    json!({"target": args.target, "train": args.train, "rollout": args.rollout, "step": figures})
+    json!({"target": args.target, "train": args.train, "rollout": rollout, "step": figures})
 }

@@ -200,3 +200,38 @@ fn an_unknown_metric_suggests_the_nearest() {
     assert_eq!(near, Some("tokens_per_sec"));
     assert!(matches!(metric("ttft_ms", &scenario), Err(ExplainError::Silent { .. })));
 }
+
+#[test]
+fn experts_drafts_and_caches_are_named_beside_the_times_that_they_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let explained = |metric: &str, set: &[&str]| {
+        let mut command = crate::common::program::atlas(dir.path(), &["explain", metric, "--depth", "7"]);
+        command.args(["--target", "h200-sxm-8", "--workload", "deepseek-v3-serve", "--set", "software=sglang"]);
+        for assignment in set {
+            command.args(["--set", assignment]);
+        }
+        crate::common::program::stdout(&command.assert().code(0))
+    };
+    let stated = [
+        "tp=1",
+        "attention_dp=8",
+        "ep=8",
+        "redundant_experts=32",
+        "two_batch_overlap=on",
+        "moe_dispatcher=deepep",
+        "draft_tokens=2",
+        "draft_method=mtp",
+    ];
+    let text = explained("tpot", &stated);
+    for part in
+        ["attention_dp = 8", "redundant_experts = 32", "two_batch_overlap = on", "moe_dispatcher = deepep", "n_step ="]
+    {
+        assert!(text.contains(part), "no {part}\n{text}");
+    }
+    assert!(!explained("tpot", &[]).contains("n_step"), "nothing is drafted");
+    let cached = ["conversations=2000", "turns=4", "prompt=8192", "kv_host_gb=100", "routing=prefix"];
+    let text = explained("ttft", &cached);
+    for part in ["conversations = 2000", "turns = 4", "kv_host_gb = 100"] {
+        assert!(text.contains(part), "no {part}\n{text}");
+    }
+}

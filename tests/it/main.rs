@@ -39,6 +39,7 @@ mod measurement_rows;
 mod optimize;
 mod panels;
 #[cfg(unix)]
+mod refused;
 mod restoration;
 mod robustness;
 mod scenario_exchange;

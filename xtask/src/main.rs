@@ -13,6 +13,8 @@ mod convert;
 mod fit;
 mod fuzz;
 mod long_test;
+mod optimized;
+mod properties;
 mod release;
 mod soak;
 
@@ -57,6 +59,10 @@ enum Command {
         #[arg(long)]
         print: bool,
     },
+    /// Search the best layout of shipped pairs, and write the table in docs/findings.md; run it with --release.
+    Optimized(optimized::Args),
+    /// Draw random scenarios and look for answers that break a property; run it with --release.
+    Properties(properties::Args),
     /// Fuzz the parsers for longer than the tests do.
     Fuzz(fuzz::Args),
     /// Let each system call of every command that writes fail in turn, and look at what is left; needs `strace`.
@@ -84,6 +90,8 @@ fn main() -> ExitCode {
         Command::CalibrationExperiment { after_runs, print } => {
             calibration::experiment(after_runs, print).map_err(|error| error.to_string())
         }
+        Command::Properties(args) => return properties::run(&args),
+        Command::Optimized(args) => optimized::run(&args, &root()).map_err(|error| error.to_string()),
         Command::Fuzz(args) => return fuzz::run(&args),
         Command::Faults => return long_test::run("faults::long_run", &[]),
         Command::Load => return long_test::run("load::", &[]),

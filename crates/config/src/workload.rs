@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 mod plan;
+mod post_training;
 mod schedule;
 mod simulation;
 
 pub use atlas_core::mode::Mode;
 pub use plan::{PlanSpec, PoolSpec, PoolsSpec, ServingSpec, Switches};
+pub use post_training::{PostTrainingMethod, PostTrainingSpec};
 pub use simulation::SimulationSpec;
 
 use self::schedule::Schedule;
@@ -57,6 +59,8 @@ pub struct Workload {
     pub tuning: Tuning,
     /// What the predecessor dashboard said of the model.
     pub benchboard: Option<Benchboard>,
+    /// The step of post-training around the optimizer's, where the entry states one.
+    pub post_training: Option<PostTrainingSpec>,
     /// The schedule; empty without one.
     pub phases: Arc<[PhaseSpec]>,
     /// One line about the workload.
@@ -225,6 +229,7 @@ impl Workload {
         plan.switches = switches;
         plan.graphs = tuning.cuda_graphs;
         let benchboard = fields.map("benchboard", Benchboard::read);
+        let post_training = fields.map("post_training", PostTrainingSpec::read);
         let model_family = fields.text("model_family");
         let framework = fields.text("framework");
         let server = fields.peek("serving").and_then(|serving| serving.get("engine")).and_then(Node::text);
@@ -275,6 +280,7 @@ impl Workload {
             plan,
             tuning,
             benchboard,
+            post_training,
             phases: phases.into(),
             description,
             notes,

@@ -156,15 +156,41 @@ words! {
         ZeroBubble1p = "zero-bubble-1p",
         /// All forwards before all backwards (GPipe, arXiv 1811.06965).
         AllForward = "gpipe",
+        /// Micro-batches enter from both ends, and every device holds a stage of either way (DualPipe, arXiv 2412.19437,
+        /// section 3.2.1).
+        DualPipe = "dualpipe",
+    }
+}
+
+words! {
+    /// What ranks that share a sequence exchange (`cp_comm_type`).
+    ContextExchange {
+        /// Keys and values travel round a ring beside attention (arXiv 2310.01889, section 3).
+        Ring = "p2p",
+        /// Keys and values are gathered before attention (arXiv 2407.21783, section 3.3.2).
+        AllGather = "all_gather",
+        /// Sequences are exchanged for heads before attention, and back behind it (Ulysses, arXiv 2309.14509, section 3).
+        AllToAll = "a2a",
     }
 }
 
 impl PipelineSchedule {
-    /// Whether gradients of weights come apart from those of inputs, and stages go on without waiting for each other's
-    /// optimizers.
+    /// Whether gradients of weights come apart from those of inputs.
     #[must_use]
     pub const fn splits(self) -> bool {
+        self.own_optimizers() || self.two_ways()
+    }
+
+    /// Whether stages go on without waiting for each other's optimizers.
+    #[must_use]
+    pub const fn own_optimizers(self) -> bool {
         matches!(self, PipelineSchedule::ZeroBubble | PipelineSchedule::ZeroBubble1p)
+    }
+
+    /// Whether micro-batches enter from both ends.
+    #[must_use]
+    pub const fn two_ways(self) -> bool {
+        matches!(self, PipelineSchedule::DualPipe)
     }
 }
 

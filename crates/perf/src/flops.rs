@@ -13,17 +13,25 @@ pub struct TokenFlops {
     pub encoder: f64,
     /// Gradients of frozen weights, which are not computed; at most 0.
     pub frozen: f64,
+    /// Layers that predict further tokens in training.
+    pub predictors: f64,
 }
 
 impl TokenFlops {
     /// Names of the parts in order of declaration.
-    pub const NAMES: [&'static str; 5] =
-        ["products with weights", "attention", "linear mixers", "encoder", "gradients of frozen weights"];
+    pub const NAMES: [&'static str; 6] = [
+        "products with weights",
+        "attention",
+        "linear mixers",
+        "encoder",
+        "gradients of frozen weights",
+        "layers that predict further tokens",
+    ];
 
     /// FLOPs in order of declaration.
     #[must_use]
-    pub fn values(&self) -> [f64; 5] {
-        [self.products, self.attention, self.mixers, self.encoder, self.frozen]
+    pub fn values(&self) -> [f64; 6] {
+        [self.products, self.attention, self.mixers, self.encoder, self.frozen, self.predictors]
     }
 
     /// All parts together.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap as _;
 
 use crate::engine::answer::corrected::{Beside, beside};
+use crate::estimate::standing::holds;
 use crate::estimate::{Detail, Estimate, Figures, Latency, METRICS};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
@@ -29,9 +30,9 @@ pub struct Record<'a> {
     /// The answer.
     pub record: Body<'a>,
     /// USD per 1000 tokens as the predecessor system counts: one node's cost over the tokens of all nodes.
-    pub dollar_per_1k_tokens: f64,
+    pub dollar_per_1k_tokens: Option<f64>,
     /// USD per 1000 tokens with the cost of all nodes.
-    pub dollar_per_1k_tokens_all_nodes: f64,
+    pub dollar_per_1k_tokens_all_nodes: Option<f64>,
     /// `pre-opt` or `post-opt`.
     pub label: &'a str,
     /// The engine that answered.
@@ -90,8 +91,8 @@ impl Serialize for Metrics<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for metric in METRICS.iter().filter(|metric| metric.applies_to(self.scenario)) {
-            let value = (metric.get)(self.estimate, self.scenario);
-            map.serialize_entry(metric.name, &Some(value).filter(|value| value.is_finite()))?;
+            let value = holds(metric, self.estimate).then(|| (metric.get)(self.estimate, self.scenario));
+            map.serialize_entry(metric.name, &value.filter(|value| value.is_finite()))?;
         }
         map.end()
     }
@@ -139,36 +140,38 @@ impl From<Latency> for Percentiles {
 /// The figures every record has, of a phase or of the whole.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Plain {
-    tokens_per_sec: f64,
-    flop_utilization: f64,
-    hbm_bw_util: f64,
-    comm_compute_ratio: f64,
-    step_time_ms: f64,
-    p50_ms: f64,
-    p95_ms: f64,
-    p99_ms: f64,
-    ttft_ms: f64,
+    tokens_per_sec: Option<f64>,
+    flop_utilization: Option<f64>,
+    hbm_bw_util: Option<f64>,
+    comm_compute_ratio: Option<f64>,
+    step_time_ms: Option<f64>,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    ttft_ms: Option<f64>,
     peak_mem_gb: f64,
-    node_power_w: f64,
+    node_power_w: Option<f64>,
     retries: u32,
     failures: u32,
     artifacts: Artifacts,
 }
 
-impl From<&Figures> for Plain {
-    fn from(f: &Figures) -> Plain {
+impl Plain {
+    /// Figures of something that runs, or only the memory that it would take.
+    fn of(f: &Figures, runs: bool) -> Plain {
+        let held = |value: f64| runs.then_some(value);
         Plain {
-            tokens_per_sec: f.tokens_per_sec,
-            flop_utilization: f.flop_utilization,
-            hbm_bw_util: f.hbm_bw_util,
-            comm_compute_ratio: f.comm_compute_ratio,
-            step_time_ms: f.step_time_ms,
-            p50_ms: f.latency.p50,
-            p95_ms: f.latency.p95,
-            p99_ms: f.latency.p99,
-            ttft_ms: f.latency.ttft,
+            tokens_per_sec: held(f.tokens_per_sec),
+            flop_utilization: held(f.flop_utilization),
+            hbm_bw_util: held(f.hbm_bw_util),
+            comm_compute_ratio: held(f.comm_compute_ratio),
+            step_time_ms: held(f.step_time_ms),
+            p50_ms: held(f.latency.p50),
+            p95_ms: held(f.latency.p95),
+            p99_ms: held(f.latency.p99),
+            ttft_ms: held(f.latency.ttft),
             peak_mem_gb: f.peak_mem_gb,
-            node_power_w: f.node_power_w,
+            node_power_w: held(f.node_power_w),
             retries: f.retries,
             failures: f.failures,
             artifacts: ARTIFACTS,
@@ -260,9 +263,14 @@ impl<'a> Body<'a> {
     /// Writes down an estimate of a workload.
     #[must_use]
     pub fn of(estimate: &Estimate, workload: &'a Workload) -> Body<'a> {
-        let plain = Plain::from(&estimate.total);
+        let runs = estimate.runs();
+        let plain = Plain::of(&estimate.total, runs);
+        let held = |detail: Detail| {
+            if runs { detail } else { Detail { training: None, serving: None, simulated: None, ..detail } }
+        };
+        let detail = estimate.detail.map(held);
         if estimate.phases.is_empty() {
-            return Body { plain, schedule: None, detail: estimate.detail };
+            return Body { plain, schedule: None, detail };
         }
         let queue = &estimate.queue;
         let phases = workload.phases.iter().zip(&estimate.phases);
@@ -283,22 +291,22 @@ impl<'a> Body<'a> {
                         weight_minutes: figures.minutes,
                         settings: Settings { tokens_scale, autoscale_factor, request_profile },
                         overrides: &spec.overrides,
-                        record: PhaseBody::of(figures),
+                        record: PhaseBody::of(figures, runs),
                     }
                 })
                 .collect(),
             schedule_total_minutes: estimate.total_minutes,
             schedule_effects: true,
         };
-        Body { plain, schedule: Some(schedule), detail: estimate.detail }
+        Body { plain, schedule: Some(schedule), detail }
     }
 }
 
 impl PhaseBody {
-    fn of(figures: &Figures) -> PhaseBody {
+    fn of(figures: &Figures, runs: bool) -> PhaseBody {
         let queue = figures.queue.as_ref();
         PhaseBody {
-            plain: figures.into(),
+            plain: Plain::of(figures, runs),
             queue_metrics: queue.map(|q| QueueMetrics {
                 arrival_rate: q.arrival_rate,
                 servers: Whole(q.servers),
@@ -346,8 +354,8 @@ impl<'a> Record<'a> {
             track,
             knobs: Knobs::of(scenario),
             record: Body::of(estimate, workload),
-            dollar_per_1k_tokens: estimate.cost.usd_per_1k_tokens_parity,
-            dollar_per_1k_tokens_all_nodes: estimate.cost.usd_per_1k_tokens,
+            dollar_per_1k_tokens: estimate.runs().then_some(estimate.cost.usd_per_1k_tokens_parity),
+            dollar_per_1k_tokens_all_nodes: estimate.runs().then_some(estimate.cost.usd_per_1k_tokens),
             label,
             engine: scenario.engine.name(),
             seed: scenario.seed,

@@ -43,6 +43,7 @@ impl Column {
             Some(Verdict::Accelerators { needs, .. }) => format!("needs {needs} accelerators"),
             Some(Verdict::Indivisible { what, of, by }) => format!("{of} {what} / {by}"),
             Some(Verdict::Stages { layers, chunks, .. }) => format!("{layers} layers / {chunks} chunks"),
+            Some(Verdict::TwoWays { micro_batches, .. }) => format!("{micro_batches} micro-batches"),
             Some(Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. }) => format!("no {format}"),
             Some(Verdict::Context { most, .. }) => format!("over {most} tokens"),
             Some(Verdict::PrefillPool { .. }) => "prefill pool".to_owned(),

@@ -8,6 +8,7 @@ use atlas_config::{Mode, Workload};
 use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::standing::holds;
 use atlas_plan::estimate::{Detail, Estimate, Figures, METRICS, Section};
 use atlas_plan::knob::{Group, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -31,13 +32,13 @@ pub fn tell(
     let _ = writeln!(out, "{}, track {track}, seed {}", scenario.mode().name(), scenario.seed);
     let _ = writeln!(out, "{}\n", wrap(&knobs(scenario), width, ""));
     out.push_str(&figures(scenario, answer));
-    if !answer.phases.is_empty() {
+    if !answer.phases.is_empty() && answer.runs() {
         out.push('\n');
         out.push_str(&phases(scenario, workload, answer));
     }
     if let Some(detail) = &answer.detail {
         out.push('\n');
-        out.push_str(&bounds(scenario, detail, width));
+        out.push_str(&bounds(scenario, detail, answer.runs(), width));
     }
     if !advice.is_empty() {
         out.push_str("\nadvice\n");
@@ -65,7 +66,7 @@ fn knobs(scenario: &Scenario) -> String {
 pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
     let mut section: Option<Section> = None;
-    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario) && holds(metric, answer)) {
         if section != Some(metric.section) {
             section = Some(metric.section);
             table.section(metric.section.name());
@@ -83,17 +84,21 @@ pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
     table.render()
 }
 
-/// What bounds the scenario, whether it runs, and where time and memory go.
+/// What bounds the scenario, whether it runs, and where time and memory go. What does not run takes no time.
 #[must_use]
-pub fn bounds(scenario: &Scenario, detail: &Detail, width: usize) -> String {
+pub fn bounds(scenario: &Scenario, detail: &Detail, runs: bool, width: usize) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}", wrap(&format!("bottleneck: {}", detail.limits.describe()), width, "  "));
+    if runs {
+        let _ = writeln!(out, "{}", wrap(&format!("bottleneck: {}", detail.limits.describe()), width, "  "));
+    }
     let _ = writeln!(out, "{}", wrap(&format!("verdict: {}", detail.verdict.describe()), width, "  "));
     let whole = match scenario.mode() {
         Mode::Training => "an optimizer step",
         Mode::Inference => "a token of every running sequence",
     };
-    let _ = write!(out, "\ntime of {whole}\n{}", bars(&detail.time, |seconds| units::duration_ms(1e3 * seconds)));
+    if runs {
+        let _ = write!(out, "\ntime of {whole}\n{}", bars(&detail.time, |seconds| units::duration_ms(1e3 * seconds)));
+    }
     let bytes = units::memory;
     let (upper, has) = (bytes(detail.memory.upper), bytes(detail.memory.capacity));
     let _ = write!(out, "\nmemory of a device: upper bound {upper} of {has}\n{}", bars(&detail.memory.parts, bytes));

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Format, ReportError, csv, serialised};
 use atlas_evidence::support::Support;
+use atlas_plan::estimate::standing::holds;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::Scenario;
@@ -45,12 +46,13 @@ fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String
         ("fabric", knobs.fabric.to_owned()),
         ("set", record.set.join(" ")),
     ];
-    // What does not apply stays empty: a column means the same in training and in inference.
+    // What does not apply, or cannot run, stays empty: a column means the same in training and in inference.
     for metric in &METRICS {
-        let value =
-            if metric.applies_to(scenario) { (metric.get)(answer, scenario).to_string() } else { String::new() };
+        let says = metric.applies_to(scenario) && holds(metric, answer);
+        let value = if says { (metric.get)(answer, scenario).to_string() } else { String::new() };
         fields.push((metric.name, value));
     }
-    fields.push(("dollar_per_1k_tokens_parity", record.dollar_per_1k_tokens.to_string()));
+    let parity = record.dollar_per_1k_tokens.map_or_else(String::new, |usd| usd.to_string());
+    fields.push(("dollar_per_1k_tokens_parity", parity));
     csv::line(fields.iter().map(|(name, _)| *name)) + &csv::line(fields.iter().map(|(_, value)| value.as_str()))
 }

@@ -6,6 +6,7 @@ use super::shape::{
     Field, anything, count, help, knob, list, map, map_of, number, of_target, of_workload, positive, text, texts, word,
 };
 use atlas_config::Factors;
+use atlas_config::workload::PostTrainingSpec;
 use atlas_core::plan::PriceBasis;
 use atlas_document::decode::Bounds;
 use atlas_plan::knob::Knob;
@@ -175,7 +176,23 @@ pub(super) fn workload() -> Value {
             ("phases", help(list(phase), "one after another")),
         ],
     );
-    let own: [Field; 11] = [
+    let post_training = map(
+        &[],
+        [
+            ("method", word(&["rl", "dpo"], "reinforcement learning, or preference optimization on pairs of answers")),
+            ("rollout", text("the serving workload that generates the answers")),
+            ("prompts", number(PostTrainingSpec::PROMPTS, "prompts of a step; of dpo: pairs")),
+            ("responses", number(PostTrainingSpec::RESPONSES, "answers to each prompt")),
+            ("scorers", number(PostTrainingSpec::SCORERS, "frozen models of the same size that read every answer")),
+            (
+                "rollout_nodes",
+                number(PostTrainingSpec::ROLLOUT_NODES, "nodes that only roll out; unset, all alternate"),
+            ),
+            ("asynchronous", help(json!({"type": "boolean"}), "the next step is rolled out beside training")),
+        ],
+    );
+    let own: [Field; 12] = [
+        ("post_training", help(post_training, "the step of atlas post-train around the optimizer's")),
         ("name", text("unique name")),
         ("benchboard", anything("the predecessor dashboard's words of the model: parameters in billions, …")),
         ("model_family", text("gpt, llama …")),

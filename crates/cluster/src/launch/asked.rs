@@ -1,7 +1,9 @@
 //! Which settings a scenario states, so that none is lost without a word.
 
 use atlas_config::Mode;
-use atlas_core::plan::{CpuOffload, KvTransfer, LoadKind, MoeDispatcher, PipelineSchedule, SharedExperts, Trained};
+use atlas_core::plan::{
+    ContextExchange, CpuOffload, KvTransfer, LoadKind, MoeDispatcher, PipelineSchedule, Routing, SharedExperts, Trained,
+};
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
 
@@ -12,6 +14,8 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
     let (switches, serving) = (&plan.switches, &plan.serving);
     let many = |count: Option<f64>| count.is_some_and(|count| count > 1.0);
     let some = |count: Option<f64>| count.is_some_and(|count| count > 0.0);
+    let workers = some(serving.pools.prefill.workers);
+    let [host, ssd, remote] = serving.kv_tiers.map(|(room, _)| room);
     let shared = [
         (Knob::Tp, phase.shape.tp > 1.0),
         (Knob::Pp, phase.shape.pp > 1.0),
@@ -22,6 +26,8 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::Vpp, many(plan.vpp)),
         (Knob::Cp, many(plan.cp)),
         (Knob::Etp, many(plan.etp)),
+        (Knob::CpCommType, many(plan.cp) && plan.cp_comm_type.is_some_and(|kind| kind != ContextExchange::Ring)),
+        (Knob::MtpLayers, some(plan.mtp_layers)),
         (Knob::Sp, plan.sp.is_some()),
         (Knob::Sharding, plan.sharding.is_some()),
         (Knob::Shard, some(plan.shard)),
@@ -70,7 +76,12 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::DraftTokens, some(serving.draft_tokens)),
         (Knob::DraftMethod, some(serving.draft_tokens) && serving.draft_method.is_some()),
         (Knob::DraftMaxBatch, some(serving.draft_max_batch)),
-        (Knob::PrefillAccelerators, scenario.base.pools().is_some()),
+        (Knob::PrefillWorkers, workers && scenario.base.pools().is_some()),
+        (Knob::PrefillAccelerators, !workers && scenario.base.pools().is_some()),
+        (Knob::KvHostGb, some(host)),
+        (Knob::KvSsdGb, some(ssd)),
+        (Knob::KvRemoteGb, some(remote)),
+        (Knob::Routing, phase.shape.dp > 1.0 && serving.routing.is_some_and(|way| way != Routing::Least)),
         (Knob::MoeDispatcher, switches.moe_dispatcher.is_some_and(|dispatcher| dispatcher != MoeDispatcher::AllToAll)),
         (Knob::RedundantExperts, some(serving.redundant_experts)),
         (Knob::TwoBatchOverlap, serving.two_batch_overlap == Some(true)),

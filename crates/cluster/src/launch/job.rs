@@ -105,6 +105,8 @@ pub(crate) struct Serving {
     pub(crate) chunked_prefill: Option<bool>,
     pub(crate) graphs: Option<bool>,
     pub(crate) draft_tokens: Option<u64>,
+    /// It is a pool that does nothing but prefill.
+    pub(crate) only_prefills: bool,
 }
 
 impl Serving {
@@ -371,5 +373,6 @@ fn serving(scenario: &Scenario, model: &Model) -> Serving {
         chunked_prefill: serving.chunked_prefill,
         graphs: plan.graphs,
         draft_tokens: maybe(serving.draft_tokens),
+        only_prefills: false,
     }
 }

@@ -58,6 +58,8 @@ pub struct Options {
     pub image: Option<String>,
     /// The model's repository or path, in place of the known repository.
     pub model: Option<String>,
+    /// The repository or path of the weights that draft, where speculative decoding has its own.
+    pub draft_model: Option<String>,
     /// The training program of tools that bring none, with its own arguments read from the environment.
     pub program: Option<String>,
     /// Steps of a training run; absent: as many as the scenario's training tokens take, else [`STEPS`].

@@ -5,8 +5,9 @@ use super::SimulationSpec;
 use crate::read_field::{ReadField as _, word};
 use atlas_core::field::Knob;
 use atlas_core::plan::{
-    AttentionKernel, CpuOffload, DraftMethod, Format, GraphCapture, KvTransfer, LoadKind, LoraTargets, MoeCapacity,
-    MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Routing, Sharding, SharedExperts, Trained, stored_bits,
+    AttentionKernel, ContextExchange, CpuOffload, DraftMethod, Format, GraphCapture, KvTransfer, LoadKind, LoraTargets,
+    MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Routing, Sharding, SharedExperts, Trained,
+    stored_bits,
 };
 use atlas_document::Node;
 use atlas_document::decode::Fields;
@@ -56,6 +57,10 @@ pub struct PlanSpec {
     pub lora_targets: Option<LoraTargets>,
     /// `cpu_offload`: what is kept in host memory.
     pub cpu_offload: Option<CpuOffload>,
+    /// `parallelism.cp_comm_type`: what ranks that share a sequence exchange.
+    pub cp_comm_type: Option<ContextExchange>,
+    /// `mtp_layers`: layers that learn to predict further tokens.
+    pub mtp_layers: Option<f64>,
     /// `parallelism.etp`: tensor-parallel ranks inside an expert.
     pub etp: Option<f64>,
     /// `parallelism.attention_dp`: data-parallel attention groups inside a serving replica.
@@ -227,6 +232,7 @@ impl PlanSpec {
         });
         plan.sharding = fields.word_of(Knob::Sharding, Sharding::named);
         plan.shard = fields.number_of(Knob::Shard);
+        plan.mtp_layers = fields.number_of(Knob::MtpLayers);
         match fields.peek("recompute") {
             Some(node) if node.entries().is_some() => {
                 fields.map("recompute", |recompute| {
@@ -258,6 +264,7 @@ impl PlanSpec {
     /// Reads the optional ranks of `parallelism`.
     pub(super) fn parallelism(&mut self, p: &mut Fields<'_>) {
         self.cp = p.number_of(Knob::Cp);
+        self.cp_comm_type = p.word_of(Knob::CpCommType, ContextExchange::named);
         self.ep = p.number_of(Knob::Ep);
         self.vpp = p.number_of(Knob::Vpp);
         self.first_layers = p.number_of(Knob::FirstLayers);

@@ -2,9 +2,9 @@
 
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::bounds::Bounds;
-use crate::plan::{PipelineSchedule, Sharding, SharedExperts};
+use crate::plan::{ContextExchange, PipelineSchedule, Sharding, SharedExperts};
 
-pub(super) const LAYOUT: [Field; 25] = [
+pub(super) const LAYOUT: [Field; 27] = [
     entry(
         Knob::Tp,
         "tp",
@@ -57,6 +57,18 @@ pub(super) const LAYOUT: [Field; 25] = [
     .training()
     .reasoned(),
     entry(
+        Knob::MtpLayers,
+        "mtp_layers",
+        &["mtp_num_layers"],
+        Group::Parallelism,
+        whole(0.0, 16.0, Step::Add(1.0)),
+        &["mtp_layers"],
+        "layers behind the model that learn to predict further tokens, each with a loss of its own (MTP); they stand on the \
+         last stage",
+    ).files(0.0, 1000.0)
+    .training()
+    .reasoned(),
+    entry(
         Knob::Dp,
         "dp",
         &["data_parallel"],
@@ -74,6 +86,18 @@ pub(super) const LAYOUT: [Field; 25] = [
         &["parallelism", "cp"],
         "context-parallel ranks: each sequence cut across accelerators",
     ).files(1.0, 1e6)
+    .training()
+    .reasoned(),
+    entry(
+        Knob::CpCommType,
+        "cp_comm_type",
+        &["context_exchange"],
+        Group::Parallelism,
+        Kind::Choice(ContextExchange::NAMES),
+        &["parallelism", "cp_comm_type"],
+        "what ranks that share a sequence exchange: keys and values round a ring (p2p), gathered before attention \
+         (all_gather), or heads for sequences (a2a, Ulysses)",
+    )
     .training()
     .reasoned(),
     entry(

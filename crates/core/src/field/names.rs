@@ -75,10 +75,14 @@ pub enum Knob {
     FirstLayers,
     /// Layers of the last pipeline stage.
     LastLayers,
+    /// Layers that predict further tokens in training.
+    MtpLayers,
     /// Data-parallel replicas.
     Dp,
     /// Context-parallel ranks.
     Cp,
+    /// What ranks that share a sequence exchange.
+    CpCommType,
     /// Expert-parallel ranks.
     Ep,
     /// Tensor-parallel ranks inside an expert.

@@ -22,6 +22,7 @@ pub(super) struct Stage {
     place: Place,
     /// Share of the model's layers.
     pub(super) share: f64,
+    number: f64,
     attention: f64,
     linear: f64,
     dense: f64,
@@ -39,10 +40,12 @@ impl Stage {
             Place::Middle
         };
         let share = stage_layers(i, number) / a.depth().max(1.0);
+        // Layers that predict further tokens are as the last one.
+        let further = if number >= i.pp - 1.0 { i.mtp_layers } else { 0.0 };
         let (attention, linear, layers) =
-            (a.attention_layers() * share, a.linear_layers() * share, a.mlp_layers() * share);
+            (a.attention_layers() * share + further, a.linear_layers() * share, a.mlp_layers() * share);
         if !a.is_moe() {
-            return Stage { place, share, attention, linear, dense: layers, moe: 0.0 };
+            return Stage { place, share, number, attention, linear, dense: layers + further, moe: 0.0 };
         }
         let before = match place {
             Place::First => 0.0,
@@ -51,7 +54,21 @@ impl Stage {
         };
         let leading = (a.dense_layers - before).clamp(0.0, layers);
         let moe = (layers - leading) / a.moe_step.max(1.0);
-        Stage { place, share, attention, linear, dense: layers - moe, moe }
+        Stage { place, share, number, attention, linear, dense: layers - moe, moe: moe + further }
+    }
+
+    /// Weights of the stage, and of the one of the other way that its device holds where there are two ways.
+    fn held(&self, i: &TrainingInput) -> LocalParams {
+        let own = self.params(i);
+        if i.copies() <= 1.0 {
+            return own;
+        }
+        let other = Stage::of(i, i.pp - 1.0 - self.number).params(i);
+        LocalParams {
+            dense: own.dense + other.dense,
+            experts: own.experts + other.experts,
+            embedding: own.embedding + other.embedding,
+        }
     }
 
     /// Weights: layers, and the embedding or the output layer that sits on this end.
@@ -66,6 +83,9 @@ impl Stage {
             + self.dense * a.mlp_params(a.ffn)
             + self.moe * a.moe_fixed_params()
             + norms;
+        // The projections that join a predicted token's embedding to the layer before.
+        let joins = if self.number >= i.pp - 1.0 { i.mtp_layers * 2.0 * a.hidden * a.hidden } else { 0.0 };
+        let dense = dense + joins;
         LocalParams {
             dense: dense / i.tp,
             experts: self.moe * a.expert_params() / (i.ep * i.etp).max(1.0),
@@ -147,14 +167,19 @@ pub struct ModelStates {
 impl ModelStates {
     fn of(i: &TrainingInput, local: &LocalParams) -> ModelStates {
         ModelStates {
-            dense: Sharded::of(i, local.dense + local.embedding, local.dense, i.dp * i.cp),
-            experts: Sharded::of(i, local.experts, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)),
+            dense: Sharded::of(i, local.dense + local.embedding, local.dense, i.copies() * i.dp * i.cp),
+            experts: Sharded::of(
+                i,
+                local.experts,
+                local.experts,
+                i.copies() * i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0),
+            ),
         }
     }
 
     /// Those of a stage.
     pub(super) fn on(i: &TrainingInput, stage: &Stage) -> ModelStates {
-        ModelStates::of(i, &stage.params(i))
+        ModelStates::of(i, &stage.held(i))
     }
 }
 
@@ -166,13 +191,14 @@ pub(super) fn here(share: f64) -> f64 {
 /// What a stage holds besides activations.
 pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
-    let local = stage.params(i);
+    let local = stage.held(i);
     let states = ModelStates::of(i, &local);
     let (dense, expert) = (states.dense.bytes(i), states.experts.bytes(i));
-    let with_logits = i.pp <= 1.0 || stage.place == Place::Last;
+    let ends = stage.place == Place::Last || (i.copies() > 1.0 && stage.place == Place::First);
+    let with_logits = i.pp <= 1.0 || ends;
     // Where all forward passes come first, every micro-batch's wait for their backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
-    let logits = if with_logits { waiting * logits(i) } else { 0.0 };
+    let logits = if with_logits { waiting * logits(i) * (1.0 + i.mtp_layers) } else { 0.0 };
     let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0));
     let gathered =
         if i.held_sharding() == Sharding::Zero3 { 2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes) } else { 0.0 };

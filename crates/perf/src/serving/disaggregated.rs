@@ -20,6 +20,10 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
     ((acc.nic_bw * c.nic_fraction).max(1e6), c.nic_latency)
 }
 
+/// Rounds in which the requests are spread over the two pools at most, and how close is close enough.
+const MOST_ROUNDS: u32 = 60;
+const CLOSE: f64 = 1e-5;
+
 /// Estimates a disaggregated deployment.
 pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEstimate {
     let prefill = Machine::new(input, &pools.prefill, c);
@@ -33,8 +37,9 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     // The limit of tokens holds for each attention group of the pool.
     let own = ServingInput { layout: pools.prefill, ..*input };
     let prompts = |at_once: f64| steady_state::prefill(&prefill, &own, at_once).total();
-    let mut latency = prompts(abreast);
-    let service = latency / abreast;
+    let service = prompts(abreast) / abreast;
+    // From below: the least time at which as many prompts run side by side as it lets come.
+    let mut latency = if abreast > 1.0 { prompts(1.0) } else { service };
     // Every prefill rank sends its share of the keys and values over its own NIC.
     let moved = prefill.shape.kept(input.isl, input.whole_windows) * prefill.shape.kv_bytes_token;
     let (link, delay) = transfer_link(input, pools, c);
@@ -55,7 +60,9 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let mut closed_rate = 0.0;
     let mut wait = 0.0;
     let apart = FrontEnd::of(input, c).apart();
-    for _ in 0..6 {
+    let mut settled = true;
+    for _ in 0..MOST_ROUNDS {
+        let before = batch;
         let life = steps * step_at(batch).total();
         let seconds = life + latency + transfer;
         let free = Rate::Turnover { busy: 1.0, sequences: offered, seconds, between: apart, drained: 1.0 };
@@ -70,7 +77,11 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         batch = 0.5 * (batch + next);
         if abreast > 1.0 {
             // As many prompts run side by side as come while one is computed; a prompt that is alone shares no step.
-            latency = prompts((per_second * latency / servers).clamp(1.0, abreast));
+            let found = prompts((per_second * latency / servers).clamp(1.0, abreast));
+            (latency, settled) = (found, (found - latency).abs() <= CLOSE * found);
+        }
+        if settled && (batch - before).abs() <= CLOSE * batch {
+            break;
         }
     }
     let step = step_at(batch);

@@ -26,6 +26,7 @@ pub mod input;
 pub mod kv;
 pub mod latency;
 pub mod queue;
+mod rates;
 pub mod reuse;
 pub mod shape;
 pub mod speculative;

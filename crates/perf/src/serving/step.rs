@@ -3,9 +3,8 @@
 
 use super::exchange::{self, Exchange};
 use super::front_end::FrontEnd;
-use super::input::{
-    AllReduce, GraphCapture, HostOverlap, KernelLibrary, Layout, Load, ServingInput, Stack, StepInputs,
-};
+use super::input::{AllReduce, GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack, StepInputs};
+use super::rates::{linear_rate, maturity};
 use super::shape::Shape;
 pub use super::time::StepTime;
 use crate::accelerator::{Accelerator, Generation, Precision};
@@ -91,29 +90,6 @@ pub struct Machine {
 
 /// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
 const UNFUSED: f64 = 3.0;
-
-/// FLOP/s of linear layers in a format, on many tokens.
-fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: f64) -> f64 {
-    let share = c.serving_products * roofline::best_fraction(acc, c);
-    let narrow = match format {
-        Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
-        Precision::Fp4 | Precision::Fp6 if acc.has(Precision::Fp4) => c.narrow4_fraction,
-        _ => 1.0,
-    };
-    let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
-    acc.peak(format) * share * narrow * unpacked * slice / (slice + c.slice_half)
-}
-
-/// Share of the rooflines that stacks for this family reach.
-fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
-    use Generation::{Cdna3, Cdna4};
-    match acc.generation {
-        g if g.is_nvidia() => 1.0,
-        Cdna3 | Cdna4 if kernels == KernelLibrary::Vendor => c.cdna_vendor_fraction,
-        Cdna3 | Cdna4 => c.cdna_fraction,
-        _ => c.other_stack_fraction,
-    }
-}
 
 impl Machine {
     /// The rates of a deployment.
@@ -336,22 +312,49 @@ impl Machine {
             return batch;
         }
         let half = Tokens { decode: 0.5 * t.decode, prefill: 0.5 * t.prefill, prompts: 0.5 * t.prompts, ..*t };
-        let mut both = self.whole(&half).scaled(2.0);
-        if t.prefill > 0.0 {
-            both.compute /= self.prompt_cores;
-        }
+        let (one, issued) = if t.prefill > 0.0 { self.beside_prompts().part(&half) } else { self.part(&half) };
+        let mut both = one.scaled(2.0);
         // One half's tokens travel while the other computes, both at a loss.
         let work = both.compute + both.weights + both.kv + both.activations + both.launch;
         let apart = both.communication;
         both.communication = (apart - (1.0 - self.overlap_loss) * work).max(self.overlap_loss * apart);
-        StepTime { host: batch.host, ..both }
+        both.launch += (2.0 * issued - both.total()).max(0.0);
+        StepTime { host: batch.host, ..both.scaled(self.pp) }
+    }
+
+    /// The same with the cores that are left beside the exchange of prompts.
+    fn beside_prompts(&self) -> Machine {
+        let left = |rate: f64| rate * self.prompt_cores;
+        Machine {
+            dense_rate: left(self.dense_rate),
+            mlp_rate: left(self.mlp_rate),
+            expert_rate: left(self.expert_rate),
+            attention_rate: left(self.attention_rate),
+            ..*self
+        }
     }
 
     /// One step in which all tokens do the same at the same time.
     fn whole(&self, t: &Tokens) -> StepTime {
+        let (mut out, issued) = self.part(t);
+        out.launch += (issued - out.total()).max(0.0);
+        let mut step = out.scaled(self.pp);
+        // Every attention group has a scheduler of its own.
+        let verified = t.verified.max(1.0);
+        let listed = if self.expansion { t.decode * verified } else { t.decode };
+        step.host = self.step_seconds + self.sequence_seconds * (listed + t.prompts) / self.attention_dp;
+        // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
+        step.host += (verified - 1.0) * self.draft_share * step.host;
+        step
+    }
+
+    /// A micro-batch on one stage, and the time in which the host issues its kernels one by one.
+    fn part(&self, t: &Tokens) -> (StepTime, f64) {
         let s = &self.shape;
         // Sequences per micro-batch and attention group; at least one where any decode.
-        let cut = self.pp.min((t.decode + t.prompts.max(if t.prefill > 0.0 { 1.0 } else { 0.0 })).max(1.0));
+        // Prompts that are cut into chunks fill all stages where there are several: each has one chunk on the way.
+        let prompts = if t.prefill > 0.0 { t.prompts.max(t.prefill_groups).max(1.0) } else { t.prompts };
+        let cut = self.pp.min((t.decode + prompts).max(1.0));
         let verified = t.verified.max(1.0);
         let sequences = group(t.decode / cut, self.attention_dp);
         let occupied = if t.prefill_groups > 0.0 { t.prefill_groups.min(self.attention_dp) } else { self.attention_dp };
@@ -423,14 +426,7 @@ impl Machine {
             issued = issued.max((s.kernels - skipped) * self.prefill_launch_seconds);
         }
         issued = issued.max(s.layers * self.piece_seconds);
-        out.launch += (issued - out.total()).max(0.0);
-        let mut step = out.scaled(self.pp);
-        // Every attention group has a scheduler of its own.
-        let listed = if self.expansion { t.decode * verified } else { t.decode };
-        step.host = self.step_seconds + self.sequence_seconds * (listed + t.prompts) / self.attention_dp;
-        // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
-        step.host += (verified - 1.0) * self.draft_share * step.host;
-        step
+        (out, issued)
     }
 
     /// A linear layer: the longer of traffic and arithmetic plus a share of the shorter.

@@ -1,7 +1,7 @@
 //! Communication of one training step: per layer (tensor, context, expert parallel), per micro-batch (pipeline, and
 //! weights under ZeRO-3), per step (gradients, weights).
 
-use super::{Plan, Reshard, Sharding, TrainingInput};
+use super::{ContextExchange, Plan, Reshard, Sharding, TrainingInput};
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
@@ -32,27 +32,41 @@ pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     passes * one * exposed
 }
 
-/// Context-parallel seconds of one layer: keys and values travel round the ring while each rank attends to those that it
-/// has (arXiv 2310.01889, section 3), so that all but the last of its steps hide them. `attention` are the seconds of both
-/// passes.
+/// Context-parallel seconds of one layer. Keys and values that travel round a ring do so while each rank attends to those
+/// that it has (arXiv 2310.01889, section 3), so that all but the last of its steps hide them; what is gathered or exchanged
+/// for heads comes before attention. `attention` are the seconds of both passes.
 pub fn context(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan, attention: f64) -> f64 {
     if i.cp <= 1.0 {
         return 0.0;
     }
     let moved = exchange(i, f);
-    let beside = attention * (i.cp - 1.0) / i.cp;
+    let ring = i.context_exchange == ContextExchange::Ring;
+    let beside = if ring { attention * (i.cp - 1.0) / i.cp } else { 0.0 };
     let forward = 1.0 / (1.0 + 2.5 * c.attention_backward);
     let shown = |moved: f64, beside: f64| (moved - beside).max(0.0);
-    // Backward moves keys and values again, and their gradients; recomputing moves them as forward does.
-    (1.0 + plan.full_share) * shown(moved, forward * beside) + shown(2.0 * moved, (1.0 - forward) * beside)
+    let back = moved * backward_exchanges(i);
+    (1.0 + plan.full_share) * shown(moved, forward * beside) + shown(back, (1.0 - forward) * beside)
 }
 
-/// Seconds in which a layer's keys and values travel round the ring once.
+/// How often the backward pass moves what the forward pass does: keys and values again, and their gradients; heads and
+/// sequences change places as often as forward. Recomputing moves what forward does.
+#[must_use]
+pub fn backward_exchanges(i: &TrainingInput) -> f64 {
+    if i.context_exchange == ContextExchange::AllToAll { 1.0 } else { 2.0 }
+}
+
+/// Seconds in which a layer's forward pass moves what its ranks exchange.
 pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
     if i.cp <= 1.0 {
         return 0.0;
     }
     let g = Group::strided(i.cp, i.tp, i.domain);
+    if i.context_exchange == ContextExchange::AllToAll {
+        // Queries, keys and values of a rank's tokens go to the ranks of their heads; outputs come back.
+        let widths = i.arch.q_width() + i.arch.kv_width().min(2.0 * i.arch.q_width()) + i.arch.v_width();
+        let own = i.arch.attention_share * i.micro * i.seq / i.cp * widths / i.tp * 2.0;
+        return coll::all_to_all(f, g, own, 1.0);
+    }
     // Hybrids have keys and values in few layers; states of linear mixers are small.
     let kv = i.arch.attention_share * i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
     coll::all_gather(f, g, kv)
@@ -70,6 +84,13 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let passes = 4.0 + 2.0 * plan.full_share;
     let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { 1.0 };
     passes * coll::all_to_all(f, g, bytes, copies) * c.expert_exposed
+}
+
+/// What of a layer's expert traffic shows: all of it, or where passes of opposite ways run side by side what their kernels
+/// (`beside`, seconds of the layer) do not hide (arXiv 2412.19437, section 3.2.1).
+#[must_use]
+pub fn expert_shown(i: &TrainingInput, c: &Constants, expert: f64, beside: f64) -> f64 {
+    if i.copies() > 1.0 { (expert - c.overlap_share * beside).max(0.0) } else { expert }
 }
 
 /// Pipeline transfers of one micro-batch through one stage, forward and backward, as far as other passes do not hide them.
@@ -143,10 +164,12 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
 /// Data-parallel traffic, dense weights and experts over their own groups.
 pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTraffic {
     let mut out = DataTraffic::default();
-    let dense = Group::strided(i.dp * i.cp, i.tp, i.domain);
-    group_traffic(i, f, local.dense + local.embedding, dense, &mut out);
+    // Weights that two devices of a pipeline hold are reduced over both.
+    let copies = i.copies();
+    let dense = Group::strided(copies * i.dp * i.cp, i.tp, i.domain);
+    group_traffic(i, f, copies * (local.dense + local.embedding), dense, &mut out);
     let shards = (i.ep * i.etp).max(1.0);
-    let replicas = i.dp * i.cp * i.tp / shards;
-    group_traffic(i, f, local.experts, Group::strided(replicas, shards, i.domain), &mut out);
+    let replicas = copies * i.dp * i.cp * i.tp / shards;
+    group_traffic(i, f, copies * local.experts, Group::strided(replicas, shards, i.domain), &mut out);
     out
 }

@@ -28,7 +28,7 @@ pub use step::{estimate, memoized, under};
 pub use supported::{Unsupported, supported};
 pub use terms::{MicroBatch, token_flops};
 
-pub use atlas_core::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
+pub use atlas_core::plan::{ContextExchange, PipelineSchedule as Schedule, Recompute, Sharding};
 
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
@@ -191,10 +191,15 @@ pub struct TrainingInput {
     pub first_layers: Option<f64>,
     /// Layers of the last stage, where stated.
     pub last_layers: Option<f64>,
+    /// Layers behind the model that predict further tokens, each with the output layer and a loss of its own
+    /// (arXiv 2412.19437, section 2.2); they stand on the last stage.
+    pub mtp_layers: f64,
     /// Data-parallel ranks.
     pub dp: f64,
     /// Context-parallel ranks.
     pub cp: f64,
+    /// What ranks that share a sequence exchange.
+    pub context_exchange: ContextExchange,
     /// Expert-parallel ranks.
     pub ep: f64,
     /// Tensor-parallel ranks inside an expert.
@@ -267,8 +272,10 @@ impl Default for TrainingInput {
             vpp: 1.0,
             first_layers: None,
             last_layers: None,
+            mtp_layers: 0.0,
             dp: 8.0,
             cp: 1.0,
+            context_exchange: ContextExchange::Ring,
             ep: 1.0,
             etp: 1.0,
             sequence_parallel: false,
@@ -341,6 +348,19 @@ impl TrainingInput {
         } else {
             (self.seq * 114.0 / 512.0).ceil()
         }
+    }
+
+    /// Times that the output layer runs, with the projections that join a predicted token's embedding to the layer before
+    /// (arXiv 2412.19437, equation 21), which are as wide as the model twice.
+    #[must_use]
+    pub fn output_layers(&self) -> f64 {
+        1.0 + self.mtp_layers * (1.0 + 2.0 * self.arch.hidden / self.arch.vocab.max(1.0))
+    }
+
+    /// Copies of a stage's weights that the pipeline holds: two where micro-batches enter from both ends.
+    #[must_use]
+    pub fn copies(&self) -> f64 {
+        if self.pp > 1.0 && self.schedule.two_ways() { 2.0 } else { 1.0 }
     }
 
     /// Tokens that a layer passes through a tensor-parallel reduction in one pass, per sequence and layer: every block

@@ -96,15 +96,15 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
     let share = o.optimizer.clamp(0.0, 1.0);
     // Gradients go out in 16 bit beside the last backward pass, the host updates, weights come back.
-    let out = hide(share * owned * 2.0 / link, micro);
+    let out = share * owned * 2.0 / link;
     let update = share * owned * (2.0 * i.optimizer_bytes + i.grad_bytes + i.weight_bytes) / host;
     let back = share * owned * i.weight_bytes / link;
     // Every micro-batch: weights in for forward and backward, gradients out; kept activations out and in again.
     let ranks = if i.held_sharding() == Sharding::Zero3 { (i.dp * i.cp).max(1.0) } else { 1.0 };
     let streamed = o.weights.clamp(0.0, 1.0) * local.total() / ranks * (2.0 * i.weight_bytes + 2.0 * i.trained);
     let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();
-    let each = hide((streamed + kept) / link, micro);
-    out + update + back + i.micro_batches() * each
+    let each = (streamed + kept) / link;
+    update + back + hide(each + out, micro) + (i.micro_batches() - 1.0) * hide(each, micro)
 }
 
 #[cfg(test)]

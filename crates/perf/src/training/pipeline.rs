@@ -20,6 +20,8 @@ pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
         // Later stages keep their weight gradients' inputs instead: all stages fill the same memory (arXiv 2401.10241,
         // section 2.2).
         Schedule::ZeroBubble | Schedule::ZeroBubble1p => of(0.0),
+        // Of both ways together (arXiv 2412.19437, table 2).
+        Schedule::DualPipe => p + 1.0,
     };
     most.min(m)
 }
@@ -96,10 +98,22 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
     }
     // The way through all stages and back; the first micro-batches also wait between their chunks.
     let hops = 2.0 * (p - 1.0 + (v - 1.0) * p * pace.hidden) * pace.hop;
+    let unit = pace.path.total() / p;
+    if i.schedule.two_ways() {
+        // Half of what one way leaves idle with weight gradients apart (arXiv 2412.19437, table 2, is an upper bound: it counts
+        // a forward and a backward pass as one block), and where gradients of inputs take longer than forward passes, the
+        // wait for them on the way out. Passes beside each other are as long as one behind the other: what they hide is
+        // left out of their communication.
+        let (forward, weights) = (pace.path.forward / p, pace.path.weights / p);
+        let input = unit - forward - weights;
+        let half = 0.5 * p;
+        let idle =
+            (half - 1.0) * (forward + input - weights).max(0.0) + (half - 2.0).max(0.0) * (input - forward).max(0.0);
+        return idle + (m * (unit - pace.slowest)).max(0.0) + hops;
+    }
     if i.schedule.splits() && v <= 1.0 {
         return zero_bubble(p, m, pace) + hops;
     }
-    let unit = pace.path.total() / p;
     let (fill, round) = if i.schedule.splits() {
         // Weight gradients fill a part of it (arXiv 2401.10241, table 2), not of what waits for the next chunk.
         (((p - 1.0) * (unit - 2.0 * pace.path.weights / p)).max(0.0), unit - pace.path.weights / p)

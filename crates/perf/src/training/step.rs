@@ -199,40 +199,54 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
 
     let tensor = comm::tensor(i, c, &f, plan);
     let context = comm::context(i, c, &f, plan, one.attention);
-    let expert = moe_share * comm::expert(i, c, &f, plan);
+    let expert = comm::expert_shown(i, c, moe_share * comm::expert(i, c, &f, plan), one.total());
     let (far, hop) = comm::hops(i, &f);
     let transfer = comm::pipeline(i, c, far);
     let each = accumulation(i, c, &local);
     let per_layer = one.total() + tensor + context + expert;
     // The slowest stage: the last one, with the output layer on top of its layers, or one with more layers.
-    let last = stage_layers(i, i.pp - 1.0);
+    // Layers that predict further tokens stand on it.
+    let last = stage_layers(i, i.pp - 1.0) + i.mtp_layers;
+    let head = head.scaled(i.output_layers());
+    let each = Sums { head: each.head * i.output_layers(), ..each };
     let before = if i.pp == 1.0 { last } else { stage_layers(i, i.pp - 2.0).max(stage_layers(i, 0.0)) };
     let ends = last * (per_layer + each.layer) + head.total() + each.head;
-    let longer = before * (per_layer + each.layer) > ends;
-    let output = !longer;
+    // A device of a pipeline with two ways runs half of the micro-batches through a stage of either way.
+    let (last, head, each, ends) = if i.copies() > 1.0 {
+        let (first, stage) = (stage_layers(i, 0.0) * (per_layer + each.layer), 0.5 * (last + stage_layers(i, 0.0)));
+        (stage, head.scaled(0.5), Sums { head: 0.5 * each.head, ..each }, 0.5 * (ends + first))
+    } else {
+        (last, head, each, ends)
+    };
+    let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
+    let calls = collective_calls(i, plan, moe_share) * eager;
+    let launches = |layers: f64, head: f64| (layers * (one.kernels + calls) + head) * c.issue;
+    let paced = |device: f64, launches: f64| device + host_excess(device, launches);
+    let longer = before > last
+        && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, launches(last, head.kernels));
     let (layers, head, ends_sums) =
-        if output { (last, head, each.head) } else { (before, layer::LayerTime::default(), 0.0) };
+        if longer { (before, layer::LayerTime::default(), 0.0) } else { (last, head, each.head) };
+    let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
     let stage = one.scaled(layers).plus(&head);
     let sums = layers * each.layer + ends_sums;
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
-    let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
-    let calls = collective_calls(i, plan, moe_share) * layers;
-    let host = host_excess(device, (stage.kernels + calls * eager) * c.issue);
+    let host = host_excess(device, launches(layers, head.kernels));
 
     let upper = memory.upper(c);
     // Where collectives of a layer stand: as often in each pass, a third of a ring's exchange forward.
     let passes_of = 2.0 + plan.full_share;
     let forward = one.forward + (tensor + expert) / passes_of + context / (1.0 + passes_of);
     let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
+    let output_layer = passes.head.scaled(i.output_layers());
     let ending = Pass {
-        forward: passes.head.forward,
-        input: passes.head.total() - passes.head.forward - passes.head.weights,
-        weights: passes.head.weights + each.head,
+        forward: output_layer.forward,
+        input: output_layer.total() - output_layer.forward - output_layer.weights,
+        weights: output_layer.weights + each.head,
     };
     let pace = Pace {
         first: Pass::default().plus(&layer, stage_layers(i, 0.0)),
         last: ending.plus(&layer, last),
-        path: ending.plus(&layer, i.arch.depth()),
+        path: ending.plus(&layer, i.arch.depth() + i.mtp_layers),
         slowest: stage.total() + sums + layers * (tensor + context + expert),
         hop,
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
@@ -240,8 +254,9 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     };
     let bubble = pipeline::bubble(i, &pace);
     // Weights are gathered beside the first forward pass, and gradients reduced beside the pass that completes them.
-    let once = if i.schedule.splits() { pace.first.forward + pace.first.weights } else { device + host };
-    let data = comm::data(i, &f, &local);
+    let apart = i.pp > 1.0 && i.schedule.own_optimizers();
+    let once = if apart { pace.first.forward + pace.first.weights + host } else { device + host };
+    let data = exposed_data(i, c, [once, device + host], comm::data(i, &f, &local));
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,
@@ -253,9 +268,10 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
         expert_parallel: m * layers * expert,
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
-        data_parallel: exposed_data(i, c, [once, device + host], data),
+        data_parallel: data,
         optimizer: optimizer::seconds(i, c, &local),
-        offload: optimizer::offloaded(i, c, device + host, || memory::kept(i, plan)),
+        // Copies to the host go on while other traffic is waited for.
+        offload: optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan)),
     };
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::TrainingInput;
 use super::pipeline::full_groups;
+use super::{ContextExchange, TrainingInput};
 use crate::accelerator::{Accelerator, Precision};
 
 /// Why a training run cannot run as asked for.
@@ -30,6 +30,26 @@ pub enum Unsupported {
         micro_batches: f64,
         /// Pipeline stages.
         stages: f64,
+    },
+    /// Micro-batches that enter from both ends pair off, and fill the pipeline twice.
+    #[error(
+        "a pipeline that is entered from both ends needs an even number of stages of one chunk, and an even number of \
+         micro-batches of at least {}, not {micro_batches}",
+        2.0 * stages
+    )]
+    TwoWays {
+        /// Micro-batches of a step.
+        micro_batches: f64,
+        /// Pipeline stages.
+        stages: f64,
+    },
+    /// Heads that are exchanged for sequences do not divide over the ranks.
+    #[error("{heads} query heads do not divide over {ranks} ranks that share them and the sequence")]
+    HeadsApart {
+        /// Query heads.
+        heads: f64,
+        /// Tensor-parallel times context-parallel ranks.
+        ranks: f64,
     },
     /// There are more chunks than layers, even where the first and the last one have none.
     #[error("{layers} layers do not fill {chunks} chunks; reduce pp or vpp")]
@@ -99,6 +119,14 @@ fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
         }
     } else if i.pp > 1.0 && chunks > layers + 2.0 {
         return Err(Unsupported::Chunks { layers, chunks });
+    }
+    let (m, p) = (i.micro_batches(), i.pp);
+    if p > 1.0 && i.schedule.two_ways() && (p % 2.0 > 0.0 || m % 2.0 > 0.0 || m < 2.0 * p || i.vpp > 1.0) {
+        return Err(Unsupported::TwoWays { micro_batches: m, stages: p });
+    }
+    let ranks = i.tp * i.cp;
+    if i.cp > 1.0 && i.context_exchange == ContextExchange::AllToAll && i.arch.heads % ranks > 0.0 {
+        return Err(Unsupported::HeadsApart { heads: i.arch.heads, ranks });
     }
     if !full_groups(i) {
         return Err(Unsupported::Interleaving { micro_batches: i.micro_batches(), stages: i.pp });

@@ -102,8 +102,8 @@ pub fn operators(i: &TrainingInput, c: &Constants, plan: Plan) -> Option<[Operat
 pub struct MicroBatch {
     /// Layers of the stage.
     pub layers: f64,
-    /// Whether the output layer is on the stage.
-    pub output: bool,
+    /// How often the output layer runs on the stage: once on the last one, and for each further token that is predicted.
+    pub output: f64,
     /// Adding gradients to their sum, s.
     pub sums: f64,
     /// Visible tensor-parallel communication of a layer, s.
@@ -125,5 +125,10 @@ pub fn token_flops(i: &TrainingInput, halved: bool) -> TokenFlops {
     // nothing.
     let frozen = (1.0 - i.trained).max(0.0) / 3.0;
     let without = if frozen > 0.0 { frozen * i.arch.flops_per_token(1.0, 1.0, true) } else { 0.0 };
-    TokenFlops { frozen: -without, ..i.arch.token_flops(i.seq, i.target(), halved) }
+    let plain = i.arch.token_flops(i.seq, i.target(), halved);
+    // Each further token takes a mean layer, the output layer, and the projection in front.
+    let output = 6.0 * i.arch.hidden * i.arch.head_width() * i.arch.head_share(i.seq);
+    let layer = (plain.total() - output).max(0.0) / i.arch.depth().max(1.0);
+    let predictors = i.mtp_layers * layer + (i.output_layers() - 1.0) * output;
+    TokenFlops { frozen: -without, predictors, ..plain }
 }

@@ -7,6 +7,7 @@ use super::*;
 use crate::accelerator::Generation;
 use crate::constants::Constants;
 
+mod layouts;
 mod recompute;
 
 fn llama_70b() -> Architecture {

@@ -11,7 +11,7 @@ use crate::estimate::{Estimate, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
-use atlas_core::plan::{Recompute, Sharding};
+use atlas_core::plan::{PipelineSchedule, Recompute, Sharding};
 use atlas_perf::accelerator::Precision;
 
 /// Most estimates that one call of [`fit`] makes.
@@ -176,6 +176,12 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
         (Verdict::Stages { .. }, _) => stages(case),
+        (Verdict::TwoWays { .. }, _) => {
+            vec![(
+                Knob::PipelineSchedule,
+                words(Knob::PipelineSchedule, &[PipelineSchedule::OneForwardOneBackward.name()]),
+            )]
+        }
         (Verdict::Format { instead, .. } | Verdict::SoftwareFormat { instead, .. }, _) if !instead.is_empty() => {
             vec![(Knob::Precision, words(Knob::Precision, &[instead]))]
         }

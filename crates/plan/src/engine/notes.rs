@@ -159,7 +159,7 @@ fn few(names: &[String]) -> String {
 /// That an MFU is above all that was measured on this family of accelerators, or that nothing was.
 fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let device = &scenario.machine.as_ref()?.device;
-    let mfu = estimate.detail?.training?.mfu_causal;
+    let mfu = estimate.detail.filter(|_| estimate.runs())?.training?.mfu_causal;
     match best_mfu(device) {
         Some(best) if mfu > best => Some(format!(
             "causal MFU of {:.1} % is above the best that was measured on this family of accelerators, {:.0} %",

@@ -56,6 +56,13 @@ impl Estimate {
 }
 
 impl Estimate {
+    /// Whether the scenario can run, as far as the engine knows: an overloaded one does, ever later.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        let runs = |verdict: Verdict| verdict.fits() || matches!(verdict, Verdict::Overload { .. });
+        self.detail.as_ref().is_none_or(|detail| runs(detail.verdict))
+    }
+
     /// Whether every figure that records hold is a finite number.
     ///
     /// # Errors

@@ -33,17 +33,19 @@ pub fn comparable(a: Engine, b: Engine) -> bool {
     a == b || (a.reasons() && b.reasons())
 }
 
+/// Whether the answer has this figure for somebody: what cannot run has no rate, no latency and no price of a token, only
+/// what the hardware costs and the memory that it would take.
+#[must_use]
+pub fn holds(metric: &Metric, estimate: &Estimate) -> bool {
+    estimate.runs() || matches!(metric.name, "usd_per_hour" | "peak_mem_gb" | "memory_fill" | "break_even_months")
+}
+
 /// The figure of an answer, if it has one that somebody could get: what cannot run has no rate, no latency and no price of
 /// a token, and what has no price costs nothing in particular.
 #[must_use]
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
-    let runs = estimate
-        .detail
-        .as_ref()
-        .is_none_or(|detail| detail.verdict.fits() || matches!(detail.verdict, super::Verdict::Overload { .. }));
-    let of_hardware = matches!(metric.name, "usd_per_hour" | "peak_mem_gb" | "memory_fill" | "break_even_months");
     let priced = metric.section != Section::Cost || scenario.usd_node_hour() > 0.0 || metric.name.ends_with("owned");
-    (metric.applies_to(scenario) && (runs || of_hardware) && priced)
+    (metric.applies_to(scenario) && holds(metric, estimate) && priced)
         .then(|| (metric.get)(estimate, scenario))
         .filter(|value| !value.is_nan())
 }

@@ -43,6 +43,14 @@ pub enum Verdict {
         /// Chunks of all stages: pp × vpp.
         chunks: f64,
     },
+    /// A pipeline that is entered from both ends needs an even number of stages, one chunk a stage, and an even number of
+    /// micro-batches, two for each stage at least.
+    TwoWays {
+        /// Micro-batches of a step.
+        micro_batches: f64,
+        /// Pipeline stages.
+        stages: f64,
+    },
     /// The accelerator does not multiply in this format.
     Format {
         /// The format.
@@ -110,6 +118,11 @@ impl Verdict {
             Verdict::Stages { layers, stated: Some(stated), chunks } => format!(
                 "{layers} layers, {stated} of them on the stated first and last stages, do not divide evenly over \
                  {chunks} chunks (pp × vpp)"
+            ),
+            Verdict::TwoWays { micro_batches, stages } => format!(
+                "dualpipe needs an even pp with vpp 1, and an even number of micro-batches of at least {}; there are \
+                 {micro_batches} over {stages} stages",
+                2.0 * stages
             ),
             Verdict::Format { format, instead: "" } => format!("the accelerator does not compute in {format}"),
             Verdict::Format { format, instead } => {

@@ -2,6 +2,7 @@
 //! those that the engine returns.
 
 mod memory;
+mod stated;
 mod times;
 
 use super::expression::{Written, product, sum};
@@ -137,6 +138,7 @@ impl Reported<'_> {
             value,
             sum(self.parts()),
         )
+        .borne(self.drafting().into_iter().collect())
     }
 
     fn parts(&self) -> Vec<Term> {
@@ -225,6 +227,7 @@ impl Reported<'_> {
             ),
             _ => ("the engine's figure", Vec::new(), &[]),
         };
+        bearing.extend(self.stated_of_part(name));
         bearing.extend(self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>()));
         Term::input(format!("t_{}", name.replace(' ', "_")), name, "s", seconds)
             .from(Origin::Engine(how))

@@ -178,10 +178,18 @@ impl Reported<'_> {
         let layer = operators::passes("t_layer", "passes of a mean layer", layer, class);
         let head = operators::passes("t_head", "passes of the output layer", head, class);
         let layers = layer.map(|layer| self.layers() * layer);
-        match (layers, head.filter(|_| self.out.micro_batch.output)) {
+        let times = self.out.micro_batch.output;
+        let head = head.filter(|_| times > 0.0).map(|head| match times {
+            1.0 => Written::from(head),
+            times => {
+                let what = "runs of the output layer, those for further tokens with it";
+                Term::input("N_head", what, "", times).from(Origin::Engine("mtp_layers and the schedule")) * head
+            }
+        });
+        match (layers, head) {
             (Some(layers), Some(head)) => Some(layers + head),
             (Some(layers), None) => Some(layers),
-            (None, head) => head.map(Written::from),
+            (None, head) => head,
         }
     }
 

@@ -19,7 +19,7 @@ const TRAINING: [(&str, &str, &[&str]); 6] = [
     ("gb200-nvl72-4", "deepseek-v3-train", &[]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
-    ("h100-sxm-64", "llama3.1-8b-train", &["rack_kw=30"]),
+    ("h100-sxm-64", "llama3.1-8b-train", &["rack_kw=30", "cp=2"]),
 ];
 const SERVING: [(&str, &str, &[&str]); 14] = [
     ("h100-sxm-8", "llama3.1-70b-serve", &[]),

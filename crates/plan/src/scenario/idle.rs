@@ -2,10 +2,12 @@
 
 use super::slots::number_slot;
 use super::{Phase, Scenario};
+use crate::engine::answer::training::next_token;
 use crate::knob::{Home, Knob};
 use atlas_config::Mode;
 use atlas_core::plan::{
-    Arrivals, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts, Trained,
+    Arrivals, ContextExchange, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts,
+    Trained,
 };
 use atlas_perf::arch::Attention;
 use atlas_perf::serving::Stack;
@@ -40,6 +42,8 @@ const SAME_EXPERTS: Idle = Idle::without(Knob::Ep, "experts are not spread: set 
 const NO_GROUPS: Idle = Idle::without(Knob::AttentionDp, "no attention groups share the experts: set attention_dp");
 const ONE_TENSOR_RANK: Idle = Idle::without(Knob::Tp, "layers are not cut: set tp");
 const ONE_STAGE: Idle = Idle::without(Knob::Pp, "there are no pipeline stages: set pp");
+const WHOLE_SEQUENCES: Idle = Idle::without(Knob::Cp, "sequences are not cut: set cp");
+const NO_NEXT_TOKEN: Idle = Idle::lacking("the model does not predict the next token");
 const ONE_REPLICA: Idle = Idle::without(Knob::Dp, "there is one replica: set dp");
 const ONE_DEVICE: Idle = Idle::without(Knob::Dp, "one accelerator computes alone: set dp");
 const ONE_DOMAIN: Idle = Idle::without(Knob::NumNodes, "no traffic leaves the scale-up domain: set num_nodes");
@@ -135,6 +139,8 @@ impl Scenario {
             Knob::Vpp | Knob::FirstLayers | Knob::LastLayers | Knob::OverlapPipeline | Knob::PipelineSchedule => {
                 when(shape.pp <= 1.0, ONE_STAGE)
             }
+            Knob::CpCommType => when(plan.cp.unwrap_or(1.0) <= 1.0, WHOLE_SEQUENCES),
+            Knob::MtpLayers => when(!next_token(model), NO_NEXT_TOKEN),
             Knob::Overlap => when(ranks <= 1.0, ONE_DEVICE),
             Knob::OverlapData | Knob::Sharding => when(shape.dp * plan.cp.unwrap_or(1.0) <= 1.0, ONE_REPLICA),
             Knob::Shard => {
@@ -240,7 +246,7 @@ impl Scenario {
     }
 
     /// Whether a file or a knob states a value of a knob, other than the one that holds where all are silent.
-    fn states(&self, knob: Knob) -> bool {
+    pub(crate) fn states(&self, knob: Knob) -> bool {
         let (plan, serving) = (&self.base.plan, &self.base.plan.serving);
         if let Some(slot) = number_slot(knob) {
             let mut silent = self.clone();
@@ -260,6 +266,7 @@ impl Scenario {
             Knob::PipelineSchedule => {
                 plan.schedule.is_some_and(|schedule| schedule != PipelineSchedule::OneForwardOneBackward)
             }
+            Knob::CpCommType => plan.cp_comm_type.is_some_and(|kind| kind != ContextExchange::Ring),
             Knob::OverlapTensor => switches.overlap_tensor == Some(true),
             Knob::OverlapPipeline => switches.overlap_pipeline == Some(true),
             Knob::Sp => plan.sp == Some(true),

@@ -8,9 +8,9 @@ use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::{
-    Arrivals, AttentionKernel, CpuOffload, DraftMethod, Engine, Format, GraphCapture, KvTransfer, LoadKind,
-    LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Routing, Sharding,
-    SharedExperts, Trained,
+    Arrivals, AttentionKernel, ContextExchange, CpuOffload, DraftMethod, Engine, Format, GraphCapture, KvTransfer,
+    LoadKind, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Routing,
+    Sharding, SharedExperts, Trained,
 };
 use atlas_perf::serving::formats::{half_on, stored_bytes};
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
@@ -82,6 +82,8 @@ impl Scenario {
             Knob::LastLayers => number(plan.last_layers.unwrap_or_else(|| stage_layers(self, shape.pp - 1.0))),
             Knob::Dp => number(self.base.decode_layout().dp),
             Knob::Cp => number(plan.cp.unwrap_or(1.0)),
+            Knob::CpCommType => word(plan.cp_comm_type.unwrap_or(ContextExchange::Ring).name()),
+            Knob::MtpLayers => number(plan.mtp_layers.unwrap_or(0.0)),
             Knob::Ep => number(self.base.decode_layout().ep),
             Knob::Sp => Setting::Toggle(self.sequence_parallel(&self.base)),
             Knob::Sharding => word(self.sharding(&self.base).name()),
@@ -342,6 +344,9 @@ impl Scenario {
             Knob::Sharding => return self.each_word(knob, Sharding::named(word), |phase| &mut phase.plan.sharding),
             Knob::PipelineSchedule => {
                 return self.each_word(knob, PipelineSchedule::named(word), |phase| &mut phase.plan.schedule);
+            }
+            Knob::CpCommType => {
+                return self.each_word(knob, ContextExchange::named(word), |phase| &mut phase.plan.cp_comm_type);
             }
             Knob::Software => self.software = Some(Arc::clone(word)),
             Knob::Compute => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.compute),

@@ -21,6 +21,7 @@ pub(super) fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f6
         Knob::Vpp => |phase| &mut phase.plan.vpp,
         Knob::FirstLayers => |phase| &mut phase.plan.first_layers,
         Knob::LastLayers => |phase| &mut phase.plan.last_layers,
+        Knob::MtpLayers => |phase| &mut phase.plan.mtp_layers,
         Knob::Cp => |phase| &mut phase.plan.cp,
         Knob::Ep => |phase| &mut phase.plan.ep,
         Knob::Etp => |phase| &mut phase.plan.etp,

@@ -80,10 +80,16 @@ impl Stage {
 
 fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64, steps: u32) -> Output {
     let closed = estimate(s, c);
-    let (stages, chunks) = (s.pp.max(1.0) as u32, s.vpp.max(1.0) as u32);
+    let (stages, two_ways) = (s.pp.max(1.0) as u32, s.copies() > 1.0);
+    let chunks = if two_ways { 2 } else { s.vpp.max(1.0) as u32 };
     let micros = s.micro_batches().min(MOST_MICROS) as u32;
     let sizes = layers_of(s);
-    let layers = |chunk: u32| sizes.get((chunk * stages + stage) as usize).copied().unwrap_or(1.0).round();
+    let at = |chunk: u32| match (two_ways, chunk) {
+        (false, chunk) => chunk * stages + stage,
+        (true, 0) => stage,
+        (true, _) => stages - 1 - stage,
+    };
+    let layers = |chunk: u32| sizes.get(at(chunk) as usize).copied().unwrap_or(1.0).round();
     // The closed form's activations of one micro-batch on this stage, by layer, in the tensors that they are made of.
     let first = stage_layers(s, 0.0).max(1.0);
     let each = memory::kept(s, closed.recompute) / first;

@@ -16,7 +16,7 @@ use atlas_perf::training::optimizer;
 use atlas_perf::training::optimizer::Offload;
 use atlas_perf::training::stages::chunk_layers;
 use atlas_perf::training::step::{Sums, accumulation};
-use atlas_perf::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate, under};
+use atlas_perf::training::{ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, under};
 
 /// The passes of one chunk of layers for one micro-batch.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -185,10 +185,13 @@ impl Costs {
         let m = i.micro_batches();
         let stages = i.pp.max(1.0);
         let count = (stages * i.vpp.max(1.0)).max(1.0) as usize;
-        let sizes = layers_of(i);
+        let mut sizes = layers_of(i);
+        if let Some(last) = sizes.last_mut() {
+            *last += i.mtp_layers;
+        }
         let (blocks, head) = kernels(i, c, &full);
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
-        let traffic = traffic(i, c, plan, per_micro, i.arch.depth() / stages);
+        let traffic = traffic(i, c, &full, per_micro);
         let chunks = sizes
             .iter()
             .enumerate()
@@ -333,14 +336,14 @@ fn nearby(i: &TrainingInput, stage: f64) -> bool {
 }
 
 /// What a layer sends, and through what.
-fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers: f64) -> Traffic {
+fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro: f64) -> Traffic {
+    let (plan, layers, expert) = (full.recompute, i.arch.depth() / i.pp.max(1.0), full.micro_batch.expert);
     let fabric = comm::fabric(i, c);
     let mut open = *i;
     open.software.overlap_tensor = false;
     let tensor = comm::tensor(&open, c, &fabric, plan);
     // Passes of a layer: forward, backward, and forward again.
     let passes = 2.0 + plan.full_share;
-    let expert = i.arch.moe_layers() / i.arch.depth().max(1.0) * comm::expert(i, c, &fabric, plan);
     let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
     // Weights travel in 16 bit, twice; gradients once.
     let weights = 2.0 / (4.0 + reduced * i.trained);
@@ -353,7 +356,9 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
         tensor_port: port(i.tp, i.domain),
         sequence: i.sequence_parallel,
         context: comm::exchange(i, &fabric),
-        context_ranks: i.cp.max(1.0),
+        // A ring moves beside attention; what is gathered or exchanged for heads comes before it.
+        context_ranks: if i.context_exchange == ContextExchange::Ring { i.cp.max(1.0) } else { 1.0 },
+        context_back: comm::backward_exchanges(i),
         context_port: port(i.cp * i.tp, i.domain),
         expert: if c.expert_exposed > 0.0 { expert / passes / c.expert_exposed } else { 0.0 },
         expert_exposed: c.expert_exposed.clamp(0.0, 1.0),
@@ -380,8 +385,11 @@ fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Bl
     summed(head.iter_mut(), sums.head);
     let t = &full.time;
     let hosted = 1.0 + t.host / (t.gemm + t.attention + t.elementwise + t.recompute).max(1e-12);
-    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators).chain(&mut head) {
+    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators) {
         *operator = operator.scaled(hosted);
+    }
+    for operator in &mut head {
+        *operator = operator.scaled(hosted * i.output_layers());
     }
     (blocks, head)
 }

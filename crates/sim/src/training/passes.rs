@@ -26,6 +26,8 @@ pub struct Traffic {
     pub context: f64,
     /// Ranks of its ring.
     pub context_ranks: f64,
+    /// How often the backward pass moves what the forward pass does.
+    pub context_back: f64,
     /// What it goes through.
     pub context_port: Port,
     /// Dispatch and combine, one pass.
@@ -257,7 +259,7 @@ impl<'a> Writer<'a> {
         let context = match way {
             Way::Forward => t.context,
             Way::Again => traffic * t.context,
-            Way::Backward => 2.0 * t.context,
+            Way::Backward => t.context_back * t.context,
         } * block.share
             / self.attentions;
         let experts = if routes(block) { traffic * 0.5 * t.expert } else { 0.0 };

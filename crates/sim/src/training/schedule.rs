@@ -28,6 +28,9 @@ pub enum Kind {
 #[must_use]
 pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pass>> {
     let (stages, chunks) = (system.pp as u32, system.vpp as u32);
+    if system.copies() > 1.0 {
+        return (0..stages).map(|stage| two_ways(stage, stages, micros)).collect();
+    }
     if system.schedule.splits() && chunks <= 1 {
         return (0..stages).map(|stage| zero_bubble(stage, stages, micros, in_flight)).collect();
     }
@@ -57,6 +60,83 @@ fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass
         out.extend(forward.next());
     }
     out.extend(weights);
+    out
+}
+
+/// Micro-batches from both ends (DualPipe, arXiv 2412.19437, figure 5). Chunk 0 is the stage of the way from the first
+/// device to the last, chunk 1 that of the way back; half of the micro-batches go either way. A device first takes what
+/// comes from the nearer end. Gradients of weights come right behind those of inputs but where the pipeline fills and
+/// drains. The eight parts are those of the published implementation.
+fn two_ways(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
+    let (half, each) = (stages / 2, micros / 2);
+    let from_near = stage.min(stages - 1 - stage);
+    let near = u32::from(stage >= half);
+    // Of each way: the next micro-batch forward and back; ways count from the nearer end.
+    let (mut ahead, mut back) = ([0; 2], [0; 2]);
+    let mut put_off = std::collections::VecDeque::new();
+    let mut out: Vec<Pass> = Vec::with_capacity(3 * micros as usize);
+    let pass = |kind, way: usize, at: u32| {
+        let chunk = near ^ way as u32;
+        Pass { kind, micro: chunk * each + at, chunk }
+    };
+    enum Do {
+        Forward(usize),
+        Backward(usize),
+        /// The gradient of the input alone.
+        Input(usize),
+        Weights,
+    }
+    let mut run = |what: Do| match what {
+        Do::Forward(way) => {
+            if let Some(at) = ahead.get_mut(way).filter(|at| **at < each) {
+                out.push(pass(Kind::Forward, way, *at));
+                *at += 1;
+            }
+        }
+        Do::Backward(way) | Do::Input(way) => {
+            let Some(at) = back.get_mut(way).filter(|at| **at < each) else { return };
+            out.push(pass(Kind::Backward, way, *at));
+            let weights = pass(Kind::Weights, way, *at);
+            *at += 1;
+            if matches!(what, Do::Input(_)) { put_off.push_back(weights) } else { out.push(weights) }
+        }
+        Do::Weights => out.extend(put_off.pop_front()),
+    };
+    (0..2 * (half - from_near - 1)).for_each(|_| run(Do::Forward(0)));
+    for _ in 0..=from_near {
+        run(Do::Forward(0));
+        run(Do::Forward(1));
+    }
+    for _ in 0..half - from_near - 1 {
+        run(Do::Input(1));
+        run(Do::Weights);
+        run(Do::Forward(1));
+    }
+    for _ in 0..(each + from_near + 1).saturating_sub(stages) {
+        run(Do::Forward(0));
+        run(Do::Backward(1));
+        run(Do::Forward(1));
+        run(Do::Backward(0));
+    }
+    for _ in 0..half - from_near - 1 {
+        run(Do::Backward(1));
+        run(Do::Forward(1));
+        run(Do::Backward(0));
+    }
+    for step in 0..=from_near {
+        // The second half puts weights off.
+        let second = 2 * step > from_near;
+        for way in [1, 0] {
+            run(if second { Do::Input(way) } else { Do::Backward(way) });
+        }
+    }
+    for _ in 0..half - from_near - 1 {
+        run(Do::Weights);
+        run(Do::Input(0));
+    }
+    while !put_off.is_empty() {
+        out.extend(put_off.pop_front());
+    }
     out
 }
 

@@ -199,6 +199,8 @@ pub(super) struct Job<'a> {
     classes: Vec<Class>,
     micros: u32,
     chunks: u32,
+    /// Micro-batches enter from both ends: chunk 0 is a stage of one way, chunk 1 of the other.
+    two_ways: bool,
     buckets: u32,
     orders: Vec<Vec<Pass>>,
     factors: Vec<f64>,
@@ -218,7 +220,9 @@ pub(super) struct Job<'a> {
 impl<'a> Job<'a> {
     pub(super) fn new(input: &'a Input, seed: u64, queue: &mut EventQueue<Event>) -> Self {
         let s = &input.system;
-        let (stages, chunks, micros) = (s.pp as u32, s.vpp as u32, s.micro_batches() as u32);
+        let two_ways = s.copies() > 1.0;
+        let (stages, micros) = (s.pp as u32, s.micro_batches() as u32);
+        let chunks = if two_ways { 2 } else { s.vpp as u32 };
         let classes = input.classes();
         let replicas = classes.len() as u32;
         let mut factors = vec![1.0; (stages * replicas) as usize];
@@ -242,7 +246,8 @@ impl<'a> Job<'a> {
         }
         let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
         // Fully sharded weights that are replicated besides are reduced as they are sharded: layer by layer.
-        let layers = (s.arch.depth() / f64::from(stages * chunks).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
+        let places = if two_ways { stages } else { stages * chunks };
+        let layers = (s.arch.depth() / f64::from(places).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
         let each = if s.held_sharding() == Sharding::Zero3 { layers } else { input.buckets };
         let buckets = if reduces { each * chunks } else { 0 };
         let orders = orders(s, micros, costs.first().map_or(0.0, |costs| costs.in_flight));
@@ -267,11 +272,40 @@ impl<'a> Job<'a> {
             classes,
             micros,
             chunks,
+            two_ways,
             buckets,
             factors,
         };
         job.begin_first(queue);
         job
+    }
+
+    /// Where a chunk of a stage stands in the way of its micro-batches through the model.
+    fn position(&self, stage: u32, chunk: u32) -> u32 {
+        match (self.two_ways, chunk) {
+            (false, chunk) => chunk * self.stages + stage,
+            (true, 0) => stage,
+            (true, _) => self.stages - 1 - stage,
+        }
+    }
+
+    /// Stage and chunk at a position of the way that a micro-batch of this chunk takes.
+    fn at(&self, position: u32, chunk: u32) -> (u32, u32) {
+        match (self.two_ways, chunk) {
+            (false, _) => (position % self.stages, position / self.stages),
+            (true, 0) => (position, 0),
+            (true, _) => (self.stages - 1 - position, 1),
+        }
+    }
+
+    /// Positions of a way through the model.
+    fn positions(&self) -> u32 {
+        if self.two_ways { self.stages } else { self.stages * self.chunks }
+    }
+
+    /// Micro-batches that pass a chunk.
+    fn micros_of_chunk(&self) -> u32 {
+        if self.two_ways { self.micros / 2 } else { self.micros }
     }
 
     fn splits(&self) -> bool {

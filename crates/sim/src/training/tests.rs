@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod collectives;
+mod layouts;
 mod pipeline;
 
 use super::costs::Costs;

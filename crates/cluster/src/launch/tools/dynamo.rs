@@ -13,10 +13,10 @@ use crate::launch::wrap::kubernetes::{image_of, resource};
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
     let family = job.scenario.in_force.name.split('@').next().unwrap_or_default();
-    let (table, backend, module, known): (_, _, _, &[Knob]) = match family {
-        "vllm" => ("vllm", "vllm", "dynamo.vllm", &vllm::EXPRESSED),
-        "sglang" => ("sglang", "sglang", "dynamo.sglang", &sglang::EXPRESSED),
-        "tensorrt-llm" => ("trtllm-serve", "trtllm", "dynamo.trtllm", &trtllm::EXPRESSED),
+    let (table, backend, module, known) = match family {
+        "vllm" => ("vllm", "vllm", "dynamo.vllm", vllm::expressed()),
+        "sglang" => ("sglang", "sglang", "dynamo.sglang", sglang::expressed()),
+        "tensorrt-llm" => ("trtllm-serve", "trtllm", "dynamo.trtllm", trtllm::expressed()),
         other => {
             let reason = format!("Dynamo runs vLLM, SGLang and TensorRT-LLM, not {other}");
             return Err(Unsupported::new("software", reason));
@@ -27,8 +27,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         backend => format!("nvcr.io/nvidia/ai-dynamo/{backend}-runtime:latest"),
     };
     let mut draft = Draft::new(table, job, image);
-    draft.expressed = known.to_vec();
-    draft.expressed.push(Knob::PrefillAccelerators);
+    draft.expressed = known;
+    draft.expressed.extend([Knob::PrefillAccelerators, Knob::PrefillWorkers]);
     let Some(pools) = job.scenario.base.pools() else {
         let reason = "Dynamo needs prefill and decode workers: write serving.pools, or set prefill_accelerators";
         return Err(Unsupported::new("pools", reason));
@@ -51,6 +51,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             ep: count(pool.ep),
             attention_dp: count(pool.attention_dp),
             replicas: count(pool.dp),
+            only_prefills: role == "prefill",
             ..*s
         };
         let devices = worker.devices();

@@ -2,7 +2,8 @@
 
 use atlas_catalog::transformer::{Kind, NormKind};
 use atlas_core::plan::{
-    AttentionKernel, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, Optimizer, Recompute, Sharding,
+    AttentionKernel, ContextExchange, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, Optimizer,
+    Recompute, Sharding,
 };
 use atlas_plan::knob::Knob;
 
@@ -40,6 +41,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("megatron-lm", job, image);
     draft.expressed = EXPRESSED.to_vec();
     draft.expressed.extend([
+        Knob::CpCommType,
+        Knob::MtpLayers,
         Knob::RecomputeLayers,
         Knob::Shard,
         Knob::CpuOffload,
@@ -62,6 +65,17 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         None => &mut a,
     };
     a.put("--context-parallel-size", t.cp);
+    let plan = &job.scenario.base.plan;
+    a.maybe("--cp-comm-type", plan.cp_comm_type.filter(|_| t.cp > 1).map(ContextExchange::name));
+    if let Some(layers) = plan.mtp_layers.filter(|layers| *layers > 0.0) {
+        if layout(job, t).is_some() {
+            draft.refuse(
+                "mtp_layers",
+                "a layout of uneven stages has no place for them; choose stages that divide evenly",
+            );
+        }
+        a.put("--mtp-num-layers", count(layers));
+    }
     if t.ep > 1 {
         a.put("--expert-model-parallel-size", t.ep);
     }

@@ -4,6 +4,7 @@ mod accelerate;
 mod bridge;
 mod deepspeed;
 mod dynamo;
+mod features;
 mod llamacpp;
 mod maxtext;
 mod megatron;
@@ -117,9 +118,7 @@ impl Tool {
 
     /// The tool of a scenario's software family.
     pub(crate) fn of(scenario: &Scenario) -> Result<Tool, Unsupported> {
-        if scenario.mode() == Mode::Inference
-            && scenario.base.plan.serving.pools.prefill.workers.is_some_and(|workers| workers > 0.0)
-        {
+        if scenario.mode() == Mode::Inference && scenario.base.pools().is_some() {
             return Ok(Tool::Dynamo);
         }
         let family = scenario.in_force.name.split('@').next().unwrap_or_default();

@@ -1,12 +1,12 @@
 //! What the serving engines share: how replicas are spread, and the client that sends the planned load.
 
-use super::Draft;
+use super::{Draft, features};
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 use atlas_plan::knob::Knob;
 
 /// The knobs that both vLLM and SGLang express.
-pub(super) const PAGED: [Knob; 13] = [
+const PAGED: [Knob; 13] = [
     Knob::Tp,
     Knob::Pp,
     Knob::Ep,
@@ -22,10 +22,9 @@ pub(super) const PAGED: [Knob; 13] = [
     Knob::OverlapScheduling,
 ];
 
-/// [`PAGED`] and one more.
-pub(super) const fn with(knob: Knob) -> [Knob; PAGED.len() + 1] {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = PAGED;
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, knob]
+/// The same, and what they express of experts, drafts and caches.
+pub(super) fn paged() -> impl Iterator<Item = Knob> {
+    PAGED.into_iter().chain(features::EXPRESSED).chain(features::OVERLAPPED)
 }
 
 /// How replicas become servers.

@@ -1,16 +1,18 @@
 //! SGLang.
 
-use atlas_core::plan::Format;
+use atlas_core::plan::{Format, Routing};
 use atlas_plan::knob::Knob;
 
-use super::serving::{PAGED, place, servers, with};
-use super::{Draft, Spread, other_mode};
+use super::serving::{paged, place, servers};
+use super::{Draft, Spread, features, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 
-/// The knobs of [`PAGED`] and of SGLang alone.
-pub(super) const EXPRESSED: [Knob; PAGED.len() + 1] = with(Knob::RecvInterval);
+/// The knobs that SGLang expresses.
+pub(super) fn expressed() -> Vec<Knob> {
+    paged().chain([Knob::RecvInterval]).collect()
+}
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
@@ -20,7 +22,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         _ => "lmsysorg/sglang:latest".to_owned(),
     };
     let mut draft = Draft::new("sglang", job, image);
-    draft.expressed = EXPRESSED.to_vec();
+    draft.expressed = expressed();
     draft.program = ["python3", "-m", "sglang.launch_server"].map(Into::into).to_vec();
     let servers = servers(job, s, s.attention_dp == 1);
     let mut a = Arguments::default();
@@ -28,6 +30,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     engine(job, s, &mut a, &mut draft);
     if s.attention_dp == 1 && servers.replicas > 1 {
         a.put("--dp-size", servers.replicas);
+        if servers.count == 1 && job.scenario.base.plan.serving.routing == Some(Routing::RoundRobin) {
+            draft.expressed.push(Knob::Routing);
+            a.put("--load-balance-method", "round_robin");
+        }
     }
     a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
     draft.arguments = a;
@@ -83,4 +89,5 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     if let Some(steps) = plan.recv_interval.filter(|steps| *steps > 1.0) {
         a.put("--scheduler-recv-interval", crate::launch::job::count(steps));
     }
+    features::sglang(job, s, a, draft);
 }

@@ -4,13 +4,13 @@ use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
 use super::serving::{place, servers};
-use super::{Config, Draft, Spread, other_mode};
+use super::{Config, Draft, Spread, features, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::keys::Keys;
 use crate::launch::words::Arguments;
 
-pub(super) const EXPRESSED: [Knob; 14] = [
+const EXPRESSED: [Knob; 14] = [
     Knob::Tp,
     Knob::Pp,
     Knob::Ep,
@@ -27,11 +27,16 @@ pub(super) const EXPRESSED: [Knob; 14] = [
     Knob::Beams,
 ];
 
+/// The knobs that TensorRT-LLM expresses.
+pub(super) fn expressed() -> Vec<Knob> {
+    EXPRESSED.into_iter().chain(features::EXPRESSED).collect()
+}
+
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
     let release = job.release.as_deref().unwrap_or("1.2.0");
     let mut draft = Draft::new("trtllm-serve", job, format!("nvcr.io/nvidia/tensorrt-llm/release:{release}"));
-    draft.expressed = EXPRESSED.to_vec();
+    draft.expressed = expressed();
     if job.vendor != "NVIDIA" {
         draft.refuse("target", format!("TensorRT-LLM does not run on accelerators of {}", job.vendor));
     }
@@ -116,5 +121,6 @@ pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
     if let Some(beams) = plan.beams.filter(|beams| *beams > 1.0) {
         k.put("max_beam_width", crate::launch::job::count(beams));
     }
+    features::trtllm(job, s, &mut k, draft);
     k
 }

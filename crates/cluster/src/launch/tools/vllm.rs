@@ -3,14 +3,16 @@
 use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
-use super::serving::{PAGED, place, servers, with};
-use super::{Draft, Spread, other_mode};
+use super::serving::{paged, place, servers};
+use super::{Draft, Spread, features, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 
-/// The knobs of [`PAGED`] and of vLLM alone.
-pub(super) const EXPRESSED: [Knob; PAGED.len() + 1] = with(Knob::DraftTokens);
+/// The knobs that vLLM expresses.
+pub(super) fn expressed() -> Vec<Knob> {
+    paged().collect()
+}
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
@@ -20,7 +22,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         _ => "vllm/vllm-openai:latest".to_owned(),
     };
     let mut draft = Draft::new("vllm", job, image);
-    draft.expressed = EXPRESSED.to_vec();
+    draft.expressed = expressed();
     draft.program = ["vllm", "serve"].map(Into::into).to_vec();
     draft.program.push(job.repository()?.into());
     // Experts would be spread over the replicas of one server, which would then be no replicas.
@@ -90,8 +92,5 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         Some(false) => drop(a.other(["--no-async-scheduling".into()])),
         None => {}
     }
-    if let Some(tokens) = s.draft_tokens {
-        a.put("--speculative-config", format!("{{\"method\": \"ngram\", \"num_speculative_tokens\": {tokens}}}"));
-        draft.notes.push("drafts come from n-grams; name a draft model in --speculative-config".to_owned());
-    }
+    features::vllm(job, s, a, draft);
 }

@@ -4,9 +4,9 @@ use super::event::training::Answer;
 use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
 use crate::scenario::{Machine, Phase, Scenario};
-use atlas_core::plan::{CpuOffload, Format, LoraTargets, Trained};
+use atlas_core::plan::{ContextExchange, CpuOffload, Format, LoraTargets, Trained};
 use atlas_perf::accelerator::Precision;
-use atlas_perf::arch::Architecture;
+use atlas_perf::arch::{Architecture, Head};
 use atlas_perf::constants::Constants;
 use atlas_perf::interval;
 use atlas_perf::memory::MemoryBreakdown;
@@ -55,8 +55,10 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         vpp: plan.vpp.unwrap_or(1.0),
         first_layers: plan.first_layers.filter(|_| shape.pp > 1.0),
         last_layers: plan.last_layers.filter(|_| shape.pp > 1.0),
+        mtp_layers: if next_token(arch) { plan.mtp_layers.unwrap_or(0.0) } else { 0.0 },
         dp: shape.dp,
         cp,
+        context_exchange: plan.cp_comm_type.unwrap_or(ContextExchange::Ring),
         ep: if arch.is_moe() { plan.ep.unwrap_or(1.0) } else { 1.0 },
         etp: plan.etp.unwrap_or(1.0),
         sequence_parallel: scenario.sequence_parallel(phase),
@@ -109,6 +111,12 @@ pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
         Some(input) => training::stages::stage_layers(&input, stage),
         None => 0.0,
     }
+}
+
+/// Whether a model predicts the next token, so that further layers can predict the ones behind it.
+#[must_use]
+pub fn next_token(model: &Architecture) -> bool {
+    model.causal && model.head == Head::Language && model.encoder_layers <= 0.0 && model.convolutions.is_none()
 }
 
 /// Share of the weights that adapters of the usual ranks add and train.
@@ -226,6 +234,10 @@ fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
         }
         Unsupported::Interleaving { micro_batches, stages } => {
             Verdict::Indivisible { what: "micro-batches of interleaved stages", of: micro_batches, by: stages }
+        }
+        Unsupported::TwoWays { micro_batches, stages } => Verdict::TwoWays { micro_batches, stages },
+        Unsupported::HeadsApart { heads, ranks } => {
+            Verdict::Indivisible { what: "query heads by tp x cp", of: heads, by: ranks }
         }
         Unsupported::Chunks { layers, chunks } => Verdict::Stages { layers, stated: None, chunks },
         Unsupported::StageLayers { stated, layers, chunks } => Verdict::Stages { layers, stated: Some(stated), chunks },

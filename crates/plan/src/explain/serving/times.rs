@@ -122,6 +122,7 @@ impl Reported<'_> {
                     self.knob("prefix_hit", Knob::PrefixHit),
                     self.knob("chunk", Knob::MaxNumBatchedTokens),
                 ]);
+                bearing.extend(self.stated_of_prefill());
             }
             Term::input(format!("w_{name}"), name, "ms", ms).from(Origin::Engine(how)).borne(bearing)
         });

@@ -76,7 +76,9 @@ impl Job<'_> {
         process.current_task = task;
         // Weights come bucket by bucket, and the last layers wait for the last of them.
         process.not_before = Time::ZERO;
-        if pass.kind == Kind::Forward && pass.micro == 0 {
+        let first = if self.two_ways { pass.chunk * self.micros_of_chunk() } else { 0 };
+        let process = &mut self.processes[number as usize];
+        if pass.kind == Kind::Forward && pass.micro == first {
             let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
             let behind = alone.head + (1.0 - alone.head) / f64::from(self.input.buckets);
             process.not_before = last.plus(Time::from_seconds(alone.kernels * behind));
@@ -156,12 +158,13 @@ impl Job<'_> {
     /// What a pass is made of.
     fn of(&self, number: u32, stage: u32, pass: Pass) -> &costs::Pass {
         let kind = self.processes[number as usize].kind;
-        self.costs[kind].chunks[(pass.chunk * self.stages + stage) as usize].pass(pass.kind, self.splits())
+        self.costs[kind].chunks[self.position(stage, pass.chunk) as usize].pass(pass.kind, self.splits())
     }
 
     fn of_mut(&mut self, number: u32, stage: u32, pass: Pass) -> &mut costs::Pass {
         let (kind, splits) = (self.processes[number as usize].kind, self.splits());
-        self.costs[kind].chunks[(pass.chunk * self.stages + stage) as usize].pass_mut(pass.kind, splits)
+        let at = self.position(stage, pass.chunk) as usize;
+        self.costs[kind].chunks[at].pass_mut(pass.kind, splits)
     }
 
     /// Whether a chunk's gradients are complete with this pass, and have to be reduced.
@@ -189,11 +192,11 @@ impl Job<'_> {
         match pass.kind {
             Kind::Forward => {
                 let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
-                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs.by(slot)? };
+                let input = if self.position(stage, pass.chunk) == 0 { NONE } else { process.inputs.by(slot)? };
                 Some(self.latest([gathered, input]))
             }
             Kind::Backward => {
-                let last = stage + 1 == self.stages && pass.chunk + 1 == self.chunks;
+                let last = self.position(stage, pass.chunk) + 1 == self.positions();
                 if last { Some(NONE) } else { process.gradients.by(slot) }
             }
             Kind::Weights => Some(NONE),
@@ -285,12 +288,13 @@ impl Job<'_> {
 
     /// Sends what a pass has computed to the stage that goes on with it.
     fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
-        let at = pass.chunk * self.stages + stage;
+        let at = self.position(stage, pass.chunk);
         let backward = pass.kind == Kind::Backward;
-        let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.stages * self.chunks) };
+        let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.positions()) };
         let Some(to) = to else { return };
-        let receiver = number - stage + to % self.stages;
-        let slot = pass.micro * self.chunks + to / self.stages;
+        let (to_stage, to_chunk) = self.at(to, pass.chunk);
+        let receiver = number - stage + to_stage;
+        let slot = pass.micro * self.chunks + to_chunk;
         let transfer = Transfer {
             to: receiver,
             slot,

@@ -24,7 +24,7 @@ pub(super) struct Round {
 impl Job<'_> {
     /// Whether every stage goes on behind an optimizer of its own.
     fn apart(&self) -> bool {
-        self.input.system.schedule.splits() && self.stages > 1
+        self.input.system.schedule.own_optimizers() && self.stages > 1
     }
 
     /// Stages that begin and end a step with this one.
@@ -83,6 +83,7 @@ impl Job<'_> {
         round.left = self.replicas + u32::from(self.buckets > 0);
         round.waits = false;
         let slots = (self.micros * self.chunks) as usize;
+        let owed = self.micros_of_chunk();
         for process in self.processes.iter_mut().skip(stage as usize).step_by(self.stages as usize) {
             process.place = 0;
             process.current = None;
@@ -92,7 +93,7 @@ impl Job<'_> {
             process.left = false;
             (process.current_task, process.last_task, process.transfer_task) = (NONE, NONE, NONE);
             process.owed.clear();
-            process.owed.resize(self.chunks as usize, self.micros);
+            process.owed.resize(self.chunks as usize, owed);
             // What has come already, from a stage that is a step ahead, stays.
             process.inputs.make_room(slots);
             process.gradients.make_room(slots);

@@ -65,7 +65,7 @@ pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreak
 /// A step of a job on even hardware, and what its stages do in it.
 fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
     // Where stages go on without waiting for each other, only the first step fills an empty pipeline.
-    let steps = if system.schedule.splits() { 3 } else { 1 };
+    let steps = if system.schedule.own_optimizers() { 3 } else { 1 };
     let input = Input { steps, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
     let step = out.steps.last().copied().filter(|step| *step > 0.0)?;

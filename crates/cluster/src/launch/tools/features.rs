@@ -1,0 +1,154 @@
+//! What serving engines spell differently and mean alike: drafts, copies of experts, caches in host memory.
+
+use atlas_core::plan::{DraftMethod, MoeDispatcher};
+use atlas_core::units::MEMORY_GB;
+use atlas_plan::knob::Knob;
+use serde_json::json;
+
+use super::Draft;
+use crate::launch::job::{Job, Serving, count};
+use crate::launch::keys::Keys;
+use crate::launch::words::Arguments;
+
+/// The knobs that all engines of this module express.
+pub(super) const EXPRESSED: [Knob; 4] = [Knob::DraftTokens, Knob::DraftMethod, Knob::RedundantExperts, Knob::KvHostGb];
+/// Those that only vLLM and SGLang do.
+pub(super) const OVERLAPPED: [Knob; 2] = [Knob::TwoBatchOverlap, Knob::MoeDispatcher];
+
+/// Speculative decoding as an engine is asked for it.
+struct Drafts {
+    method: DraftMethod,
+    tokens: u64,
+    /// Weights that draft, where the method has its own.
+    weights: Option<String>,
+}
+
+/// What drafts. Notes what is missing: the method, or the weights of a method that has its own.
+fn drafts(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Option<Drafts> {
+    let tokens = s.draft_tokens?;
+    let Some(method) = job.scenario.base.plan.serving.draft_method else {
+        draft.refuse("draft_method", "draft_tokens needs to know what drafts: mtp, eagle3, draft-model or ngram");
+        return None;
+    };
+    let weights = job.options.draft_model.clone();
+    if weights.is_none() && matches!(method, DraftMethod::Eagle3 | DraftMethod::DraftModel) {
+        let reason = format!("{} has weights of its own; name them with --draft-model", method.name());
+        draft.refuse("draft_method", reason);
+        return None;
+    }
+    Some(Drafts { method, tokens, weights })
+}
+
+/// Host memory for keys and values, GB for each accelerator.
+fn host_cache(job: &Job<'_>) -> Option<f64> {
+    let [(room, _), ..] = job.scenario.base.plan.serving.kv_tiers;
+    room.filter(|gb| *gb > 0.0)
+}
+
+/// Copies of experts in a layer.
+fn copies(job: &Job<'_>) -> Option<u64> {
+    job.scenario.base.plan.serving.redundant_experts.filter(|copies| *copies > 0.0).map(count)
+}
+
+/// Whether tokens are written straight to experts. Notes a dispatcher that only trains.
+fn direct_dispatch(job: &Job<'_>, draft: &mut Draft) -> bool {
+    match job.scenario.base.plan.switches.moe_dispatcher {
+        Some(MoeDispatcher::DeepEp) => true,
+        Some(MoeDispatcher::HybridEp) => {
+            draft.refuse("moe_dispatcher", "hybridep is a dispatcher of training; deepep serves");
+            false
+        }
+        Some(MoeDispatcher::AllToAll) | None => false,
+    }
+}
+
+/// vLLM's flags.
+pub(super) fn vllm(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
+    let plan = &job.scenario.base.plan.serving;
+    if let Some(Drafts { method, tokens, weights }) = drafts(job, s, draft) {
+        let mut config = match method {
+            DraftMethod::Mtp => json!({ "method": "mtp" }),
+            DraftMethod::Eagle3 => json!({ "method": "eagle3", "model": weights }),
+            DraftMethod::DraftModel => json!({ "method": "draft_model", "model": weights }),
+            DraftMethod::Ngram => json!({ "method": "ngram", "prompt_lookup_max": tokens }),
+        };
+        if let Some(map) = config.as_object_mut() {
+            map.insert("num_speculative_tokens".to_owned(), tokens.into());
+        }
+        a.comment("speculative decoding").put("--speculative-config", config.to_string());
+    }
+    if let Some(copies) = copies(job) {
+        a.on("--enable-eplb", true).put("--eplb-config", json!({ "num_redundant_experts": copies }).to_string());
+    }
+    if direct_dispatch(job, draft) {
+        // Few tokens a step and graphs, or many tokens a step.
+        let mode = if s.only_prefills { "deepep_high_throughput" } else { "deepep_low_latency" };
+        a.put("--all2all-backend", mode);
+    }
+    a.on("--enable-dbo", plan.two_batch_overlap == Some(true));
+    if let Some(gb) = host_cache(job) {
+        // One buffer for all ranks of the server.
+        let all = gb * 1e9 * (s.tp * s.pp) as f64 / MEMORY_GB;
+        a.put("--kv-offloading-backend", "native").put("--kv-offloading-size", format!("{all:.0}"));
+    }
+}
+
+/// SGLang's flags.
+pub(super) fn sglang(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
+    let plan = &job.scenario.base.plan.serving;
+    if let Some(Drafts { method, tokens, weights }) = drafts(job, s, draft) {
+        let algorithm = match method {
+            DraftMethod::Mtp => "NEXTN",
+            DraftMethod::Eagle3 => "EAGLE3",
+            DraftMethod::DraftModel => "STANDALONE",
+            DraftMethod::Ngram => "NGRAM",
+        };
+        a.comment("speculative decoding").put("--speculative-algorithm", algorithm);
+        a.maybe("--speculative-draft-model-path", weights);
+        if method == DraftMethod::Ngram {
+            a.put("--speculative-num-draft-tokens", tokens);
+        } else {
+            // One branch: each step drafts one token, and the last accepted one is verified with them.
+            a.put("--speculative-num-steps", tokens)
+                .put("--speculative-eagle-topk", 1)
+                .put("--speculative-num-draft-tokens", tokens + 1);
+        }
+    }
+    if let Some(copies) = copies(job) {
+        a.on("--enable-eplb", true).put("--ep-num-redundant-experts", copies);
+    }
+    if direct_dispatch(job, draft) {
+        a.put("--moe-a2a-backend", "deepep");
+    }
+    a.on("--enable-two-batch-overlap", plan.two_batch_overlap == Some(true));
+    if let Some(gb) = host_cache(job) {
+        a.on("--enable-hierarchical-cache", true).put("--hicache-size", count(gb));
+    }
+}
+
+/// Keys of TensorRT-LLM's file.
+pub(super) fn trtllm(job: &Job<'_>, s: &Serving, k: &mut Keys, draft: &mut Draft) {
+    if let Some(Drafts { method, tokens, weights }) = drafts(job, s, draft) {
+        let decoding = match method {
+            DraftMethod::Mtp => "MTP",
+            DraftMethod::Eagle3 => "Eagle3",
+            DraftMethod::DraftModel => "DraftTarget",
+            DraftMethod::Ngram => "NGram",
+        };
+        k.put("speculative_config.decoding_type", decoding);
+        match method {
+            DraftMethod::Mtp => k.put("speculative_config.num_nextn_predict_layers", tokens),
+            _ => k.put("speculative_config.max_draft_len", tokens),
+        };
+        if let Some(weights) = weights {
+            k.other("speculative_config.speculative_model_dir", weights);
+        }
+    }
+    if let Some(copies) = copies(job) {
+        let experts = job.transformer.experts.as_ref().map_or(0, |experts| count(experts.count));
+        k.put("moe_config.load_balancer", json!({ "num_slots": experts + copies, "layer_updates_per_iter": 1 }));
+    }
+    if let Some(gb) = host_cache(job) {
+        k.put("kv_cache_config.host_cache_size", count(gb * 1e9));
+    }
+}

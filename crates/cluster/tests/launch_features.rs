@@ -1,0 +1,165 @@
+//! What a scenario states of drafts, experts and caches is written for the engines that have it, and refused by name for the
+//! others.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use atlas_cluster::launch::{self, Options, Tool, Wrap};
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+
+/// All files of a launch as one text, or what is refused.
+fn launched(
+    tool: Tool,
+    target: &str,
+    set: &[(&str, &str)],
+    draft_model: Option<&str>,
+) -> Result<String, Vec<(String, String)>> {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, target, "deepseek-v3-serve").unwrap();
+    let mut overrides = Overrides::new();
+    let software = tool.family().unwrap_or("sglang");
+    for (name, value) in [("software", software)].iter().chain(set) {
+        let knob = Knob::named(name).unwrap();
+        overrides.insert(knob, knob.parse(value, &[]).unwrap());
+    }
+    let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+    let wrap = if tool == Tool::Dynamo { Wrap::Kubernetes } else { Wrap::Plain };
+    let draft_model = draft_model.map(str::to_owned);
+    let options = Options { tool: Some(tool), wrap, draft_model, ..Options::default() };
+    let files = launch::files(&parts, &scenario, &options)
+        .map_err(|refused| refused.into_iter().map(|one| (one.setting, one.reason)).collect::<Vec<_>>())?;
+    Ok(files.files.into_iter().map(|file| file.text).collect())
+}
+
+#[track_caller]
+fn says(text: &str, all: &[&str]) {
+    for part in all {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[track_caller]
+fn refuses(refused: Result<String, Vec<(String, String)>>, setting: &str, word: &str) {
+    let refused = refused.expect_err("it was written");
+    assert!(refused.iter().any(|(name, reason)| name == setting && reason.contains(word)), "{refused:?}");
+}
+
+const EXPERTS: [(&str, &str); 7] = [
+    ("tp", "1"),
+    ("attention_dp", "8"),
+    ("ep", "8"),
+    ("redundant_experts", "32"),
+    ("two_batch_overlap", "on"),
+    ("moe_dispatcher", "deepep"),
+    ("kv_host_gb", "100"),
+];
+
+#[test]
+fn experts_and_caches_are_written_in_the_words_of_each_engine() {
+    let vllm = launched(Tool::Vllm, "h200-sxm-8", &EXPERTS, None).unwrap();
+    says(
+        &vllm,
+        &[
+            "--data-parallel-size 8",
+            "--enable-expert-parallel",
+            "--enable-eplb",
+            "\"num_redundant_experts\":32",
+            "--enable-dbo",
+            "--all2all-backend deepep_low_latency",
+            "--kv-offloading-size 93",
+        ],
+    );
+    let sglang = launched(Tool::Sglang, "h200-sxm-8", &EXPERTS, None).unwrap();
+    says(
+        &sglang,
+        &[
+            "--enable-dp-attention",
+            "--ep-size 8",
+            "--enable-eplb",
+            "--ep-num-redundant-experts 32",
+            "--enable-two-batch-overlap",
+            "--moe-a2a-backend deepep",
+            "--hicache-size 100",
+        ],
+    );
+    let [tp, groups, ep, copies, _, _, host] = EXPERTS;
+    let trtllm = launched(Tool::TensorRtLlm, "h200-sxm-8", &[tp, groups, ep, copies, host], None).unwrap();
+    says(&trtllm, &["enable_attention_dp: true", "num_slots: 288", "host_cache_size: 100000000000"]);
+}
+
+#[test]
+fn what_an_engine_lacks_is_refused_before_anything_is_written() {
+    refuses(launched(Tool::TensorRtLlm, "h200-sxm-8", &EXPERTS, None), "two_batch_overlap", "no setting");
+    for tool in [Tool::Vllm, Tool::Sglang, Tool::TensorRtLlm] {
+        let set = |knob, value| launched(tool, "h200-sxm-8", &[(knob, value)], None);
+        refuses(set("kv_remote_gb", "1000"), "kv_remote_gb", "no setting");
+        refuses(set("kv_ssd_gb", "1000"), "kv_ssd_gb", "no setting");
+    }
+    refuses(launched(Tool::Vllm, "h200-sxm-8", &[("moe_dispatcher", "hybridep")], None), "moe_dispatcher", "training");
+}
+
+#[test]
+fn every_method_of_drafting_is_written_or_refused() {
+    let drafts =
+        |tool, method, model| launched(tool, "h200-sxm-8", &[("draft_tokens", "3"), ("draft_method", method)], model);
+    for (tool, mtp, eagle, ngram) in [
+        (Tool::Vllm, "\"method\":\"mtp\"", "\"method\":\"eagle3\"", "\"method\":\"ngram\""),
+        (Tool::Sglang, "NEXTN", "EAGLE3", "NGRAM"),
+        (Tool::TensorRtLlm, "MTP", "Eagle3", "NGram"),
+    ] {
+        says(&drafts(tool, "mtp", None).unwrap(), &[mtp]);
+        says(&drafts(tool, "ngram", None).unwrap(), &[ngram]);
+        says(&drafts(tool, "eagle3", Some("org/eagle")).unwrap(), &[eagle, "org/eagle"]);
+        refuses(drafts(tool, "eagle3", None), "draft_method", "--draft-model");
+        let silent = launched(tool, "h200-sxm-8", &[("draft_tokens", "3")], None);
+        refuses(silent, "draft_method", "what drafts");
+    }
+    says(
+        &drafts(Tool::Sglang, "mtp", None).unwrap(),
+        &["--speculative-num-steps 3", "--speculative-num-draft-tokens 4"],
+    );
+}
+
+#[test]
+fn kinds_of_context_parallelism_and_further_tokens_are_written_for_megatron() {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
+    let written = |tool: Tool, set: &[(&str, &str)]| {
+        let mut overrides = Overrides::new();
+        for (name, value) in
+            [("software", tool.family().unwrap()), ("cp", "2"), ("pp", "4"), ("vpp", "1")].iter().chain(set)
+        {
+            let knob = Knob::named(name).unwrap();
+            overrides.insert(knob, knob.parse(value, &[]).unwrap());
+        }
+        let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+        let options = Options { tool: Some(tool), ..Options::default() };
+        let files = launch::files(&parts, &scenario, &options)
+            .map_err(|refused| refused.into_iter().map(|one| (one.setting, one.reason)).collect::<Vec<_>>())?;
+        Ok(files.files.into_iter().map(|file| file.text).collect::<String>())
+    };
+    let set = [("cp_comm_type", "a2a"), ("mtp_layers", "1"), ("tp", "4")];
+    says(&written(Tool::MegatronLm, &set).unwrap(), &["--cp-comm-type a2a", "--mtp-num-layers 1"]);
+    for (setting, value) in [("cp_comm_type", "all_gather"), ("mtp_layers", "1")] {
+        refuses(written(Tool::DeepSpeed, &[(setting, value)]), setting, "no setting");
+    }
+    refuses(written(Tool::MegatronLm, &[("pp_schedule", "dualpipe"), ("global", "512")]), "pp_schedule", "no setting");
+}
+
+#[test]
+fn pools_with_layouts_of_their_own_become_workers() {
+    let set = [
+        ("tp", "1"),
+        ("attention_dp", "8"),
+        ("ep", "8"),
+        ("dp", "2"),
+        ("prefill_workers", "2"),
+        ("prefill_tp", "8"),
+        ("prefill_attention_dp", "1"),
+        ("redundant_experts", "32"),
+    ];
+    let text = launched(Tool::Dynamo, "h200-sxm-64", &set, None).unwrap();
+    says(&text, &["disaggregation-mode", "prefill", "decode", "--enable-dp-attention", "--ep-num-redundant-experts"]);
+    refuses(launched(Tool::Sglang, "h200-sxm-64", &set, None), "prefill_workers", "no setting");
+}

@@ -1,0 +1,29 @@
+//! Rates that serving stacks reach.
+
+use super::input::KernelLibrary;
+use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::constants::Constants;
+use crate::roofline;
+
+/// FLOP/s of linear layers in a format, on many tokens.
+pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: f64) -> f64 {
+    let share = c.serving_products * roofline::best_fraction(acc, c);
+    let narrow = match format {
+        Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
+        Precision::Fp4 | Precision::Fp6 if acc.has(Precision::Fp4) => c.narrow4_fraction,
+        _ => 1.0,
+    };
+    let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
+    acc.peak(format) * share * narrow * unpacked * slice / (slice + c.slice_half)
+}
+
+/// Share of the rooflines that stacks for this family reach.
+pub(super) fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
+    use Generation::{Cdna3, Cdna4};
+    match acc.generation {
+        g if g.is_nvidia() => 1.0,
+        Cdna3 | Cdna4 if kernels == KernelLibrary::Vendor => c.cdna_vendor_fraction,
+        Cdna3 | Cdna4 => c.cdna_fraction,
+        _ => c.other_stack_fraction,
+    }
+}

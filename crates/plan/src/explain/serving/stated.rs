@@ -1,0 +1,74 @@
+//! What a scenario states of experts, drafts, caches and pools, beside the parts of a time that it changes.
+
+use super::Reported;
+use crate::explain::{Origin, Term};
+use crate::knob::Knob;
+use atlas_perf::serving::speculative::tokens_per_step;
+
+impl Reported<'_> {
+    /// The knobs of these that files or the user state and that matter here.
+    fn stated(&self, knobs: &[Knob]) -> Vec<Term> {
+        let scenario = self.whole.scenario;
+        let matters = |knob: &&Knob| scenario.heeds(**knob) && scenario.states(**knob);
+        knobs.iter().filter(matters).map(|knob| self.knob(knob.name(), *knob)).collect()
+    }
+
+    /// Those that change a part of the time of a token.
+    pub(super) fn stated_of_part(&self, part: &str) -> Vec<Term> {
+        self.stated(match part {
+            "weights" => {
+                &[Knob::Ep, Knob::AttentionDp, Knob::RedundantExperts, Knob::SharedExperts, Knob::TwoBatchOverlap]
+            }
+            "KV cache" => &[Knob::AttentionDp, Knob::ContextRanks],
+            "communication" => {
+                &[Knob::Ep, Knob::AttentionDp, Knob::ContextRanks, Knob::MoeDispatcher, Knob::TwoBatchOverlap]
+            }
+            _ => &[],
+        })
+    }
+
+    /// Those that change how much of a prompt is computed, and where.
+    pub(super) fn stated_of_prefill(&self) -> Vec<Term> {
+        self.stated(&[
+            Knob::Conversations,
+            Knob::Turns,
+            Knob::SharedPrefix,
+            Knob::Routing,
+            Knob::KvHostGb,
+            Knob::KvHostGbps,
+            Knob::KvSsdGb,
+            Knob::KvSsdGbps,
+            Knob::KvRemoteGb,
+            Knob::KvRemoteGbps,
+            Knob::PrefillAccelerators,
+            Knob::PrefillWorkers,
+            Knob::PrefillTp,
+            Knob::PrefillPp,
+            Knob::PrefillEp,
+            Knob::PrefillAttentionDp,
+            Knob::KvTransfer,
+        ])
+    }
+
+    /// Tokens that a step yields where drafts are verified, and what that follows from.
+    pub(super) fn drafting(&self) -> Option<Term> {
+        let scenario = self.whole.scenario;
+        let drafts = scenario.drafts(&scenario.base);
+        if drafts.tokens <= 0.0 {
+            return None;
+        }
+        let knobs = [
+            ("k", Knob::DraftTokens),
+            ("method", Knob::DraftMethod),
+            ("a", Knob::DraftAcceptance),
+            ("decline", Knob::DraftDecline),
+            ("most", Knob::DraftMaxBatch),
+        ];
+        let name = "tokens that a verified step yields: its own, and the drafts that are accepted";
+        let cost = Term::input("c", "a drafted token, in steps at a batch of one", "", drafts.draft_cost)
+            .from(Origin::Engine("weights that drafting reads, over those that a step reads"));
+        let bearing = knobs.into_iter().map(|(symbol, knob)| self.knob(symbol, knob)).chain([cost]).collect();
+        let how = "(1 - a^(k+1)) / (1 - a), where every position is accepted alike (arXiv 2211.17192, equation 1)";
+        Some(Term::input("n_step", name, "tok", tokens_per_step(&drafts)).from(Origin::Engine(how)).borne(bearing))
+    }
+}

@@ -1,0 +1,77 @@
+//! Pipelines entered from both ends, layers that predict further tokens, and kinds of context parallelism: the events against
+//! the closed form.
+
+use super::super::schedule::orders;
+use super::*;
+use atlas_perf::training::ContextExchange;
+
+/// Worst difference between closed form and events over some systems.
+fn worst(systems: &[TrainingInput]) -> (f64, String) {
+    let off = |system: &TrainingInput| {
+        let off = even_step(system) / run_of(system).step.mean - 1.0;
+        (off, format!("{:?} pp {} m {}: {off:+.3}", system.schedule, system.pp, system.micro_batches()))
+    };
+    systems.iter().map(off).fold((0.0, String::new()), |a, b| if b.0.abs() > a.0.abs() { b } else { a })
+}
+
+fn from_both_ends(pp: f64, m: f64, base: TrainingInput) -> TrainingInput {
+    let accelerators = base.tp * base.cp * pp;
+    TrainingInput { schedule: Schedule::DualPipe, pp, dp: 1.0, global: m, accelerators, ..base }
+}
+
+#[test]
+fn a_pipeline_entered_from_both_ends_takes_what_the_closed_form_says() {
+    let experts = TrainingInput { arch: mixture(), tp: 2.0, seq: 4096.0, ..pipelined() };
+    let mut systems = Vec::new();
+    for base in [pipelined(), experts] {
+        for (pp, m) in [(2.0, 4.0), (2.0, 32.0), (4.0, 8.0), (4.0, 32.0), (8.0, 16.0), (8.0, 40.0), (16.0, 64.0)] {
+            systems.push(from_both_ends(pp, m, base));
+        }
+    }
+    let (off, at) = worst(&systems);
+    println!("largest deviation {at}");
+    assert!(off.abs() < 0.05, "{at}");
+}
+
+#[test]
+fn every_pass_of_both_ways_is_taken_once_and_in_order() {
+    for (pp, m) in [(2.0, 4.0), (4.0, 8.0), (8.0, 16.0), (8.0, 30.0), (16.0, 64.0)] {
+        let system = from_both_ends(pp, m, pipelined());
+        for (stage, order) in orders(&system, m as u32, 0.0).into_iter().enumerate() {
+            assert_eq!(order.len() as f64, 3.0 * m, "{pp} {m} {stage}");
+            let mut flying: i32 = 0;
+            for pass in &order {
+                flying += match pass.kind {
+                    Kind::Forward => 1,
+                    Kind::Weights => -1,
+                    Kind::Backward => 0,
+                };
+                // Table 2 of arXiv 2412.19437.
+                assert!(f64::from(flying) <= pp + 1.0, "{pp} {m} {stage}: {flying}");
+                let at = |kind| order.iter().position(|p| (p.kind, p.micro, p.chunk) == (kind, pass.micro, pass.chunk));
+                assert!(at(Kind::Forward) < at(Kind::Backward) && at(Kind::Backward) < at(Kind::Weights));
+            }
+        }
+    }
+}
+
+#[test]
+fn further_tokens_take_what_the_closed_form_says() {
+    let systems = [1.0, 2.0, 3.0].map(|mtp_layers| TrainingInput { mtp_layers, ..pipelined() });
+    let (off, at) = worst(&systems);
+    assert!(off.abs() < 0.05, "{at}");
+    let alone = TrainingInput { mtp_layers: 1.0, recompute: Recompute::Selective, ..TrainingInput::default() };
+    assert!(worst(&[alone]).0.abs() < 0.05);
+}
+
+#[test]
+fn exchanges_of_context_take_what_the_closed_form_says() {
+    for context_exchange in [ContextExchange::Ring, ContextExchange::AllGather, ContextExchange::AllToAll] {
+        for (cp, seq) in [(2.0, 16_384.0), (4.0, 32_768.0), (8.0, 131_072.0)] {
+            let base = TrainingInput { tp: 1.0, recompute: Recompute::Full, ..TrainingInput::default() };
+            let system = TrainingInput { cp, seq, context_exchange, dp: 1.0, accelerators: cp, global: 8.0, ..base };
+            let (off, at) = worst(&[system]);
+            assert!(off.abs() < 0.05, "{context_exchange:?} {cp}: {at}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What cannot run has no rate, in any form of the answer.
+
+use serde_json::Value;
+
+use crate::common::program::{atlas, stdout};
+
+const CASES: [(&str, &str, &[&str]); 5] = [
+    ("tpu-v5p-128", "llama3.1-8b-train", &["precision=tf32"]),
+    ("h100-sxm-8", "llama3.1-70b-train", &[]),
+    ("h100-sxm-8", "llama2-7b-dp8", &["prompt=100000"]),
+    ("gb10-1", "llama3.1-70b-serve", &[]),
+    ("h100-sxm-64", "llama3.1-70b-train", &["pp=4", "vpp=1", "dp=2", "global=6", "pp_schedule=dualpipe"]),
+];
+
+#[test]
+fn what_cannot_run_shows_no_rate_latency_or_price_of_a_token() {
+    let dir = tempfile::tempdir().unwrap();
+    for (target, workload, set) in CASES {
+        let answer = |format: &str| {
+            let mut command =
+                atlas(dir.path(), &["run", "--target", target, "--workload", workload, "--format", format]);
+            for assignment in set {
+                command.args(["--set", assignment]);
+            }
+            stdout(&command.assert().code(0))
+        };
+        // Measured rows stand below, with the figures that were measured there.
+        let text = answer("table");
+        let (text, _) = text.split_once("evidence: ").unwrap();
+        for part in ["verdict: ", "memory of a device"] {
+            assert!(text.contains(part), "{target} {workload}: no {part}\n{text}");
+        }
+        for part in ["tokens/s  ", "MFU", "step time", "TTFT  ", "tokens/J", "$/1M tokens", "bottleneck", "time of "] {
+            assert!(!text.contains(part), "{target} {workload}: {part}\n{text}");
+        }
+        let record: Value = serde_json::from_str(&answer("json")).unwrap();
+        for name in ["tokens_per_sec", "dollar_per_1k_tokens"] {
+            assert_eq!(record["metrics"][name], Value::Null, "{target} {workload} {name}");
+        }
+        assert_eq!(record["record"]["tokens_per_sec"], Value::Null);
+        assert!(record["metrics"]["peak_mem_gb"].as_f64().unwrap() > 0.0);
+        let csv = answer("csv");
+        let mut rows = csv::Reader::from_reader(csv.as_bytes());
+        let at = rows.headers().unwrap().iter().position(|name| name == "tokens_per_sec").unwrap();
+        assert_eq!(&rows.records().next().unwrap().unwrap()[at], "");
+    }
+}
+
+#[test]
+fn post_training_follows_what_the_training_workload_states() {
+    let dir = tempfile::tempdir().unwrap();
+    let step = |more: &[&str]| -> Value {
+        let mut command = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--format", "json"]);
+        command.args(["--train", "llama3.1-8b-rl-train"]).args(more);
+        serde_json::from_str(&stdout(&command.assert().code(0))).unwrap()
+    };
+    let stated = step(&[]);
+    assert_eq!(stated["rollout"], "llama3.1-8b-rl-rollout");
+    assert_eq!(stated["step"]["sequences"], 128.0 * 8.0);
+    // What the command line says comes first.
+    assert_eq!(step(&["--prompts", "64", "--samples", "16"])["step"]["sequences"], 64.0 * 16.0);
+    assert!(step(&["--scorers", "0"])["step"]["scoring_s"] == 0.0);
+    let mut unnamed = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--train", "llama3.1-8b-train"]);
+    assert!(crate::common::program::stderr(&unnamed.assert().code(2)).contains("--rollout is needed"));
+}
