@@ -34,14 +34,12 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// The fabric of `acc`; `nic_bw` (bytes/s per accelerator, 0 = the accelerator's reference) may override the NIC,
-    /// `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking).
-    pub fn new(acc: &Accelerator, c: &Constants, nic_bw: f64, oversubscription: f64) -> Self {
-        let nic = if nic_bw > 0.0 { nic_bw } else { acc.nic_bw };
+    /// The fabric of `acc`; `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking).
+    pub fn new(acc: &Accelerator, c: &Constants, oversubscription: f64) -> Self {
         Fabric {
             link_bw: acc.reached(acc.link_bw, c),
             link_latency: c.link_latency,
-            nic_bw: (nic * c.nic_fraction / oversubscription.max(1.0)).max(1e6),
+            nic_bw: (acc.nic_bw * c.nic_fraction / oversubscription.max(1.0)).max(1e6),
             nic_latency: c.nic_latency,
             message_ramp: c.message_ramp,
             in_switch: if reduces_in_switch(acc) { c.in_switch_gain } else { 1.0 },
@@ -209,7 +207,7 @@ mod tests {
     use super::*;
 
     fn fabric() -> Fabric {
-        Fabric::new(&Accelerator::default(), &Constants::default(), 0.0, 1.0)
+        Fabric::new(&Accelerator::default(), &Constants::default(), 1.0)
     }
 
     #[test]
@@ -259,10 +257,10 @@ mod tests {
     fn beyond_a_bridge_a_collective_goes_over_the_slower_fabric_of_the_node() {
         let card =
             Accelerator { link_bw: 32e9, bridge: 2.0, bridge_bw: 300e9, switched: false, ..Accelerator::default() };
-        let f = Fabric::new(&card, &Constants::default(), 0.0, 1.0);
+        let f = Fabric::new(&card, &Constants::default(), 1.0);
         let reduce = |ranks| all_reduce(&f.among(ranks), Group::strided(ranks, 1.0, 8.0), 1e8);
         assert!(reduce(4.0) > 8.0 * reduce(2.0), "{} {}", reduce(4.0), reduce(2.0));
-        let plain = Fabric::new(&Accelerator { bridge: 0.0, ..card }, &Constants::default(), 0.0, 1.0);
+        let plain = Fabric::new(&Accelerator { bridge: 0.0, ..card }, &Constants::default(), 1.0);
         assert_eq!(reduce(4.0), all_reduce(&plain, Group::strided(4.0, 1.0, 8.0), 1e8));
     }
 

@@ -159,7 +159,7 @@ fn pace(base: &Scenario, parts: &Parts, load: LoadKind, knobs: &[(Knob, f64)]) -
 fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
     let (Some(input), Some(model)) = (training::input(train, &train.base), &rollout.model) else { return 0.0 };
     let constants = throttle::training(train, &input);
-    let fabric = Fabric::new(&input.accelerator, &constants, input.nic_bw, input.oversubscription);
+    let fabric = Fabric::new(&input.accelerator, &constants, input.oversubscription);
     let shape = &rollout.base.shape;
     let ranks = (shape.tp * shape.pp).max(1.0);
     let shard = model.params() * rollout.base.served.formats.dense_bytes / ranks;

@@ -67,7 +67,6 @@ impl Memo {
         let most = if i.schedule == Schedule::AllForward { f64::INFINITY } else { 2.0 * i.pp };
         let read = TrainingInput {
             accelerator: Accelerator { nic_bw: 0.0, ..i.accelerator },
-            nic_bw: 0.0,
             oversubscription: 0.0,
             global: i.micro_batches().min(most),
             ..*i
@@ -89,7 +88,6 @@ impl Memo {
             accelerator: Accelerator { nic_bw: 0.0, domain: 0.0, ..i.accelerator },
             accelerators: 0.0,
             domain: 0.0,
-            nic_bw: 0.0,
             oversubscription: 0.0,
             global: 0.0,
             pp: 0.0,
@@ -99,7 +97,7 @@ impl Memo {
             dp: 0.0,
             sharding: Sharding::None,
             reshard: None,
-            shard: 0.0,
+            shard: None,
             schedule: Schedule::OneForwardOneBackward,
             recompute: Recompute::Auto,
             recompute_layers: None,

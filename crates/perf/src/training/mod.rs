@@ -170,8 +170,6 @@ pub struct TrainingInput {
     pub accelerators: f64,
     /// Accelerators that share the fast fabric (node, or NVL72 rack, or TPU slice).
     pub domain: f64,
-    /// Scale-out bytes/s per accelerator; 0 = the accelerator's reference.
-    pub nic_bw: f64,
     /// Downlinks over uplinks of the scale-out network; 1 = non-blocking.
     pub oversubscription: f64,
     /// Tokens of a sequence.
@@ -205,8 +203,8 @@ pub struct TrainingInput {
     pub sharding: Sharding,
     /// When weights are gathered under [`Sharding::Zero3`]; `None` as in [`TrainingInput::resharding`].
     pub reshard: Option<Reshard>,
-    /// Ranks that states are sharded over; 0 = all data-parallel ranks.
-    pub shard: f64,
+    /// Ranks that states are sharded over, where not all that replicate them; see [`TrainingInput::shard_ranks`].
+    pub shard: Option<f64>,
     /// Pipeline schedule.
     pub schedule: Schedule,
     /// What is recomputed.
@@ -224,17 +222,17 @@ pub struct TrainingInput {
     pub weight_bytes: f64,
     /// Bytes of a gradient as it is kept and reduced.
     pub grad_bytes: f64,
-    /// Bytes of a gradient as it is reduced over the data-parallel ranks; 0 = as it is kept.
-    pub reduce_bytes: f64,
+    /// Bytes of a gradient as it is reduced over the data-parallel ranks; `None`: as it is kept.
+    pub reduce_bytes: Option<f64>,
     /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
     pub optimizer_bytes: f64,
     /// What a step computes besides; [`TrainingInput::with_optimizer`] sets both.
     pub optimizer: Optimizer,
     /// What is kept on the host.
     pub offload: Offload,
-    /// Tokens of a sequence on the decoder's side of an encoder-decoder; 0 = T5's 114 for 512 of the encoder
+    /// Tokens of a sequence on the decoder's side of an encoder-decoder; `None`: T5's 114 for 512 of the encoder
     /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
-    pub target_seq: f64,
+    pub target_seq: Option<f64>,
     /// Bytes of buckets that the framework allocates for its collectives.
     pub bucket_bytes: f64,
     /// Load of the busiest expert-parallel rank over the mean.
@@ -257,7 +255,6 @@ impl Default for TrainingInput {
             accelerator: Accelerator::default(),
             accelerators: 8.0,
             domain: 8.0,
-            nic_bw: 0.0,
             oversubscription: 1.0,
             seq: 4096.0,
             micro: 1.0,
@@ -274,7 +271,7 @@ impl Default for TrainingInput {
             sequence_parallel: false,
             sharding: Sharding::Zero1,
             reshard: None,
-            shard: 0.0,
+            shard: None,
             schedule: Schedule::OneForwardOneBackward,
             recompute: Recompute::Auto,
             recompute_layers: None,
@@ -283,11 +280,11 @@ impl Default for TrainingInput {
             block_scaled: false,
             weight_bytes: 2.0,
             grad_bytes: 4.0,
-            reduce_bytes: 0.0,
+            reduce_bytes: None,
             optimizer_bytes: 12.0,
             optimizer: Optimizer::Adam,
             offload: Offload::default(),
-            target_seq: 0.0,
+            target_seq: None,
             bucket_bytes: 0.0,
             imbalance: 1.0,
             trained: 1.0,
@@ -336,11 +333,21 @@ impl TrainingInput {
     pub fn target(&self) -> f64 {
         if self.arch.encoder_layers <= 0.0 {
             self.seq
-        } else if self.target_seq > 0.0 {
-            self.target_seq
         } else {
-            (self.seq * 114.0 / 512.0).ceil()
+            self.target_seq.unwrap_or_else(|| (self.seq * 114.0 / 512.0).ceil())
         }
+    }
+
+    /// Ranks that states are sharded over, of the `ranks` that would otherwise replicate them.
+    #[must_use]
+    pub fn shard_ranks(&self, ranks: f64) -> f64 {
+        self.shard.map_or(ranks, |shard| shard.min(ranks))
+    }
+
+    /// Bytes of a gradient as it is reduced over the data-parallel ranks.
+    #[must_use]
+    pub fn reduced_bytes(&self) -> f64 {
+        self.reduce_bytes.unwrap_or(self.grad_bytes)
     }
 
     /// Tokens that a layer passes through a tensor-parallel reduction in one pass, per sequence and layer: every block

@@ -65,8 +65,7 @@ impl Offload {
 
 /// Weights whose states one accelerator owns, and updates.
 fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
-    let within = if i.shard > 0.0 { i.shard } else { f64::INFINITY };
-    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.min(within).max(1.0) };
+    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { i.shard_ranks(ranks).max(1.0) };
     ((local.dense + local.embedding) / shard(i.dp * i.cp)
         + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)))
         * i.trained

@@ -295,7 +295,7 @@ impl Costs {
 /// Ranks that a layer's weights are sharded over.
 fn sharded(i: &TrainingInput) -> f64 {
     let ranks = i.dp * i.cp;
-    if i.shard > 0.0 { i.shard.min(ranks) } else { ranks }
+    i.shard_ranks(ranks)
 }
 
 /// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
@@ -341,9 +341,8 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
     // Passes of a layer: forward, backward, and forward again.
     let passes = 2.0 + plan.full_share;
     let expert = i.arch.moe_layers() / i.arch.depth().max(1.0) * comm::expert(i, c, &fabric, plan);
-    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
     // Weights travel in 16 bit, twice; gradients once.
-    let weights = 2.0 / (4.0 + reduced * i.trained);
+    let weights = 2.0 / (4.0 + i.reduced_bytes() * i.trained);
     let per_layer = per_micro / layers.max(1e-9);
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
     let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)) / i.micro_batches();

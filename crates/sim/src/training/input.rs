@@ -69,8 +69,6 @@ pub struct Place {
 pub struct OtherKind {
     /// Which.
     pub accelerator: Accelerator,
-    /// Scale-out bytes/s of one; 0 = its reference.
-    pub nic_bw: f64,
     /// The stages, each at most once among all kinds.
     pub places: Vec<Place>,
 }
@@ -79,7 +77,7 @@ impl OtherKind {
     /// The job if it ran on these alone.
     #[must_use]
     pub fn system(&self, of: &TrainingInput) -> TrainingInput {
-        TrainingInput { accelerator: self.accelerator, nic_bw: self.nic_bw, ..*of }
+        TrainingInput { accelerator: self.accelerator, ..*of }
     }
 }
 
