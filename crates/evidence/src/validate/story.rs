@@ -122,7 +122,7 @@ fn immature(i: &ServingInput) -> String {
         (i.experts_in_turn, "experts one after another"),
         (!i.grouped_decode, "attention head by head"),
         (i.expanded_drafts && i.speculation.tokens > 0.0, "drafts verified as sequences"),
-        (i.compiled_batch > 0.0, "whole compiled buckets"),
+        (i.compiled_batch.is_some(), "whole compiled buckets"),
     ];
     said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
 }

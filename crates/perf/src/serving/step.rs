@@ -237,7 +237,7 @@ impl Machine {
             },
             // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
             unpack_passes: f.unpack_passes.max(1.0),
-            fixed_shapes: input.compiled_batch > 0.0,
+            fixed_shapes: input.compiled_batch.is_some(),
             pipelined,
             expansion: input.expanded_drafts,
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
@@ -419,7 +419,7 @@ impl Machine {
         let mut issued = s.kernels * self.issue_seconds;
         if prefill > 0.0 {
             // Prompts of fewer keys than an indexer selects attend to all.
-            let skipped = if 2.0 * t.prefill_context <= s.selected { s.index_kernels } else { 0.0 };
+            let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) { s.index_kernels } else { 0.0 };
             issued = issued.max((s.kernels - skipped) * self.prefill_launch_seconds);
         }
         issued = issued.max(s.layers * self.piece_seconds);
@@ -485,7 +485,7 @@ impl Fabric {
             let latency = 2.0 * c.nic_latency + c.one_shot_latency;
             return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
         }
-        let link_bw = if ranks <= acc.bridge { acc.bridge_bw } else { acc.link_bw };
+        let link_bw = acc.bridge.filter(|bridge| ranks <= bridge.ranks).map_or(acc.link_bw, |bridge| bridge.bw);
         let latency = match acc.generation {
             // Rings and tori pass a message on from neighbor to neighbor.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,

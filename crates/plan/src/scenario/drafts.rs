@@ -26,7 +26,7 @@ impl Scenario {
             tokens: asked.draft_tokens.unwrap_or(0.0),
             acceptance: asked.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
             decline: asked.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
-            most_batch: asked.draft_max_batch.unwrap_or(0.0),
+            most_batch: asked.draft_max_batch.filter(|batch| *batch > 0.0),
             draft_cost: self
                 .model
                 .as_ref()

@@ -260,7 +260,7 @@ fn analytical_fabric() -> collective::Fabric {
         congestion: 0.0,
         network: Default::default(),
         pair_share: 1.0,
-        bridge: (0.0, 1.0),
+        bridge: None,
     }
 }
 

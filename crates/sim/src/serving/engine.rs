@@ -130,8 +130,8 @@ impl Engine {
             prefilled: input.prefilled,
             beams: s.beams.max(1.0) as u32,
             seen: if s.arch.causal { 1.0 } else { UNMASKED },
-            compiled: (s.compiled_batch > 0.0).then(|| Compiled {
-                batch: s.compiled_batch,
+            compiled: s.compiled_batch.map(|batch| Compiled {
+                batch,
                 context: steady_state::mean_context(s),
                 padding: steady_state::computed(s, s.isl) / s.isl.max(1.0),
             }),
@@ -140,8 +140,7 @@ impl Engine {
 
     /// The same engine, drafting nothing where so many sequences run that it does not.
     pub(super) fn with(&self, running: usize) -> Engine {
-        let most = self.speculation.most_batch;
-        if self.verified > 1 && most > 0.0 && running as f64 > most {
+        if self.verified > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
             return Engine { verified: 1, draft_cost: 0.0, ..*self };
         }
         *self
@@ -155,7 +154,7 @@ impl Engine {
 
     /// Blocks of `tokens` tokens.
     pub(super) fn blocks(&self, tokens: u32) -> u32 {
-        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected <= 0.0 {
+        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected.is_none() {
             return tokens.div_ceil(self.block_size);
         }
         (self.machine.shape.kept(f64::from(tokens), self.whole_windows) / f64::from(self.block_size)).ceil() as u32

@@ -29,7 +29,7 @@ prop_compose! {
         s.memory_utilization = memory;
         s.layout.dp = f64::from(replicas);
         if window {
-            (s.arch.window, s.arch.window_share) = (512.0, 0.5);
+            s.arch.window = Some(Window { size: 512.0, share: 0.5 });
         }
         if pools {
             s.pools = Some(Pools { prefill: s.layout, decode: s.layout });

@@ -119,7 +119,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     }
     // If output lengths vary, prompt lengths do too: data sets of conversations have both, and so do the
     // random ones of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
-    let spread = system.osl_spread.max(system.osl_most / system.osl.max(1.0)).max(1.0);
+    let spread = system.longest_output();
     let lengths = |mean: f64, cv: f64| match cv > 0.0 {
         true => Distribution::LogNormal { mean, cv },
         false if spread > 1.0 => Distribution::Upto { mean, most: spread * mean },
