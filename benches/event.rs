@@ -207,7 +207,7 @@ fn training_405b() -> training::Input {
         sequence_parallel: true,
         ..TrainingInput::default()
     };
-    training::Input { steps: 1, recorded_step: u32::MAX, ..training::Input::of(&system, &Constants::default()) }
+    training::Input { steps: 1, recorded: None, ..training::Input::of(&system, &Constants::default()) }
 }
 
 /// All replicas alike: one stands for all.

@@ -54,7 +54,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let points = curve(&start);
     if points.is_empty() {
         let lacks =
-            if start.capex_usd_node > 0.0 { "rent: set hourly_usd" } else { "purchase price: set capex_usd_node" };
+            if start.capex_usd_node.is_some() { "rent: set hourly_usd" } else { "purchase price: set capex_usd_node" };
         return Err(eyre!("{} has no {lacks}", args.target));
     }
     let plot = plot(&points, &start, &args);
@@ -123,7 +123,7 @@ fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) 
     let head = format!(
         "rent {} a node and hour ({basis}), purchase {} a node\n",
         units::usd(start.hourly_usd),
-        units::usd(start.capex_usd_node)
+        units::usd(start.capex_usd_node.unwrap_or(0.0))
     );
     let picture = text::draw(plot, output::width().min(100), 18, charset == Charset::Unicode);
     charset.write(&(head + &table.render() + "\n" + &verdict(start) + "\n\n" + &picture)).into_owned()

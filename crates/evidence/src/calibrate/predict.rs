@@ -177,7 +177,8 @@ impl<'a> Bench<'a> {
         let mut scenario = self.template.get_or_init(|| self.template()).clone()?;
         scenario.coefficients = *c;
         let fabric: Arc<str> = row.word("fabric").map_or_else(|| Arc::clone(&scenario.fabric), Into::into);
-        scenario.fabric_factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC)).unwrap_or(1.0);
+        let factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC));
+        scenario.fabric_factor = Some(factor.unwrap_or(1.0));
         scenario.fabric = fabric;
         (scenario.accelerators_per_node, scenario.num_nodes) = (self.accelerators(row), 1.0);
         scenario.cuda_graphs = row.switch("cuda_graphs").unwrap_or(scenario.cuda_graphs);

@@ -29,10 +29,10 @@ pub struct Offload {
     pub activations: f64,
     /// Share of the weights that are kept on the host and streamed in (FSDP's `CPUOffload`): their gradients travel out.
     pub weights: f64,
-    /// Bytes/s one way between host and accelerator; 0 = the PCIe generation that its family was sold with.
-    pub link_bw: f64,
-    /// Bytes/s of the host's memory for each accelerator; 0 = an eighth of a server's of the time.
-    pub host_bw: f64,
+    /// Bytes/s one way between host and accelerator; `None`: the PCIe generation that its family was sold with.
+    pub link_bw: Option<f64>,
+    /// Bytes/s of the host's memory for each accelerator; `None`: an eighth of a server's of the time.
+    pub host_bw: Option<f64>,
 }
 
 impl Offload {
@@ -43,8 +43,10 @@ impl Offload {
 
     /// Bytes/s one way to the host: PCIe x16 of the third to fifth generation.
     fn link(&self, generation: Generation, c: &Constants) -> f64 {
+        if let Some(stated) = self.link_bw {
+            return stated;
+        }
         let raw = match generation {
-            _ if self.link_bw > 0.0 => return self.link_bw,
             Generation::Volta => 16e9,
             Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 64e9,
             _ => 32e9,
@@ -54,8 +56,10 @@ impl Offload {
 
     /// Bytes/s of host memory for each accelerator: eight share two sockets of DDR4-3200 or DDR5-4800 with eight channels.
     fn host(&self, generation: Generation, c: &Constants) -> f64 {
+        if let Some(stated) = self.host_bw {
+            return stated;
+        }
         let raw = match generation {
-            _ if self.host_bw > 0.0 => return self.host_bw,
             Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 614e9 / 8.0,
             _ => 410e9 / 8.0,
         };
@@ -162,7 +166,7 @@ mod tests {
             assert!(e.memory.total() < plain.memory.total(), "{offload:?}");
             assert!(e.step_seconds >= plain.step_seconds, "{offload:?}");
             assert!((e.time.total() / e.step_seconds - 1.0).abs() < 1e-12);
-            let quick = Offload { link_bw: 900e9, host_bw: 500e9, ..offload };
+            let quick = Offload { link_bw: Some(900e9), host_bw: Some(500e9), ..offload };
             assert!(estimate(&TrainingInput { offload: quick, ..base }, &c).step_seconds <= e.step_seconds);
         }
     }

@@ -224,6 +224,11 @@ fn run_tokens(estimate: &Estimate) -> f64 {
     training(estimate, |training| training.run_tokens)
 }
 
+/// Tokens that the model was trained on; metrics of them apply only where they are published.
+fn published(scenario: &Scenario) -> f64 {
+    scenario.published_tokens.unwrap_or(0.0)
+}
+
 /// USD for so many tokens.
 fn usd(estimate: &Estimate, tokens: f64) -> f64 {
     estimate.cost.usd_per_1k_tokens * tokens * 1e-3
@@ -279,7 +284,7 @@ pub const METRICS: [Metric; 53] = [
     entry("mfu", "MFU PaLM", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilization, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
     entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilization: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
     entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("time_to_published_h", "published time", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on the model's published token count", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("time_to_published_h", "published time", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on the model's published token count", |e, s| hours(e, published(s))).trust(Trust::Inverse),
     entry("goodput", "goodput", Throughput, Higher, Format::Percent, Applies::SimulatedTraining, "share of the wall time that is work that counts: without lost work, restarts and checkpoints", |e, _| trained(e, |t| t.goodput)),
     entry("straggler_share", "stragglers", Throughput, Lower, Format::Percent, Applies::SimulatedTraining, "share of a step that slow nodes and jitter cost: the same step on even hardware is that much shorter", |e, _| trained(e, |t| t.stragglers)),
     entry("failures_per_day", "failures/day", Throughput, Lower, Format::Si, Applies::SimulatedTraining, "failures per day of the whole job", |e, _| trained(e, |t| t.failures_per_day)),
@@ -299,7 +304,7 @@ pub const METRICS: [Metric; 53] = [
     entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "price of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
     entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "price of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
     entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "price of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "price of training on the model's published token count", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "price of training on the model's published token count", |e, s| usd(e, published(s))).trust(Trust::Inverse),
     entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "an hour of all nodes at the kind of price in force, and energy where it is paid beside", |e, _| e.cost.usd_per_hour),
     entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
     entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "all nodes if they were owned: purchase with interest, network, spares, building, people and energy, over the hours they work", owned_per_hour),
@@ -429,8 +434,8 @@ impl Metric {
             Applies::Analytical => scenario.engine.reasons(),
             Applies::SimulatedTraining => !inference && scenario.engine.simulates(),
             Applies::SimulatedServing => inference && scenario.engine.simulates(),
-            Applies::Owned => scenario.engine.reasons() && scenario.capex_usd_node > 0.0,
-            Applies::Published => !inference && scenario.engine.reasons() && scenario.published_tokens > 0.0,
+            Applies::Owned => scenario.engine.reasons() && scenario.capex_usd_node.is_some(),
+            Applies::Published => !inference && scenario.engine.reasons() && scenario.published_tokens.is_some(),
         }
     }
 

@@ -123,7 +123,7 @@ fn asked(whole: &Whole<'_>, term: Term) -> Written {
 /// Tokens of the run: the knob's, or as many as the model's makers trained on.
 fn budget(whole: &Whole<'_>, name: &str) -> Term {
     if name.contains("published") {
-        let tokens = whole.scenario.published_tokens;
+        let tokens = whole.scenario.published_tokens.unwrap_or(0.0);
         return whole.inputs.model("D_published", "tokens that the model's makers trained on", "tok", tokens);
     }
     whole.inputs.knob("D_run", Knob::TrainTokens)
@@ -138,7 +138,7 @@ fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Option<Term> {
 
 /// Price of a node that is bought.
 fn purchase(whole: &Whole<'_>) -> Term {
-    Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node)
+    Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node.unwrap_or(0.0))
         .from(whole.inputs.of_knob(Knob::CapexUsdNode))
 }
 
@@ -191,7 +191,7 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
     let value = whole.estimate.cost.usd_per_hour;
     if scenario.terms.basis == PriceBasis::Owned {
-        let all = if scenario.capex_usd_node > 0.0 {
+        let all = if scenario.capex_usd_node.is_some() {
             owned_hour(whole) + energy_hour(whole)
         } else {
             energy_hour(whole).into()

@@ -199,7 +199,7 @@ impl Scenario {
     fn idle_in_any(&self, knob: Knob) -> Option<Idle> {
         let (terms, asked) = (&self.terms, &self.base.plan.simulation);
         let when = |idle: bool, why: Idle| idle.then_some(why);
-        let bought = self.capex_usd_node > 0.0;
+        let bought = self.capex_usd_node.is_some();
         match knob {
             Knob::NetworkGbps | Knob::Oversubscription => {
                 let inside = self.machine.is_some_and(|m| m.domain >= self.accelerators() * m.dies);
@@ -215,7 +215,7 @@ impl Scenario {
             Knob::UsdPerKwh | Knob::PeakUsdPerKwh | Knob::PeakHours => {
                 when(!bought && self.energy_is_included(), ENERGY_INCLUDED)
             }
-            Knob::NodesPerRack => when(terms.rack_kw <= 0.0, NO_RACK_LIMIT),
+            Knob::NodesPerRack => when(terms.rack_kw.is_none(), NO_RACK_LIMIT),
             Knob::SlowFactor => when(asked.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
             Knob::ArrivalCv => {
                 // A spread alone makes the arrivals of a rate gamma.
@@ -264,7 +264,7 @@ impl Scenario {
             Knob::OverlapPipeline => switches.overlap_pipeline == Some(true),
             Knob::Sp => plan.sp == Some(true),
             Knob::PythonExecutor => serving.python_executor == Some(true),
-            Knob::NodesPerRack => self.terms.nodes_per_rack > 0.0,
+            Knob::NodesPerRack => self.terms.nodes_per_rack.is_some(),
             Knob::CheckpointAsync => plan.simulation.checkpoint_async == Some(true),
             _ => false,
         }

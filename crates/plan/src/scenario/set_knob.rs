@@ -134,9 +134,9 @@ impl Scenario {
             Knob::UsdPerKwh => number(self.usd_per_kwh),
             Knob::PeakUsdPerKwh => number(self.terms.peak_usd_per_kwh.unwrap_or(self.usd_per_kwh)),
             Knob::PeakHours => number(self.terms.peak_hours),
-            Knob::PowerCap => number(self.terms.power_cap),
-            Knob::RackKw => number(self.terms.rack_kw),
-            Knob::NodesPerRack => number(self.terms.nodes_per_rack),
+            Knob::PowerCap => number(self.terms.power_cap.unwrap_or(0.0)),
+            Knob::RackKw => number(self.terms.rack_kw.unwrap_or(0.0)),
+            Knob::NodesPerRack => number(self.terms.nodes_per_rack.unwrap_or(0.0)),
             Knob::NetworkShare => number(self.terms.network_share),
             Knob::SparesShare => number(self.terms.spares_share),
             Knob::StaffUsdNodeYear => number(self.terms.staff_usd_node_year),
@@ -144,13 +144,13 @@ impl Scenario {
             Knob::CapitalCost => number(self.terms.capital_cost),
             Knob::Pue => number(self.pue),
             Knob::KgCo2ePerKwh => number(self.kg_co2e_per_kwh),
-            Knob::CapexUsdNode => number(self.capex_usd_node),
+            Knob::CapexUsdNode => number(self.capex_usd_node.unwrap_or(0.0)),
             Knob::AmortizationYears => number(self.amortization_years),
             Knob::Utilization => number(self.utilization),
             Knob::Seed => Setting::Seed(self.seed),
             Knob::Noise => Setting::Toggle(self.noise),
             Knob::Replications => number(f64::from(self.simulation(&self.base).replications)),
-            Knob::Requests => number(f64::from(self.simulation(&self.base).requests)),
+            Knob::Requests => number(plan.simulation.requests.unwrap_or(0.0)),
             Knob::Steps => number(f64::from(self.simulation(&self.base).steps)),
             Knob::Arrivals => word(self.simulation(&self.base).arrivals.name()),
             Knob::ArrivalCv => number(self.simulation(&self.base).arrival_cv),
@@ -238,9 +238,9 @@ impl Scenario {
             Knob::UsdPerKwh => self.usd_per_kwh = value,
             Knob::PeakUsdPerKwh => self.terms.peak_usd_per_kwh = Some(value),
             Knob::PeakHours => self.terms.peak_hours = value,
-            Knob::PowerCap => self.terms.power_cap = value,
-            Knob::RackKw => self.terms.rack_kw = value,
-            Knob::NodesPerRack => self.terms.nodes_per_rack = value,
+            Knob::PowerCap => self.terms.power_cap = positive(value),
+            Knob::RackKw => self.terms.rack_kw = positive(value),
+            Knob::NodesPerRack => self.terms.nodes_per_rack = positive(value),
             Knob::NetworkShare => self.terms.network_share = value,
             Knob::SparesShare => self.terms.spares_share = value,
             Knob::StaffUsdNodeYear => self.terms.staff_usd_node_year = value,
@@ -248,7 +248,7 @@ impl Scenario {
             Knob::CapitalCost => self.terms.capital_cost = value,
             Knob::Pue => self.pue = value,
             Knob::KgCo2ePerKwh => self.kg_co2e_per_kwh = value,
-            Knob::CapexUsdNode => self.capex_usd_node = value,
+            Knob::CapexUsdNode => self.capex_usd_node = positive(value),
             Knob::AmortizationYears => self.amortization_years = value,
             Knob::Utilization => self.utilization = value,
             Knob::NetworkGbps => {
@@ -326,8 +326,7 @@ impl Scenario {
             },
             Knob::Fabric => {
                 self.fabric = Arc::clone(word);
-                let factor = parts.profile.as_ref().and_then(|profile| profile.fabric_factor(word));
-                self.fabric_factor = factor.unwrap_or(f64::NAN);
+                self.fabric_factor = parts.profile.as_ref().and_then(|profile| profile.fabric_factor(word));
             }
             Knob::Engine => match Engine::named(word) {
                 Some(engine) => self.engine = engine,
@@ -483,6 +482,11 @@ fn load_kind(load: &Load) -> LoadKind {
 fn kv_format(phase: &Phase) -> Format {
     let by_width = if phase.served.formats.kv_bytes < 2.0 { Format::Fp8 } else { Format::Bf16 };
     phase.plan.kv.unwrap_or(by_width)
+}
+
+/// A value of a knob whose 0 stands for none.
+fn positive(value: f64) -> Option<f64> {
+    Some(value).filter(|value| *value > 0.0)
 }
 
 /// Gigabits as people write them: without the dust of a division by eight.

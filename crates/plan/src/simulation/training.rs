@@ -1,5 +1,7 @@
 //! One run of a training job, and what its events say about where the time went.
 
+use std::ops::Range;
+
 use super::words::Window;
 use super::{FigureSpec, Problems, Run};
 use atlas_perf::training::{TimeBreakdown, TrainingInput, estimate};
@@ -138,12 +140,12 @@ impl Measured {
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
     let slow = work.hosts.slow(&work.input.system, work.slow_hosts, work.slow_factor, seed);
     let kinds = work.hosts.mixed(&work.input.system, &work.input.constants, &work.kinds);
-    let mut input = Input { slow, kinds, recorded_step: u32::MAX, ..work.input.clone() };
+    let mut input = Input { slow, kinds, recorded: None, ..work.input.clone() };
     if first {
-        (input.recorded_step, input.recorded_steps) = match work.window {
+        input.recorded = Some(match work.window {
             Some(window) => seen(&training::simulate(&input, seed, &Progress::new())?.steps, &window),
-            None => (0, 1),
-        };
+            None => 0..1,
+        });
     }
     let output = training::simulate(&input, seed, progress)?;
     let figures = figures(work, &output);
@@ -155,8 +157,8 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     Ok(Run { figures, measured, events, cancelled })
 }
 
-/// The first step that a window sees, and how many; the first step where it sees none.
-fn seen(steps: &[f64], window: &Window) -> (u32, u32) {
+/// The steps that a window shows; the first step where it shows none.
+fn seen(steps: &[f64], window: &Window) -> Range<u32> {
     let mut begin = 0.0;
     let (mut first, mut count) = (0, 0);
     for (number, step) in (0..).zip(steps) {
@@ -166,7 +168,7 @@ fn seen(steps: &[f64], window: &Window) -> (u32, u32) {
         }
         begin += step;
     }
-    (first, count.max(1))
+    first..first + count.max(1)
 }
 
 /// What every run tells.
@@ -195,7 +197,7 @@ fn even(input: &Input) -> Result<StageLoad, Problems> {
         loading: 0.0,
         every_replica: false,
         steps: 1,
-        recorded_step: u32::MAX,
+        recorded: None,
         ..input.clone()
     };
     Ok(training::simulate(&even, 0, &Progress::new())?.load)

@@ -35,7 +35,7 @@ pub(super) struct Engine {
     /// Whether layers with a sliding window keep the whole sequence.
     whole_windows: bool,
     pub(super) overlapped: bool,
-    /// Steps for which prompts are held back until every attention group has one; 0 = none are.
+    /// Steps for which prompts are held back until every attention group has one.
     pub(super) balance_steps: u32,
     /// Decode steps between two looks at what has come in.
     pub(super) recv_interval: u32,
@@ -106,10 +106,7 @@ impl Engine {
             groups: layout.attention_dp.clamp(1.0, MOST_GROUPS) as usize,
             // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
-            threshold: match input.long_prefill_token_threshold {
-                0 => u32::MAX,
-                n => n,
-            },
+            threshold: input.long_prefill_token_threshold.unwrap_or(u32::MAX),
             chunked_prefill: s.chunked_prefill,
             reserve_output: s.reserve_output,
             whole_windows: s.whole_windows,

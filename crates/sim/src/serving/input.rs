@@ -32,8 +32,8 @@ pub struct Input {
     pub warm_up: u32,
     /// Tokens of a KV block (`block_size`).
     pub block_size: u32,
-    /// Most prompt tokens of one request in a step; 0 = no limit (`long_prefill_token_threshold`).
-    pub long_prefill_token_threshold: u32,
+    /// Most prompt tokens of one request in a step, where limited (`long_prefill_token_threshold`).
+    pub long_prefill_token_threshold: Option<u32>,
     /// Requests come through the runtime's front end (HTTP, tokenising), which costs time; otherwise they are handed
     /// to the engine as they are, as in an offline batch.
     pub front_end: bool,
@@ -279,7 +279,7 @@ impl Input {
             requests,
             warm_up: 0,
             block_size: 16,
-            long_prefill_token_threshold: 0,
+            long_prefill_token_threshold: None,
             front_end: !matches!(system.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }),
             prefilled: matches!(system.load, Load::DecodeOnly { .. }),
             staggered: false,

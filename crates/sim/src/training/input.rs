@@ -1,5 +1,7 @@
 //! What is asked of a training simulation, and what it answers: plain data.
 
+use std::ops::Range;
+
 use super::program::Action;
 use super::schedule::Kind;
 use crate::kernel::Quantiles;
@@ -38,10 +40,8 @@ pub struct Input {
     pub loading: f64,
     /// Simulate every data-parallel replica, those that are alike too.
     pub every_replica: bool,
-    /// Keep the tasks of this step for the timeline; `u32::MAX` = of none.
-    pub recorded_step: u32,
-    /// Steps from it on whose tasks are kept.
-    pub recorded_steps: u32,
+    /// Steps whose tasks are kept for the timeline.
+    pub recorded: Option<Range<u32>>,
 }
 
 /// A stage of one replica that is slow all the time.
@@ -283,8 +283,7 @@ impl Input {
             compression: None,
             loading: 0.0,
             every_replica: false,
-            recorded_step: 0,
-            recorded_steps: 1,
+            recorded: Some(0..1),
         }
     }
 

@@ -227,7 +227,7 @@ impl<'a> Job<'a> {
                 factors[place * stages as usize + slow.stage as usize] *= slow.factor;
             }
         }
-        let joined = input.recorded_step == u32::MAX;
+        let joined = input.recorded.is_none();
         let costs: Vec<Costs> = std::iter::once(*s)
             .chain(input.kinds.iter().map(|kind| kind.system(s)))
             .map(|system| costs_of(&system, input, joined))
@@ -281,7 +281,7 @@ impl<'a> Job<'a> {
     /// Whether a stage's present step is described.
     fn recording(&self, stage: u32) -> bool {
         let step = self.rounds[stage as usize].step;
-        step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
+        self.input.recorded.as_ref().is_some_and(|steps| steps.contains(&step))
     }
 
     fn record(&mut self, task: Task) -> u32 {

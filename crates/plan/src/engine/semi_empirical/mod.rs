@@ -70,7 +70,8 @@ pub fn quantity(scenario: &Scenario, phase: &Phase, of: Quantity) -> f64 {
         Quantity::Microbatch => scenario.microbatch,
         Quantity::Prompt => shape.prompt,
         Quantity::Generate => shape.generate,
-        Quantity::Fabric => scenario.fabric_factor,
+        // Checked before the engine answers: without a factor there is no figure.
+        Quantity::Fabric => scenario.fabric_factor.unwrap_or(f64::NAN),
         Quantity::NodeWatts => scenario.node_watts,
         Quantity::MemoryGb => scenario.memory_gb_per_accel,
         Quantity::Hidden => shape.hidden,

@@ -90,7 +90,7 @@ fn loaded(
         (Asked::Poisson | Asked::Gamma, _) => Load::Open { rate: closed.requests_per_sec.max(1e-9) },
         (Asked::Burst, Load::Burst { .. }) => input.load,
         (Asked::Burst, _) => {
-            let asked = if settings.requests > 0 { f64::from(settings.requests) } else { in_flight };
+            let asked = settings.requests.map_or(in_flight, f64::from);
             Load::Burst { requests: asked.max(1.0) }
         }
     };
@@ -127,8 +127,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     };
     input.lengths.isl = lengths(system.isl, settings.prompt_cv);
     input.lengths.osl = lengths(system.osl, settings.generate_cv);
-    let limit = |ms: f64| if ms > 0.0 { 1e-3 * ms } else { f64::INFINITY };
-    let [ttft, tpot, e2e] = settings.slo_ms.map(limit);
+    let [ttft, tpot, e2e] = settings.slo_ms.map(|limit| limit.map_or(f64::INFINITY, |ms| 1e-3 * ms));
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
     // Requests that are all alike and begin at once would end at once for ever. No engine is found like that after a
@@ -158,8 +157,8 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             let turns = turns.min(affordable.floor().max(LEAST_TURNS_OF_ALL));
             // Whole turns, so that none is counted in part.
             let turns = match settings.requests {
-                0 => turns,
-                asked => (f64::from(asked) / in_flight).ceil().max(1.0),
+                None => turns,
+                Some(stated) => (f64::from(stated) / in_flight).ceil().max(1.0),
             };
             input.warm_up = count(WARM_UP_TURNS * in_flight);
             input.requests = count((WARM_UP_TURNS + turns) * in_flight + 1.0);
@@ -188,7 +187,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             };
             let least = LEAST_TURNS * in_flight;
             let wanted = (LEAST_REQUESTS * burstiness).max(least).min(affordable.max(least));
-            let counted = if settings.requests > 0 { f64::from(settings.requests) } else { wanted };
+            let counted = settings.requests.map_or(wanted, f64::from);
             let warm_up = (WARM_UP_TURNS * in_flight).max(0.1 * counted);
             input.warm_up = count(warm_up);
             input.requests = count(warm_up + counted);
@@ -265,7 +264,7 @@ pub(super) fn answer(
 /// Tokens per second of the deployment before an endless backlog: a queue that grows takes long to fill the system, and
 /// is measured while it does.
 fn saturated(settings: &Simulation, system: &ServingInput, constants: &Constants, progress: &Progress) -> Option<f64> {
-    let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: 0, ..*settings };
+    let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: None, ..*settings };
     let backlog = &ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
     let mut input = input(settings, backlog, constants, &estimate(backlog, constants));
     // Answers are streamed as those of the service are.
