@@ -275,7 +275,8 @@ impl Architecture {
 
     /// Weights of one layer's indexer: queries from the compressed query, one key, one weight a head.
     pub fn indexer_params(&self) -> f64 {
-        self.indexer.map_or(0.0, |x| self.query_source() * x.heads * x.dim + self.hidden * (x.dim + x.heads) + 2.0 * x.dim)
+        self.indexer
+            .map_or(0.0, |x| self.query_source() * x.heads * x.dim + self.hidden * (x.dim + x.heads) + 2.0 * x.dim)
     }
 
     /// Weights of one layer's linear mixer.
@@ -311,9 +312,7 @@ impl Architecture {
             Head::Language => 0.0,
             // Dense layer and bias of the masked head are left out, as published counts have it: the pooler is as large.
             Head::Masked => 2.0 * h + h * (h + 1.0),
-            Head::Classes(classes) => {
-                (h + 1.0) * classes + self.patch.map_or(0.0, |patch| (patch + 1.0) * h + h)
-            }
+            Head::Classes(classes) => (h + 1.0) * classes + self.patch.map_or(0.0, |patch| (patch + 1.0) * h + h),
         };
         copies * self.vocab * h + (self.positions + self.token_types) * h + frame
     }
@@ -459,7 +458,13 @@ impl Architecture {
             kv_heads: 128.0,
             ffn: 18432.0,
             vocab: 129280.0,
-            attention: Attention::Latent { q_rank: Some(1536.0), kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 },
+            attention: Attention::Latent {
+                q_rank: Some(1536.0),
+                kv_rank: 512.0,
+                nope: 128.0,
+                rope: 64.0,
+                value: 128.0,
+            },
             experts: 256.0,
             top_k: 8.0,
             moe_ffn: 2048.0,

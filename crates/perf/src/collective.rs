@@ -256,8 +256,12 @@ mod tests {
 
     #[test]
     fn beyond_a_bridge_a_collective_goes_over_the_slower_fabric_of_the_node() {
-        let card =
-            Accelerator { link_bw: 32e9, bridge: Some(Bridge { ranks: 2.0, bw: 300e9 }), switched: false, ..Accelerator::default() };
+        let card = Accelerator {
+            link_bw: 32e9,
+            bridge: Some(Bridge { ranks: 2.0, bw: 300e9 }),
+            switched: false,
+            ..Accelerator::default()
+        };
         let f = Fabric::new(&card, &Constants::default(), 1.0);
         let reduce = |ranks| all_reduce(&f.among(ranks), Group::strided(ranks, 1.0, 8.0), 1e8);
         assert!(reduce(4.0) > 8.0 * reduce(2.0), "{} {}", reduce(4.0), reduce(2.0));

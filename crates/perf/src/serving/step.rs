@@ -419,7 +419,11 @@ impl Machine {
         let mut issued = s.kernels * self.issue_seconds;
         if prefill > 0.0 {
             // Prompts of fewer keys than an indexer selects attend to all.
-            let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) { s.index_kernels } else { 0.0 };
+            let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) {
+                s.index_kernels
+            } else {
+                0.0
+            };
             issued = issued.max((s.kernels - skipped) * self.prefill_launch_seconds);
         }
         issued = issued.max(s.layers * self.piece_seconds);

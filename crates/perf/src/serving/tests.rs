@@ -249,8 +249,15 @@ fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
 
 #[test]
 fn a_recurrent_state_costs_the_same_at_every_length() {
-    let linear =
-        Linear { kind: LinearKind::Mamba2, share: 1.0, heads: 128.0, head_dim: 64.0, state: 128.0, groups: 8.0, taps: 4.0 };
+    let linear = Linear {
+        kind: LinearKind::Mamba2,
+        share: 1.0,
+        heads: 128.0,
+        head_dim: 64.0,
+        state: 128.0,
+        groups: 8.0,
+        taps: 4.0,
+    };
     let of_state = |state: f64| {
         let linear = Some(Linear { state, ..linear });
         Architecture { attention_share: 0.0, linear, ..Architecture::default() }

@@ -1,9 +1,9 @@
 //! Knobs that change nothing where a scenario stands, and why: what the model lacks, or another knob leaves out.
 
-use super::slots::number_slot;
 use super::{Phase, Scenario};
 use crate::knob::{Home, Knob};
 use atlas_config::Mode;
+use atlas_core::field::Slot;
 use atlas_core::plan::{
     Arrivals, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts, Trained,
 };
@@ -242,9 +242,9 @@ impl Scenario {
     /// Whether a file or a knob states a value of a knob, other than the one that holds where all are silent.
     fn states(&self, knob: Knob) -> bool {
         let (plan, serving) = (&self.base.plan, &self.base.plan.serving);
-        if let Some(slot) = number_slot(knob) {
+        if let Slot::Number { put, .. } = knob.spec().slot {
             let mut silent = self.clone();
-            *slot(&mut silent.base) = None;
+            put(&mut silent.base.plan, None);
             return silent.get(knob) != self.get(knob);
         }
         let switches = &plan.switches;

@@ -13,7 +13,6 @@ mod pools;
 mod reuse;
 mod set_knob;
 mod simulation;
-mod slots;
 mod software;
 
 use std::sync::Arc;

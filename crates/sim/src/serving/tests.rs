@@ -93,7 +93,11 @@ fn the_quiet_limit_is_the_analytical_answer() {
         ("long output", ServingInput { isl: 100.0, osl: 4000.0, ..one }),
         (
             "windows",
-            ServingInput { arch: Architecture { window: Some(Window { size: 1024.0, share: 0.5 }), ..llama_8b() }, isl: 8000.0, ..one },
+            ServingInput {
+                arch: Architecture { window: Some(Window { size: 1024.0, share: 0.5 }), ..llama_8b() },
+                isl: 8000.0,
+                ..one
+            },
         ),
         ("prefixes", ServingInput { prefix_hit: 0.5, ..one }),
         ("separate prefill", ServingInput { chunked_prefill: false, ..one }),
