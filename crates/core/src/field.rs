@@ -349,7 +349,7 @@ pub static KNOBS: [Field; COUNT] = joined();
 
 /// The families.
 const FAMILIES: [&[Field]; 5] =
-    [&runtime::RUNTIME, &layout::LAYOUT, &serving::SERVING, &target::TARGET, &simulation::SIMULATION];
+    [runtime::RUNTIME, layout::LAYOUT, serving::SERVING, target::TARGET, simulation::SIMULATION];
 
 /// Knobs of all families.
 const COUNT: usize = runtime::RUNTIME.len()

@@ -5,7 +5,7 @@ use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::bounds::Bounds;
 use crate::plan::{PipelineSchedule, Sharding, SharedExperts};
 
-pub(super) const LAYOUT: [Field; 25] = [
+pub(super) const LAYOUT: &[Field] = &[
     entry(
         Knob::Tp,
         "tp",

@@ -8,7 +8,7 @@ use crate::plan::{
     Recompute, Trained,
 };
 
-pub(super) const RUNTIME: [Field; 31] = [
+pub(super) const RUNTIME: &[Field] = &[
     entry(
         Knob::Engine,
         "engine",

@@ -15,7 +15,7 @@ const fn served(
     entry(knob, name, &[], Group::Serving, kind, path, help).inference().reasoned()
 }
 
-pub(super) const SERVING: [Field; 43] = [
+pub(super) const SERVING: &[Field] = &[
     entry(
         Knob::Load,
         "load",

@@ -3,7 +3,7 @@
 use super::slot::{flag, number};
 use super::{Field, Group, Kind, Knob, Step, entry, real, whole};
 
-pub(super) const SIMULATION: [Field; 11] = [
+pub(super) const SIMULATION: &[Field] = &[
     entry(
         Knob::Replications,
         "replications",

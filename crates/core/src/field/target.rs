@@ -3,7 +3,7 @@
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::plan::PriceBasis;
 
-pub(super) const TARGET: [Field; 24] = [
+pub(super) const TARGET: &[Field] = &[
     entry(
         Knob::NumNodes,
         "num_nodes",
