@@ -171,6 +171,8 @@ pub struct ServingSpec {
     pub gpu_memory_utilization: Option<f64>,
     /// Prompt chunks share steps with decoding.
     pub chunked_prefill: Option<bool>,
+    /// Most prompt tokens of one request in a step; absent or 0: no limit.
+    pub long_prefill_token_threshold: Option<f64>,
     /// Share of prompt tokens found in the prefix cache.
     pub prefix_hit: Option<f64>,
     /// Tokens drafted per step.

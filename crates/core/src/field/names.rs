@@ -131,6 +131,8 @@ pub enum Knob {
     GpuMemoryUtilization,
     /// Prompt chunks in decoding steps.
     ChunkedPrefill,
+    /// Most prompt tokens of one request in a step.
+    LongPrefillTokenThreshold,
     /// The next step is scheduled while the accelerator computes.
     OverlapScheduling,
     /// Decode steps between two looks at the queue.

@@ -125,6 +125,20 @@ pub(super) const SERVING: &[Field] = &[
     .inference()
     .reasoned(),
     entry(
+        Knob::LongPrefillTokenThreshold,
+        "long_prefill_token_threshold",
+        &["long_prefill"],
+        Group::Serving,
+        whole(0.0, 1_048_576.0, Step::Double),
+        &["serving", "long_prefill_token_threshold"],
+        "most prompt tokens of one request in a step, so that short prompts pass long ones; 0: no limit",
+    )
+    .slot(number!(serving.long_prefill_token_threshold))
+    .usual(0.0)
+    .unit("tok")
+    .inference()
+    .simulated(),
+    entry(
         Knob::OverlapScheduling,
         "overlap_scheduling",
         &["async_scheduling"],

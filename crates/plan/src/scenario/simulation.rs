@@ -44,6 +44,8 @@ pub struct Simulation {
     pub generate_cv: f64,
     /// Which replica a request goes to.
     pub routing: Routing,
+    /// Most prompt tokens of one request in a step.
+    pub long_prefill_token_threshold: Option<u32>,
     /// Limits of a good request, ms: TTFT, TPOT, E2E.
     pub slo_ms: [Option<f64>; 3],
     /// Spread of one rank's pass.
@@ -82,6 +84,7 @@ impl Simulation {
             prompt_cv: 0.0,
             generate_cv: 0.0,
             routing: Routing::Least,
+            long_prefill_token_threshold: None,
             slo_ms: [None; 3],
             jitter: 0.0,
             slow_nodes: 0.0,
@@ -122,6 +125,8 @@ impl Scenario {
             prompt_cv: or_zero(asked.prompt_cv),
             generate_cv: or_zero(asked.generate_cv),
             routing: phase.plan.serving.routing.unwrap_or(Routing::Least),
+            long_prefill_token_threshold: positive(phase.plan.serving.long_prefill_token_threshold)
+                .map(|tokens| whole(Some(tokens), 0.0)),
             slo_ms: [asked.slo_ttft_ms, asked.slo_tpot_ms, asked.slo_e2e_ms].map(positive),
             jitter: or_zero(asked.jitter),
             slow_nodes: or_zero(asked.slow_nodes),

@@ -107,6 +107,7 @@ fn loaded(
 pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants, closed: &ServingEstimate) -> Input {
     let system = loaded(settings, system, constants, closed);
     let mut input = Input::of(&system, constants, 1);
+    input.long_prefill_token_threshold = settings.long_prefill_token_threshold;
     input.router = match settings.routing {
         plan::Routing::Least => Router::LeastRequests,
         plan::Routing::RoundRobin => Router::RoundRobin,
