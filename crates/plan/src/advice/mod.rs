@@ -12,7 +12,7 @@ mod trial;
 pub use rules::rules;
 
 use crate::engine;
-use crate::estimate::{Better, Estimate, METRICS, Metric, Verdict};
+use crate::estimate::{Better, Estimate, Metric, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
@@ -75,20 +75,19 @@ impl Objective {
     /// The figure it looks at in a scenario.
     #[must_use]
     pub fn metric(self, scenario: &Scenario) -> &'static Metric {
-        let name = match (self, scenario.mode(), scenario.engine) {
-            (Objective::Throughput, ..) => "tokens_per_sec",
-            (Objective::Latency, Mode::Inference, _) => "p99_ms",
-            (Objective::Latency, Mode::Training, Engine::SemiEmpirical) => "step_time_ms",
+        match (self, scenario.mode(), scenario.engine) {
+            (Objective::Throughput, ..) => const { Metric::known("tokens_per_sec") },
+            (Objective::Latency, Mode::Inference, _) => const { Metric::known("p99_ms") },
+            (Objective::Latency, Mode::Training, Engine::SemiEmpirical) => const { Metric::known("step_time_ms") },
             // A step's time would fall with the batch, and nothing would be won.
-            (Objective::Latency, Mode::Training, _) => "time_to_train_h",
-            (Objective::Cost, ..) => "dollar_per_1k_tokens",
-            (Objective::Energy, ..) => "joules_per_token",
+            (Objective::Latency, Mode::Training, _) => const { Metric::known("time_to_train_h") },
+            (Objective::Cost, ..) => const { Metric::known("dollar_per_1k_tokens") },
+            (Objective::Energy, ..) => const { Metric::known("joules_per_token") },
             // In serving, and to the legacy engines, it is the share of the peak that does useful work.
-            (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => "mfu",
-            (Objective::Mfu, ..) => "flop_utilization",
-            (Objective::Memory, ..) => "peak_mem_gb",
-        };
-        Metric::named(name).unwrap_or(&METRICS[0])
+            (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => const { Metric::known("mfu") },
+            (Objective::Mfu, ..) => const { Metric::known("flop_utilization") },
+            (Objective::Memory, ..) => const { Metric::known("peak_mem_gb") },
+        }
     }
 }
 

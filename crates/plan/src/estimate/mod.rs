@@ -9,6 +9,7 @@
 
 pub mod breakdown;
 pub mod detail;
+mod known;
 mod limits;
 pub mod metric;
 pub mod scale;

@@ -71,7 +71,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         }
         "usd_per_hour_owned" => owned(whole, value)?,
         "dollar_per_1m_tokens_owned" => {
-            let hour = Metric::named("usd_per_hour_owned")?;
+            let hour = const { Metric::known("usd_per_hour_owned") };
             let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario))?;
             Term::stated("C_1M_owned", "", "USD", value, asked(whole, hour) * 1e6 / (rate()? * 3600.0))
         }

@@ -110,7 +110,7 @@ fn recommendation(study: &Study) -> Option<String> {
     } else {
         format!("{} costs least, {price} per million tokens; {} is the fastest, {rate}.", cheap.name, fast.name)
     };
-    let metric = Metric::named("dollar_per_1m_tokens")?;
+    let metric = const { Metric::known("dollar_per_1m_tokens") };
     let (_, high) = metric.interval(&cheap.estimate, &cheap.scenario)?;
     let rivals = study.entries.iter().filter(|entry| !std::ptr::eq(*entry, cheap) && entry.fits());
     let near =
