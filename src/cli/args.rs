@@ -169,7 +169,7 @@ pub struct IngestArgs {
     /// Seed of the bootstrap intervals
     #[arg(long, value_name = "N", default_value_t = 1337)]
     pub seed: u64,
-    /// List the formats that are recognised
+    /// List the formats that are recognized
     #[arg(long)]
     pub formats: bool,
 }

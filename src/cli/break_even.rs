@@ -14,7 +14,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::break_even::{Point, curve, even};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialised};
+use atlas_report::{Format, csv, serialized};
 
 /// Rent or own: what an hour of work costs either way, by the share of the time that the hardware works.
 #[derive(Debug, clap::Args)]
@@ -61,8 +61,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => output::print(&described(&points, &start, &plot, globals.charset()))?,
         Format::Csv => output::print(&csv_of(&points, &start))?,
-        Format::Json => output::print(&serialised(&document(&points, &start, &args), false)?)?,
-        Format::Yaml => output::print(&serialised(&document(&points, &start, &args), true)?)?,
+        Format::Json => output::print(&serialized(&document(&points, &start, &args), false)?)?,
+        Format::Yaml => output::print(&serialized(&document(&points, &start, &args), true)?)?,
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);

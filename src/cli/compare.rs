@@ -16,12 +16,12 @@ use atlas_plan::engine;
 use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::methodology::mixed_prices;
-use atlas_plan::search::optimise::{Proof, freed};
-use atlas_plan::search::{Gauge, Methodology, optimise};
+use atlas_plan::search::optimize::{Proof, freed};
+use atlas_plan::search::{Gauge, Methodology, optimize};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::configurations::Configurations;
 use atlas_report::optimum::{defaults, looked};
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 
 /// Show targets side by side.
 #[derive(Debug, Default, clap::Args)]
@@ -109,7 +109,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         }
         (Format::Table, None) => globals.charset().write(&comparison.table()).into_owned(),
         (Format::Json | Format::Yaml, Some(described)) => {
-            serialised(&described.within(comparison.document()), args.format == Format::Yaml)?
+            serialized(&described.within(comparison.document()), args.format == Format::Yaml)?
         }
         (Format::Json, None) => comparison.json()?,
         (Format::Csv, described) => comparison.csv() + &described.map(|described| described.csv()).unwrap_or_default(),
@@ -220,7 +220,7 @@ fn best(
     let asked = start;
     let start = freed(&asked, &keeps, &parts);
     let problem = args.goal.problem(&asked, &start, &parts, &held, None).map_err(|failure| failure.to_string())?;
-    let found = optimise(&problem, gauge);
+    let found = optimize(&problem, gauge);
     if !problem.usual.is_empty() {
         complain(&format!("{}: {}", target.name, defaults(&problem, &found)));
     }

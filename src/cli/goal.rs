@@ -5,7 +5,7 @@ use atlas_config::Mode;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::MOST;
+use atlas_plan::search::optimize::MOST;
 use atlas_plan::search::{Axis, Condition, Problem, Space, figure};
 
 /// What is sought, over which knobs, under which constraints.

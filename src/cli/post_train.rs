@@ -11,7 +11,7 @@ use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Asked, Step, step};
 use atlas_plan::scenario::Parts;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialised};
+use atlas_report::{Format, csv, serialized};
 
 /// What is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -106,8 +106,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => output::print(&globals.charset().write(&described(&step, &asked)))?,
         Format::Csv => output::print(&csv_of(&step))?,
-        Format::Json => output::print(&serialised(&document(&step, args), false)?)?,
-        Format::Yaml => output::print(&serialised(&document(&step, args), true)?)?,
+        Format::Json => output::print(&serialized(&document(&step, args), false)?)?,
+        Format::Yaml => output::print(&serialized(&document(&step, args), true)?)?,
     }
     Ok(())
 }

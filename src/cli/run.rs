@@ -49,7 +49,7 @@ pub struct Args {
     /// Answer JSON Lines of this file (`-`: stdin) on stdout; writes no record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload", "track", "format"], help_heading = "Batch")]
     pub batch: Option<PathBuf>,
-    /// Optimise every line instead
+    /// Optimize every line instead
     #[arg(long, value_enum, requires = "batch", help_heading = "Batch")]
     pub method: Option<Method>,
     /// Highest p99 latency allowed with --method, ms

@@ -30,7 +30,7 @@ use atlas_plan::simulation::predecessor::Predecessor;
 use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
 use atlas_report::simulation as described;
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 
 /// The predecessor simulator's presets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -350,8 +350,8 @@ fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resul
             let documents: Vec<serde_json::Value> = answers.iter().map(document).collect();
             let yaml = args.format == Format::Yaml;
             let text = match documents.as_slice() {
-                [one] => serialised(one, yaml)?,
-                several => serialised(&several, yaml)?,
+                [one] => serialized(one, yaml)?,
+                several => serialized(&several, yaml)?,
             };
             output::print(&text)?;
         }

@@ -17,7 +17,7 @@ use atlas_evidence::calibrate::{Bench, Observation};
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, calibration as described, serialised};
+use atlas_report::{Format, calibration as described, serialized};
 
 /// Measurements of a target's own.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
         }
         Format::Csv => csv(&checked)?,
         Format::Json | Format::Yaml => {
-            serialised(&document(target, engine, &checked, &ages, &warnings), format == Format::Yaml)?
+            serialized(&document(target, engine, &checked, &ages, &warnings), format == Format::Yaml)?
         }
     };
     output::print(&text)?;

@@ -7,7 +7,7 @@ use super::expect::Expect;
 use atlas_document::{Origin, Position};
 use atlas_plan::knob::Knob;
 
-/// The latency bound of the optimiser where a script states none, ms: the predecessor system's default.
+/// The latency bound of the optimizer where a script states none, ms: the predecessor system's default.
 pub const SLA_P99_MS: f64 = 100.0;
 
 /// A guided tour.
@@ -27,7 +27,7 @@ pub struct Demo {
     pub targets: Vec<Arc<str>>,
     /// The workload of its scenario.
     pub workload: Arc<str>,
-    /// Highest p99 the optimiser may choose, ms.
+    /// Highest p99 the optimizer may choose, ms.
     pub sla_p99_ms: f64,
     /// Its steps, at least one.
     pub steps: Vec<Step>,

@@ -182,7 +182,7 @@ impl Catalog {
         found.into_iter().next()
     }
 
-    /// The model of that id or alias, without its organisation if need be (`meta-llama/Llama-3.1-70B`), or the one that
+    /// The model of that id or alias, without its organization if need be (`meta-llama/Llama-3.1-70B`), or the one that
     /// a `config.json` describes.
     ///
     /// # Errors

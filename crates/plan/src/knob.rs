@@ -106,11 +106,11 @@ impl KnobValues for Knob {
             (Kind::Toggle, Setting::Toggle(_)) => Setting::Toggle(by > 0),
             (Kind::Choice(choices), Setting::Choice(now)) => {
                 let names: Vec<Arc<str>> = choices.iter().map(|choice| (*choice).into()).collect();
-                Setting::Choice(neighbour(&names, now, by))
+                Setting::Choice(neighbor(&names, now, by))
             }
             (Kind::Fabric, Setting::Choice(now)) => {
                 let names: Vec<Arc<str>> = fabrics.iter().map(|(name, _)| Arc::clone(name)).collect();
-                Setting::Choice(neighbour(&names, now, by))
+                Setting::Choice(neighbor(&names, now, by))
             }
             (Kind::Software, Setting::Choice(now)) => Setting::Choice(neighboring_release(now, by)),
             (Kind::Number { bounds, step }, Setting::Number(now)) => {
@@ -144,7 +144,7 @@ fn neighboring_release(now: &Arc<str>, by: i32) -> Arc<str> {
     Software { release: Some(next), caveat: None, ..found }.spec().into()
 }
 
-fn neighbour(names: &[Arc<str>], now: &Arc<str>, by: i32) -> Arc<str> {
+fn neighbor(names: &[Arc<str>], now: &Arc<str>, by: i32) -> Arc<str> {
     let last = names.len().saturating_sub(1);
     let index = names.iter().position(|name| name == now);
     let index = match index {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
-use super::{ReportError, csv, serialised};
+use super::{ReportError, csv, serialized};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
@@ -284,12 +284,12 @@ impl Comparison {
 
     /// As JSON.
     pub fn json(&self) -> Result<String, ReportError> {
-        serialised(&self.document(), false)
+        serialized(&self.document(), false)
     }
 
     /// As YAML.
     pub fn yaml(&self) -> Result<String, ReportError> {
-        serialised(&self.document(), true)
+        serialized(&self.document(), true)
     }
 
     /// As data.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use self::plan::Plan;
 use self::prediction::Prediction;
 use super::table::{Align, Table};
-use super::{ReportError, csv, serialised};
+use super::{ReportError, csv, serialized};
 use atlas_catalog::Catalog;
 use atlas_core::units::significant;
 use atlas_ingest::economics;
@@ -208,9 +208,9 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let parameters = parameters.or_else(|| number("model_info", "parameters_billion").map(|billions| billions * 1e9));
     let parameters = parameters.or_else(|| plan?.parameters);
     let use_of = |rate: f64, gpus: f64| {
-        economics::utilisation(rate, gpus, parameters.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN))
+        economics::utilization(rate, gpus, parameters.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN))
     };
-    let utilisation = rate.zip(gpus).map(|(rate, gpus)| use_of(rate, gpus));
+    let utilization = rate.zip(gpus).map(|(rate, gpus)| use_of(rate, gpus));
 
     let price = given.usd_per_gpu_hour.or_else(|| {
         if let Some((plan, usd)) = plan.and_then(|plan| Some((plan, plan.usd_per_gpu_hour?))) {
@@ -264,9 +264,9 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
             statistic("std_no_warmup").zip(seconds).map(|(std, mean)| std / mean * 100.0),
             down,
         ),
-        figure("model TFLOP/s/accelerator", utilisation.zip(gpus).map(|(of, gpus)| of.achieved_tflops / gpus), up),
+        figure("model TFLOP/s/accelerator", utilization.zip(gpus).map(|(of, gpus)| of.achieved_tflops / gpus), up),
         figure("peak TFLOP/s/accelerator", peak, None),
-        figure("MFU %", utilisation.map(|of| of.mfu_percent), up),
+        figure("MFU %", utilization.map(|of| of.mfu_percent), up),
         figure("tokens/$", cost.map(|of| of.tokens_per_dollar), up),
         figure("$ for 1e12 tokens", cost.map(|of| of.cost_per_trillion_tokens), down),
         figure("tokens/Wh by TDP", energy.map(|of| of.tokens_per_watt_hour), up),
@@ -474,7 +474,7 @@ fn shown(value: f64) -> String {
 ///
 /// Where they cannot be written.
 pub fn document(runs: &[Measured], yaml: bool) -> Result<String, ReportError> {
-    serialised(&json!({"measured": runs}), yaml)
+    serialized(&json!({"measured": runs}), yaml)
 }
 
 /// The runs as CSV, a row a figure.

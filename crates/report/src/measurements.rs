@@ -192,7 +192,7 @@ fn tally(ingested: &Ingested) -> String {
     let tally = &ingested.tally;
     let mut out = format!(
         "  {} lines: {} read, {} with configuration, {} of no known format\n",
-        tally.lines, tally.recognised, tally.noted, tally.passed_over
+        tally.lines, tally.recognized, tally.noted, tally.passed_over
     );
     for (reason, skipped) in &tally.skipped {
         out += &format!("  skipped {} (first: line {}): {reason}\n", skipped.n, skipped.first_line);

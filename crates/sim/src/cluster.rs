@@ -94,7 +94,7 @@ pub struct Output {
     /// Until the last job ended.
     pub seconds: f64,
     /// Mean share of accelerators that work.
-    pub utilisation: f64,
+    pub utilization: f64,
     /// Mean number of jobs that wait.
     pub waiting: f64,
 }
@@ -145,7 +145,7 @@ pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfR
     out.wait = Quantiles::of(&mut waits);
     out.slowdown = Quantiles::of(&mut slowdowns);
     out.seconds = now.seconds();
-    out.utilisation = working / f64::from(input.accelerators);
+    out.utilization = working / f64::from(input.accelerators);
     out.waiting = waiting;
     Ok(out)
 }
@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn backfilling_fills_and_never_exceeds_the_capacity() {
         let (fifo, filled) = (run_of(Scheduler::Fifo, 64, mixed()), run_of(Scheduler::Backfill, 64, mixed()));
-        assert!(filled.wait.mean < 0.8 * fifo.wait.mean && filled.utilisation >= fifo.utilisation);
+        assert!(filled.wait.mean < 0.8 * fifo.wait.mean && filled.utilization >= fifo.utilization);
         for o in [fifo, filled] {
-            assert!(o.jobs.iter().all(Option::is_some) && o.utilisation <= 1.0);
+            assert!(o.jobs.iter().all(Option::is_some) && o.utilization <= 1.0);
             let mut edges: Vec<(f64, i64)> = Vec::new();
             for (record, job) in o.jobs.iter().flatten().zip(mixed()) {
                 assert!((record.end - record.begin - job.seconds).abs() < 1e-6);

@@ -50,7 +50,7 @@ struct Answers {
     broken: Option<io::Error>,
 }
 
-/// Answers every line of `input` (`-`: stdin). With `sla_p99_ms` each line is optimised.
+/// Answers every line of `input` (`-`: stdin). With `sla_p99_ms` each line is optimized.
 pub fn run(input: &Path, knobs: &KnobArgs, sla_p99_ms: Option<f64>, globals: &Globals) -> color_eyre::Result<()> {
     knobs.check()?;
     let (source, length) = open(input)?;

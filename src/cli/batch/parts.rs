@@ -16,7 +16,7 @@ pub(super) struct Context {
     pub(super) library: Library,
     /// Knobs of the command line, which the knobs of a line override; `None` without any.
     knobs: Option<KnobArgs>,
-    /// With it lines are optimised.
+    /// With it lines are optimized.
     pub(super) sla_p99_ms: Option<f64>,
     /// What has been warned about.
     warned: Mutex<BTreeSet<String>>,

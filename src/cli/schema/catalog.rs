@@ -205,7 +205,7 @@ pub(super) fn model() -> Value {
             ("max_context", width("longest sequence")),
             ("tied_embeddings", toggle("whether the output layer is the embedding")),
             ("learned_positions", toggle("whether positions are learned")),
-            ("norm", help(norm, "normalisation")),
+            ("norm", help(norm, "normalization")),
             (
                 "vision",
                 map(

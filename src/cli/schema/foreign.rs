@@ -112,7 +112,7 @@ pub(super) fn experiment() -> Value {
         .flat_map(|(long, short, described)| [(*long, number(described)), (*short, number(described))])
         .collect();
     let layouts = map_of(map_of(open(&[], &ranks)));
-    let optimisations = open(
+    let optimizations = open(
         &[],
         &[
             ("precision", format("format under maximum_performance")),
@@ -148,7 +148,7 @@ pub(super) fn experiment() -> Value {
             ("models", map_of(model)),
             ("training", training),
             ("parallelism", open(&[], &methods.iter().map(|method| (*method, layouts.clone())).collect::<Vec<_>>())),
-            ("platform_optimizations", map_of(optimisations)),
+            ("platform_optimizations", map_of(optimizations)),
             ("benchmarking", open(&[], &[("enhanced_metrics", metrics)])),
             ("paths", anything("paths; ${VAR:-default} is expanded everywhere")),
         ],
@@ -164,7 +164,7 @@ pub(super) fn scenarios() -> Value {
         &[
             ("id", text("unique id")),
             ("name", text("name")),
-            ("type", word(&["gpu", "tpu", "other", "cpu", "asic"], "TPUs start from a higher utilisation")),
+            ("type", word(&["gpu", "tpu", "other", "cpu", "asic"], "TPUs start from a higher utilization")),
             ("vendor", text("who makes it")),
             ("fp16Tflops", plain("rate of one device in 16 bit [TFLOP/s]")),
             ("vramSizeGB", plain("memory of one device [GB]")),

@@ -9,7 +9,7 @@ use crate::cli::run::writing;
 use atlas_core::escape::file_name;
 use atlas_document::files;
 use atlas_report::chart::{png, svg};
-use atlas_report::serialised;
+use atlas_report::serialized;
 use atlas_report::simulation::plots::Chart;
 
 /// A directory that is written to.
@@ -43,7 +43,7 @@ impl Folder {
 
     /// Writes a document.
     pub(in crate::cli) fn json(&mut self, name: &str, document: &Value) -> color_eyre::Result<()> {
-        self.text(name, &serialised(document, false)?)
+        self.text(name, &serialized(document, false)?)
     }
 
     /// Writes a picture in both forms; nothing where there is nothing to show.

@@ -20,7 +20,7 @@ use atlas_plan::simulation::jobs::Job;
 use atlas_plan::simulation::words::Span;
 use atlas_plan::simulation::{Gauge, Measured, Options, Plan, Problems, run as simulated};
 use atlas_report::simulation::jobs as report;
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 use atlas_sim::cluster;
 use atlas_sim::cluster::{Fabric, Scheduler, Traffic};
 
@@ -119,8 +119,8 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         Format::Table => {
             output::print(&globals.charset().write(&report::tell(jobs, input.accelerators, &sizes, &out)))?;
         }
-        Format::Json => output::print(&serialised(&document, false)?)?,
-        Format::Yaml => output::print(&serialised(&document, true)?)?,
+        Format::Json => output::print(&serialized(&document, false)?)?,
+        Format::Yaml => output::print(&serialized(&document, true)?)?,
         Format::Csv => output::print(&report::csv_of(jobs, &sizes, &out))?,
     }
     if let Some(place) = &args.out {

@@ -4,7 +4,7 @@
 mod communication;
 mod compute;
 mod latency;
-mod optimisation;
+mod optimization;
 mod power;
 
 use std::sync::Arc;

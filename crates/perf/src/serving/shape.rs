@@ -95,7 +95,7 @@ impl Shape {
             (false, None) => (0.0, 0.0),
         };
         let state = a.linear.map_or(0.0, |linear| linear.share * linear.state_bytes());
-        // Indexer: two projections, norm, rotary, quantisation, cache, scores, selection.
+        // Indexer: two projections, norm, rotary, quantization, cache, scores, selection.
         let index_kernels = if a.indexer.is_some() { 8.0 * layers } else { 0.0 };
         let embedding = if a.tied && a.causal { 0.0 } else { a.vocab * a.hidden / tp / pp };
         Shape {
@@ -104,7 +104,7 @@ impl Shape {
             hidden: a.hidden,
             projection_bytes: (projections + router) * f.dense_bytes,
             projection_flops: 2.0 * (projections + router),
-            // Checkpoints of mixtures quantise shared experts and dense MLPs as they do routed experts.
+            // Checkpoints of mixtures quantize shared experts and dense MLPs as they do routed experts.
             mlp_bytes: mlp * f.expert_bytes,
             mlp_flops: 2.0 * mlp,
             expert_bytes: moe_layers * expert * f.expert_bytes / ranks,

@@ -319,7 +319,7 @@ fn calibrated(scenario: &Scenario) -> Vec<String> {
     let c = &scenario.coefficients;
     let shape = &scenario.base.shape;
     notes.push(
-        "calibrated model: throughput scales with accelerators and utilisation, not with the size of the model"
+        "calibrated model: throughput scales with accelerators and utilization, not with the size of the model"
             .to_owned(),
     );
     let wanted = shape.tp * shape.pp * shape.dp;

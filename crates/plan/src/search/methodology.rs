@@ -1,5 +1,5 @@
 //! Two fair ways to compare targets: with the same knobs, or each with its own best ones under the same constraints,
-//! which [`super::optimise()`] finds from what [`super::optimise::freed`] leaves free.
+//! which [`super::optimize()`] finds from what [`super::optimize::freed`] leaves free.
 
 use std::collections::BTreeSet;
 

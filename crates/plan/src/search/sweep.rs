@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_in_training_are_answered_as_if_each_were_alone() {
+    fn neighbors_in_training_are_answered_as_if_each_were_alone() {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
         let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();

@@ -129,7 +129,7 @@ impl Measured {
         self.system.global / self.output.step.mean.max(1e-12)
     }
 
-    /// Model FLOPs utilisation of the simulated step.
+    /// Model FLOPs utilization of the simulated step.
     #[must_use]
     pub fn mfu(&self) -> f64 {
         let peak = self.system.accelerator.peak(self.system.precision) * self.system.accelerators;

@@ -34,7 +34,7 @@ pub struct Input {
     pub block_size: u32,
     /// Most prompt tokens of one request in a step, where limited (`long_prefill_token_threshold`).
     pub long_prefill_token_threshold: Option<u32>,
-    /// Requests come through the runtime's front end (HTTP, tokenising), which costs time; otherwise they are handed
+    /// Requests come through the runtime's front end (HTTP, tokenizing), which costs time; otherwise they are handed
     /// to the engine as they are, as in an offline batch.
     pub front_end: bool,
     /// Prompts come with their keys and values, so that the generation alone is simulated.

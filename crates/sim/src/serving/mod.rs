@@ -12,7 +12,7 @@
 //! * `cluster` – routing, front ends, transfers between pools, scaling
 //! * [`output`] – distributions, goodput, levels over time
 //!
-//! Not modelled: priorities, swapping to host memory (preempted sequences are recomputed, but for what a prefix cache
+//! Not modeled: priorities, swapping to host memory (preempted sequences are recomputed, but for what a prefix cache
 //! still has of them), layer-wise overlap of KV transfers, network contention between transfers of different replicas,
 //! prompts beside decodes where they are not chunked.
 

@@ -81,7 +81,7 @@ impl OtherKind {
     }
 }
 
-/// Compression of gradients (PowerSGD, top-k, quantisation).
+/// Compression of gradients (PowerSGD, top-k, quantization).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compression {
     /// Bytes before over bytes after.

@@ -11,7 +11,7 @@
 //! * [`faults`] – failures, restarts, checkpoints
 //!
 //! Where all replicas are alike one stands for all; that this changes nothing is a test. Where nothing inside a pass can meet
-//! what runs beside it, the pass takes what its streams take alone; else it runs task by task. Not modelled: contention
+//! what runs beside it, the pass takes what its streams take alone; else it runs task by task. Not modeled: contention
 //! of different stages inside the network's core, other ranks of a stage one by one.
 
 pub mod allocation;

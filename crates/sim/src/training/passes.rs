@@ -279,7 +279,7 @@ impl<'a> Writer<'a> {
                 (_, action) => action,
             };
             if context > 0.0 && attends(op) {
-                // A rank attends to its own keys while its neighbour's travel, and so on round the ring: all but the last
+                // A rank attends to its own keys while its neighbor's travel, and so on round the ring: all but the last
                 // step of attention run beside the exchange (arXiv 2310.01889, section 3).
                 let last = seconds(op) / t.context_ranks;
                 self.send(Lane::Model, Action::Context, context, t.context_port, self.done());

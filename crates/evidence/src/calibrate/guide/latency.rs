@@ -190,8 +190,8 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
     let loss = |split: usize| -> f64 {
         let (slow, fast) = points.split_at(split.min(points.len()));
         let off = |logs: Vec<f64>| {
-            let centre = median(&logs);
-            logs.iter().map(|log| (log - centre).abs()).sum::<f64>()
+            let center = median(&logs);
+            logs.iter().map(|log| (log - center).abs()).sum::<f64>()
         };
         off(slow.iter().map(|(rate, latency, _)| (rate * latency).ln()).collect())
             + off(fast.iter().map(|(_, latency, _)| latency.ln()).collect())

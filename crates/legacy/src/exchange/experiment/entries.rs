@@ -288,21 +288,21 @@ impl Experiment {
     /// The precision in force: under maximum-performance the platform's own, else the training's.
     #[must_use]
     pub fn precision(&self, methodology: Methodology, platform: &Platform) -> Option<(Format, Position)> {
-        let own = platform.optimisations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
+        let own = platform.optimizations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
         own.or(self.training.precision)
     }
 
     /// Whether activations are computed again. Under identical-config only what all platforms agree on counts.
     #[must_use]
     pub fn checkpointing(&self, methodology: Methodology, platform: &Platform) -> Option<(bool, Position)> {
-        let own = platform.optimisations.checkpointing;
+        let own = platform.optimizations.checkpointing;
         if methodology == Methodology::MaximumPerformance {
             return own;
         }
         let agreed = self
             .platforms
             .iter()
-            .all(|other| other.optimisations.checkpointing.map(|(on, _)| on) == own.map(|(on, _)| on));
+            .all(|other| other.optimizations.checkpointing.map(|(on, _)| on) == own.map(|(on, _)| on));
         own.filter(|_| agreed)
     }
 }

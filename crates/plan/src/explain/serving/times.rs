@@ -109,7 +109,7 @@ impl Reported<'_> {
                     ("the own prompt, in the company of decoding sequences", &["gemm_fraction", "kernel_prefill"])
                 }
                 "overhead" => (
-                    "accepting, tokenising, the first response",
+                    "accepting, tokenizing, the first response",
                     &["request_overhead", "batched_steps", "polled_seconds"],
                 ),
                 _ => ("the engine's figure", &[]),

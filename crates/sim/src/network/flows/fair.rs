@@ -12,7 +12,7 @@ use crate::kernel::{EventQueue, Handle, Time};
 /// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
 /// difference at which a rate is not set anew.
 const SLACK: f64 = 10.0 * SAME;
-/// Rounds after which whole neighbourhoods are taken in, so that a change that reaches everybody does not get there one
+/// Rounds after which whole neighborhoods are taken in, so that a change that reaches everybody does not get there one
 /// by one.
 const PATIENCE: u32 = 6;
 

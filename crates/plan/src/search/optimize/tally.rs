@@ -163,7 +163,7 @@ impl Tally {
             if let Some(known) = self.front.get_mut(at).filter(|known| known.scores == new.scores) {
                 known.point = known.point.min(new.point);
             }
-            // What dominates one candidate dominates its neighbours, too: it is asked first the next time.
+            // What dominates one candidate dominates its neighbors, too: it is asked first the next time.
             self.front.swap(0, at);
             return;
         }

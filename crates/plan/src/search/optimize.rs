@@ -102,7 +102,7 @@ impl<'p> Problem<'p> {
 /// Looks for the best point. `gauge` tells how far it is, and stops it. Where no candidate meets the usual conditions,
 /// those on latency are dropped, then all of them, and the answer says so.
 #[must_use]
-pub fn optimise(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
+pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let began = Instant::now();
     let mut asked = problem.clone();
     let mut found = search(&asked, gauge, began);
