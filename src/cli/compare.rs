@@ -77,7 +77,7 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let mut library = pick::library(globals);
-    // An experiment asks for one itself.
+    // An experiment requests one itself.
     let asked = args.methodology.or(library.methodology());
     let methodology = asked.unwrap_or_default();
     if library.methodology().is_some() {
@@ -146,7 +146,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     if args.target.is_empty() {
         targets.extend(library.targets());
     }
-    // A baseline that is not among the targets asked for joins them, in front.
+    // A baseline that is not among the targets requested joins them, in front.
     let baseline = args.baseline.as_ref().map(|name| library.target(name)).transpose();
     let baseline = baseline.map_err(|problem| problems.push(problem)).ok().flatten();
     if let Some(target) = baseline.filter(|target| targets.iter().all(|known| known.name != target.name)) {

@@ -57,7 +57,7 @@ pub struct Args {
     /// Nodes that only roll out [default: all nodes do both in turn]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rollout_nodes: Option<u32>,
-    /// Roll the next step out beside training, one step behind
+    /// Roll the next step out alongside training, one step behind
     #[arg(long)]
     pub asynchronous: bool,
     /// Set a knob of the rollout; repeatable. --set is for training

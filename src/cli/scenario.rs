@@ -1,4 +1,4 @@
-//! `atlas scenario`: scenarios of the predecessor dashboard, in and out, and beside the analytical engine.
+//! `atlas scenario`: scenarios of the predecessor dashboard, in and out, and alongside the analytical engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub enum Command {
     Import(ImportArgs),
     /// Write a target and a workload as the dashboard's JSON
     Export(ExportArgs),
-    /// Show the dashboard's estimate beside the analytical engine's, and why they differ
+    /// Show the dashboard's estimate alongside the analytical engine's, and why they differ
     Compare(CompareArgs),
 }
 
@@ -302,7 +302,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Keeps the entry that an export is made of beside it, so that importing it gives the same entry.
+/// Keeps the entry that an export is made of alongside it, so that importing it gives the same entry.
 fn keep_entry(exported: &mut Value, entry: &Node) {
     let of = dashboard::fingerprint(exported);
     if let Some(fields) = exported.as_object_mut() {
@@ -350,7 +350,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
     }
     let mut described = Vec::new();
     for (parts, mut scenario) in pairs(&library, &targets, &workloads, &args.knobs)? {
-        // The dashboard takes as many devices as it is asked for; the analytical engine needs them to be there.
+        // The dashboard takes as many devices as it is requested; the analytical engine needs them to be there.
         let asked = benchboard::input(&scenario, &scenario.base);
         let nodes = (asked.devices() / scenario.accelerators_per_node).ceil();
         if nodes > scenario.num_nodes {

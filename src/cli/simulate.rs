@@ -92,7 +92,7 @@ pub struct Args {
     /// A configuration: the predecessor simulator's YAML, or ours
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
-    /// The communication patterns beside each other: of a preset, or of the predecessor simulator's YAML
+    /// The communication patterns alongside each other: of a preset, or of the predecessor simulator's YAML
     #[arg(long, conflicts_with_all = ["target", "workload", "jobs"])]
     pub every_pattern: bool,
     /// Jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
@@ -108,7 +108,7 @@ pub struct Args {
     /// Scheduler of --jobs
     #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
     pub scheduler: jobs::SchedulerName,
-    /// Target, by name; several stand beside each other
+    /// Target, by name; several stand alongside each other
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Workload, by name

@@ -57,7 +57,7 @@ pub enum Action {
     SelectTarget(Arc<str>),
     /// Puts a workload on the stage; knobs that were turned stay turned.
     SelectWorkload(Arc<str>),
-    /// Turns a knob. The text is parsed when it is played, since the profile says which fabrics there are.
+    /// Sets a knob. The text is parsed when it is played, since the profile says which fabrics there are.
     Set(Knob, String),
     /// Turns knobs back to the files' values.
     Reset(Reset),
@@ -116,7 +116,7 @@ pub enum View {
     Problems,
     /// How the scenario differs from another tab's, or from the baseline.
     Diff,
-    /// Measured rows beside predictions.
+    /// Measured rows alongside predictions.
     Measurements,
     /// A job, the history, or files.
     Panel(Panel),

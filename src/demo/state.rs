@@ -56,7 +56,7 @@ pub enum DemoError {
     Phase {
         /// The workload.
         workload: Arc<str>,
-        /// The phase asked for.
+        /// The phase requested.
         phase: Arc<str>,
         /// The phases there are.
         known: String,

@@ -94,11 +94,11 @@ pub struct Field {
     pub slot: Slot,
     /// What holds where it is not stated.
     pub usual: Usual,
-    /// The mode it matters in; both where unset.
+    /// The only mode it matters in, if it does not matter in both.
     pub mode: Option<Mode>,
     /// The engines it matters to.
     pub engines: &'static [Engine],
-    /// A mode in which it matters nothing to some of them all the same.
+    /// A mode in which it does not matter to some of these engines.
     pub except: Option<(Mode, &'static [Engine])>,
     /// One line of help.
     pub help: &'static str,

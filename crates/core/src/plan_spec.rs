@@ -35,7 +35,7 @@ pub struct PlanSpec {
     pub recompute: Option<Recompute>,
     /// `pipeline_schedule`.
     pub schedule: Option<PipelineSchedule>,
-    /// `overlap`: communication runs beside computation.
+    /// `overlap`: communication runs alongside computation.
     pub overlap: Option<bool>,
     /// `expert_imbalance`: load of the busiest expert-parallel rank over the mean.
     pub imbalance: Option<f64>,
@@ -92,11 +92,11 @@ pub struct Switches {
     pub moe_dispatcher: Option<MoeDispatcher>,
     /// `moe_capacity`.
     pub moe_capacity: Option<MoeCapacity>,
-    /// `overlap_tensor`: tensor-parallel communication runs beside its matrix products.
+    /// `overlap_tensor`: tensor-parallel communication runs alongside its matrix products.
     pub overlap_tensor: Option<bool>,
-    /// `overlap_pipeline`: pipeline transfers run beside the next micro-batch.
+    /// `overlap_pipeline`: pipeline transfers run alongside the next micro-batch.
     pub overlap_pipeline: Option<bool>,
-    /// `overlap_data`: gradient and parameter communication runs beside computation.
+    /// `overlap_data`: gradient and parameter communication runs alongside computation.
     pub overlap_data: Option<bool>,
 }
 

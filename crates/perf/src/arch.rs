@@ -122,7 +122,7 @@ pub struct Architecture {
     pub attention_gate: bool,
     /// The indexer of sparse attention.
     pub indexer: Option<Indexer>,
-    /// Layers of an encoder beside the decoder, whose layers then have cross attention to it.
+    /// Layers of an encoder alongside the decoder, whose layers then have cross attention to it.
     pub encoder_layers: f64,
     /// What stands at the end.
     pub head: Head,
@@ -441,7 +441,7 @@ impl Architecture {
         }
     }
 
-    /// See [`Architecture::flops_per_token`], for networks without an encoder beside the decoder.
+    /// See [`Architecture::flops_per_token`], for networks without an encoder alongside the decoder.
     pub fn palm_flops_per_token(&self, seq: f64, halved: bool) -> f64 {
         self.flops_per_token(seq, seq, halved)
     }

@@ -1,4 +1,4 @@
-//! Efficiency factors laid over the constants: which of them each factor moves.
+//! Efficiency factors applied over the constants: which of them each factor moves.
 
 use super::constants::Constants;
 
@@ -95,7 +95,7 @@ fn lay_over(constants: &mut Constants, factors: &Factors) {
 }
 
 impl Constants {
-    /// The shipped constants with a target's efficiency factors laid over them.
+    /// The shipped constants with a target's efficiency factors applied over them.
     #[must_use]
     pub fn with(factors: &Factors) -> Constants {
         let mut constants = Constants::default();

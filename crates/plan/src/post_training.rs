@@ -28,7 +28,7 @@ pub struct Asked {
     pub scorers: f64,
     /// Nodes that only roll out; `None`: all nodes alternate between both.
     pub rollout_nodes: Option<f64>,
-    /// Rollouts of the next step run beside this step's training, one step behind.
+    /// Rollouts of the next step run alongside this step's training, one step behind.
     pub asynchronous: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Step {
     pub training: f64,
     /// Bringing new weights to the rollouts.
     pub sync: f64,
-    /// The whole step; less than the sum where rollouts run beside training.
+    /// The whole step; less than the sum where rollouts run alongside training.
     pub seconds: f64,
     /// Share of all accelerators' time in which they wait for another pool, for the longest answers or for weights.
     pub idle: f64,

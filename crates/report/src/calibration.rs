@@ -50,7 +50,7 @@ pub fn parameters(all: &[Parameter]) -> String {
     table.render()
 }
 
-/// Rows beside their predictions.
+/// Rows alongside their predictions.
 #[must_use]
 pub fn judged(all: &[Judged], most: usize) -> String {
     let mut table = Table::new([

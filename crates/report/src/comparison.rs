@@ -11,7 +11,7 @@ use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, stand
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
-/// Most targets that are shown beside each other.
+/// Most targets that are shown alongside each other.
 const MOST_COLUMNS: usize = 6;
 /// Most key figures of a target where targets are the rows.
 const MOST_FIGURES: usize = 7;
@@ -170,7 +170,7 @@ impl Comparison {
         Line { metric, values, standing: standings(&figures, metric.better), ratios }
     }
 
-    /// As plain tables: a column a target with every metric, or, where there are more targets than fit beside each
+    /// As plain tables: a column a target with every metric, or, where there are more targets than fit alongside each
     /// other, a row a target with the most telling metrics. What other engines say stands apart, without marks.
     #[must_use]
     pub fn table(&self) -> String {

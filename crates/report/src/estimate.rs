@@ -71,7 +71,7 @@ pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
             table.section(metric.section.name());
         }
         let interval = metric.interval(answer, scenario).filter(|(low, high)| low.is_finite() && high.is_finite());
-        // The unit stands beside the figure already.
+        // The unit is already next to the figure.
         let within = |(low, high): (f64, f64)| format!("[{} .. {}]", metric.format.show(low), metric.format.show(high));
         let cells = [
             format!("  {}", metric.label),

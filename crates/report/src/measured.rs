@@ -1,5 +1,5 @@
 //! Measured runs side by side: throughput, step times, utilization, cost, energy, memory, time to a budget of tokens,
-//! and whether loss and learning rate are those of a run that learns; a prediction beside them where there is one.
+//! and whether loss and learning rate are those of a run that learns; a prediction alongside them where there is one.
 
 pub mod plan;
 pub mod prediction;
@@ -63,7 +63,7 @@ pub struct Measured {
     /// Tokens per second that an engine predicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_tokens_per_second: Option<f64>,
-    /// All that an engine predicts, beside what was measured.
+    /// All that an engine predicts, alongside what was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Prediction>,
     /// Memory of one accelerator, GB.
@@ -116,7 +116,7 @@ impl Measured {
         }
     }
 
-    /// Lays a prediction beside it.
+    /// Adds a prediction.
     pub fn lay_beside(&mut self, predicted: Prediction) {
         if let Some(verdict) = &predicted.verdict {
             self.notes.push(format!("the engine says of it: {verdict}"));
@@ -294,7 +294,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     }
 }
 
-/// Whether runs that stand beside each other learn alike: notes on every one after the first.
+/// Whether runs that stand alongside each other learn alike: notes on every one after the first.
 pub fn alike(runs: &mut [Measured]) {
     let Some((first, others)) = runs.split_first_mut() else { return };
     let peak = |steps: &Steps| steps.learning_rate.iter().copied().fold(0.0, f64::max);
@@ -431,7 +431,7 @@ pub fn table(runs: &[Measured]) -> String {
 /// A cell for each run, as a text of it.
 type Cells<'a> = &'a dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>;
 
-/// Rows of predictions, each beside what was measured.
+/// Rows of predictions, each alongside what was measured.
 fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
     type Get = fn(&Prediction) -> Option<prediction::Figure>;
     let figures: [(&str, Get); 3] = [

@@ -14,7 +14,7 @@ use super::range::{OutOfRange, Ranges};
 pub use contention::{Fabric, Traffic};
 pub use hosts::Placement;
 
-/// What is asked.
+/// The input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Accelerators of the cluster.

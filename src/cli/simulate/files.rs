@@ -22,7 +22,7 @@ pub(in crate::cli) struct Folder {
 
 impl Folder {
     /// Creates the directory if it does not exist. Files are named after the experiment, so that those of several stand
-    /// beside each other.
+    /// alongside each other.
     pub(in crate::cli) fn open(path: &Path, experiment: &str) -> color_eyre::Result<Folder> {
         std::fs::create_dir_all(path).map_err(|error| writing(path, &error))?;
         let stem = file_name(&experiment.replace(" × ", "_").replace(' ', "_"));

@@ -37,13 +37,13 @@ pub enum Knob {
     RecomputeLayers,
     /// Memory that planned recomputation leaves free.
     RecomputeReserve,
-    /// Communication beside computation.
+    /// Communication alongside computation.
     Overlap,
-    /// Tensor-parallel communication beside its matrix products.
+    /// Tensor-parallel communication alongside its matrix products.
     OverlapTensor,
-    /// Pipeline transfers beside the next micro-batch.
+    /// Pipeline transfers alongside the next micro-batch.
     OverlapPipeline,
-    /// Gradient and parameter communication beside computation.
+    /// Gradient and parameter communication alongside computation.
     OverlapData,
     /// How attention is computed.
     AttentionKernel,
@@ -269,7 +269,7 @@ pub enum Knob {
     CheckpointInterval,
     /// What a checkpoint costs.
     Checkpoint,
-    /// Whether checkpoints are written beside the work.
+    /// Whether checkpoints are written alongside the work.
     CheckpointAsync,
     /// What a failure costs besides lost work.
     Restart,

@@ -29,7 +29,7 @@ pub struct Bench<'a> {
     pub workload: Option<&'a Arc<Workload>>,
     /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
     pub own_first: bool,
-    /// The scenario of the calibrated model before a row is laid over it.
+    /// The scenario of the calibrated model before a row is applied over it.
     template: OnceCell<Option<Scenario>>,
     /// Names by which devices are described apart.
     devices: OnceCell<HashSet<String>>,
@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
         Parts::of(self.library, self.target, &self.stand_in()?).ok()
     }
 
-    /// The scenario of the calibrated model before a row is laid over it.
+    /// The scenario of the calibrated model before a row is applied over it.
     fn template(&self) -> Option<Scenario> {
         let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
         let mut scenario = Scenario::from_files(&Parts {
@@ -214,7 +214,7 @@ impl<'a> Bench<'a> {
     }
 
     pub(super) fn resolved(&self, row: &Observation) -> Result<RowScenario, String> {
-        // Rows that say enough themselves are answered by themselves, where that is asked for.
+        // Rows that say enough themselves are answered by themselves, where that is requested.
         if self.own_first && self.workload.is_some() {
             let alone = Bench { workload: None, ..self.clone() };
             if let Ok((_, found)) = rows::resolve(&alone, row) {

@@ -22,7 +22,7 @@ use atlas_plan::search::Gauge;
 pub struct Story {
     /// The cells that say anything, by column.
     pub states: Vec<(String, String)>,
-    /// What the engine was asked, and the steps of its answer.
+    /// The input of the engine, and the steps of its answer.
     pub steps: Vec<(&'static str, String)>,
     /// Predicted time by cause, s: of a step, or of one output token of a replica.
     pub time: Option<Breakdown>,

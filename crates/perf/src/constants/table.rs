@@ -68,7 +68,7 @@ constant_set! {
         /// launch-latency micro-benchmarks on CUDA without graphs.
         launch: 4.0e-6, "s", 0.0, 50e-6, fixed;
         /// Host time that an eager framework spends on each operator of our list (Python, autograd, several launches).
-        /// Origin: by hand, on all rows, where the error is flat (vTrain's small single-node runs ask for 65 us).
+        /// Origin: by hand, on all rows, where the error is flat (vTrain's small single-node runs fit 65 us).
         issue: 65.0e-6, "s", 2e-6, 300e-6, fixed;
         /// Host time of routing and dispatch in a MoE layer's forward pass, in units of an operator's, where the number of
         /// tokens per expert must come back to the host. Origin: by hand, on all rows, where the error is
@@ -80,14 +80,14 @@ constant_set! {
         /// all rows, where the error is flat.
         step_overhead: 0.015, "s", 0.0, 0.2, fixed;
         // -- overlap -----------------------------------------------------------------------------------------------
-        /// Share of tensor-parallel communication that stays visible beside overlapped GEMMs. Origin: fitted.
+        /// Share of tensor-parallel communication that stays visible alongside overlapped GEMMs. Origin: fitted.
         tensor_exposed: 0.5536, "1", 0.0, 1.0, fitted 0.7;
         /// Share of expert all-to-all that stays visible. Origin: fitted; dispatchers overlap it with shared experts and
         /// other micro-batches only where asked to.
         expert_exposed: 0.1913, "1", 0.0, 1.0, fitted 0.3;
         /// Share of pipeline transfers that stays visible. Origin: fixed.
         pipeline_exposed: 0.3, "1", 0.0, 2.0, fixed;
-        /// Share of a micro-batch's compute beside which data-parallel traffic can run. Origin: by hand, on all rows,
+        /// Share of a micro-batch's compute alongside which data-parallel traffic can run. Origin: by hand, on all rows,
         /// where the error is flat.
         overlap_share: 0.8, "1", 0.0, 1.0, fixed;
         /// Slow-down of compute per second of hidden traffic (SMs and memory bandwidth that it takes). Origin: by

@@ -1,4 +1,4 @@
-//! What a serving estimate is asked: plain numbers only.
+//! Input of a serving estimate: plain numbers only.
 
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
@@ -150,7 +150,7 @@ pub struct Conversations {
     pub shared: f64,
 }
 
-/// A place beside device memory that keeps keys and values.
+/// A place outside device memory that keeps keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct KvTier {
     /// Bytes for each accelerator.
@@ -203,7 +203,7 @@ pub struct ServingInput {
     pub osl_spread: f64,
     /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`.
     pub osl_most: Option<f64>,
-    /// What is asked of it.
+    /// The load.
     pub load: Load,
     /// Requests in flight at most under open arrivals, over all replicas: who sends them holds back what is more. Infinite
     /// where nothing is held back.
@@ -219,7 +219,7 @@ pub struct ServingInput {
     /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
     /// head.
     pub grouped_decode: bool,
-    /// Every expert that a step touches is multiplied by launches of its own, for want of a grouped kernel.
+    /// Every expert that a step touches is multiplied by launches of its own, for lack of a grouped kernel.
     pub experts_in_turn: bool,
     /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
     /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).

@@ -34,7 +34,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// These decoding sequences beside those prompts.
+    /// These decoding sequences alongside those prompts.
     pub fn with(&self, prompts: &Tokens) -> Tokens {
         Tokens { decode: self.decode, context: self.context, verified: self.verified, ..*prompts }
     }
@@ -75,7 +75,7 @@ pub struct Machine {
     exchange_bytes_seconds: f64,
     /// What a prompt's token takes of it more or less.
     exchange_prompt_seconds: f64,
-    /// Two halves of a batch take turns, and the share of the cores that compute beside a prompt's exchange.
+    /// Two halves of a batch take turns, and the share of the cores that compute alongside a prompt's exchange.
     two_batches: bool,
     prompt_cores: f64,
     hop_seconds: f64,
@@ -414,7 +414,7 @@ impl Machine {
             out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
         }
         out.launch += s.kernels * self.kernel_seconds;
-        // What no captured graph covers is launched by the host, kernel by kernel, beside the accelerator: it shows only
+        // What no captured graph covers is launched by the host, kernel by kernel, alongside the accelerator: it shows only
         // where the accelerator is the faster one.
         let mut issued = s.kernels * self.issue_seconds;
         if prefill > 0.0 {

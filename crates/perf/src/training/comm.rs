@@ -100,7 +100,7 @@ pub(super) fn hops(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
 /// Data-parallel traffic of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct DataTraffic {
-    /// Once a step, beside the last micro-batch's backward or the first one's forward.
+    /// Once a step, alongside the last micro-batch's backward or the first one's forward.
     pub(super) per_step: f64,
     /// Every micro-batch, layer by layer (ZeRO-3).
     pub(super) per_micro: f64,

@@ -1,4 +1,4 @@
-//! What estimates of neighbors have in common. Who turns one knob after another asks for thousands of estimates, and most
+//! What estimates of neighbors have in common. A user who changes one knob after another needs thousands of estimates, and most
 //! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
 //! larger part of the work.
 
@@ -9,7 +9,7 @@ use super::{Plan, Recompute, Schedule, Sharding, TrainingInput, convolution};
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
 
-/// One micro-batch in one layer and at the model's end, and what a token asks for.
+/// One micro-batch in one layer and at the model's end, and what a token requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Passes {
     /// A mean layer.

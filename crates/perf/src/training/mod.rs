@@ -124,9 +124,9 @@ pub struct Software {
     pub deduplicated_dispatch: bool,
     /// Tensor-parallel collectives are split and overlapped with their GEMMs.
     pub overlap_tensor: bool,
-    /// Pipeline transfers run beside the next micro-batch.
+    /// Pipeline transfers run alongside the next micro-batch.
     pub overlap_pipeline: bool,
-    /// Gradient reduction and weight gathering run beside backward and forward.
+    /// Gradient reduction and weight gathering run alongside backward and forward.
     pub overlap_data: bool,
     /// Dropout masks are kept.
     pub dropout: bool,
@@ -210,7 +210,7 @@ pub struct TrainingInput {
     /// What is recomputed.
     pub recompute: Recompute,
     /// Layers of the whole model that are recomputed in full, where stated. The others recompute what
-    /// [`Recompute::Selective`] says if that is asked for, else nothing; memory does not change the plan.
+    /// [`Recompute::Selective`] says if that is requested, else nothing; memory does not change the plan.
     pub recompute_layers: Option<f64>,
     /// Share of the memory that [`Recompute::Auto`] and [`Recompute::Selective`] leave free, 0..1.
     pub recompute_reserve: f64,
@@ -242,7 +242,7 @@ pub struct TrainingInput {
     /// Bytes of a frozen weight of a layer as it is stored, with its scales, where it is unpacked before every product
     /// (QLoRA, arXiv 2305.14314, section 3); `None`: as it is multiplied.
     pub packed_bytes: Option<f64>,
-    /// Adapters of a frozen model stand beside MLPs too, not only beside attention's projections.
+    /// Adapters of a frozen model stand alongside MLPs too, not only alongside attention's projections.
     pub adapted_mlps: bool,
     /// What the software does.
     pub software: Software,

@@ -86,7 +86,7 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> 
     here * (roofline::memory_seconds(&i.accelerator, c, bytes) + flops / rate) + c.step_overhead
 }
 
-/// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, beside which transfers hide;
+/// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, alongside which transfers hide;
 /// `activations` the bytes that one micro-batch keeps.
 pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> f64 {
     let o = &i.offload;
@@ -98,7 +98,7 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let (link, host) = (o.link(i.accelerator.generation, c), o.host(i.accelerator.generation, c));
     let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
     let share = o.optimizer.clamp(0.0, 1.0);
-    // Gradients go out in 16 bit beside the last backward pass, the host updates, weights come back.
+    // Gradients go out in 16 bit alongside the last backward pass, the host updates, weights come back.
     let out = hide(share * owned * 2.0 / link, micro);
     let update = share * owned * (2.0 * i.optimizer_bytes + i.grad_bytes + i.weight_bytes) / host;
     let back = share * owned * i.weight_bytes / link;

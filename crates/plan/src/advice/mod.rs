@@ -115,7 +115,7 @@ pub struct Rule {
 pub struct Advice {
     /// The rule behind it.
     pub rule: &'static Rule,
-    /// What to turn, in words: `tp 8 → 4, micro 1 → 2`.
+    /// What to change, in words: `tp 8 → 4, micro 1 → 2`.
     pub text: String,
     /// The knobs to set, on top of the overrides in force.
     pub changes: Changes,
@@ -147,14 +147,14 @@ impl Advice {
 fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
     let change = match metric.better {
         Better::Lower if before.is_infinite() && after.is_finite() => 1.0,
-        // Memory is neither good nor bad, but who asks for advice on it wants less.
+        // Memory is neither good nor bad, but advice on it aims at less.
         Better::Lower | Better::Neutral => 1.0 - after / before,
         Better::Higher => after / before - 1.0,
     };
     if change.is_finite() { change } else { 0.0 }
 }
 
-/// What to turn, best first: rules tried on the scenario, whose estimate is at hand. At most [`MOST_TRIALS`] estimates
+/// What to change, best first: rules tried on the scenario with its estimate. At most [`MOST_TRIALS`] estimates
 /// are made. A schedule is left out: gains are those of the workload as a whole. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
 ///
 /// Where the scenario's engine simulates, the closed form of the same physics judges instead: sixty simulations are no
@@ -201,7 +201,7 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
     all
 }
 
-/// Of advice in order of its gain, leaves out what asks for all that better advice asks for, and more; and of advice on
+/// Of advice in order of its gain, leaves out what makes all changes of better advice, and more; and of advice on
 /// the same knobs all but the best. Formats differ in more than speed, so that each is shown, and so is each way to make
 /// a scenario run.
 fn drop_dominated(all: &mut Vec<Advice>) {

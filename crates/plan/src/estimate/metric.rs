@@ -251,7 +251,7 @@ fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> f64 {
     scenario.break_even_months(energy / scenario.num_nodes.max(1.0))
 }
 
-/// Tokens per joule at the plugs of all nodes, and of those that the layout asks for beyond them.
+/// Tokens per joule at the plugs of all nodes, and of those that the layout requests beyond them.
 fn tokens_per_joule(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / (estimate.total.node_power_w * scenario.num_nodes * estimate.shortfall())
 }

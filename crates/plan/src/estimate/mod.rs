@@ -45,8 +45,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// How many times the target's accelerators the layout asks for; 1 where there are enough. Figures of a layout that
-    /// asks for more are those it would have if there were; shares and prices of one accelerator count what is asked for.
+    /// How many times the target's accelerators the layout requests; 1 where there are enough. Figures of a layout that
+    /// requests more are those it would have if there were; shares and prices of one accelerator count what is requested.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         match self.detail.as_ref().map(|detail| &detail.verdict) {

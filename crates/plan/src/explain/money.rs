@@ -105,14 +105,14 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
     })
 }
 
-/// Accelerators that the layout asks for over those there are, where it asks for more.
+/// Accelerators that the layout requests over those there are, where it requests more.
 fn shortfall(whole: &Whole<'_>) -> Option<Term> {
     let short = whole.estimate.shortfall();
     let term = Term::input("short", "accelerators that the layout asks for over those there are", "", short);
     (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp over the target's")))
 }
 
-/// What so many accelerators are or cost, were there as many as the layout asks for.
+/// What so many accelerators are or cost, were there as many as the layout requests.
 fn asked(whole: &Whole<'_>, term: Term) -> Written {
     match shortfall(whole) {
         Some(short) => term * short,

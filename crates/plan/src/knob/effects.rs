@@ -171,7 +171,7 @@ fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
     assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
 }
 
-/// Ways to set other knobs beside one, so that it shows: what is small, cut, spread, offered or kept otherwise.
+/// Ways to set other knobs alongside one, so that it shows: what is small, cut, spread, offered or kept otherwise.
 const TRAINED: [&[&str]; 9] = [
     &[],
     &["prompt=256", "microbatch=1", "tp=2"],

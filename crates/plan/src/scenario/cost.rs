@@ -31,7 +31,7 @@ pub const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
 /// How hours are paid, what owning costs, and what may be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// The kind of price that is asked for.
+    /// The kind of price that is requested.
     pub basis: PriceBasis,
     /// The kind of price that the target states, where it says.
     pub stated: Option<PriceBasis>,
@@ -45,7 +45,7 @@ pub struct Terms {
     pub peak_usd_per_kwh: Option<f64>,
     /// Peak hours of a day.
     pub peak_hours: f64,
-    /// Most that an accelerator may draw, W, where that is limited beside its design power.
+    /// Most that an accelerator may draw, W, where that is limited below its design power.
     pub power_cap: Option<f64>,
     /// Power of a rack, kW, where that is limited.
     pub rack_kw: Option<f64>,
@@ -172,7 +172,7 @@ impl Scenario {
         if waits { self.hourly_usd / self.utilization.max(1e-9) } else { self.hourly_usd }
     }
 
-    /// An hour of work on a node at the kind of price in force, USD, without energy that is paid beside it; 0 where no price
+    /// An hour of work on a node at the kind of price in force, USD, without energy that is paid separately; 0 where no price
     /// is known.
     #[must_use]
     pub fn usd_node_hour(&self) -> f64 {

@@ -229,7 +229,7 @@ impl Scenario {
         }
     }
 
-    /// Whether the rate of a place beside device memory changes nothing.
+    /// Whether the rate of a place outside device memory changes nothing.
     fn idle_tier(&self, place: usize, size: Knob) -> Option<Idle> {
         let tiers = self.base.kv_tiers();
         let holds = tiers.get(place).is_some_and(|tier| tier.bytes > 0.0);
@@ -270,7 +270,7 @@ impl Scenario {
         }
     }
 
-    /// Knobs of a workload's other mode that it states all the same.
+    /// Knobs of a workload's other mode that it states nevertheless.
     #[must_use]
     pub fn settings_of_the_other_mode(&self) -> Vec<&'static str> {
         let other = |knob: &Knob| knob.spec().mode.is_some_and(|mode| mode != self.mode());

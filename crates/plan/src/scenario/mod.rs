@@ -158,7 +158,7 @@ impl Scenario {
     /// Resolves what the files say, then lays the user's knobs over it.
     ///
     /// # Errors
-    /// A knob that is refused, or an engine that cannot answer for want of data: all of what it wants.
+    /// A knob that is refused, or an engine that lacks data: all that it lacks.
     pub fn resolve(parts: &Parts, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::from_files(parts);
         for (knob, setting) in overrides {

@@ -47,7 +47,7 @@ impl Phase {
             .then_some(Pools { prefill: Layout { dp: workers, ..prefill }, decode: Layout { dp: rest, ..decode } })
     }
 
-    /// Whether it asks for anything that only software for wide expert parallelism has: tokens written straight to
+    /// Whether it requests anything that only software for wide expert parallelism has: tokens written straight to
     /// experts, copies of experts, two batches that take turns.
     #[must_use]
     pub fn spreads_experts(&self) -> bool {

@@ -29,7 +29,7 @@ impl Phase {
         })
     }
 
-    /// Places beside device memory that keep keys and values.
+    /// Places outside device memory that keep keys and values.
     #[must_use]
     pub fn kv_tiers(&self) -> [KvTier; 3] {
         tiers(&self.plan).map(|(room, rate)| KvTier { bytes: 1e9 * room, bandwidth: 1e9 * rate })

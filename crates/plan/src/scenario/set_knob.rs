@@ -124,7 +124,7 @@ impl Scenario {
         matches!(knob.spec().slot, Slot::Number { get, .. } if get(&self.base.plan).is_none())
     }
 
-    /// Turns a knob. A phase that overrides the same value keeps its own.
+    /// Sets a knob. A phase that overrides the same value keeps its own.
     ///
     /// # Errors
     /// A setting of a kind that the knob does not take.

@@ -25,7 +25,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
         .collect()
 }
 
-/// That prices of different kinds stand beside one another, with the kinds; `None` where all are of one, or none is known.
+/// That prices of different kinds stand alongside one another, with the kinds; `None` where all are of one, or none is known.
 #[must_use]
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);

@@ -2,7 +2,7 @@
 //!
 //! * [`space`] – axes over knobs, the points they span
 //! * [`mod@around`] – the values worth looking at when one knob is turned
-//! * [`figure`] – what a search may aim at or bound: every metric, and what only searches ask for
+//! * [`figure`] – what a search may aim at or bound: every metric, and what only searches request
 //! * [`compromise`] – pairs of figures that work against each other
 //! * [`condition`] – bounds on figures, as `--where` writes them
 //! * [`rule`] – what a layout must divide, known before it is estimated

@@ -1,4 +1,4 @@
-//! Configuration files: the predecessor simulator's unchanged, ours beside it, each with options under `simulate:`.
+//! Configuration files: the predecessor simulator's unchanged, ours alongside it, each with options under `simulate:`.
 //!
 //! ```yaml
 //! target: h100-sxm-64            # or the predecessor simulator's hardware, model, training and network

@@ -189,7 +189,7 @@ pub(super) fn too_many(work: &training::Work) -> Option<String> {
     (work.slow_hosts > hosts).then(|| format!("--slow-hosts: found {}, the job has {hosts}", work.slow_hosts))
 }
 
-/// A training job with the unevenness that options ask for.
+/// A training job with the unevenness that options request.
 pub(super) fn training_work(usual: Input, hosts: Hosts, options: &Options, window: Option<Window>) -> training::Work {
     let images = usual.system.arch.convolutions.is_some();
     let input = Input {

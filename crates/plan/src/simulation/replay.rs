@@ -196,7 +196,7 @@ fn exchanges(trace: &StepTrace, modeled: &[Option<f64>], ranks_of_all: f64) -> V
     list
 }
 
-/// Runs the tasks with these times, and adds up what runs beside what.
+/// Runs the tasks with these times, and adds up what runs alongside what.
 fn shares(trace: &StepTrace, seconds: &[f64]) -> Result<Shares, ReplayError> {
     let tasks: Vec<replay::Task> = trace
         .tasks

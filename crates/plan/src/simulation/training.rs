@@ -10,7 +10,7 @@ use atlas_sim::training;
 use atlas_sim::training::input::StageLoad;
 use atlas_sim::training::{Hosts, Input, OtherKind, Output, allocation};
 
-/// A training job and the unevenness asked for.
+/// A training job and the unevenness requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     /// The job; its `slow` and `kinds` are filled for each run.
@@ -88,13 +88,13 @@ pub struct Measured {
     pub flops_per_token: f64,
     /// Bytes on the fullest device by purpose.
     pub memory: Vec<(&'static str, f64)>,
-    /// The same in the order in which it is asked for, through a caching allocator.
+    /// The same in the order of allocation, through a caching allocator.
     pub allocation: allocation::Output,
     /// Bytes that a device has.
     pub capacity: f64,
     /// What a sample is called.
     pub sample: &'static str,
-    /// The stretch of time that was asked for.
+    /// The stretch of time that was requested.
     pub window: Option<Window>,
 }
 

@@ -1,4 +1,4 @@
-//! Measured runs described as a document: figures, predictions beside them, charts of throughput, memory, time and loss.
+//! Measured runs described as a document: figures, predictions alongside them, charts of throughput, memory, time and loss.
 
 use super::{Measured, prediction};
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing, svg};
@@ -160,7 +160,7 @@ fn figures(runs: &[Measured]) -> Grid {
     Grid { head, rows }
 }
 
-/// The document in Markdown, and the charts as SVG files that stand beside it: name and content. `stem` is the
+/// The document in Markdown, and the charts as SVG files that stand alongside it: name and content. `stem` is the
 /// document's own name without its end.
 #[must_use]
 pub fn as_markdown(blocks: &[Block], stem: &str) -> (String, Vec<(String, String)>) {

@@ -186,7 +186,7 @@ pub fn csv_of(curves: &[Curve]) -> String {
     out
 }
 
-/// Efficiency over accelerators, the closed form's beside the simulated one's.
+/// Efficiency over accelerators, the closed form's alongside the simulated one's.
 #[must_use]
 pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
     let points = |curve: &Curve, of: fn(&Answer) -> f64| -> Vec<(f64, f64)> {

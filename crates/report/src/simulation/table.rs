@@ -33,7 +33,7 @@ pub fn tell(plan: &Plan, outcome: &Outcome, width: usize) -> String {
     out
 }
 
-/// Several plans beside each other, with the differences from the first, run by run under the same seeds.
+/// Several plans alongside each other, with the differences from the first, run by run under the same seeds.
 #[must_use]
 pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
     let pairs: Vec<(&Plan, &Outcome)> = answers.iter().map(|(plan, outcome)| (plan, outcome)).collect();
@@ -170,7 +170,7 @@ fn of_training(m: &training::Measured) -> String {
 /// Parts of a step below it are rounding.
 const DUST: f64 = 1e-6;
 
-/// What the allocator says, in the order in which memory is asked for.
+/// What the allocator says, in the order of allocation.
 fn allocator(m: &training::Measured) -> String {
     let a = &m.allocation;
     format!(

@@ -38,7 +38,7 @@ struct Gang<'a> {
     /// What every job still has to run, and when it first ran.
     rest: Vec<Time>,
     begun: Vec<Option<Time>>,
-    /// Where every job is put in its row, how much longer its work takes beside the others there, and for how long it has
+    /// Where every job is put in its row, how much longer its work takes alongside the others there, and for how long it has
     /// run.
     places: Vec<Vec<(u32, u32)>>,
     slowdown: Vec<f64>,

@@ -58,7 +58,7 @@ impl Progress {
         self.cancelled.load(Relaxed)
     }
 
-    /// Announces work that is counted, beside what was announced before.
+    /// Announces work that is counted, alongside what was announced before.
     pub fn expect(&self, more: u64) {
         self.total.fetch_add(more, Relaxed);
     }

@@ -6,7 +6,7 @@
 //! * [`flows`] – who gets how much of a link
 //! * [`transfers`], [`collectives`] – the messages of a collective and their order
 //! * [`closed_form`] – what the same algorithms take where nothing is shared
-//! * [`input`], [`output`] – what is asked and answered
+//! * [`input`], [`output`] – input and output
 //!
 //! A message is a fluid: it flows at its fair rate and arrives its way's latency after it has left. Not modeled:
 //! packets, congestion control and its unfairness, limited buffers, adaptive routing, the time to add up.

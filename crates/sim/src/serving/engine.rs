@@ -18,7 +18,7 @@ pub(super) struct Engine {
     /// The same where what the busiest attention group computes of prompts is known.
     grouped: Machine,
     pub(super) total_blocks: u64,
-    /// Blocks that stay free when a request is let in beside others, for those to grow.
+    /// Blocks that stay free when a request is let in alongside others, for those to grow.
     pub(super) watermark: u64,
     /// Whether what a sequence computed before it was thrown out is found again where nothing has been written over it.
     /// Engines that run ahead cache prefixes unless described otherwise.

@@ -1,4 +1,4 @@
-//! What is asked of a serving simulation: plain data.
+//! Input of a serving simulation: plain data.
 
 use crate::kernel::{Distribution, MOST_EVENTS};
 use crate::range::{OutOfRange, Ranges};
@@ -130,7 +130,7 @@ pub enum Prefixes {
         groups: u32,
         /// Shared tokens of a group.
         tokens: Distribution,
-        /// Popularity: the k-th group is asked for in proportion to k^-skew (Zipf); 0 = all equally.
+        /// Popularity: the k-th group is requested in proportion to k^-skew (Zipf); 0 = all equally.
         skew: f64,
     },
     /// As the trace names them.

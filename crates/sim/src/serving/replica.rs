@@ -61,7 +61,7 @@ pub(super) struct Replica {
     steps_unseen: u32,
     seen_upto: Time,
     preempted: bool,
-    /// Whether the last step left somebody waiting for want of a place or of memory, and when it was composed.
+    /// Whether the last step left somebody waiting for lack of a place or of memory, and when it was composed.
     full: bool,
     composed: Time,
     sum: Sum,

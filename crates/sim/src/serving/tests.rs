@@ -264,7 +264,7 @@ fn only_an_overload_grows_throughout() {
     }
 }
 
-/// What the host does where it schedules ahead, or does nothing beside the device.
+/// What the host does where it schedules ahead, or does nothing alongside the device.
 fn host(ahead: bool) -> HostOverlap {
     if ahead { HostOverlap::Scheduling } else { HostOverlap::None }
 }

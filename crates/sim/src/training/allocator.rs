@@ -21,7 +21,7 @@ const LARGE_REST: u64 = MIB;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held(u32);
 
-/// A block of a segment, its neighbors beside it.
+/// A block of a segment, its neighbors alongside it.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     bytes: u64,

@@ -1,4 +1,4 @@
-//! What is asked of a training simulation, and what it answers: plain data.
+//! Input and output of a training simulation: plain data.
 
 use std::ops::Range;
 

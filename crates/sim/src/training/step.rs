@@ -69,7 +69,7 @@ struct Transfer {
 #[derive(Debug, Clone, Copy)]
 enum Item {
     Reduce(u32),
-    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs beside it.
+    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs alongside it.
     Gather(u32),
     Rest(u32),
 }
@@ -370,7 +370,7 @@ fn meets(costs: &[Costs], passes: f64) -> Meets {
     if found == Meets::Transfers && tasks > MOST_TASKS { Meets::Collectives } else { found }
 }
 
-/// What a step is made of on one kind of accelerator, as it was asked for.
+/// What a step is made of on one kind of accelerator, as it was requested.
 fn costs_of(system: &TrainingInput, input: &Input, joined: bool) -> Costs {
     let mut costs = Costs::of(system, &input.constants);
     if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {

@@ -186,7 +186,7 @@ fn one_replica_stands_for_all_where_all_are_alike() {
         TrainingInput { sharding: Sharding::None, vpp: 2.0, ..pipelined() },
         // 512 accelerators.
         TrainingInput { accelerators: 512.0, dp: 16.0, global: 256.0, ..pipelined() },
-        // Passes task by task, sharing their ports with what is sent beside them.
+        // Passes task by task, sharing their ports with what is sent alongside them.
         sharded(),
         expert_parallel(),
         on_network(3e9, expert_parallel()),

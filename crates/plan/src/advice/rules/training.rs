@@ -47,7 +47,7 @@ pub(super) static RULES: &[Rule] = &[
         "memory won by recomputation may buy larger matrix products and fewer passes than it costs",
         "Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198, section 5",
         |case, out| {
-            // `auto` recomputes as much as a larger micro-batch asks for without being described.
+            // `auto` recomputes as much as a larger micro-batch needs, without a change of this knob.
             let mode = match case.recompute {
                 Recompute::None => "selective",
                 Recompute::Selective => "full",

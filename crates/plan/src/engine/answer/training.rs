@@ -24,7 +24,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
     Some(asked(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))
 }
 
-/// What the files and knobs ask for.
+/// What the files and knobs request.
 fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
     let (shape, plan) = (&phase.shape, &phase.plan);
     let cp = plan.cp.unwrap_or(1.0);

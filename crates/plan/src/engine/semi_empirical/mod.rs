@@ -115,7 +115,7 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
 }
 
 /// What hours cost, over tokens. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that figure
-/// is kept beside ours as `parity`.
+/// is kept alongside ours as `parity`.
 #[must_use]
 pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
     let energy = figures.node_power_w * scenario.pue / 1000.0 * scenario.energy_usd_per_kwh();

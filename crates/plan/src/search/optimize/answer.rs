@@ -124,7 +124,7 @@ const PATIENCE: [(&Metric, f64, &[&str]); 2] = [
 ];
 
 impl Optimum {
-    /// What the best bought that was not asked about: latencies that no user waits for, where nothing bounds them.
+    /// What the best bought that no condition is about: latencies that no user waits for, where nothing bounds them.
     #[must_use]
     pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
         let Some(best) = &self.best else { return Vec::new() };
@@ -167,7 +167,7 @@ impl Candidate {
         Candidate { changes, scenario, estimate }
     }
 
-    /// The candidate of a point; `None` is the scenario that was asked about.
+    /// The candidate of a point; `None` is the starting scenario.
     fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
         let Some(point) = point else { return Candidate::of(problem.asked.clone(), problem.asked) };
         let mut scenario = problem.start.clone();

@@ -12,7 +12,7 @@ pub(super) struct Ranked {
     /// What decides between equals: more tokens, then less memory.
     pub(super) tokens: f64,
     pub(super) memory: f64,
-    /// `None`: the scenario that was asked about, which goes before its equals.
+    /// `None`: the starting scenario, which goes before its equals.
     pub(super) point: Option<u128>,
 }
 

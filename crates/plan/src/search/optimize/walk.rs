@@ -62,7 +62,7 @@ impl<'p> Search<'p> {
         walker.count(0, gauge)
     }
 
-    /// Takes the scenario that was asked about into account.
+    /// Takes the starting scenario into account.
     pub(super) fn consider_start(&self, tally: &mut Tally) {
         if self.problem.asked.check(self.problem.parts).is_ok() {
             let mut estimate = Estimate::default();

@@ -88,7 +88,7 @@ fn what_was_computed_before_it_was_thrown_out_is_found_again() {
     }
 }
 
-/// vLLM before V1 keeps a hundredth of the blocks free when it lets a request in beside others, not one less.
+/// vLLM before V1 keeps a hundredth of the blocks free when it lets a request in alongside others, not one less.
 #[test]
 fn a_hundredth_of_the_memory_stays_free_for_those_who_grow() {
     let let_in = |overlapped: bool, reserved: bool, short_by: u32| {

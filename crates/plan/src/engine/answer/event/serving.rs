@@ -30,7 +30,7 @@ const GROWTH: f64 = 0.05;
 /// The answer to a phase: the load as it was simulated, its figures, and what the simulation adds.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The deployment with the load and the arrivals that the knobs ask for, where it was to be simulated.
+    /// The deployment with the load and the arrivals that the knobs request, where it was to be simulated.
     changed: Option<Box<ServingInput>>,
     /// In the closed form's words.
     pub estimate: ServingEstimate,
@@ -53,7 +53,7 @@ impl Answer {
 }
 
 /// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
-/// one. `None` where it cannot be simulated, for want of memory.
+/// one. `None` where it cannot be simulated, for lack of memory.
 #[must_use]
 pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     let system = &match system.load {
@@ -69,7 +69,7 @@ pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     answer.simulated.map(|_| answer.estimate)
 }
 
-/// The load that the knobs ask for. Open arrivals without a rate come as fast as the closed load would be served.
+/// The load that the knobs request. Open arrivals without a rate come as fast as the closed load would be served.
 fn loaded(
     settings: &Simulation,
     input: &ServingInput,
@@ -221,7 +221,7 @@ fn is_drawn(input: &Input) -> bool {
     random_arrivals || random_drafts || input.lengths.isl.cv() > 0.0 || input.lengths.osl.cv() > 0.0
 }
 
-/// Runs the phase; `None` beside it where it could not be simulated.
+/// Runs the phase; `None` alongside it where it could not be simulated.
 pub(super) fn answer(
     settings: &Simulation,
     system: &ServingInput,
@@ -231,7 +231,7 @@ pub(super) fn answer(
 ) -> (Answer, Option<Output>) {
     let input = input(settings, system, constants, &closed);
     let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
-    // The deployment as it is asked for, whatever part of it is simulated.
+    // The deployment as it is requested, whatever part of it is simulated.
     let whole = ServingInput { load: loaded(settings, system, constants, &closed).load, ..*system };
     let drawn = is_drawn(&input);
     let runs = if drawn { settings.replications } else { 1 };

@@ -84,7 +84,7 @@ fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> V
     hosts(scenario, system).slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
 }
 
-/// Runs the phase. `records` asks for the tasks of the first run's last step.
+/// Runs the phase. `records` requests the tasks of the first run's last step.
 pub(super) fn answer(
     scenario: &Scenario,
     settings: &Simulation,
