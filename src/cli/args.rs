@@ -237,7 +237,7 @@ pub(super) fn set_help() -> String {
 type Assignment = Result<(Knob, String), KnobError>;
 
 impl KnobArgs {
-    /// What the user turned, applied over nothing. `fabrics` are those of the profile in force. Every bad assignment is
+    /// What the user changed, applied over nothing. `fabrics` are those of the profile in force. Every bad assignment is
     /// named in one complaint.
     pub fn overrides(&self, fabrics: &[(Arc<str>, f64)]) -> Result<Overrides, Failure> {
         let mut overrides = Overrides::new();
@@ -256,7 +256,7 @@ impl KnobArgs {
         self.lay_over(&mut Overrides::new(), None)
     }
 
-    /// Lays what the user turned over `overrides`. Without `fabrics` no fabric is read.
+    /// Lays what the user changed over `overrides`. Without `fabrics` no fabric is read.
     pub fn lay_over(&self, overrides: &mut Overrides, fabrics: Option<&[(Arc<str>, f64)]>) -> Result<(), Failure> {
         let mut problems = Vec::new();
         for (flag, assignment) in self.assignments() {

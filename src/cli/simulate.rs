@@ -251,7 +251,7 @@ pub(super) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Res
     }
 }
 
-/// A target and a workload, and the knobs turned.
+/// A target and a workload, and the knobs changed.
 pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts, atlas_plan::knob::Overrides)> {
     let knobs = KnobArgs { set: pair.set.clone(), ..KnobArgs::default() };
     knobs.check()?;

@@ -53,9 +53,9 @@ pub struct Step {
 /// Something a step does to the stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Puts a target on the stage; knobs that were turned stay turned.
+    /// Puts a target on the stage; knobs that were changed stay changed.
     SelectTarget(Arc<str>),
-    /// Puts a workload on the stage; knobs that were turned stay turned.
+    /// Puts a workload on the stage; knobs that were changed stay changed.
     SelectWorkload(Arc<str>),
     /// Sets a knob. The text is parsed when it is played, since the profile says which fabrics there are.
     Set(Knob, String),
@@ -176,7 +176,7 @@ pub enum Pane {
     Targets,
     /// What it is to do.
     Workloads,
-    /// What can be turned.
+    /// What can be changed.
     Knobs,
     /// What comes out.
     Results,

@@ -104,6 +104,19 @@ pub struct Field {
     pub help: &'static str,
 }
 
+impl PartialEq for Field {
+    /// Each knob has one entry.
+    fn eq(&self, other: &Field) -> bool {
+        self.knob == other.knob
+    }
+}
+
+impl std::fmt::Debug for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Field").field(&self.knob).finish()
+    }
+}
+
 impl Field {
     /// Whether setting it changes anything in this mode and under this engine.
     #[must_use]

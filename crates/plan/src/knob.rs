@@ -231,7 +231,7 @@ pub enum KnobError {
     Assignment(String),
 }
 
-/// Knobs the user has turned, over what the files say.
+/// Knobs the user has changed, over what the files say.
 pub type Overrides = BTreeMap<Knob, Setting>;
 
 /// Splits `knob=value`, as `--set` and demos write it. The value is parsed later, when the profile is known.

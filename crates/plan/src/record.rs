@@ -328,7 +328,7 @@ impl PhaseBody {
 }
 
 impl<'a> Record<'a> {
-    /// A record of an estimate, dated now. `overrides` are the knobs the user has turned.
+    /// A record of an estimate, dated now. `overrides` are the knobs the user has changed.
     #[must_use]
     pub fn new(
         target: &'a str,

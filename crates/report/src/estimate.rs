@@ -1,4 +1,4 @@
-//! One estimate, described to a person: every figure that applies, the phases, what to know about the numbers.
+//! One estimate as text: every figure that applies, the phases, what to know about the numbers.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Several jobs on one cluster: who waits how long under which scheduler, what stays idle, and who is in whose way.
+//! Several jobs on one cluster: how long each job waits under each scheduler, what stays idle, and which jobs slow each other down.
 //!
 //! A job has all its accelerators at once, and but for [`Scheduler::Gang`] from its beginning to its end. Which ones they
 //! are plays a part where a [`Fabric`] is given: jobs whose collectives cross the same uplinks hold each other up
@@ -21,7 +21,7 @@ pub struct Input {
     pub accelerators: u32,
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Who goes next.
+    /// Which job goes next.
     pub scheduler: Scheduler,
     /// What jobs share; `None` if jobs do not contend.
     pub fabric: Option<Fabric>,
@@ -50,7 +50,7 @@ impl Job {
     }
 }
 
-/// Who goes next.
+/// Which job goes next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scheduler {
     /// First come, first served: no job overtakes another.

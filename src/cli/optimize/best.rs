@@ -26,7 +26,7 @@ pub(super) fn run(
     asked: &Scenario,
     track: &str,
 ) -> color_eyre::Result<()> {
-    // What a record or the command line turned on purpose stays; an axis of --over is turned nevertheless.
+    // What a record or the command line turned on purpose stays; an axis of --over is changed nevertheless.
     let mut held = Overrides::new();
     args.knobs.lay_over(&mut held, Some(parts.fabrics()))?;
     let start = freed(asked, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);

@@ -24,7 +24,7 @@ use atlas_report::{Format, serialized};
 use atlas_sim::cluster;
 use atlas_sim::cluster::{Fabric, Scheduler, Traffic};
 
-/// Who goes next.
+/// Which job goes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum SchedulerName {
     /// In the order of submission

@@ -205,7 +205,7 @@ pub struct ServingInput {
     pub osl_most: Option<f64>,
     /// The load.
     pub load: Load,
-    /// Requests in flight at most under open arrivals, over all replicas: who sends them holds back what is more. Infinite
+    /// Requests in flight at most under open arrivals, over all replicas: senders hold back what is more. Infinite
     /// where nothing is held back.
     pub most_in_flight: f64,
     /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.

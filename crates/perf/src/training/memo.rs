@@ -116,7 +116,7 @@ impl Memo {
     }
 }
 
-/// What is turned most is compared first: the whole takes a hundred comparisons.
+/// What is changed most is compared first: the whole takes a hundred comparisons.
 fn same(a: &TrainingInput, b: &TrainingInput) -> bool {
     a.global == b.global && a.micro == b.micro && a.seq == b.seq && a.dp == b.dp && a == b
 }

@@ -144,7 +144,7 @@ pub struct TrainingTraits {
     pub experts: ExpertProducts,
     /// Routing, permutation and its inverse are fused kernels.
     pub fused_permutation: bool,
-    /// Who learns the tokens per expert. Runs that drop tokens beyond a capacity never wait.
+    /// Which side learns the tokens per expert. Runs that drop tokens beyond a capacity never wait.
     pub routing: Routing,
     /// How tokens reach experts of other ranks.
     pub exchange: ExpertExchange,

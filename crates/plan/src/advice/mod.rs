@@ -20,7 +20,7 @@ use atlas_core::plan::Engine;
 use case::Case;
 use trial::Trial;
 
-/// Knobs and the values to turn them to.
+/// Knobs and the values to set them to.
 pub type Changes = Vec<(Knob, Setting)>;
 
 /// Most estimates that one call of [`advise`] makes.
@@ -110,7 +110,7 @@ pub struct Rule {
     worth: fn(&Case<'_>, &Changes) -> f64,
 }
 
-/// A rule applied: what to turn, and what comes of it.
+/// A rule applied: what to change, and what comes of it.
 #[derive(Debug, Clone)]
 pub struct Advice {
     /// The rule behind it.

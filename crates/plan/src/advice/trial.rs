@@ -1,4 +1,4 @@
-//! Changes tried: the scenario turned and estimated again.
+//! Changes tried: the scenario changed and estimated again.
 
 use super::{Advice, Changes, LEAST_GAIN, Objective, Rule, gain};
 use crate::engine;

@@ -2,7 +2,7 @@
 //!
 //! * [`metric`] – the registry that names each figure
 //! * [`breakdown`] – where time and memory go, in parts that sum
-//! * [`standing`] – who is best, as far as intervals tell
+//! * [`standing`] – which is best, as far as intervals tell
 //! * [`detail`] – what only an engine that reasons from hardware can say
 //! * `limits` – what the time is spent waiting for
 //! * `verdict` – whether a scenario can run, and why not

@@ -32,7 +32,7 @@ impl fmt::Display for Place {
 pub enum Origin {
     /// A file's entry.
     File(Place),
-    /// A knob that was turned, over what a file says.
+    /// A knob that was changed, over what a file says.
     Knob {
         /// The knob.
         knob: Knob,

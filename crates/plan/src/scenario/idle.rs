@@ -146,12 +146,12 @@ impl Scenario {
 
     fn idle_in_serving(&self, knob: Knob) -> Option<Idle> {
         let (phase, model) = (&self.base, self.model.as_ref()?);
-        let (asked, layout, pools) = (&phase.plan.serving, phase.decode_layout(), phase.pools());
+        let (stated, layout, pools) = (&phase.plan.serving, phase.decode_layout(), phase.pools());
         let when = |idle: bool, why: Idle| idle.then_some(why);
         let groups = pools.map_or(layout.attention_dp, |p| p.prefill.attention_dp.max(p.decode.attention_dp));
-        let drafted = asked.draft_tokens.is_some_and(|tokens| tokens > 0.0);
+        let drafted = stated.draft_tokens.is_some_and(|tokens| tokens > 0.0);
         let talk = phase.conversations().is_some();
-        let apart = pools.is_some() || asked.pools.prefill.workers.is_some_and(|workers| workers > 0.0);
+        let apart = pools.is_some() || stated.pools.prefill.workers.is_some_and(|workers| workers > 0.0);
         if !model.causal && of_generation(knob) {
             return Some(NO_OUTPUT);
         }
@@ -173,7 +173,7 @@ impl Scenario {
                 when(!drafted, NOTHING_DRAFTED)
             }
             Knob::DraftParams => when(!drafted, NOTHING_DRAFTED)
-                .or(when(asked.draft_method != Some(DraftMethod::DraftModel), NO_DRAFT_MODEL)),
+                .or(when(stated.draft_method != Some(DraftMethod::DraftModel), NO_DRAFT_MODEL)),
             Knob::Turns | Knob::SharedPrefix | Knob::KvHostGb | Knob::KvSsdGb | Knob::KvRemoteGb => {
                 when(!talk, NO_CONVERSATIONS)
             }
@@ -184,10 +184,10 @@ impl Scenario {
             Knob::Routing => when(!talk && self.engine == Engine::Analytical, ALL_ALIKE),
             Knob::RequestRate | Knob::RunRequests => {
                 let timed = [LoadKind::Static, LoadKind::DecodeOnly, LoadKind::PrefillOnly];
-                when(asked.load.is_some_and(|load| timed.contains(&load)), ALL_AT_ONCE)
+                when(stated.load.is_some_and(|load| timed.contains(&load)), ALL_AT_ONCE)
             }
             Knob::PrefillAccelerators => {
-                when(asked.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)
+                when(stated.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)
             }
             Knob::PrefillEp => experts.or(when(!apart, NO_POOLS)),
             Knob::PrefillTp | Knob::PrefillPp | Knob::PrefillAttentionDp | Knob::KvTransfer => when(!apart, NO_POOLS),
@@ -197,7 +197,7 @@ impl Scenario {
     }
 
     fn idle_in_any(&self, knob: Knob) -> Option<Idle> {
-        let (terms, asked) = (&self.terms, &self.base.plan.simulation);
+        let (terms, stated) = (&self.terms, &self.base.plan.simulation);
         let when = |idle: bool, why: Idle| idle.then_some(why);
         let bought = self.capex_usd_node.is_some();
         match knob {
@@ -216,14 +216,14 @@ impl Scenario {
                 when(!bought && self.energy_is_included(), ENERGY_INCLUDED)
             }
             Knob::NodesPerRack => when(terms.rack_kw.is_none(), NO_RACK_LIMIT),
-            Knob::SlowFactor => when(asked.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
+            Knob::SlowFactor => when(stated.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
             Knob::ArrivalCv => {
                 // A spread alone makes the arrivals of a rate gamma.
                 let rate = self.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0);
-                when(asked.arrivals.map_or(!rate, |arrivals| arrivals != Arrivals::Gamma), EVEN_GAPS)
+                when(stated.arrivals.map_or(!rate, |arrivals| arrivals != Arrivals::Gamma), EVEN_GAPS)
             }
             Knob::CheckpointInterval | Knob::Checkpoint | Knob::CheckpointAsync | Knob::Restart => {
-                when(asked.node_mtbf_h.is_none_or(|hours| hours <= 0.0), NO_FAILURES)
+                when(stated.node_mtbf_h.is_none_or(|hours| hours <= 0.0), NO_FAILURES)
             }
             _ => None,
         }

@@ -102,40 +102,40 @@ impl Scenario {
     /// The settings of a simulation of this phase.
     #[must_use]
     pub fn simulation(&self, phase: &Phase) -> Simulation {
-        let asked = &phase.plan.simulation;
+        let stated = &phase.plan.simulation;
         let rate = phase.plan.serving.request_rate.filter(|rate| *rate > 0.0);
         let whole = |value: Option<f64>, or: f64| value.unwrap_or(or).clamp(0.0, 1e9) as u32;
         // Files and knobs say 0 for none.
         let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
         let write = self.checkpoint_write(phase);
-        let beside = asked.checkpoint_async == Some(true);
+        let beside = stated.checkpoint_async == Some(true);
         let copy = (self.checkpoint_bytes() / (self.accelerators().max(1.0) * HOST_COPY)).min(write);
         Simulation {
             seed: seed(self.seed.saturating_add(i128::from(phase.index))),
-            replications: whole(asked.replications, REPLICATIONS).max(1),
-            requests: positive(asked.requests).map(|requests| whole(Some(requests), 0.0)),
-            steps: whole(asked.steps, STEPS).max(1),
-            arrivals: asked.arrivals.unwrap_or(match (rate, asked.arrival_cv) {
+            replications: whole(stated.replications, REPLICATIONS).max(1),
+            requests: positive(stated.requests).map(|requests| whole(Some(requests), 0.0)),
+            steps: whole(stated.steps, STEPS).max(1),
+            arrivals: stated.arrivals.unwrap_or(match (rate, stated.arrival_cv) {
                 (None, _) => Arrivals::Closed,
                 (Some(_), Some(cv)) if cv != 1.0 => Arrivals::Gamma,
                 (Some(_), _) => Arrivals::Poisson,
             }),
-            arrival_cv: asked.arrival_cv.unwrap_or(1.0),
-            prompt_cv: or_zero(asked.prompt_cv),
-            generate_cv: or_zero(asked.generate_cv),
+            arrival_cv: stated.arrival_cv.unwrap_or(1.0),
+            prompt_cv: or_zero(stated.prompt_cv),
+            generate_cv: or_zero(stated.generate_cv),
             routing: phase.plan.serving.routing.unwrap_or(Routing::Least),
             long_prefill_token_threshold: positive(phase.plan.serving.long_prefill_token_threshold)
                 .map(|tokens| whole(Some(tokens), 0.0)),
-            slo_ms: [asked.slo_ttft_ms, asked.slo_tpot_ms, asked.slo_e2e_ms].map(positive),
-            jitter: or_zero(asked.jitter),
-            slow_nodes: or_zero(asked.slow_nodes),
-            slow_factor: asked.slow_factor.unwrap_or(SLOW_FACTOR),
-            node_mtbf: positive(asked.node_mtbf_h).map(|hours| 3600.0 * hours),
-            checkpoint_interval: positive(asked.checkpoint_interval_s),
+            slo_ms: [stated.slo_ttft_ms, stated.slo_tpot_ms, stated.slo_e2e_ms].map(positive),
+            jitter: or_zero(stated.jitter),
+            slow_nodes: or_zero(stated.slow_nodes),
+            slow_factor: stated.slow_factor.unwrap_or(SLOW_FACTOR),
+            node_mtbf: positive(stated.node_mtbf_h).map(|hours| 3600.0 * hours),
+            checkpoint_interval: positive(stated.checkpoint_interval_s),
             checkpoint: if beside { copy } else { write },
             checkpoint_write: if beside { write } else { 0.0 },
-            restart: asked.restart_s.unwrap_or(RESTART_S),
+            restart: stated.restart_s.unwrap_or(RESTART_S),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The values worth looking at when one knob is turned: where curves and heat maps begin and end by default.
+//! The values worth looking at when one knob is changed: where curves and heat maps begin and end by default.
 
 use std::sync::Arc;
 

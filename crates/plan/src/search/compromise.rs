@@ -20,7 +20,7 @@ pub struct Pair {
     pub up: &'static str,
     /// Whose.
     pub mode: Mode,
-    /// Whether the number of nodes is turned, too.
+    /// Whether the number of nodes is changed, too.
     pub nodes: bool,
 }
 

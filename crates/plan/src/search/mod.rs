@@ -1,7 +1,7 @@
 //! Finding better knobs, and seeing how figures move with them.
 //!
 //! * [`space`] – axes over knobs, the points they span
-//! * [`mod@around`] – the values worth looking at when one knob is turned
+//! * [`mod@around`] – the values worth looking at when one knob is changed
 //! * [`figure`] – what a search may aim at or bound: every metric, and what only searches request
 //! * [`compromise`] – pairs of figures that work against each other
 //! * [`condition`] – bounds on figures, as `--where` writes them

@@ -35,11 +35,11 @@ pub const MOST: u64 = 20_000_000;
 pub struct Problem<'p> {
     /// The starting scenario: a candidate whatever the space holds.
     pub asked: &'p Scenario,
-    /// The scenario whose knobs are turned; see [`freed`].
+    /// The scenario whose knobs are changed; see [`freed`].
     pub start: &'p Scenario,
     /// What it is made of.
     pub parts: &'p Parts,
-    /// What is turned.
+    /// What is changed.
     pub space: Space,
     /// The figure to improve, in the direction that is better for it.
     pub objective: &'static Metric,

@@ -36,7 +36,7 @@ pub struct Pair {
     pub target: String,
     /// The workload.
     pub workload: String,
-    /// Knobs turned, `knob=value`.
+    /// Knobs changed, `knob=value`.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_mapping")]
     pub set: Vec<String>,
 }

@@ -43,7 +43,7 @@ pub struct Entry {
     pub name: String,
     /// The documents behind it.
     pub parts: Parts,
-    /// The knobs turned.
+    /// The knobs changed.
     pub overrides: Overrides,
     /// The scenario.
     pub scenario: Scenario,

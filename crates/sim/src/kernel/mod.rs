@@ -10,7 +10,7 @@
 //! * [`statistics`] – tallies, integrals over time, quantiles
 //! * [`histogram`], [`strip`] – the same for more than one would keep: quantiles in bins, levels in cells
 //! * [`replication`] – confidence intervals, also of paired differences
-//! * [`progress`] – how far a run is, and the wish to end it
+//! * [`progress`] – how far a run is, and the request to end it
 
 pub mod distribution;
 pub mod histogram;

@@ -1,4 +1,4 @@
-//! How far long work is, and the wish to end it: shared between who works, who watches and who cancels. Share it by
+//! How far long work is, and the request to end it: shared among the worker, the observer and whoever cancels. Share it by
 //! reference, or in an [`std::sync::Arc`].
 
 use std::sync::Arc;

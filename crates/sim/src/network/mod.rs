@@ -3,7 +3,7 @@
 //!
 //! * [`topology`], [`shapes`] – nodes and links; networks as they are built
 //! * [`routing`] – ways through them
-//! * [`flows`] – who gets how much of a link
+//! * [`flows`] – how flows share links
 //! * [`transfers`], [`collectives`] – the messages of a collective and their order
 //! * [`closed_form`] – what the same algorithms take where nothing is shared
 //! * [`input`], [`output`] – input and output

@@ -20,7 +20,7 @@ pub struct Input {
     pub constants: Constants,
     /// When requests arrive.
     pub arrivals: Arrivals,
-    /// Requests in flight at most, over all replicas: what comes beyond them is held back by who sends it.
+    /// Requests in flight at most, over all replicas: what comes beyond them is held back by the sender.
     pub most_in_flight: u64,
     /// Their prompts' and outputs' lengths. A trace brings its own.
     pub lengths: Lengths,

@@ -6,7 +6,7 @@
 //! on preemption); with prompts in steps of their own, and a look at the queue every so many steps, a polling one.
 //!
 //! * [`input`] – what goes in: plain data
-//! * [`workload`] – who arrives when, with what lengths
+//! * [`workload`] – which requests arrive when, with what lengths
 //! * `kv` – blocks of keys and values, and the prefix cache
 //! * `engine`, `replica` – what a pool's engines have in common; one of them: its queue, its batch, its steps
 //! * `cluster` – routing, front ends, transfers between pools, scaling

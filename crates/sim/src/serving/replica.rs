@@ -401,7 +401,7 @@ impl Replica {
             }
             r.emit(tokens, now, gaps);
             if r.emitted == tokens {
-                // The front end that hands it out is busy with who came in before.
+                // The front end that hands it out is busy with earlier requests.
                 r.handed_out = now.max(self.front_free);
             }
             out.tokens += u64::from(tokens);

@@ -318,7 +318,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A task that was described when it began has ended.
+    /// A task that was recorded when it began has ended.
     fn ended(&mut self, task: u32, now: Time) {
         if let Some(task) = self.out.tasks.get_mut(task as usize) {
             task.end = now.seconds();

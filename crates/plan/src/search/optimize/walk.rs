@@ -18,7 +18,7 @@ const BREATH: u64 = 4096;
 /// A problem made ready: which rule can be described at which depth.
 pub(super) struct Search<'p> {
     pub(super) problem: &'p Problem<'p>,
-    /// Rules by the depth at which all that they read is turned.
+    /// Rules by the depth at which all that they read is changed.
     rules: Vec<Vec<Rule>>,
 }
 

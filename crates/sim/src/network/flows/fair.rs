@@ -161,7 +161,7 @@ impl Flows {
             if own.inside < channel.flows {
                 let kept = |&(id, _): &(u32, u32)| {
                     let flow = &flows[id as usize];
-                    // Without a branch: nothing foretells who is taken in.
+                    // Without a branch: which are taken is unpredictable.
                     flow.rate * f64::from(u8::from(flow.met != round))
                 };
                 own.spare = (own.spare - listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);
