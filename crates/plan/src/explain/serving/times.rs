@@ -106,7 +106,7 @@ impl Reported<'_> {
                     ("waiting because requests end, and so arrive, together", &["burst_share", "burst_share_separate"])
                 }
                 "prefill" => {
-                    ("the own prompt, in the company of decoding sequences", &["gemm_fraction", "kernel_prefill"])
+                    ("the own prompt, in the company of decoding sequences", &["serving_products", "kernel_prefill"])
                 }
                 "overhead" => (
                     "accepting, tokenizing, the first response",
