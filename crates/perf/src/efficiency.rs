@@ -74,7 +74,7 @@ const MOVED: &[Moved] = moved! {
     1 Rate core_bw head_bw;
     2 Share link_fraction pcie_fraction nic_fraction;
     2 Time link_latency nic_latency one_shot_latency pcie_latency;
-    3 Time launch issue step_overhead kernel_gap;
+    3 Time issue step_overhead kernel_gap;
     3 Time kernel_graph kernel_prefill kernel_eager step_compiled step_python host_per_sequence front_end request_overhead;
 };
 

@@ -401,17 +401,6 @@ pub fn head(a: &Architecture, tokens: f64, tp: f64, loss: bool) -> OpList {
     list
 }
 
-/// FLOPs of the backward pass over those of the forward pass: each GEMM twice, fused attention 2.5 times
-/// (FlashAttention recomputes the scores; arXiv 2307.08691, section 3.1).
-pub fn backward_ratio(op: &Op) -> f64 {
-    match op.work {
-        Work::Gemm(_) => 2.0,
-        Work::Attention { .. } => 2.5,
-        Work::Vector { .. } => 2.0,
-        Work::Traffic { .. } => 0.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

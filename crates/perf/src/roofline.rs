@@ -147,11 +147,6 @@ pub fn attention_seconds(acc: &Accelerator, c: &Constants, flops: f64, bytes: f6
     (flops / rate).max(memory_seconds(acc, c, bytes))
 }
 
-/// Seconds that `kernels` launches add; a captured graph (CUDA graph) leaves about a quarter.
-pub fn launch_seconds(c: &Constants, kernels: f64, graph: bool) -> f64 {
-    kernels * c.launch * if graph { 0.25 } else { 1.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,9 +64,6 @@ constant_set! {
         /// Traffic of routing and permutation where they are not fused, relative to fused. Origin: fitted.
         dispatch_unfused: 1.880, "1", 1.0, 20.0, fitted 3.0;
         // -- host -----------------------------------------------------------------------------------------------
-        /// Time from one kernel's end to the next one's start on a busy queue. Origin: fixed; 3-5 us measured by
-        /// launch-latency micro-benchmarks on CUDA without graphs.
-        launch: 4.0e-6, "s", 0.0, 50e-6, fixed;
         /// Host time that an eager framework spends on each operator of our list (Python, autograd, several launches).
         /// Origin: by hand, on all rows, where the error is flat (vTrain's small single-node runs fit 65 us).
         issue: 65.0e-6, "s", 2e-6, 300e-6, fixed;
