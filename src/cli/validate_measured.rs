@@ -62,7 +62,7 @@ impl OwnArgs {
 /// Judges, prints, and fails where a check does.
 pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Globals) -> color_eyre::Result<()> {
     if engine == Some(Engine::Event) {
-        return Err(Failure::usage(["--engine: event: expected analytical or semi-empirical beside --measured"]).into());
+        return Err(Failure::usage(["--engine: event: expected analytical or semi-empirical with --measured"]).into());
     }
     let library = pick::library(globals);
     let rows = gather(&Reading { measurements: &args.measured, set: &args.set, warmup: args.warmup })?;

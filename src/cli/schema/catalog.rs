@@ -234,10 +234,7 @@ pub(super) fn price() -> Value {
             ("accelerator", text("key into the accelerator catalog")),
             ("accelerators", count("accelerators of the instance")),
             ("hourly_usd", positive("price of the whole instance [$/h]")),
-            (
-                "basis",
-                word(&PriceBasis::RENTS.map(PriceBasis::name), "kind of price; on-demand, where nothing is said"),
-            ),
+            ("basis", word(&PriceBasis::RENTS.map(PriceBasis::name), "kind of price; on-demand by default")),
             ("region", text("where")),
             ("date", help(json!({"type": ["string", "integer"]}), "YYYY-MM-DD, or a year")),
             ("source", text("where the price is from")),

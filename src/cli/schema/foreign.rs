@@ -33,7 +33,7 @@ pub(super) fn experiment() -> Value {
             ("gpu_model", text("name of an accelerator in the catalog: H100, MI300X")),
             ("memory_per_gpu_gb", number("memory of one GPU [GB]; the catalog's where it is silent")),
             ("num_gpus", number("GPUs of all nodes")),
-            ("num_nodes", number("nodes; of eight GPUs where neither this nor gpus_per_node is said")),
+            ("num_nodes", number("nodes; of eight GPUs where neither this nor gpus_per_node is stated")),
             ("gpus_per_node", number("GPUs of a node")),
             ("software_stack", text("cuda, rocm")),
             ("framework", text("nemo, primus")),

@@ -222,7 +222,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         Kind::Toggle,
         &["overlap"],
-        "communication runs beside computation, as far as it can",
+        "communication overlaps computation where it can",
     )
     .slot(flag!(overlap))
     .usual_flag(true)
@@ -235,7 +235,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         Kind::Toggle,
         &["runtime_tuning", "overlap_tensor"],
-        "tensor-parallel communication runs beside its matrix products",
+        "tensor-parallel communication overlaps its matrix products",
     )
     .slot(flag!(switches.overlap_tensor))
     .training()
@@ -247,7 +247,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         Kind::Toggle,
         &["runtime_tuning", "overlap_pipeline"],
-        "pipeline transfers run beside the next micro-batch",
+        "pipeline transfers overlap the next micro-batch",
     )
     .slot(flag!(switches.overlap_pipeline))
     .training()
@@ -259,7 +259,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         Kind::Toggle,
         &["runtime_tuning", "overlap_data"],
-        "gradient and parameter communication runs beside computation",
+        "gradient and parameter communication overlaps computation",
     )
     .slot(flag!(switches.overlap_data))
     .training()

@@ -49,7 +49,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         real(0.0, 1e9, 1.0),
         &["serving", "request_rate"],
-        "requests per second that arrive at random, in place of a concurrency, or with load open beside it: no more are then in flight; 0: none",
+        "requests per second that arrive at random, in place of a concurrency; with load open, the concurrency limits those in flight; 0: none",
     )
     .slot(number!(serving.request_rate))
     .usual(0.0)

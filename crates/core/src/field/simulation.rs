@@ -127,7 +127,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         Kind::Toggle,
         &["simulation", "checkpoint_async"],
-        "checkpoints are written beside the work, which stops only for the copy to host memory",
+        "checkpoints are written while work goes on; it stops only for the copy to host memory",
     )
     .slot(flag!(simulation.checkpoint_async))
     .usual_flag(false)

@@ -305,7 +305,7 @@ pub static METRICS: [Metric; 53] = [
     entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "price of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
     entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "price of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
     entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "price of training on the model's published token count", |e, s| usd(e, published(s))).trust(Trust::Inverse),
-    entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "an hour of all nodes at the kind of price in force, and energy where it is paid beside", |e, _| e.cost.usd_per_hour),
+    entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "an hour of all nodes at the kind of price in force, and energy where it is paid separately", |e, _| e.cost.usd_per_hour),
     entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
     entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "all nodes if they were owned: purchase with interest, network, spares, building, people and energy, over the hours they work", owned_per_hour),
     entry("dollar_per_1m_tokens_owned", "$/1M owned", Cost, Lower, Format::Usd, Applies::Owned, "the same per million tokens", |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6)).trust(Trust::Inverse),
@@ -323,7 +323,7 @@ pub static METRICS: [Metric; 53] = [
     entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),
     entry("kv_used", "KV blocks used", Utilization, Neutral, Format::Percent, Applies::SimulatedServing, "share of the KV cache's blocks in use, mean over time", |e, _| served(e, |s| s.kv)),
-    entry("preemptions_per_request", "preemptions", Utilization, Lower, Format::Si, Applies::SimulatedServing, "times that a request is thrown out of its batch for want of memory and computed again", |e, _| served(e, |s| s.preemptions)).unit("/req"),
+    entry("preemptions_per_request", "preemptions", Utilization, Lower, Format::Si, Applies::SimulatedServing, "times that a request is preempted for lack of memory and computed again", |e, _| served(e, |s| s.preemptions)).unit("/req"),
     entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; the semi-empirical engine clips it at the capacity", |e, _| e.total.peak_mem_gb).unit("GB"),
     entry("memory_fill", "memory fill", Utilization, Neutral, Format::Percent, Applies::Analytical, "upper bound of memory over what a device has for it: above 100 % it does not fit", |e, _| memory_fill(e)),
 ];

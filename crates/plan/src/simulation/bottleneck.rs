@@ -87,7 +87,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
         ]
     } else {
         &[
-            "Let reduction run beside the backward pass (knob overlap), in more and smaller buckets (--buckets)",
+            "Overlap the reduction with the backward pass (knob overlap), in more and smaller buckets (--buckets)",
             "Compress gradients (--compression), or give a step more micro-batches (knob global)",
         ]
     };

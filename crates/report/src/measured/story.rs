@@ -46,7 +46,7 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
     out.extend(curve("loss", "loss", |run| &run.steps.loss, Axis::linear("")));
     out.extend(curve("learning rate", "learning rate", |run| &run.steps.learning_rate, Axis::linear("")));
     if runs.iter().any(|run| run.predicted.is_some()) {
-        out.push(Block::Heading(2, "Predicted beside measured".to_owned()));
+        out.push(Block::Heading(2, "Predicted and measured".to_owned()));
         out.push(Block::Table(predicted(runs)));
     }
     out.push(Block::Heading(2, "Figures".to_owned()));

@@ -107,7 +107,7 @@ fn judged(curve: &Curve) -> String {
             format!("efficiency falls below {limit} at {nodes} nodes; {}", recommended.unwrap_or_default())
         }
         (None, _, Some(recommended)) => {
-            format!("efficiency stays at or above {limit} over the sizes asked for; {recommended}, the largest")
+            format!("efficiency stays at or above {limit} over the sizes requested; {recommended}, the largest")
         }
         (None, _, None) => "there is nothing to compare".to_owned(),
     }

@@ -241,7 +241,7 @@ fn levels(m: &serving::Measured) -> String {
     table.row(["replicas stepping".to_owned(), units::percent(o.busy)]);
     let mut out = table.render();
     if o.preemptions > 0 {
-        out += &format!("{} preemptions: sequences put back for want of KV blocks\n", o.preemptions);
+        out += &format!("{} preemptions: sequences put back for lack of KV blocks\n", o.preemptions);
     }
     out
 }

@@ -183,7 +183,7 @@ impl Builder<'_> {
             let Some((said, catalogued)) = said.zip(catalogued) else { continue };
             if (said - catalogued).abs() > WORTH_A_WORD * catalogued {
                 let at = self.place(&["models", &model.key, key], model.at);
-                let which = if key == "num_parameters" { "which is used" } else { "which is laid over" };
+                let which = if key == "num_parameters" { "which is used" } else { "which takes precedence" };
                 let message = format!("found {said}, but `{}` has {catalogued} in the catalog, {which}", known.id);
                 self.complain(Severity::Warning, at, format!("{path}.{key}"), message, None);
             }
