@@ -197,9 +197,8 @@ fn training_405b() -> training::Input {
     };
     let system = TrainingInput {
         arch,
-        accelerator: serving_70b().system.accelerator,
+        accelerator: Accelerator { nic_bw: 50e9, ..serving_70b().system.accelerator },
         accelerators: 16384.0,
-        nic_bw: 50e9,
         seq: 8192.0,
         global: 2048.0,
         tp: 8.0,
@@ -208,7 +207,7 @@ fn training_405b() -> training::Input {
         sequence_parallel: true,
         ..TrainingInput::default()
     };
-    training::Input { steps: 1, recorded_step: u32::MAX, ..training::Input::of(&system, &Constants::default()) }
+    training::Input { steps: 1, recorded: None, ..training::Input::of(&system, &Constants::default()) }
 }
 
 /// All replicas alike: one stands for all.

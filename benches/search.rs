@@ -7,9 +7,9 @@ use atlas_plan::engine::estimate_into;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::freed;
+use atlas_plan::search::optimize::freed;
 use atlas_plan::search::sweep::{Block, Row, Sweep};
-use atlas_plan::search::{Axis, Gauge, Problem, Space, figure, optimise};
+use atlas_plan::search::{Axis, Gauge, Problem, Space, figure, optimize};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 
@@ -90,5 +90,5 @@ fn the_best_layout_on_128_accelerators(bencher: Bencher<'_, '_>) {
     let (parts, scenario) = start("train");
     let start = freed(&scenario, &|_| false, &parts);
     let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-    bencher.bench_local(|| optimise(black_box(&problem), &Gauge::default()));
+    bencher.bench_local(|| optimize(black_box(&problem), &Gauge::default()));
 }

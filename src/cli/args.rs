@@ -133,7 +133,7 @@ pub struct MeasuredArgs {
     /// Tokens of the whole training: 15e12
     #[arg(long, value_name = "TOKENS", requires = "measured", help_heading = "Measured runs")]
     pub budget: Option<f64>,
-    /// File to write a report with charts to: .html, .pdf, .png, .md (charts beside it as .svg), .csv, .json or .yaml
+    /// File to write a report with charts to: .html, .pdf, .png, .md (charts alongside it as .svg), .csv, .json or .yaml
     #[arg(long, value_name = "FILE", requires = "measured", help_heading = "Measured runs")]
     pub out: Option<PathBuf>,
 }
@@ -169,7 +169,7 @@ pub struct IngestArgs {
     /// Seed of the bootstrap intervals
     #[arg(long, value_name = "N", default_value_t = 1337)]
     pub seed: u64,
-    /// List the formats that are recognised
+    /// List the formats that are recognized
     #[arg(long)]
     pub formats: bool,
 }
@@ -237,7 +237,7 @@ pub(super) fn set_help() -> String {
 type Assignment = Result<(Knob, String), KnobError>;
 
 impl KnobArgs {
-    /// What the user turned, laid over nothing. `fabrics` are those of the profile in force. Every bad assignment is
+    /// What the user changed, applied over nothing. `fabrics` are those of the profile in force. Every bad assignment is
     /// named in one complaint.
     pub fn overrides(&self, fabrics: &[(Arc<str>, f64)]) -> Result<Overrides, Failure> {
         let mut overrides = Overrides::new();
@@ -256,7 +256,7 @@ impl KnobArgs {
         self.lay_over(&mut Overrides::new(), None)
     }
 
-    /// Lays what the user turned over `overrides`. Without `fabrics` no fabric is read.
+    /// Lays what the user changed over `overrides`. Without `fabrics` no fabric is read.
     pub fn lay_over(&self, overrides: &mut Overrides, fabrics: Option<&[(Arc<str>, f64)]>) -> Result<(), Failure> {
         let mut problems = Vec::new();
         for (flag, assignment) in self.assignments() {

@@ -13,7 +13,7 @@ use atlas_assistant::offline::{self, Context, EXAMPLES, Refusal};
 use atlas_config::library::Library;
 use atlas_plan::scenario::Parts;
 use atlas_plan::search::Gauge;
-use atlas_report::serialised;
+use atlas_report::serialized;
 
 /// Answer a question in words.
 #[derive(Debug, clap::Args)]
@@ -84,7 +84,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let reply: offline::Reply = reply?;
     match args.format {
         Format::Table => output::print(&globals.charset().write(&reply.text(output::width())))?,
-        Format::Json => output::print(&serialised(&reply, false)?)?,
+        Format::Json => output::print(&serialized(&reply, false)?)?,
     }
     Ok(())
 }

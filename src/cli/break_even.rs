@@ -14,7 +14,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::break_even::{Point, curve, even};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialised};
+use atlas_report::{Format, csv, serialized};
 
 /// Rent or own: what an hour of work costs either way, by the share of the time that the hardware works.
 #[derive(Debug, clap::Args)]
@@ -54,15 +54,15 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let points = curve(&start);
     if points.is_empty() {
         let lacks =
-            if start.capex_usd_node > 0.0 { "rent: set hourly_usd" } else { "purchase price: set capex_usd_node" };
+            if start.capex_usd_node.is_some() { "rent: set hourly_usd" } else { "purchase price: set capex_usd_node" };
         return Err(eyre!("{} has no {lacks}", args.target));
     }
     let plot = plot(&points, &start, &args);
     match args.format {
         Format::Table => output::print(&described(&points, &start, &plot, globals.charset()))?,
         Format::Csv => output::print(&csv_of(&points, &start))?,
-        Format::Json => output::print(&serialised(&document(&points, &start, &args), false)?)?,
-        Format::Yaml => output::print(&serialised(&document(&points, &start, &args), true)?)?,
+        Format::Json => output::print(&serialized(&document(&points, &start, &args), false)?)?,
+        Format::Yaml => output::print(&serialized(&document(&points, &start, &args), true)?)?,
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);
@@ -123,7 +123,7 @@ fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) 
     let head = format!(
         "rent {} a node and hour ({basis}), purchase {} a node\n",
         units::usd(start.hourly_usd),
-        units::usd(start.capex_usd_node)
+        units::usd(start.capex_usd_node.unwrap_or(0.0))
     );
     let picture = text::draw(plot, output::width().min(100), 18, charset == Charset::Unicode);
     charset.write(&(head + &table.render() + "\n" + &verdict(start) + "\n\n" + &picture)).into_owned()

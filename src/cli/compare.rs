@@ -16,12 +16,12 @@ use atlas_plan::engine;
 use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::methodology::mixed_prices;
-use atlas_plan::search::optimise::{Proof, freed};
-use atlas_plan::search::{Gauge, Methodology, optimise};
+use atlas_plan::search::optimize::{Proof, freed};
+use atlas_plan::search::{Gauge, Methodology, optimize};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::configurations::Configurations;
 use atlas_report::optimum::{defaults, looked};
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 
 /// Show targets side by side.
 #[derive(Debug, Default, clap::Args)]
@@ -77,7 +77,7 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let mut library = pick::library(globals);
-    // An experiment asks for one itself.
+    // An experiment requests one itself.
     let asked = args.methodology.or(library.methodology());
     let methodology = asked.unwrap_or_default();
     if library.methodology().is_some() {
@@ -109,7 +109,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         }
         (Format::Table, None) => globals.charset().write(&comparison.table()).into_owned(),
         (Format::Json | Format::Yaml, Some(described)) => {
-            serialised(&described.within(comparison.document()), args.format == Format::Yaml)?
+            serialized(&described.within(comparison.document()), args.format == Format::Yaml)?
         }
         (Format::Json, None) => comparison.json()?,
         (Format::Csv, described) => comparison.csv() + &described.map(|described| described.csv()).unwrap_or_default(),
@@ -146,7 +146,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     if args.target.is_empty() {
         targets.extend(library.targets());
     }
-    // A baseline that is not among the targets asked for joins them, in front.
+    // A baseline that is not among the targets requested joins them, in front.
     let baseline = args.baseline.as_ref().map(|name| library.target(name)).transpose();
     let baseline = baseline.map_err(|problem| problems.push(problem)).ok().flatten();
     if let Some(target) = baseline.filter(|target| targets.iter().all(|known| known.name != target.name)) {
@@ -220,7 +220,7 @@ fn best(
     let asked = start;
     let start = freed(&asked, &keeps, &parts);
     let problem = args.goal.problem(&asked, &start, &parts, &held, None).map_err(|failure| failure.to_string())?;
-    let found = optimise(&problem, gauge);
+    let found = optimize(&problem, gauge);
     if !problem.usual.is_empty() {
         complain(&format!("{}: {}", target.name, defaults(&problem, &found)));
     }

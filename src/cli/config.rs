@@ -20,7 +20,7 @@ use atlas_legacy::exchange::experiment::{Experiment, Resolved, Selection};
 use atlas_plan::engine;
 use atlas_plan::estimate::Verdict;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_report::serialised;
+use atlas_report::serialized;
 use atlas_report::table::{Align, Table};
 
 /// Show or export an experiment's configuration.
@@ -173,7 +173,7 @@ fn show(args: &ShowArgs, globals: &Globals) -> color_eyre::Result<()> {
     let text = match args.format {
         Format::Table => globals.charset().write(&table(&experiment, &resolved)).into_owned(),
         Format::Yaml => yaml(&experiment, &resolved),
-        Format::Json => serialised(&document(&experiment, &resolved), false)?,
+        Format::Json => serialized(&document(&experiment, &resolved), false)?,
     };
     output::print(&text)?;
     tell(&problems)

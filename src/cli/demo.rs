@@ -37,7 +37,7 @@ pub struct Args {
     /// List the tours and end
     #[arg(long, conflicts_with_all = ["name", "headless", "auto"])]
     pub list: bool,
-    /// Check every expectation, run and optimise the scenario on its targets, write records and a report; by itself
+    /// Check every expectation, run and optimize the scenario on its targets, write records and a report; by itself
     /// where there is no terminal
     #[arg(long, conflicts_with = "auto")]
     pub headless: bool,

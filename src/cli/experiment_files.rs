@@ -1,4 +1,4 @@
-//! An experiment's configuration beside the runs that it led to: the files that it names, and what it says of each run.
+//! An experiment's configuration alongside the runs that it led to: the files that it names, and what it says of each run.
 
 use std::path::{Path, PathBuf};
 
@@ -117,7 +117,7 @@ impl Configured {
         })
     }
 
-    /// The model that ran: the one asked for, else by its name in the file, else by the name of the file.
+    /// The model that ran: the one requested, else by its name in the file, else by the name of the file.
     fn model(&self, name: &str, run: &Value, workload: Option<&str>) -> Option<&Model> {
         let models = &self.experiment.models;
         if let Some(key) = workload {

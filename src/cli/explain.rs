@@ -8,7 +8,7 @@ use super::{output, pick};
 use atlas_evidence::support;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::{engine, explain};
-use atlas_report::{evidence, explanation, serialised};
+use atlas_report::{evidence, explanation, serialized};
 
 /// Show how a figure comes about.
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             let text = text + "\n" + &evidence::tell(&supports, output::width());
             output::print(&globals.charset().write(&text))?;
         }
-        Format::Json => output::print(&serialised(&Derivation { tree: &tree, evidence: &supports }, false)?)?,
+        Format::Json => output::print(&serialized(&Derivation { tree: &tree, evidence: &supports }, false)?)?,
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use atlas_config::Mode;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::MOST;
+use atlas_plan::search::optimize::MOST;
 use atlas_plan::search::{Axis, Condition, Problem, Space, figure};
 
 /// What is sought, over which knobs, under which constraints.
@@ -15,7 +15,7 @@ pub struct Goal {
     /// What to improve: throughput, cost, latency, energy, time-to-train, accelerators, or any metric [default: throughput]
     #[arg(long, value_name = "FIGURE")]
     pub objective: Option<String>,
-    /// Knob to turn and its values, in place of the usual ones; repeatable
+    /// Knob to change and its values, in place of the usual ones; repeatable
     #[arg(long, value_name = "KNOB=VALUES")]
     pub over: Vec<String>,
     /// Knob of the usual ones to leave as it is; repeatable
@@ -79,7 +79,7 @@ impl Goal {
         given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect()
     }
 
-    /// Whether an axis of `--over` turns the knob.
+    /// Whether an axis of `--over` changes the knob.
     #[must_use]
     pub fn turns(&self, knob: Knob) -> bool {
         let names = self.over.iter().filter_map(|text| text.split('=').next());

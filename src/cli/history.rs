@@ -8,7 +8,7 @@ use self::compared::{changes, diff, trend};
 use atlas_cluster::history::{Entry, Filter, Kind, Store, chain, moment};
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialised};
+use atlas_report::{Format, csv, serialized};
 use color_eyre::eyre::eyre;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -226,7 +226,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
             Ok(table.render())
         }
         Format::Csv => Ok(csv_of(entries)),
-        format => Ok(serialised(&entries, format == Format::Yaml)?),
+        format => Ok(serialized(&entries, format == Format::Yaml)?),
     }
 }
 
@@ -313,7 +313,7 @@ pub(crate) fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyr
             if let Some(map) = document.as_object_mut().filter(|_| links.len() > 1) {
                 map.insert("chain".to_owned(), links.iter().map(|link| Value::from(link.id.as_str())).collect());
             }
-            Ok(serialised(&document, format == Format::Yaml)?)
+            Ok(serialized(&document, format == Format::Yaml)?)
         }
     }
 }
@@ -327,7 +327,7 @@ fn export(entries: &[Entry], out: Option<&std::path::Path>) -> color_eyre::Resul
     let text = match ending.as_str() {
         "csv" => csv_of(entries),
         "jsonl" | "ndjson" => lines()?,
-        "json" => serialised(&entries, false)?,
+        "json" => serialized(&entries, false)?,
         _ => {
             let problem = format!("--out: found \".{ending}\", expected a file that ends in .json, .jsonl or .csv");
             return Err(Failure::usage([problem]).into());

@@ -211,7 +211,7 @@ fn fill(settings: &mut Config, workload: &Workload) {
     }
 }
 
-/// Everything a file gave: the facts of the leading reading beside its tool and format, the others behind it.
+/// Everything a file gave: the facts of the leading reading alongside its tool and format, the others behind it.
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
         let origins: serde_json::Map<String, Value> =

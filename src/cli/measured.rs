@@ -91,7 +91,7 @@ pub fn run(
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Writes the runs as what the file's name says. Charts stand beside Markdown as SVG.
+/// Writes the runs as what the file's name says. Charts stand alongside Markdown as SVG.
 fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre::Result<()> {
     let document = match to.format {
         FileFormat::Json => measured::document(runs, false)?.into_bytes(),
@@ -179,7 +179,7 @@ fn assumptions(args: &MeasuredArgs, catalog: &Catalog) -> Result<Assumptions, Fa
     }
 }
 
-/// Lays predictions beside the runs: one for each, or one for all.
+/// Lays predictions alongside the runs: one for each, or one for all.
 fn predict(runs: &mut [Measured], predicted: &Comparison) -> Result<(), Failure> {
     let n = predicted.columns.len();
     if n != 1 && n != runs.len() {

@@ -131,7 +131,7 @@ pub enum Command {
     Ask(Box<ask::Args>),
     /// Show how a figure comes about: equations, numbers, and where each input was written
     Explain(Box<explain::Args>),
-    /// Summarise the records in a directory
+    /// Summarize the records in a directory
     Report(report::Args),
     /// Show targets side by side for one workload
     Compare(compare::Args),

@@ -60,7 +60,7 @@ pub struct Args {
     /// What the exhaustive method seeks and under which constraints.
     #[command(flatten)]
     pub goal: Goal,
-    /// Knobs, laid over those of the record.
+    /// Knobs, applied over those of the record.
     #[command(flatten)]
     pub knobs: KnobArgs,
     /// Directory the record of the answer is written to
@@ -100,7 +100,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     start.phases.clear();
     let found = hill_climb(&start, &picked, sla);
     found.estimate.finite().map_err(|problem| color_eyre::eyre::eyre!(problem))?;
-    // What the search changed is laid over what the user had turned.
+    // What the search changed is applied over what the user had changed.
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         overrides.insert(knob, found.scenario.get(knob));
     }

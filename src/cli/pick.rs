@@ -21,7 +21,7 @@ pub fn library(globals: &Globals) -> Library {
 }
 
 /// Refuses files named by flags that cannot be used, with all that is wrong with them: what other files say, or what
-/// ships, is not what was asked for.
+/// ships, is not what was requested.
 pub fn sound(globals: &Globals) -> Result<(), Failure> {
     let sources = globals.sources();
     let named = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware, &sources.config];

@@ -12,7 +12,7 @@ use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Asked, Step, step};
 use atlas_plan::scenario::Parts;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialised};
+use atlas_report::{Format, csv, serialized};
 
 /// What is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -59,7 +59,7 @@ pub struct Args {
     /// Nodes that only roll out [default: the workload's, else all nodes do both in turn]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rollout_nodes: Option<u32>,
-    /// Roll the next step out beside training, one step behind
+    /// Roll the next step out alongside training, one step behind
     #[arg(long)]
     pub asynchronous: bool,
     /// Set a knob of the rollout; repeatable. --set is for training
@@ -119,8 +119,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => output::print(&globals.charset().write(&described(&step, &asked)))?,
         Format::Csv => output::print(&csv_of(&step))?,
-        Format::Json => output::print(&serialised(&document(&step, args, &rollout.workload.name), false)?)?,
-        Format::Yaml => output::print(&serialised(&document(&step, args, &rollout.workload.name), true)?)?,
+        Format::Json => output::print(&serialized(&document(&step, args, &rollout.workload.name), false)?)?,
+        Format::Yaml => output::print(&serialized(&document(&step, args, &rollout.workload.name), true)?)?,
     }
     Ok(())
 }

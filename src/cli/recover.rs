@@ -29,7 +29,7 @@ pub(super) fn recover() {
         let name = format!("submission {} of {}", pending.record.name, pending.record.ts);
         match pending.look(&System) {
             Found::Unknown(problem) => {
-                complain(&format!("{name} was broken off; its jobs cannot be asked for: {problem}"))
+                complain(&format!("{name} was interrupted; its jobs cannot be queried: {problem}"))
             }
             // Its scheduler's command may outlive it.
             Found::Nothing if pending.age(now) < AT_ONCE => {

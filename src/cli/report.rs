@@ -16,8 +16,8 @@ use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::Overrides;
 use atlas_plan::record::now;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::freed;
-use atlas_plan::search::{Gauge, Methodology, optimise};
+use atlas_plan::search::optimize::freed;
+use atlas_plan::search::{Gauge, Methodology, optimize};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::document::Kind;
 use atlas_report::file_format::{self, FileFormat};
@@ -26,7 +26,7 @@ use atlas_report::study::{Block, Entry, Study, content, html, markdown, optimum}
 use atlas_report::summary::Summary;
 use atlas_report::{Format, pdf, read};
 
-/// Summarise records, or tell of targets and a workload in full.
+/// Summarize records, or tell of targets and a workload in full.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas report --records out --out out/report.md
@@ -245,7 +245,7 @@ fn best(
     let asked = start;
     let start = freed(&asked, &keeps, &parts);
     let problem = args.goal.problem(&asked, &start, &parts, &held, None)?;
-    let found = watching(gauge, Duration::from_millis(500), "candidates", || optimise(&problem, gauge))?;
+    let found = watching(gauge, Duration::from_millis(500), "candidates", || optimize(&problem, gauge))?;
     searches.extend(optimum::blocks(&problem, &found));
     let Some(best) = found.best else {
         return Ok(Err("no combination of the knobs meets all constraints".to_owned()));

@@ -18,7 +18,7 @@ use atlas_plan::simulation::{Gauge, Options};
 use atlas_report::chart::{drawing, png, svg, text};
 use atlas_report::simulation::plots::Chart;
 use atlas_report::simulation::scale as described;
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 use atlas_sim::scaling::Work;
 
 /// Show what more nodes bring.
@@ -173,8 +173,8 @@ fn tell(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_ey
             output::print(&charset.write(&text))?;
         }
         Format::Csv => output::print(&described::csv_of(curves))?,
-        Format::Json => output::print(&serialised(&described::document(name, curves), false)?)?,
-        Format::Yaml => output::print(&serialised(&described::document(name, curves), true)?)?,
+        Format::Json => output::print(&serialized(&described::document(name, curves), false)?)?,
+        Format::Yaml => output::print(&serialized(&described::document(name, curves), true)?)?,
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `atlas scenario`: scenarios of the predecessor dashboard, in and out, and beside the analytical engine.
+//! `atlas scenario`: scenarios of the predecessor dashboard, in and out, and alongside the analytical engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::dashboard::{Pair, answered, scenario as exported};
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialised};
+use atlas_report::{Format, csv, serialized};
 
 /// Carry scenarios of the predecessor dashboard over, and back.
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,7 @@ pub enum Command {
     Import(ImportArgs),
     /// Write a target and a workload as the dashboard's JSON
     Export(ExportArgs),
-    /// Show the dashboard's estimate beside the analytical engine's, and why they differ
+    /// Show the dashboard's estimate alongside the analytical engine's, and why they differ
     Compare(CompareArgs),
 }
 
@@ -153,7 +153,7 @@ fn list(args: &ListArgs, globals: &Globals) -> color_eyre::Result<()> {
                 let own = rows.iter().filter(|[known, ..]| *known == kind);
                 own.map(|[_, name, description]| json!({"name": name, "description": description})).collect()
             };
-            serialised(&json!({"scenarios": of("scenario"), "hardware": of("hardware")}), format == Format::Yaml)?
+            serialized(&json!({"scenarios": of("scenario"), "hardware": of("hardware")}), format == Format::Yaml)?
         }
     };
     Ok(output::print(&text)?)
@@ -211,7 +211,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::from(only).into());
     }
     let Some(out) = &args.out else {
-        return Ok(output::print(&serialised(&json!({"targets": targets, "workloads": workloads}), true)?)?);
+        return Ok(output::print(&serialized(&json!({"targets": targets, "workloads": workloads}), true)?)?);
     };
     let files = [("targets.yaml", targets), ("workloads.yaml", workloads)];
     let files = files.into_iter().filter(|(_, entries)| !entries.is_empty());
@@ -225,7 +225,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         return Err(eyre!("{} is there already; --force replaces it", there.join(" and ")));
     }
     for (path, entries) in files {
-        files::write(&path, &serialised(&entries, true)?).map_err(|error| writing(&path, &error))?;
+        files::write(&path, &serialized(&entries, true)?).map_err(|error| writing(&path, &error))?;
         complain(&format!("wrote {}: {} entries", path.display(), entries.len()));
     }
     Ok(())
@@ -289,8 +289,8 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
         })
         .collect();
     let text = match all.len() {
-        1 => serialised(&all.remove(0), false)?,
-        _ => serialised(&document(all), false)?,
+        1 => serialized(&all.remove(0), false)?,
+        _ => serialized(&document(all), false)?,
     };
     match &args.out {
         None => output::print(&text)?,
@@ -302,7 +302,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Keeps the entry that an export is made of beside it, so that importing it gives the same entry.
+/// Keeps the entry that an export is made of alongside it, so that importing it gives the same entry.
 fn keep_entry(exported: &mut Value, entry: &Node) {
     let of = dashboard::fingerprint(exported);
     if let Some(fields) = exported.as_object_mut() {
@@ -350,7 +350,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
     }
     let mut described = Vec::new();
     for (parts, mut scenario) in pairs(&library, &targets, &workloads, &args.knobs)? {
-        // The dashboard takes as many devices as it is asked for; the analytical engine needs them to be there.
+        // The dashboard takes as many devices as it is requested; the analytical engine needs them to be there.
         let asked = benchboard::input(&scenario, &scenario.base);
         let nodes = (asked.devices() / scenario.accelerators_per_node).ceil();
         if nodes > scenario.num_nodes {
@@ -381,7 +381,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
         }
         format => {
             let all: Vec<Value> = pairs.iter().map(Pair::document).collect();
-            serialised(&json!({"pairs": all}), format == Format::Yaml)?
+            serialized(&json!({"pairs": all}), format == Format::Yaml)?
         }
     };
     Ok(output::print(&text)?)

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::output::{self, complain};
 use super::run::writing;
 use atlas_document::files;
-use atlas_report::serialised;
+use atlas_report::serialized;
 
 /// Print JSON Schema.
 #[derive(Debug, clap::Args)]
@@ -108,13 +108,13 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
         std::fs::create_dir_all(out).map_err(|error| writing(out, &error))?;
         for document in Document::value_variants() {
             let path = out.join(format!("{}.schema.json", document.name()));
-            let text = serialised(&document.schema(), false)?;
+            let text = serialized(&document.schema(), false)?;
             files::write(&path, &text).map_err(|error| writing(&path, &error))?;
         }
         complain(&format!("wrote {} schemas to {}", Document::value_variants().len(), out.display()));
     }
     if let Some(document) = args.document {
-        output::print(&serialised(&document.schema(), false)?)?;
+        output::print(&serialized(&document.schema(), false)?)?;
     }
     Ok(())
 }

@@ -46,8 +46,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let tornado = sensitivity(&scenario, &parts, metric);
     let text = match args.format {
         Format::Table => globals.charset().write(&tornado::table(&parts, &tornado)).into_owned(),
-        Format::Json => tornado::serialised(&tornado, false)?,
-        Format::Yaml => tornado::serialised(&tornado, true)?,
+        Format::Json => tornado::serialized(&tornado, false)?,
+        Format::Yaml => tornado::serialized(&tornado, true)?,
         Format::Csv => tornado::csv(&tornado),
     };
     Ok(output::print(&text)?)

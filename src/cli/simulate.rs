@@ -30,7 +30,7 @@ use atlas_plan::simulation::predecessor::Predecessor;
 use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
 use atlas_report::simulation as described;
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 
 /// The predecessor simulator's presets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -92,7 +92,7 @@ pub struct Args {
     /// A configuration: the predecessor simulator's YAML, or ours
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
-    /// The communication patterns beside each other: of a preset, or of the predecessor simulator's YAML
+    /// The communication patterns alongside each other: of a preset, or of the predecessor simulator's YAML
     #[arg(long, conflicts_with_all = ["target", "workload", "jobs"])]
     pub every_pattern: bool,
     /// Jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
@@ -108,7 +108,7 @@ pub struct Args {
     /// Scheduler of --jobs
     #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
     pub scheduler: jobs::SchedulerName,
-    /// Target, by name; several stand beside each other
+    /// Target, by name; several stand alongside each other
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Workload, by name
@@ -251,7 +251,7 @@ pub(super) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Res
     }
 }
 
-/// A target and a workload, and the knobs turned.
+/// A target and a workload, and the knobs changed.
 pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts, atlas_plan::knob::Overrides)> {
     let knobs = KnobArgs { set: pair.set.clone(), ..KnobArgs::default() };
     knobs.check()?;
@@ -350,8 +350,8 @@ fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resul
             let documents: Vec<serde_json::Value> = answers.iter().map(document).collect();
             let yaml = args.format == Format::Yaml;
             let text = match documents.as_slice() {
-                [one] => serialised(one, yaml)?,
-                several => serialised(&several, yaml)?,
+                [one] => serialized(one, yaml)?,
+                several => serialized(&several, yaml)?,
             };
             output::print(&text)?;
         }

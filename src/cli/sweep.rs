@@ -38,7 +38,7 @@ the same command goes on where it stopped.
 
 With --slurm the points are computed by a job array: shown and confirmed, then submitted. Failed tasks are submitted again, requeued ones begin anew, and parts that are done are never computed twice. The same command goes on after Ctrl-C or a kill; with --cancel it cancels the array.")]
 pub struct Args {
-    /// Knob and its values; repeatable; the last one turns fastest
+    /// Knob and its values; repeatable; the last one varies fastest
     #[arg(long, value_name = "KNOB=VALUES", required = true)]
     pub over: Vec<String>,
     /// Target, by name; repeatable, and `--targets A,B` will do where no such file is [default: all]

@@ -32,7 +32,7 @@ pub struct Args {
     /// Open the session of this name, and leave it behind; without it, each directory has its own
     #[arg(long, value_name = "NAME", value_parser = session_name, help_heading = "Session")]
     pub session: Option<String>,
-    /// Measured runs, shown beside predictions: FILE, or FILE:NAME=VALUE,… [default: all below measurements/]
+    /// Measured runs, shown alongside predictions: FILE, or FILE:NAME=VALUE,… [default: all below measurements/]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub measured: Vec<String>,
     /// Open on a watch of these logs of a job, or of the job of Slurm with this number

@@ -17,7 +17,7 @@ use atlas_evidence::calibrate::{Bench, Observation};
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, calibration as described, serialised};
+use atlas_report::{Format, calibration as described, serialized};
 
 /// Measurements of a target's own.
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ impl OwnArgs {
 /// Judges, prints, and fails where a check does.
 pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Globals) -> color_eyre::Result<()> {
     if engine == Some(Engine::Event) {
-        return Err(Failure::usage(["--engine: event: expected analytical or semi-empirical beside --measured"]).into());
+        return Err(Failure::usage(["--engine: event: expected analytical or semi-empirical with --measured"]).into());
     }
     let library = pick::library(globals);
     let rows = gather(&Reading { measurements: &args.measured, set: &args.set, warmup: args.warmup })?;
@@ -97,7 +97,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
         }
         Format::Csv => csv(&checked)?,
         Format::Json | Format::Yaml => {
-            serialised(&document(target, engine, &checked, &ages, &warnings), format == Format::Yaml)?
+            serialized(&document(target, engine, &checked, &ages, &warnings), format == Format::Yaml)?
         }
     };
     output::print(&text)?;

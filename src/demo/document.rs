@@ -19,8 +19,8 @@ use atlas_report::estimate::phases;
 const CAVEATS: [&str; 5] = [
     "Tokens/s depend on neither the size of the model, nor its precision, nor the micro-batch; in training not on the \
      sequence length either.",
-    "Nodes scale perfectly: traffic between them is not modelled.",
-    "Waits are capped at a fixed share of the service's latency, and utilisation is cut off before it is divided among \
+    "Nodes scale perfectly: traffic between them is not modeled.",
+    "Waits are capped at a fixed share of the service's latency, and utilization is cut off before it is divided among \
      the servers: overload cannot appear.",
     "Percentiles of a schedule are means of its phases' percentiles, weighted by duration.",
     "Use the figures to compare settings with one another, not as promises.",
@@ -129,7 +129,7 @@ fn schedules(out: &mut String, report: &HeadlessReport) {
 }
 
 fn searches(out: &mut String, demo: &Demo, report: &HeadlessReport) {
-    out.push_str("\n## What the optimiser changed\n\n");
+    out.push_str("\n## What the optimizer changed\n\n");
     out.push_str(
         "The hill-climb tries six single changes of the starting knobs, leaves the schedule out, and keeps a ",
     );

@@ -1,4 +1,4 @@
-//! A tour without a player: every expectation checked, its scenario run and optimised on every target, records and a
+//! A tour without a player: every expectation checked, its scenario run and optimized on every target, records and a
 //! report written.
 
 use std::io;
@@ -149,7 +149,7 @@ impl HeadlessError {
     }
 }
 
-/// Checks a tour, runs and optimises its scenario on each of its targets, and writes everything below `out_root`, into
+/// Checks a tour, runs and optimizes its scenario on each of its targets, and writes everything below `out_root`, into
 /// a directory of its own named after `now` and the tour. `progress` is called whenever a target is done.
 ///
 /// # Errors

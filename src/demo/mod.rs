@@ -77,7 +77,7 @@ impl Demos {
 }
 
 /// The scripts in force for an interface that seldom plays one: where the user has none of their own, those that ship
-/// are decoded when they are first asked for.
+/// are decoded on first use.
 #[derive(Debug, Clone, Default)]
 pub struct Tours(OnceLock<Vec<Arc<Demo>>>);
 

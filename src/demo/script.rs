@@ -7,7 +7,7 @@ use super::expect::Expect;
 use atlas_document::{Origin, Position};
 use atlas_plan::knob::Knob;
 
-/// The latency bound of the optimiser where a script states none, ms: the predecessor system's default.
+/// The latency bound of the optimizer where a script states none, ms: the predecessor system's default.
 pub const SLA_P99_MS: f64 = 100.0;
 
 /// A guided tour.
@@ -27,7 +27,7 @@ pub struct Demo {
     pub targets: Vec<Arc<str>>,
     /// The workload of its scenario.
     pub workload: Arc<str>,
-    /// Highest p99 the optimiser may choose, ms.
+    /// Highest p99 the optimizer may choose, ms.
     pub sla_p99_ms: f64,
     /// Its steps, at least one.
     pub steps: Vec<Step>,
@@ -53,11 +53,11 @@ pub struct Step {
 /// Something a step does to the stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Puts a target on the stage; knobs that were turned stay turned.
+    /// Puts a target on the stage; knobs that were changed stay changed.
     SelectTarget(Arc<str>),
-    /// Puts a workload on the stage; knobs that were turned stay turned.
+    /// Puts a workload on the stage; knobs that were changed stay changed.
     SelectWorkload(Arc<str>),
-    /// Turns a knob. The text is parsed when it is played, since the profile says which fabrics there are.
+    /// Sets a knob. The text is parsed when it is played, since the profile says which fabrics there are.
     Set(Knob, String),
     /// Turns knobs back to the files' values.
     Reset(Reset),
@@ -116,7 +116,7 @@ pub enum View {
     Problems,
     /// How the scenario differs from another tab's, or from the baseline.
     Diff,
-    /// Measured rows beside predictions.
+    /// Measured rows alongside predictions.
     Measurements,
     /// A job, the history, or files.
     Panel(Panel),
@@ -176,7 +176,7 @@ pub enum Pane {
     Targets,
     /// What it is to do.
     Workloads,
-    /// What can be turned.
+    /// What can be changed.
     Knobs,
     /// What comes out.
     Results,

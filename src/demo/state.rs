@@ -13,14 +13,14 @@ use atlas_plan::estimate::{Estimate, Queue};
 use atlas_plan::knob::{KnobError, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
-/// What makes a scenario: names and turned knobs.
+/// What makes a scenario: names and changed knobs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Setup {
     /// Name of the target.
     pub target: Arc<str>,
     /// Name of the workload.
     pub workload: Arc<str>,
-    /// Knobs turned away from the files' values.
+    /// Knobs changed from the files' values.
     pub overrides: Overrides,
 }
 
@@ -56,7 +56,7 @@ pub enum DemoError {
     Phase {
         /// The workload.
         workload: Arc<str>,
-        /// The phase asked for.
+        /// The phase requested.
         phase: Arc<str>,
         /// The phases there are.
         known: String,
@@ -135,7 +135,7 @@ impl Stage {
             Action::Set(knob, text) => {
                 let parts = self.setup.look_up(library)?;
                 let setting = knob.parse(text, parts.fabrics())?;
-                // A value the files have anyway is not turned.
+                // A value the files have anyway is not changed.
                 if Scenario::from_files(&parts).get(*knob) == setting {
                     self.setup.overrides.remove(knob);
                 } else {

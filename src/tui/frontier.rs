@@ -12,8 +12,8 @@ use crate::demo::Setup;
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::compromise::Pair;
-use atlas_plan::search::optimise::Candidate;
-use atlas_plan::search::{Gauge, optimise};
+use atlas_plan::search::optimize::Candidate;
+use atlas_plan::search::{Gauge, optimize};
 
 /// What the view shows, beside the scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -83,7 +83,7 @@ impl Job for Work {
             let start = self.pair.start(from, parts);
             let Some(problem) = self.pair.problem(&start, parts) else { continue };
             let value = |candidate: &Candidate| (across.get)(&candidate.estimate, &candidate.scenario);
-            let mut front = optimise(&problem, gauge).front;
+            let mut front = optimize(&problem, gauge).front;
             front.sort_by(|a, b| value(a).total_cmp(&value(b)));
             let point = |candidate: Candidate| {
                 let setup = applying::setup(&self.before, from, &candidate.scenario, parts);

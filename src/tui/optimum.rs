@@ -15,8 +15,8 @@ use atlas_config::Mode;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::{Candidate, Optimum, Problem, freed, usual_conditions};
-use atlas_plan::search::{Condition, Gauge, figure, optimise};
+use atlas_plan::search::optimize::{Candidate, Optimum, Problem, freed, usual_conditions};
+use atlas_plan::search::{Condition, Gauge, figure, optimize};
 use atlas_report::optimum::defaults;
 
 /// What can be sought: in words, and the metric; the first that says something here is the usual one.
@@ -99,7 +99,7 @@ impl Job for Work {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
         let start = freed(&self.from, &|_| false, &self.parts);
         let problem = problem(&start, &self.parts, &self.question);
-        let optimum = optimise(&problem, gauge);
+        let optimum = optimize(&problem, gauge);
         let best = optimum.best.iter().chain(&optimum.runners_up);
         let candidates = best.map(|candidate| {
             let setup = applying::setup(&self.before, &self.from, &candidate.scenario, &self.parts);

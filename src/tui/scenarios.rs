@@ -172,7 +172,7 @@ impl App {
             return name.to_string();
         }
         let Some(Snapshot { setup, .. }) = self.tab_snapshot(place) else { return String::new() };
-        // What tells it from its neighbours: target and workload where they differ in them, and what is turned.
+        // What tells it from its neighbors: target and workload where they differ in them, and what is turned.
         let others = || (0..self.tabs.list.len()).filter_map(|other| self.tab_snapshot(other));
         let mut words = Vec::new();
         if setup.overrides.is_empty() || others().any(|other| other.setup.target != setup.target) {
@@ -203,13 +203,13 @@ impl App {
     }
 
     /// The place of the tab that the difference is shown against: the one chosen, else the pinned one, else the one
-    /// that was on the screen before, else a neighbour. `None` where there is no other tab.
+    /// that was on the screen before, else a neighbor. `None` where there is no other tab.
     #[must_use]
     pub fn diff_place(&self) -> Option<usize> {
         let tabs = &self.tabs;
         let other = |id: Option<TabId>| tabs.place_of(id?).filter(|place| *place != tabs.current);
-        let neighbour = || (0..tabs.list.len()).rev().find(|place| *place != tabs.current);
-        other(tabs.against).or_else(|| other(tabs.pinned)).or_else(|| other(tabs.before)).or_else(neighbour)
+        let neighbor = || (0..tabs.list.len()).rev().find(|place| *place != tabs.current);
+        other(tabs.against).or_else(|| other(tabs.pinned)).or_else(|| other(tabs.before)).or_else(neighbor)
     }
 
     pub(super) fn place(&self) -> Place {

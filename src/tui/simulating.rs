@@ -107,7 +107,7 @@ impl Scale {
 
 impl Job for Scale {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
-        let metric = Metric::named("tokens_per_sec_per_accel").ok_or("there is no such figure")?;
+        let metric = const { Metric::known("tokens_per_sec_per_accel") };
         let here = self.scenario.num_nodes;
         // From the smallest that the layout allows to four times what there is.
         let sizes = (0..SIZES).map(|step| 4.0 * here / 2f64.powi(step as i32)).filter(|nodes| *nodes >= 1.0);

@@ -13,7 +13,7 @@ use atlas_plan::engine;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{KNOBS, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::{Candidate, freed};
+use atlas_plan::search::optimize::{Candidate, freed};
 use atlas_plan::search::sweep::{Grid, Sweep};
 use atlas_plan::search::{Axis, Gauge, Space, around};
 

@@ -149,7 +149,7 @@ fn every_change_that_is_said_to_fit_fits_and_is_small() {
 }
 
 #[test]
-fn a_model_too_large_for_one_device_is_cut_or_quantised() {
+fn a_model_too_large_for_one_device_is_cut_or_quantized() {
     let library = plans::library();
     let (parts, scenario) = plans::one(&library, "h100x8", "serve_70b_one", &[]);
     let estimate = engine::estimate(&scenario);

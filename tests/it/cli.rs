@@ -84,14 +84,14 @@ fn the_predecessor_commands_work_and_agree() {
     let tried = atlas(Path::new(ROOT), &["optimize", "--record", &last, "--sla", "100.0", "--out", out]);
     let tried = stdout(&{ tried }.assert().code(0));
     assert!(tried.contains("before") && tried.contains("after") && tried.contains("fabric=IB"), "{tried}");
-    let optimised = json_file(&Path::new(out).join("optimized_NVIDIA_H100_8x_NVLink_gpt5_1t_inference_1337.json"));
-    assert_eq!(optimised["label"], "post-opt");
-    assert_eq!(optimised["knobs"]["fabric"], "IB");
+    let optimized = json_file(&Path::new(out).join("optimized_NVIDIA_H100_8x_NVLink_gpt5_1t_inference_1337.json"));
+    assert_eq!(optimized["label"], "post-opt");
+    assert_eq!(optimized["knobs"]["fabric"], "IB");
     let report = format!("{out}/report.md");
     let table = atlas(Path::new(ROOT), &["report", "--records", out, "--out", &report]).assert().code(0);
     assert!(stdout(&table).contains("gpt5_1t_train"));
     let report = std::fs::read_to_string(report).unwrap();
-    // last_run.json repeats the optimised record, so two runs of inference and one of training are counted.
+    // last_run.json repeats the optimized record, so two runs of inference and one of training are counted.
     assert!(report.starts_with("# Atlas Fabric Report\n\nTotal runs: 3\n\n| target | workload |"), "{report}");
 }
 
@@ -272,7 +272,7 @@ fn broken_records_are_diagnosed_in_full() {
 }
 
 #[test]
-fn what_was_set_survives_into_the_optimisation() {
+fn what_was_set_survives_into_the_optimization() {
     let dir = temp();
     let args = ["run", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_train", "--set", "num_nodes=2", "--seed=7"];
     atlas(dir.path(), &args).assert().code(0);
@@ -357,7 +357,7 @@ fn checks_exit_by_what_they_find() {
     std::fs::write(dir.path().join("what.yaml"), "name: x\n").unwrap();
     let run = atlas(dir.path(), &["check", "what.yaml"]).assert().code(1);
     assert!(stderr(&run).contains("cannot tell what this file is"));
-    // A file in force: its neighbours go on working, its complaints are described by every command.
+    // A file in force: its neighbors go on working, its complaints are described by every command.
     std::fs::create_dir(dir.path().join("workload")).unwrap();
     std::fs::rename(dir.path().join("wrong.yaml"), dir.path().join("workload/targets.yaml")).unwrap();
     let run = atlas(dir.path(), &["compare"]).assert().code(0);

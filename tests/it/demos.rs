@@ -14,8 +14,8 @@ use atlas_plan::engine;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::hill_climb;
-use atlas_plan::search::optimise::freed;
-use atlas_plan::search::{Gauge, Problem, figure, optimise};
+use atlas_plan::search::optimize::freed;
+use atlas_plan::search::{Gauge, Problem, figure, optimize};
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -121,9 +121,9 @@ fn spike_and_nominal_power_are_those_of_the_narration() {
     assert_eq!(library.target("NVIDIA_H100_8x_NVLink").unwrap().cost.energy_watts_node, 10_200.0);
 }
 
-/// What the last step of the inference tour says about the optimiser.
+/// What the last step of the inference tour says about the optimizer.
 #[test]
-fn the_optimiser_picks_what_the_tour_says() {
+fn the_optimizer_picks_what_the_tour_says() {
     let library = library();
     let demo = shipped_named("gpt5_1t_inference");
     let picks = demo.targets.iter().map(|name| {
@@ -148,7 +148,7 @@ fn each_machine_is_shown_at_its_best() {
         let shown = engine::estimate(&Scenario::resolve(&parts, &setup.overrides).unwrap()).total.tokens_per_sec;
         let start = freed(&Scenario::resolve(&parts, &Overrides::new()).unwrap(), &|_| false, &parts);
         let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-        let best = optimise(&problem, &Gauge::default()).best.unwrap().estimate.total.tokens_per_sec;
+        let best = optimize(&problem, &Gauge::default()).best.unwrap().estimate.total.tokens_per_sec;
         assert!(shown <= best && best < 1.03 * shown, "{target}: {shown} is shown, {best} is possible");
     }
 }
@@ -482,7 +482,7 @@ fn a_headless_run_writes_records_and_a_report_into_a_directory_of_its_own() {
         "| NVIDIA_H100_8x_NVLink | fabric: RoCE → IB |",
         "| GROQ_LPU_NODE | none |",
         "`SAMBANOVA_SNX_NODE` does not meet the SLA",
-        "### 11. The optimiser's pick\n\n- holds: `tokens_per_sec / baseline 1.030 within 0.01 % of 1.0303`\n",
+        "### 11. The optimizer's pick\n\n- holds: `tokens_per_sec / baseline 1.030 within 0.01 % of 1.0303`\n",
         "overload cannot appear",
     ] {
         assert!(markdown.contains(part), "{part} is not in\n{markdown}");

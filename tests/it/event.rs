@@ -18,7 +18,7 @@ fn shipped() -> Library {
     Library::load(&Sources::built_in(), None)
 }
 
-/// Targets of every make and size, few enough for a build without optimisation.
+/// Targets of every make and size, few enough for a build without optimization.
 const TARGETS: [&str; 10] = [
     "h100-sxm-8",
     "h100-sxm-64",

@@ -113,7 +113,7 @@ fn every_cli_run_agrees() {
 }
 
 #[test]
-fn every_optimisation_agrees() {
+fn every_optimization_agrees() {
     let goldens = goldens();
     let (mut worst, mut cases) = (0.0, 0);
     for case in goldens["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == "optimize") {

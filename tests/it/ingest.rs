@@ -37,8 +37,8 @@ fn every_line_is_accounted_for() {
         let name = entry["file"].as_str().unwrap();
         let tally = read(name, &unpacked(name)).tally;
         let skipped: u64 = tally.skipped.values().map(|skipped| skipped.n).sum();
-        assert_eq!(tally.recognised + tally.noted + tally.passed_over + skipped, tally.lines, "{name}: {tally:?}");
-        assert!(tally.recognised > 0, "{name}");
+        assert_eq!(tally.recognized + tally.noted + tally.passed_over + skipped, tally.lines, "{name}: {tally:?}");
+        assert!(tally.recognized > 0, "{name}");
     }
 }
 

@@ -10,8 +10,8 @@ use atlas_document::Sources;
 use atlas_plan::engine::estimate;
 use atlas_plan::knob::{KNOBS, Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::{Candidate, Optimum, Proof, freed};
-use atlas_plan::search::{Condition, Gauge, Problem, figure, optimise};
+use atlas_plan::search::optimize::{Candidate, Optimum, Proof, freed};
+use atlas_plan::search::{Condition, Gauge, Problem, figure, optimize};
 use proptest::prelude::*;
 
 fn shipped() -> Library {
@@ -27,7 +27,7 @@ fn found(parts: &Parts, asked: &Scenario, most: u64, check: impl FnOnce(&Problem
     let start = freed(asked, &|_| false, parts);
     let mut problem = Problem::of(&start, parts, figure::named("throughput").unwrap()).from(asked).usually(&[]);
     problem.most = most;
-    let found = optimise(&problem, &Gauge::default());
+    let found = optimize(&problem, &Gauge::default());
     check(&problem, &found);
 }
 
@@ -175,7 +175,7 @@ fn nothing_is_proposed_that_the_software_cannot_run() {
     // Attention groups only where the engine has them.
     let groups = |software: &str| {
         let (_, scenario) = asked(&library, "h200-sxm-8", "deepseek-v3-serve", &[("software", software)]);
-        let space = atlas_plan::search::optimise::usual(&scenario, figure::named("throughput").unwrap());
+        let space = atlas_plan::search::optimize::usual(&scenario, figure::named("throughput").unwrap());
         space.axes().iter().any(|axis| axis.knob == Knob::AttentionDp)
     };
     assert!(groups("sglang") && groups("vllm") && !groups("sglang@0.3.6") && !groups("tgi"));
@@ -256,7 +256,7 @@ proptest! {
         let start = freed(&asked, &|_| false, &parts);
         let mut problem = Problem::of(&start, &parts, objective).from(&asked).usually(&[]);
         problem.most = 2000;
-        let found = optimise(&problem, &Gauge::default());
+        let found = optimize(&problem, &Gauge::default());
         let score = |candidate: &Candidate| figure::score(objective, &candidate.estimate, &candidate.scenario);
         if found.objections(&problem, &found.start).is_empty() && score(&found.start).is_finite() {
             let best = found.best.as_ref().unwrap();

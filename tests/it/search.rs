@@ -8,8 +8,8 @@ use atlas_document::Sources;
 use atlas_plan::engine::estimate;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::{Optimum, Proof, freed};
-use atlas_plan::search::{Axis, Condition, Gauge, Problem, Space, figure, optimise};
+use atlas_plan::search::optimize::{Optimum, Proof, freed};
+use atlas_plan::search::{Axis, Condition, Gauge, Problem, Space, figure, optimize};
 use serde_json::Value;
 
 const TARGETS: &str = "
@@ -79,7 +79,7 @@ fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
     let axes = [(Knob::Tp, 8.0), (Knob::Pp, 4.0), (Knob::Vpp, 4.0), (Knob::Microbatch, 4.0)];
     let doubling = |most: f64| (0..=most.log2() as i32).map(|power| 2f64.powi(power));
     problem.space = Space::of(axes.map(|(knob, most)| Axis::of(knob, doubling(most))).into()).unwrap();
-    let found = optimise(&problem, &Gauge::default());
+    let found = optimize(&problem, &Gauge::default());
     assert_eq!(found.looked.proof, Proof::Exhaustive);
     assert_eq!(throughput(&found).to_bits(), brute(&problem).to_bits());
     let cut: u128 = found.bounds.iter().filter(|bound| bound.alone.is_none()).map(|bound| bound.removed).sum();
@@ -98,9 +98,9 @@ fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
 fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
     let (parts, start) = start("mi300x8", "serve");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-    let free = optimise(&problem, &Gauge::default());
+    let free = optimize(&problem, &Gauge::default());
     problem.conditions = vec![Condition::parse("tpot<=15").unwrap(), Condition::parse("ttft<=1s").unwrap()];
-    let bound = optimise(&problem, &Gauge::default());
+    let bound = optimize(&problem, &Gauge::default());
     let best = bound.best.as_ref().unwrap();
     assert!(Optimum::meets(&problem, best));
     assert!(throughput(&bound) < throughput(&free));
@@ -109,16 +109,16 @@ fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
     assert!(tpot.removed > 0 && without.estimate.total.tokens_per_sec > throughput(&bound));
     // What it says it cost is what leaving it out gains.
     problem.conditions.remove(0);
-    assert_eq!(throughput(&optimise(&problem, &Gauge::default())), without.estimate.total.tokens_per_sec);
+    assert_eq!(throughput(&optimize(&problem, &Gauge::default())), without.estimate.total.tokens_per_sec);
     problem.conditions = vec![Condition::parse("tpot<=0.001").unwrap()];
-    assert!(optimise(&problem, &Gauge::default()).best.is_none());
+    assert!(optimize(&problem, &Gauge::default()).best.is_none());
 }
 
 #[test]
 fn on_the_front_nothing_is_better_in_everything() {
     let (parts, start) = start("mi300x8", "serve");
     let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-    let found = optimise(&problem, &Gauge::default());
+    let found = optimize(&problem, &Gauge::default());
     assert!(found.front.len() > 3);
     let scores = |i: usize| problem.front.iter().map(move |metric| (i, *metric));
     for a in 0..found.front.len() {
@@ -137,15 +137,15 @@ fn on_the_front_nothing_is_better_in_everything() {
 fn where_there_are_too_many_the_search_is_local_and_says_so() {
     let (parts, start) = start("h100x32", "train");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-    let all = optimise(&problem, &Gauge::default());
+    let all = optimize(&problem, &Gauge::default());
     problem.most = 5000;
-    let some = optimise(&problem, &Gauge::default());
+    let some = optimize(&problem, &Gauge::default());
     assert!(matches!(some.looked.proof, Proof::Local { starts } if starts > 0), "{:?}", some.looked);
     assert!(u128::from(some.looked.estimated) < some.looked.admissible);
     assert!(throughput(&some) <= throughput(&all) && throughput(&some) > 0.9 * throughput(&all));
     let gauge = Gauge::default();
     gauge.cancel();
-    assert_eq!(optimise(&problem, &gauge).looked.proof, Proof::Cancelled);
+    assert_eq!(optimize(&problem, &gauge).looked.proof, Proof::Cancelled);
 }
 
 fn json(dir: &Path, args: &[&str]) -> Value {

@@ -66,8 +66,8 @@ fn there_is_something_for_everybody() {
     let catalogued: Vec<&Target> =
         library.targets().iter().map(|target| &**target).filter(|target| target.accelerator.is_some()).collect();
     assert!(catalogued.len() >= 24, "{}", catalogued.len());
-    let modelled = library.workloads().iter().filter(|workload| workload.model.is_some()).count();
-    assert!(modelled >= 16, "{modelled}");
+    let modeled = library.workloads().iter().filter(|workload| workload.model.is_some()).count();
+    assert!(modeled >= 16, "{modeled}");
     let vendors: BTreeSet<&str> = catalogued.iter().map(|target| target.vendor.as_str()).collect();
     assert_eq!(vendors.into_iter().collect::<Vec<_>>(), ["AMD", "AWS", "Apple", "Google", "Intel", "NVIDIA"]);
     // The predecessor entries stand last and name neither, so that they stay with the predecessor engine.

@@ -31,10 +31,10 @@ fn number(case: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn utilisation_cost_energy_memory_scaling_and_time_agree() {
+fn utilization_cost_energy_memory_scaling_and_time_agree() {
     for case in cases("mfu") {
         let rate = (number(&case, "tokens_per_second"), number(&case, "num_gpus"));
-        let got = economics::utilisation(rate.0, rate.1, number(&case, "num_parameters"), number(&case, "peak_tflops"));
+        let got = economics::utilization(rate.0, rate.1, number(&case, "num_parameters"), number(&case, "peak_tflops"));
         agree(&case, &[("mfu_percent", got.mfu_percent), ("achieved_tflops", got.achieved_tflops)]);
     }
     for case in cases("peak_throughput") {
@@ -142,7 +142,7 @@ fn the_figures_of_a_whole_benchmark_file_agree() {
         let parameters = parameters[inputs["model_size"].as_str().unwrap()].as_f64();
         let expected = &case["expected"];
         if let (Some(parameters), Some(peak)) = (parameters, expected["peak_tflops"].as_f64()) {
-            let got = economics::utilisation(rate, gpus, parameters, peak / gpus);
+            let got = economics::utilization(rate, gpus, parameters, peak / gpus);
             agree(&case, &[("mfu_percent", got.mfu_percent), ("achieved_tflops", got.achieved_tflops)]);
         }
         if known && expected.get("tokens_per_dollar").is_some() {

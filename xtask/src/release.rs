@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     Ok(())
 }
 
-/// Packs a folder the same way every time, and writes the checksum beside it.
+/// Packs a folder the same way every time, and writes the checksum alongside it.
 fn pack(out: &Path, name: &str, time: &str) -> Result<(), ReleaseError> {
     let archive = format!("{name}.tar.gz");
     let mut tar = Command::new("tar");

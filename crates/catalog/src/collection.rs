@@ -1,4 +1,4 @@
-//! Entries of one kind: the shipped ones, decoded when first asked for, and the user's laid over them.
+//! Entries of one kind: the shipped ones, decoded on first use, and the user's applied over them.
 
 use std::sync::{Arc, OnceLock};
 

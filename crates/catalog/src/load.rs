@@ -1,4 +1,4 @@
-//! The catalog in force: what ships, with the user's files laid over it.
+//! The catalog in force: what ships, with the user's files applied over it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Default for Catalog {
 }
 
 /// Accelerators, models and prices in force. Loading touches only the user's files; shipped entries are decoded when
-/// they are first asked for.
+/// they are first requested.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     accelerators: Collection<Accelerator>,
@@ -52,7 +52,7 @@ impl Catalog {
         }
     }
 
-    /// What ships, then each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml` laid over it: an
+    /// What ships, then each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml` applied over it: an
     /// accelerator or model replaces the one of its id, a price is added. `before`: files that break keep the entries
     /// they had there. Profiles, which the predecessor system kept in `accelerators/`, are passed over.
     #[must_use]
@@ -182,7 +182,7 @@ impl Catalog {
         found.into_iter().next()
     }
 
-    /// The model of that id or alias, without its organisation if need be (`meta-llama/Llama-3.1-70B`), or the one that
+    /// The model of that id or alias, without its organization if need be (`meta-llama/Llama-3.1-70B`), or the one that
     /// a `config.json` describes.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Published measurements of training and serving, as CSV: compressed in the binary, and untouched until asked for.
+//! Published measurements of training and serving, as CSV: compressed in the binary, and untouched until used.
 //!
 //! Every row names its source. The files stand under `workload/measurements/`; their columns are those of the
 //! collections they were copied from.

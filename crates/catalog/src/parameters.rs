@@ -129,11 +129,10 @@ impl Transformer {
 
     fn latent_projections(&self, latent: &Latent) -> f64 {
         let hidden = self.hidden_size;
-        let query = if latent.q_lora_rank > 0.0 {
+        let query = match latent.q_lora_rank {
             // Down, norm, up.
-            latent.q_lora_rank * (hidden + 1.0 + self.query_width())
-        } else {
-            hidden * self.query_width()
+            Some(rank) => rank * (hidden + 1.0 + self.query_width()),
+            None => hidden * self.query_width(),
         };
         let down = hidden * (latent.kv_lora_rank + latent.qk_rope_dim);
         let up = latent.kv_lora_rank * (1.0 + self.n_heads * (latent.qk_nope_dim + latent.v_head_dim));
@@ -143,8 +142,7 @@ impl Transformer {
     /// Queries from the compressed query, one key, one weight a head, and the key's layer norm.
     fn indexer_parameters(&self) -> f64 {
         self.indexer.map_or(0.0, |indexer| {
-            let queries_from = self.latent.map_or(0.0, |latent| latent.q_lora_rank);
-            let queries_from = if queries_from > 0.0 { queries_from } else { self.hidden_size };
+            let queries_from = self.latent.and_then(|latent| latent.q_lora_rank).unwrap_or(self.hidden_size);
             queries_from * indexer.heads * indexer.dim
                 + self.hidden_size * (indexer.dim + indexer.heads)
                 + 2.0 * indexer.dim
@@ -163,17 +161,17 @@ impl Transformer {
     fn mixture(&self, experts: &Experts) -> f64 {
         let shared = if experts.shared_ffn_hidden_size > 0.0 { self.mlp(experts.shared_ffn_hidden_size) } else { 0.0 };
         let gate = if experts.shared_gate { self.hidden_size } else { 0.0 };
-        let projections = 2.0 * self.hidden_size * experts.hidden_size;
+        let projections = 2.0 * self.hidden_size * experts.hidden_size.unwrap_or(0.0);
         self.hidden_size * experts.count + experts.count * self.expert(experts) + shared + gate + projections
     }
 
     /// One routed expert.
     fn expert(&self, experts: &Experts) -> f64 {
-        if experts.hidden_size > 0.0 {
-            let matrices = if self.gated_mlp { 3.0 } else { 2.0 };
-            return matrices * experts.hidden_size * experts.ffn_hidden_size;
+        let matrices = if self.gated_mlp { 3.0 } else { 2.0 };
+        match experts.hidden_size {
+            Some(width) => matrices * width * experts.ffn_hidden_size,
+            None => self.mlp(experts.ffn_hidden_size),
         }
-        self.mlp(experts.ffn_hidden_size)
     }
 
     fn norm(&self, width: f64) -> f64 {

@@ -19,7 +19,7 @@ pub struct Price {
     pub accelerators: f64,
     /// Price of the instance, USD per hour.
     pub hourly_usd: f64,
-    /// What kind of price that is; on demand, where nothing is said.
+    /// What kind of price that is; on demand, by default.
     pub basis: PriceBasis,
     /// Where the price holds.
     pub region: Option<String>,

@@ -1,4 +1,4 @@
-//! The documents that ship: trees that the build parsed, so that a start parses no YAML, and texts, which few ask for.
+//! The documents that ship: trees that the build parsed, so that a start parses no YAML, and texts, which are rarely used.
 //!
 //! `build/digest.rs` describes the bytes. What does not hold what it should reads as absent, never as a panic; a test
 //! compares every tree with its YAML.
@@ -63,7 +63,7 @@ impl Document {
         Part(self.tree)
     }
 
-    /// Its items, if it is a list, each to be read when it is asked for.
+    /// Its items, if it is a list, each read on first use.
     pub fn items(&self) -> impl ExactSizeIterator<Item = Part> + use<> {
         self.items.iter().map(|begin| Part(*begin))
     }

@@ -3,7 +3,7 @@
 //! `workload/software/ID.yaml` describes a family: its names, its releases and what changed with each, every statement
 //! with its source. A trait holds from a release until a later one changes it; what depends on the device stands under
 //! `devices`. A family may stand on another (`base`), whose traits hold where it says nothing. Nothing is decoded until it
-//! is asked for.
+//! is requested.
 
 mod family;
 mod fields;
@@ -29,11 +29,11 @@ pub struct Software {
     pub family: Arc<Family>,
     /// The release, by index into the family's; `None` of families without releases.
     pub release: Option<usize>,
-    /// Why the release is not exactly what was asked for.
+    /// Why the release is not exactly what was requested.
     pub caveat: Option<Caveat>,
 }
 
-/// Why a release stands in for what was asked for.
+/// Why a release stands in for what was requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caveat {
     /// None was stated: the newest that is known.

@@ -89,8 +89,8 @@ impl Sharing {
 /// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latent {
-    /// Rank of the queries' compression; 0 where they are projected directly.
-    pub q_lora_rank: f64,
+    /// Rank of the queries' compression, where they are not projected directly.
+    pub q_lora_rank: Option<f64>,
     /// Rank of the joint compression of keys and values.
     pub kv_lora_rank: f64,
     /// Width of a head's query and key without position.
@@ -161,7 +161,7 @@ pub struct Experts {
     pub per_token: f64,
     /// Width of one routed expert.
     pub ffn_hidden_size: f64,
-    /// Width of all shared experts together; 0 without them.
+    /// Width of all shared experts together.
     pub shared_ffn_hidden_size: f64,
     /// Whether the shared experts have a gate of their own.
     pub shared_gate: bool,
@@ -169,8 +169,8 @@ pub struct Experts {
     pub first_dense_layers: f64,
     /// Every n-th of the other layers is a mixture of experts.
     pub layer_step: f64,
-    /// Width that routed experts read and write, where tokens are projected down for them; 0: the model's.
-    pub hidden_size: f64,
+    /// Width that routed experts read and write, where tokens are projected down for them.
+    pub hidden_size: Option<f64>,
 }
 
 /// Patches in, classes out.

@@ -95,7 +95,7 @@ impl Library {
         };
         for file in &files {
             problems.extend(file.problems.clone());
-            // A file that was asked for by its flag is listed beside a config; the layers give way to it.
+            // A file that was requested by its flag is listed alongside a config; the layers give way to it.
             let asked =
                 |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| *path.display().to_string() == *file.label);
             let spare = sources.config.is_some()
@@ -155,13 +155,13 @@ impl Library {
         self.workloads.all()
     }
 
-    /// The same targets, each to be decoded when it is asked for.
+    /// The same targets, each decoded on first use.
     #[must_use]
     pub fn target_list(&self) -> &[Arc<Entry<Target>>] {
         self.targets.listed()
     }
 
-    /// The same workloads, each to be decoded when it is asked for.
+    /// The same workloads, each decoded on first use.
     #[must_use]
     pub fn workload_list(&self) -> &[Arc<Entry<Workload>>] {
         self.workloads.listed()
@@ -190,7 +190,7 @@ impl Library {
         &self.problems
     }
 
-    /// The methodology that an experiment in force asks for.
+    /// The methodology that an experiment in force requests.
     #[must_use]
     pub fn methodology(&self) -> Option<Methodology> {
         self.methodology

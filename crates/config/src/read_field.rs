@@ -1,6 +1,10 @@
 //! Reads fields of documents as the table of fields describes them: key, range and words are stated there alone.
 
-use atlas_core::field::Knob;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use atlas_core::field::{Field, Home, KNOBS, Knob, Slot};
+use atlas_core::plan_spec::PlanSpec;
 use atlas_document::decode::{Fields, nearest};
 
 /// Reading by the table of fields.
@@ -12,7 +16,7 @@ pub(crate) trait ReadField {
     /// On or off.
     fn flag_of(&mut self, knob: Knob) -> Option<bool>;
     /// One of the words of the field or their synonyms.
-    fn word_of<T>(&mut self, knob: Knob, named: fn(&str) -> Option<T>) -> Option<T>;
+    fn word_of<T>(&mut self, knob: Knob, named: impl FnOnce(&str) -> Option<T>) -> Option<T>;
 }
 
 impl ReadField for Fields<'_> {
@@ -30,7 +34,7 @@ impl ReadField for Fields<'_> {
         self.boolean(knob.spec().key())
     }
 
-    fn word_of<T>(&mut self, knob: Knob, named: fn(&str) -> Option<T>) -> Option<T> {
+    fn word_of<T>(&mut self, knob: Knob, named: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         word(self, knob.spec().key(), named, knob.spec().words())
     }
 }
@@ -39,7 +43,7 @@ impl ReadField for Fields<'_> {
 pub(crate) fn word<T>(
     fields: &mut Fields<'_>,
     key: &'static str,
-    named: fn(&str) -> Option<T>,
+    named: impl FnOnce(&str) -> Option<T>,
     names: &'static [&'static str],
 ) -> Option<T> {
     let node = fields.node(key)?;
@@ -50,6 +54,34 @@ pub(crate) fn word<T>(
         fields.error(key, format!("found {}, expected one of {}", node.describe(), names.join(", ")), help);
     }
     found
+}
+
+/// Fields with a form of their own, which are read where that is.
+const OWN_FORM: [Knob; 2] = [Knob::Recompute, Knob::Optimizer];
+
+/// The fields of plans by the section that they are written in.
+static SECTIONS: LazyLock<BTreeMap<&[&str], Vec<&Field>>> = LazyLock::new(|| {
+    let mut sections = BTreeMap::<&[&str], Vec<&Field>>::new();
+    for field in KNOBS.iter().filter(|field| !OWN_FORM.contains(&field.knob)) {
+        if let (Home::Workload([section @ .., _]), false) = (field.home, matches!(field.slot, Slot::Outside)) {
+            sections.entry(section).or_default().push(field);
+        }
+    }
+    sections
+});
+
+/// Reads the fields of a section that a plan keeps.
+pub(crate) fn read_section(plan: &mut PlanSpec, fields: &mut Fields<'_>, section: &[&str]) {
+    for field in SECTIONS.get(section).into_iter().flatten() {
+        match field.slot {
+            Slot::Number { put, .. } => put(plan, fields.number_of(field.knob)),
+            Slot::Flag { put, .. } => put(plan, fields.flag_of(field.knob)),
+            Slot::Word { put, .. } => {
+                fields.word_of(field.knob, |word| put(plan, word).then_some(()));
+            }
+            Slot::Outside => {}
+        }
+    }
 }
 
 #[cfg(test)]

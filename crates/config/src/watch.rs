@@ -30,7 +30,7 @@ const QUIET: Duration = Duration::from_millis(20);
 const LATEST: Duration = Duration::from_millis(60);
 /// How often to look where no events come. Network file systems cache attributes for seconds anyway.
 const SILENT_INTERVAL: Duration = Duration::from_secs(1);
-/// The shortest interval that can be asked for.
+/// The shortest interval that can be requested.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How to notice changes.
@@ -120,7 +120,7 @@ impl FileWatch {
         let _ = self.commands.send(Message::Paths(paths.to_vec(), Snapshot::take(paths)));
     }
 
-    /// Whether files are looked at regularly, because that was asked for or no events can be relied upon.
+    /// Whether files are looked at regularly, because that was requested or no events can be relied upon.
     #[must_use]
     pub fn is_polling(&self) -> bool {
         self.polling.load(Ordering::Relaxed)

@@ -5,15 +5,13 @@ use std::sync::Arc;
 mod plan;
 mod post_training;
 mod schedule;
-mod simulation;
 
 pub use atlas_core::mode::Mode;
-pub use plan::{PlanSpec, PoolSpec, PoolsSpec, ServingSpec, Switches};
+pub use atlas_core::plan_spec::{PlanSpec, PoolSpec};
 pub use post_training::{PostTrainingMethod, PostTrainingSpec};
-pub use simulation::SimulationSpec;
 
 use self::schedule::Schedule;
-use crate::read_field::ReadField as _;
+use crate::read_field::{ReadField as _, read_section};
 use atlas_catalog::Model;
 use atlas_core::field::Knob;
 use atlas_document::Origin;
@@ -220,13 +218,11 @@ impl Workload {
         let name = fields.required_text("name");
         let (shape, mut plan, Extra { vocab_size, n_heads, n_kv_heads, ffn_hidden_size, precision }) =
             read_shape(&mut fields);
-        let mut switches = Switches::default();
         let tuning = fields.map("runtime_tuning", |tuning| {
-            switches = Switches::read(tuning);
+            read_section(&mut plan, tuning, &["runtime_tuning"]);
             read_tuning(tuning)
         });
         let tuning = tuning.unwrap_or_default();
-        plan.switches = switches;
         plan.graphs = tuning.cuda_graphs;
         let benchboard = fields.map("benchboard", Benchboard::read);
         let post_training = fields.map("post_training", PostTrainingSpec::read);
@@ -306,7 +302,7 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let written = fields.choice("mode", &Mode::WORDS);
     let named = Mode::of(None, &fields.text("name").unwrap_or_default());
     let mode = written.or(named).unwrap_or(Mode::Training);
-    let mut plan = PlanSpec::read(fields);
+    let mut plan = plan::read(fields);
     let mut extra = Extra::default();
     // A model of the catalog says what `params` would; ranks that are not written are 1, and replicas fill the target.
     let catalogued = fields.text("model").is_some() || fields.peek("architecture").is_some();
@@ -327,7 +323,7 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
         fields.required_map("params", &["hidden_size", "n_layers"], |params| size(params, &mut extra))
     };
     let ranks = |p: &mut Fields<'_>, plan: &mut PlanSpec| {
-        plan.parallelism(p);
+        read_section(plan, p, &["parallelism"]);
         if catalogued {
             plan.dp = p.number_of(Knob::Dp);
             let or_one = |value: Option<f64>| Some(value.unwrap_or(1.0));
@@ -346,13 +342,11 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let sequence = fields.required_map("sequence", &["prompt", "generate"], |s| {
         let prompt = s.required_number_of(Knob::Prompt);
         let generate = s.required_number_of(Knob::Generate);
-        plan.simulation.sequence(s);
-        plan.serving.generate_max = s.number_of(Knob::GenerateMax);
-        plan.serving.generate_spread = s.number_of(Knob::GenerateSpread);
+        read_section(&mut plan, s, &["sequence"]);
         Some((prompt?, generate?))
     });
     if let Some(precision) = fields.map("precision", |p| {
-        plan.precision(p);
+        plan::precision(&mut plan, p);
         (p.text("weights"), p.text("activations"))
     }) {
         extra.precision = precision;

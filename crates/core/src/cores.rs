@@ -20,7 +20,7 @@ pub fn available() -> usize {
     }
 }
 
-/// What `work` makes of each of `items`, in their order. None is begun for whose place `stopped` says so, nor any after
+/// The results of `work` for `items`, in their order. No item is started at whose position `stopped` is true, nor any after
 /// it by the same core.
 pub fn on_all_cores<I: Sync, T: Send>(
     items: &[I],

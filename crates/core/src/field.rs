@@ -8,9 +8,11 @@ mod names;
 mod runtime;
 mod serving;
 mod simulation;
+mod slot;
 mod target;
 
 pub use names::{Group, Knob};
+pub use slot::{Slot, Usual};
 
 use crate::bounds::Bounds;
 use crate::mode::Mode;
@@ -70,7 +72,7 @@ pub enum Kind {
 }
 
 /// All there is to know about a field of targets and workloads that users set.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Field {
     /// Which one.
     pub knob: Knob,
@@ -88,14 +90,31 @@ pub struct Field {
     pub unit: &'static str,
     /// Where files write it.
     pub home: Home,
-    /// The mode it matters in; both where unset.
+    /// Where a plan keeps it.
+    pub slot: Slot,
+    /// What holds where it is not stated.
+    pub usual: Usual,
+    /// The only mode it matters in, if it does not matter in both.
     pub mode: Option<Mode>,
     /// The engines it matters to.
     pub engines: &'static [Engine],
-    /// A mode in which it matters nothing to some of them all the same.
+    /// A mode in which it does not matter to some of these engines.
     pub except: Option<(Mode, &'static [Engine])>,
     /// One line of help.
     pub help: &'static str,
+}
+
+impl PartialEq for Field {
+    /// Each knob has one entry.
+    fn eq(&self, other: &Field) -> bool {
+        self.knob == other.knob
+    }
+}
+
+impl std::fmt::Debug for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Field").field(&self.knob).finish()
+    }
 }
 
 impl Field {
@@ -243,6 +262,8 @@ const fn entry(
         files: None,
         unit: "",
         home,
+        slot: Slot::Outside,
+        usual: Usual::Follows,
         mode: None,
         engines: ALL,
         except: None,
@@ -260,6 +281,22 @@ impl Field {
     /// The same for numbers that need not be whole in files: means.
     const fn files_any(self, min: f64, max: f64) -> Field {
         Field { files: Some(Bounds { min, max, whole: false }), ..self }
+    }
+
+    const fn slot(self, slot: Slot) -> Field {
+        Field { slot, ..self }
+    }
+
+    const fn usual(self, value: f64) -> Field {
+        Field { usual: Usual::Number(value), ..self }
+    }
+
+    const fn usual_flag(self, on: bool) -> Field {
+        Field { usual: Usual::Flag(on), ..self }
+    }
+
+    const fn usual_word(self, word: &'static str) -> Field {
+        Field { usual: Usual::Word(word), ..self }
     }
 
     const fn unit(self, unit: &'static str) -> Field {
@@ -325,7 +362,7 @@ pub static KNOBS: [Field; COUNT] = joined();
 
 /// The families.
 const FAMILIES: [&[Field]; 5] =
-    [&runtime::RUNTIME, &layout::LAYOUT, &serving::SERVING, &target::TARGET, &simulation::SIMULATION];
+    [runtime::RUNTIME, layout::LAYOUT, serving::SERVING, target::TARGET, simulation::SIMULATION];
 
 /// Knobs of all families.
 const COUNT: usize = runtime::RUNTIME.len()

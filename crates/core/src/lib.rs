@@ -9,4 +9,5 @@ pub mod field;
 pub mod mode;
 pub mod network;
 pub mod plan;
+pub mod plan_spec;
 pub mod units;

@@ -61,8 +61,8 @@ impl Engine {
         matches!(self, Engine::Analytical | Engine::Event)
     }
 
-    /// Whether its answer takes milliseconds or more, since it is run rather than computed. Who asks many times looks
-    /// here first, and asks [`Engine::at_once`] or says that it will take a while.
+    /// Whether its answer takes milliseconds or more, since it is run rather than computed. Callers that
+    /// need many estimates check this first, and use [`Engine::at_once`] or show that it will take a while.
     #[must_use]
     pub const fn simulates(self) -> bool {
         matches!(self, Engine::Event)

@@ -107,7 +107,7 @@ pub fn duration_ms(ms: f64) -> String {
         m if m >= 99.995 * 60_000.0 => format!("{} h", significant(ms / 3_600_000.0, 4)),
         m if m >= 999.95 * 1000.0 => format!("{} min", significant(ms / 60_000.0, 4)),
         m if m >= 9_999.5 => format!("{} s", significant(ms / 1000.0, 4)),
-        // Shorter than a nanosecond is nothing that anybody waits for.
+        // Shorter than a nanosecond does not matter to a user.
         m if m < 1e-6 => "0 ms".to_owned(),
         m if m >= 0.1 => format!("{} ms", significant(ms, 4)),
         _ => format!("{} µs", significant(ms * 1000.0, 4)),

@@ -101,9 +101,9 @@ fn nvidia(node: &Node) -> Option<Found> {
     });
     let whole = node.count("nvidia.com/gpu").or_else(|| node.count("nvidia.com/gpu.shared"));
     let number = |label: &str| node.label(label).and_then(|text| text.parse::<u32>().ok()).filter(|count| *count > 0);
-    let labelled = number("nvidia.com/gpu.count");
+    let labeled = number("nvidia.com/gpu.count");
     let shared_by = number("nvidia.com/gpu.replicas").filter(|count| *count > 1);
-    let count = labelled.or(whole).or_else(|| mig.as_ref().map(|_| 1))?;
+    let count = labeled.or(whole).or_else(|| mig.as_ref().map(|_| 1))?;
     if whole.is_none() && mig.is_none() {
         return None;
     }

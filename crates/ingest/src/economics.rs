@@ -1,4 +1,4 @@
-//! What a measured run amounts to: utilisation, cost, energy, memory, time to a budget of tokens. The formulas are
+//! What a measured run amounts to: utilization, cost, energy, memory, time to a budget of tokens. The formulas are
 //! those of TensorPrimat, whose records are read and written, where they are right.
 
 /// Tokens of the yardstick that costs and times refer to.
@@ -10,25 +10,25 @@ const FILLED: f64 = 0.9;
 
 /// How much of the peak is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Utilisation {
+pub struct Utilization {
     /// Model TFLOP/s of the whole run.
     pub achieved_tflops: f64,
     /// Achieved over peak, per cent.
     pub mfu_percent: f64,
 }
 
-/// Model FLOP utilisation with 6 FLOPs a parameter and token (Kaplan et al. 2020, section 2.1): attention and
+/// Model FLOP utilization with 6 FLOPs a parameter and token (Kaplan et al. 2020, section 2.1): attention and
 /// recomputation do not count. `peak_tflops` is that of one accelerator.
 #[must_use]
-pub fn utilisation(tokens_per_second: f64, gpus: f64, parameters: f64, peak_tflops: f64) -> Utilisation {
+pub fn utilization(tokens_per_second: f64, gpus: f64, parameters: f64, peak_tflops: f64) -> Utilization {
     of_flops(tokens_per_second, gpus, 6.0 * parameters, peak_tflops)
 }
 
 /// The same for a number of FLOPs a token.
 #[must_use]
-pub fn of_flops(tokens_per_second: f64, gpus: f64, flops_per_token: f64, peak_tflops: f64) -> Utilisation {
+pub fn of_flops(tokens_per_second: f64, gpus: f64, flops_per_token: f64, peak_tflops: f64) -> Utilization {
     let achieved_tflops = tokens_per_second * flops_per_token / 1e12;
-    Utilisation { achieved_tflops, mfu_percent: achieved_tflops / (peak_tflops * gpus) * 100.0 }
+    Utilization { achieved_tflops, mfu_percent: achieved_tflops / (peak_tflops * gpus) * 100.0 }
 }
 
 /// What tokens cost.

@@ -26,7 +26,7 @@ pub struct Tally {
     /// Lines that are not blank; parts between carriage returns count each.
     pub lines: u64,
     /// Lines read, or documents where the file is JSON.
-    pub recognised: u64,
+    pub recognized: u64,
     /// Lines that held configuration.
     pub noted: u64,
     /// Lines no format has a use for.
@@ -92,7 +92,7 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
     }
     if tensorboard::begins(head) {
         let (scalars, records, damaged) = tensorboard::read(&mut source).map_err(failed)?;
-        let tally = Tally { lines: records, recognised: records, unfinished_last_line: damaged, ..Tally::default() };
+        let tally = Tally { lines: records, recognized: records, unfinished_last_line: damaged, ..Tally::default() };
         let mut readings = scalars.finish("tensorboard", "tensorboard-events", context);
         readings.iter_mut().for_each(plausibility::check);
         if readings.is_empty() {
@@ -150,7 +150,7 @@ fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
     known.into_iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, name, unpack)| (name, unpack))
 }
 
-/// What to say where nothing was recognised.
+/// What to say where nothing was recognized.
 fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option<String>) -> String {
     let name = &context.name;
     if tally.bytes == 0 {
@@ -245,10 +245,10 @@ impl Intake {
             self.tally.lines += 1;
             if notebook::is_notebook(&document) {
                 let read = self.notebook(&document);
-                self.tally.recognised += u64::from(read);
+                self.tally.recognized += u64::from(read);
                 self.tally.passed_over += u64::from(!read);
             } else if self.document(&document, 1) == Outcome::Took {
-                self.tally.recognised += 1;
+                self.tally.recognized += 1;
             } else {
                 self.tally.passed_over += 1;
             }
@@ -274,7 +274,7 @@ impl Intake {
 
     /// What the cells of a Jupyter notebook printed, as a log; returns whether anything was read.
     fn notebook(&mut self, document: &Value) -> bool {
-        let before = self.tally.recognised;
+        let before = self.tally.recognized;
         for output in notebook::outputs(document) {
             let start = self.notebook_lines;
             let mut lines = Lines::new(output.as_bytes());
@@ -289,7 +289,7 @@ impl Intake {
             self.block = None;
             self.code = false;
         }
-        self.tally.recognised > before
+        self.tally.recognized > before
     }
 
     /// Reads a line; returns whether a tool's reader took it.
@@ -309,7 +309,7 @@ impl Intake {
         }
         let outcome = self.offered(line, trimmed);
         match outcome {
-            Outcome::Took => self.tally.recognised += 1,
+            Outcome::Took => self.tally.recognized += 1,
             Outcome::Noted => self.tally.noted += 1,
             Outcome::No | Outcome::Begins => self.tally.passed_over += 1,
             Outcome::Skipped(reason) => {
@@ -402,7 +402,7 @@ impl Intake {
                     && self.document(&document, block.first_line) == Outcome::Took
                 {
                     self.tally.passed_over = self.tally.passed_over.saturating_sub(block.passed_over);
-                    self.tally.recognised += block.passed_over;
+                    self.tally.recognized += block.passed_over;
                 }
             }
         }

@@ -63,7 +63,7 @@ pub enum IngestError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// No format was recognised in it.
+    /// No format was recognized in it.
     #[error("{0}")]
     Unknown(String),
 }

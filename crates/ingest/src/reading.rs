@@ -252,7 +252,7 @@ pub fn tidy(value: f64) -> Value {
 pub enum Weight {
     /// A table of the state of devices at one moment.
     State,
-    /// Samples of power, memory or utilisation.
+    /// Samples of power, memory or utilization.
     Samples,
     /// Lines a server writes on the side.
     Server,

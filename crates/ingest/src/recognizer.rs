@@ -1,4 +1,4 @@
-//! What a format has to do to be recognised, and the table of all formats.
+//! What a format has to do to be recognized, and the table of all formats.
 
 use serde_json::Value;
 

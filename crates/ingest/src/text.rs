@@ -33,18 +33,18 @@ fn without(text: &str, kind: impl Fn(u8) -> bool) -> &str {
 
 /// The words before colons, and what follows them: `loss: 8.9  memory: 30.99GiB(32.62%)  tps: 7,022`.
 #[must_use]
-pub(crate) fn labelled(line: &str) -> Labelled<'_> {
-    Labelled { line, from: 0 }
+pub(crate) fn labeled(line: &str) -> Labeled<'_> {
+    Labeled { line, from: 0 }
 }
 
 /// Gives them one by one.
 #[derive(Debug, Clone)]
-pub(crate) struct Labelled<'a> {
+pub(crate) struct Labeled<'a> {
     line: &'a str,
     from: usize,
 }
 
-impl<'a> Iterator for Labelled<'a> {
+impl<'a> Iterator for Labeled<'a> {
     type Item = (&'a str, &'a str);
 
     fn next(&mut self) -> Option<(&'a str, &'a str)> {

@@ -143,5 +143,5 @@ fn a_file_of_contradictions_is_read_in_time() {
     assert!(start.elapsed().as_secs() < 60);
     let tally = &ingested.tally;
     let skipped: u64 = tally.skipped.values().map(|skipped| skipped.n).sum();
-    assert_eq!(tally.recognised + tally.noted + tally.passed_over + skipped, tally.lines);
+    assert_eq!(tally.recognized + tally.noted + tally.passed_over + skipped, tally.lines);
 }

@@ -31,7 +31,7 @@ const LOW_MFU: f64 = 0.3;
 /// Layers that it takes by default.
 const LAYERS: f64 = 32.0;
 
-/// What it is asked.
+/// Its input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input<N = f64> {
     /// Parameters, experts and all.

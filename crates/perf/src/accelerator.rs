@@ -125,6 +125,15 @@ impl Generation {
     }
 }
 
+/// A direct link among a few accelerators of a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bridge {
+    /// Accelerators that it joins.
+    pub ranks: f64,
+    /// Bandwidth per accelerator, bytes/s, one way.
+    pub bw: f64,
+}
+
 /// One device. Rates are dense; links count one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accelerator {
@@ -148,18 +157,14 @@ pub struct Accelerator {
     pub link_bw: f64,
     /// Accelerators that the scale-up fabric joins.
     pub domain: f64,
-    /// Accelerators that a bridge joins, where the fabric of a node is slower than its bridges; 0 where there are no bridges.
-    pub bridge: f64,
-    /// Bandwidth of a bridge per accelerator, bytes/s, one way.
-    pub bridge_bw: f64,
+    /// Bridges, where the fabric of a node is slower than they are.
+    pub bridge: Option<Bridge>,
     /// Whether the scale-up fabric is switched, so that any pair has the full [`Accelerator::link_bw`].
     pub switched: bool,
     /// Scale-out bandwidth per accelerator, bytes/s, one way.
     pub nic_bw: f64,
     /// How the NICs are joined.
     pub network: Topology,
-    /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 if it was not published.
-    pub gemm_fraction: f64,
 }
 
 impl Default for Accelerator {
@@ -180,12 +185,10 @@ impl Default for Accelerator {
             tdp_w: 400.0,
             link_bw: 300e9,
             domain: 8.0,
-            bridge: 0.0,
-            bridge_bw: 0.0,
+            bridge: None,
             switched: true,
             nic_bw: 25e9,
             network: Topology::Rail,
-            gemm_fraction: 0.0,
         }
     }
 }
@@ -232,8 +235,7 @@ impl Accelerator {
             link_bw: self.link_bw / dies,
             nic_bw: self.nic_bw / dies,
             domain: self.domain * dies,
-            bridge: self.bridge * dies,
-            bridge_bw: self.bridge_bw / dies,
+            bridge: self.bridge.map(|bridge| Bridge { ranks: bridge.ranks * dies, bw: bridge.bw / dies }),
             ..self
         }
     }

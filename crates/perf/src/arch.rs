@@ -16,8 +16,8 @@ pub enum Attention {
     Grouped,
     /// Multi-head latent attention (arXiv 2405.04434, section 2.1).
     Latent {
-        /// Rank of the query compression; 0 where queries are projected directly.
-        q_rank: f64,
+        /// Rank of the query compression, where queries are not projected directly.
+        q_rank: Option<f64>,
         /// Rank of the joint key-value compression.
         kv_rank: f64,
         /// Per-head width without positional encoding.
@@ -54,6 +54,15 @@ pub struct Indexer {
     pub top_k: f64,
 }
 
+/// Attention that looks back on the last keys only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Keys that a query may look back on.
+    pub size: f64,
+    /// Share of the layers that use the window.
+    pub share: f64,
+}
+
 /// Architecture of a network. Counts are `f64`: they only ever enter arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Architecture {
@@ -77,39 +86,32 @@ pub struct Architecture {
     pub tied: bool,
     /// How keys and values are projected.
     pub attention: Attention,
-    /// Keys a query may look back on; 0 = all.
-    pub window: f64,
-    /// Share of the layers that use the window (1 where all do).
-    pub window_share: f64,
-    /// Bytes that each of those layers keeps per sequence in place of keys and values and rewrites at every token: the
-    /// state of linear attention or of a state-space model; 0 where they keep the window's keys.
-    pub state_bytes: f64,
-    /// Keys that an indexer selects for each query (sparse attention, arXiv 2512.02556); 0 = all.
-    pub selected: f64,
+    /// The window of some layers or all.
+    pub window: Option<Window>,
     /// Residual streams (hyper-connections, arXiv 2512.24880); 1 = a plain residual.
     pub streams: f64,
     /// Each query sees only earlier keys.
     pub causal: bool,
-    /// Learned absolute positions (rows of the table); 0 = none.
+    /// Rows of the table of learned absolute positions.
     pub positions: f64,
     /// Bias on the attention's projections.
     pub attn_bias: bool,
     /// Bias on the MLP's projections.
     pub mlp_bias: bool,
-    /// Routed experts per MoE layer; 0 = dense.
+    /// Routed experts of a MoE layer; a dense model has 0.
     pub experts: f64,
     /// Routed experts per token.
     pub top_k: f64,
     /// Width of one routed expert.
     pub moe_ffn: f64,
-    /// Width of all shared experts together; 0 = none.
+    /// Width of all shared experts together.
     pub shared_ffn: f64,
     /// Leading layers with a dense MLP.
     pub dense_layers: f64,
     /// Every n-th layer is a MoE layer (1 = all after the dense ones).
     pub moe_step: f64,
-    /// Width that routed experts read and write, where the tokens are projected down for them; 0 = the hidden size.
-    pub moe_hidden: f64,
+    /// Width that routed experts read and write, where the tokens are projected down for them.
+    pub moe_hidden: Option<f64>,
     /// Share of the layers that have attention (1 but in hybrids).
     pub attention_share: f64,
     /// Share of the layers that have an MLP (1 unless mixers and MLPs are layers of their own).
@@ -120,13 +122,13 @@ pub struct Architecture {
     pub attention_gate: bool,
     /// The indexer of sparse attention.
     pub indexer: Option<Indexer>,
-    /// Layers of an encoder beside the decoder, whose layers then have cross attention to it; 0 = none.
+    /// Layers of an encoder alongside the decoder, whose layers then have cross attention to it.
     pub encoder_layers: f64,
     /// What stands at the end.
     pub head: Head,
-    /// Values of a patch, where images stand in for tokens (3 × side²); 0 = tokens.
-    pub patch: f64,
-    /// Rows of the table of token types (BERT); 0 = none.
+    /// Values of a patch, where images stand in for tokens (3 × side²).
+    pub patch: Option<f64>,
+    /// Rows of the table of token types (BERT).
     pub token_types: f64,
     /// A residual network of convolutions in place of all the above.
     pub convolutions: Option<Residual>,
@@ -146,10 +148,7 @@ impl Default for Architecture {
             vocab: 32000.0,
             tied: false,
             attention: Attention::Grouped,
-            window: 0.0,
-            window_share: 1.0,
-            state_bytes: 0.0,
-            selected: 0.0,
+            window: None,
             streams: 1.0,
             causal: true,
             positions: 0.0,
@@ -161,7 +160,7 @@ impl Default for Architecture {
             shared_ffn: 0.0,
             dense_layers: 0.0,
             moe_step: 1.0,
-            moe_hidden: 0.0,
+            moe_hidden: None,
             attention_share: 1.0,
             mlp_share: 1.0,
             linear: None,
@@ -169,7 +168,7 @@ impl Default for Architecture {
             indexer: None,
             encoder_layers: 0.0,
             head: Head::Language,
-            patch: 0.0,
+            patch: None,
             token_types: 0.0,
             convolutions: None,
         }
@@ -217,7 +216,7 @@ impl Architecture {
 
     /// Width that routed experts read and write.
     pub fn expert_width(&self) -> f64 {
-        if self.moe_hidden > 0.0 { self.moe_hidden } else { self.hidden }
+        self.moe_hidden.unwrap_or(self.hidden)
     }
 
     /// Matrices of one MLP.
@@ -259,20 +258,25 @@ impl Architecture {
                 h * (self.q_width() + self.kv_width()) + self.v_width() * h + bias
             }
             Attention::Latent { q_rank, kv_rank, nope, rope, value } => {
-                let q = if q_rank > 0.0 { q_rank * (h + self.q_width() + 1.0) } else { h * self.q_width() };
+                let q = q_rank.map_or(h * self.q_width(), |rank| rank * (h + self.q_width() + 1.0));
                 q + h * (kv_rank + rope) + kv_rank * (1.0 + self.heads * (nope + value)) + self.heads * value * h
             }
         };
         projections + gate + self.indexer_params()
     }
 
+    /// Width that the queries of latent attention and of an indexer are projected from.
+    pub fn query_source(&self) -> f64 {
+        match self.attention {
+            Attention::Latent { q_rank: Some(rank), .. } => rank,
+            _ => self.hidden,
+        }
+    }
+
     /// Weights of one layer's indexer: queries from the compressed query, one key, one weight a head.
     pub fn indexer_params(&self) -> f64 {
-        let inner = match self.attention {
-            Attention::Latent { q_rank, .. } if q_rank > 0.0 => q_rank,
-            _ => self.hidden,
-        };
-        self.indexer.map_or(0.0, |x| inner * x.heads * x.dim + self.hidden * (x.dim + x.heads) + 2.0 * x.dim)
+        self.indexer
+            .map_or(0.0, |x| self.query_source() * x.heads * x.dim + self.hidden * (x.dim + x.heads) + 2.0 * x.dim)
     }
 
     /// Weights of one layer's linear mixer.
@@ -288,16 +292,16 @@ impl Architecture {
 
     /// Routed experts of one MoE layer.
     pub fn expert_params(&self) -> f64 {
-        if self.moe_hidden > 0.0 {
-            return self.experts * self.mlp_matrices() * self.moe_hidden * self.moe_ffn;
+        match self.moe_hidden {
+            Some(width) => self.experts * self.mlp_matrices() * width * self.moe_ffn,
+            None => self.experts * self.mlp_params(self.moe_ffn),
         }
-        self.experts * self.mlp_params(self.moe_ffn)
     }
 
     /// Router and shared experts of one MoE layer, and the projections to and from the experts' width.
     pub fn moe_fixed_params(&self) -> f64 {
         let shared = if self.shared_ffn > 0.0 { self.mlp_params(self.shared_ffn) } else { 0.0 };
-        self.hidden * self.experts + shared + 2.0 * self.hidden * self.moe_hidden
+        self.hidden * self.experts + shared + 2.0 * self.hidden * self.moe_hidden.unwrap_or(0.0)
     }
 
     /// Input embedding, and output layer where it is its own matrix; patches and classes where those stand in.
@@ -308,9 +312,7 @@ impl Architecture {
             Head::Language => 0.0,
             // Dense layer and bias of the masked head are left out, as published counts have it: the pooler is as large.
             Head::Masked => 2.0 * h + h * (h + 1.0),
-            Head::Classes(classes) => {
-                (h + 1.0) * classes + if self.patch > 0.0 { (self.patch + 1.0) * h + h } else { 0.0 }
-            }
+            Head::Classes(classes) => (h + 1.0) * classes + self.patch.map_or(0.0, |patch| (patch + 1.0) * h + h),
         };
         copies * self.vocab * h + (self.positions + self.token_types) * h + frame
     }
@@ -382,7 +384,7 @@ impl Architecture {
     pub fn mean_context(&self, seq: f64) -> f64 {
         let all = if self.causal { 0.5 * seq } else { seq };
         let within = |w: f64| {
-            if w <= 0.0 || w >= seq {
+            if w >= seq {
                 return all;
             }
             if self.causal { w - 0.5 * w * w / seq } else { (2.0 * w).min(seq) }
@@ -390,7 +392,7 @@ impl Architecture {
         if let Some(indexer) = self.indexer {
             return within(indexer.top_k);
         }
-        self.window_share * within(self.window) + (1.0 - self.window_share) * all
+        self.window.map_or(all, |window| window.share * within(window.size) + (1.0 - window.share) * all)
     }
 
     /// Model FLOPs of one token, forward and backward, in the PaLM convention (arXiv 2204.02311, appendix B):
@@ -439,7 +441,7 @@ impl Architecture {
         }
     }
 
-    /// See [`Architecture::flops_per_token`], for networks without an encoder beside the decoder.
+    /// See [`Architecture::flops_per_token`], for networks without an encoder alongside the decoder.
     pub fn palm_flops_per_token(&self, seq: f64, halved: bool) -> f64 {
         self.flops_per_token(seq, seq, halved)
     }
@@ -456,7 +458,13 @@ impl Architecture {
             kv_heads: 128.0,
             ffn: 18432.0,
             vocab: 129280.0,
-            attention: Attention::Latent { q_rank: 1536.0, kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 },
+            attention: Attention::Latent {
+                q_rank: Some(1536.0),
+                kv_rank: 512.0,
+                nope: 128.0,
+                rope: 64.0,
+                value: 128.0,
+            },
             experts: 256.0,
             top_k: 8.0,
             moe_ffn: 2048.0,
@@ -488,7 +496,7 @@ mod tests {
     fn a_window_never_lengthens_the_context() {
         let full = Architecture::default();
         let mut windowed = full;
-        windowed.window = 1024.0;
+        windowed.window = Some(Window { size: 1024.0, share: 1.0 });
         assert!(windowed.mean_context(8192.0) < full.mean_context(8192.0));
         assert_eq!(windowed.mean_context(512.0), full.mean_context(512.0));
     }

@@ -4,7 +4,7 @@
 //! Message sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector each rank holds; all-gather
 //! and reduce-scatter: the gathered vector; all-to-all: what one rank sends in all).
 
-use crate::accelerator::Accelerator;
+use crate::accelerator::{Accelerator, Bridge};
 use crate::constants::Constants;
 use atlas_core::network::Topology;
 
@@ -29,37 +29,36 @@ pub struct Fabric {
     pub network: Topology,
     /// Share of the full bandwidth that a pair inside the domain has: 1 on a switch, less on a mesh or ring.
     pub pair_share: f64,
-    /// Neighbors that a bridge joins, and the rate that a large collective reaches over it, bytes/s one way.
-    pub bridge: (f64, f64),
+    /// A bridge between neighbors, at the rate that a large collective reaches over it.
+    pub bridge: Option<Bridge>,
 }
 
 impl Fabric {
-    /// The fabric of `acc`; `nic_bw` (bytes/s per accelerator, 0 = the accelerator's reference) may override the NIC,
-    /// `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking).
-    pub fn new(acc: &Accelerator, c: &Constants, nic_bw: f64, oversubscription: f64) -> Self {
-        let nic = if nic_bw > 0.0 { nic_bw } else { acc.nic_bw };
+    /// The fabric of `acc`; `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking).
+    pub fn new(acc: &Accelerator, c: &Constants, oversubscription: f64) -> Self {
         Fabric {
             link_bw: acc.reached(acc.link_bw, c),
             link_latency: c.link_latency,
-            nic_bw: (nic * c.nic_fraction / oversubscription.max(1.0)).max(1e6),
+            nic_bw: (acc.nic_bw * c.nic_fraction / oversubscription.max(1.0)).max(1e6),
             nic_latency: c.nic_latency,
             message_ramp: c.message_ramp,
             in_switch: if reduces_in_switch(acc) { c.in_switch_gain } else { 1.0 },
             congestion: c.congestion,
             network: acc.network,
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
-            bridge: (acc.bridge, acc.reached(acc.bridge_bw, c)),
+            bridge: acc.bridge.map(|bridge| Bridge { bw: acc.reached(bridge.bw, c), ..bridge }),
         }
     }
 
     /// The fabric of a group of `ranks` neighbors: a bridge where one joins them all.
     #[must_use]
     pub fn among(self, ranks: f64) -> Self {
-        let (joined, bw) = self.bridge;
-        if ranks > joined {
-            return self;
+        match self.bridge {
+            Some(Bridge { ranks: joined, bw }) if ranks <= joined => {
+                Fabric { link_bw: bw, pair_share: 1.0 / (joined - 1.0).max(1.0), ..self }
+            }
+            _ => self,
         }
-        Fabric { link_bw: bw, pair_share: 1.0 / (joined - 1.0).max(1.0), ..self }
     }
 }
 
@@ -209,7 +208,7 @@ mod tests {
     use super::*;
 
     fn fabric() -> Fabric {
-        Fabric::new(&Accelerator::default(), &Constants::default(), 0.0, 1.0)
+        Fabric::new(&Accelerator::default(), &Constants::default(), 1.0)
     }
 
     #[test]
@@ -257,12 +256,16 @@ mod tests {
 
     #[test]
     fn beyond_a_bridge_a_collective_goes_over_the_slower_fabric_of_the_node() {
-        let card =
-            Accelerator { link_bw: 32e9, bridge: 2.0, bridge_bw: 300e9, switched: false, ..Accelerator::default() };
-        let f = Fabric::new(&card, &Constants::default(), 0.0, 1.0);
+        let card = Accelerator {
+            link_bw: 32e9,
+            bridge: Some(Bridge { ranks: 2.0, bw: 300e9 }),
+            switched: false,
+            ..Accelerator::default()
+        };
+        let f = Fabric::new(&card, &Constants::default(), 1.0);
         let reduce = |ranks| all_reduce(&f.among(ranks), Group::strided(ranks, 1.0, 8.0), 1e8);
         assert!(reduce(4.0) > 8.0 * reduce(2.0), "{} {}", reduce(4.0), reduce(2.0));
-        let plain = Fabric::new(&Accelerator { bridge: 0.0, ..card }, &Constants::default(), 0.0, 1.0);
+        let plain = Fabric::new(&Accelerator { bridge: None, ..card }, &Constants::default(), 1.0);
         assert_eq!(reduce(4.0), all_reduce(&plain, Group::strided(4.0, 1.0, 8.0), 1e8));
     }
 

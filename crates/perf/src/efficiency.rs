@@ -1,4 +1,4 @@
-//! Efficiency factors laid over the constants: which of them each factor moves.
+//! Efficiency factors applied over the constants: which of them each factor moves.
 
 use super::constants::Constants;
 
@@ -74,7 +74,7 @@ const MOVED: &[Moved] = moved! {
     1 Rate core_bw head_bw;
     2 Share link_fraction pcie_fraction nic_fraction;
     2 Time link_latency nic_latency one_shot_latency pcie_latency;
-    3 Time launch issue step_overhead kernel_gap;
+    3 Time issue step_overhead kernel_gap;
     3 Time kernel_graph kernel_prefill kernel_eager step_compiled step_python host_per_sequence front_end request_overhead;
 };
 
@@ -95,7 +95,7 @@ fn lay_over(constants: &mut Constants, factors: &Factors) {
 }
 
 impl Constants {
-    /// The shipped constants with a target's efficiency factors laid over them.
+    /// The shipped constants with a target's efficiency factors applied over them.
     #[must_use]
     pub fn with(factors: &Factors) -> Constants {
         let mut constants = Constants::default();

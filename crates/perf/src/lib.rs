@@ -3,7 +3,7 @@
 //! Floors, from the ground up; a module imports only from those above it:
 //!
 //! * [`constants`] – every fitted or fixed coefficient, with unit, meaning and origin
-//! * [`efficiency`] – a target's own factors laid over them
+//! * [`efficiency`] – a target's own factors applied over them
 //! * [`accelerator`] – one device as its datasheet describes it
 //! * [`linear`], [`convolution`] – mixers that are no attention, networks that are no transformer
 //! * [`arch`] – a model's architecture and its parameter counts

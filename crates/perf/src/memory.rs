@@ -161,11 +161,6 @@ pub fn logits(i: &TrainingInput) -> f64 {
     8.0 * positions * i.arch.head_width() / i.tp
 }
 
-/// Memory of the first pipeline stage, on which job logs and tools that look at rank 0 report.
-pub fn first_stage(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
-    Ends::of(i, c).first_only().under(&Plan::of(recompute))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -211,9 +211,8 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
         }
         Attention::Latent { q_rank, kv_rank, nope, rope, value } => {
             // The compressions are small and computed on every tensor-parallel rank.
-            push_gemm(list, OpName::QueryKeyValue, t, q_rank + kv_rank + rope, h);
-            let inner = if q_rank > 0.0 { q_rank } else { h };
-            push_gemm(list, OpName::QueryKeyValue, t, a.q_width() / s.tp, inner);
+            push_gemm(list, OpName::QueryKeyValue, t, q_rank.unwrap_or(0.0) + kv_rank + rope, h);
+            push_gemm(list, OpName::QueryKeyValue, t, a.q_width() / s.tp, a.query_source());
             let heads = a.heads / s.tp;
             if s.decode {
                 // Absorbed: query into the latent space, and the latent output to values, head by head.
@@ -230,8 +229,7 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     }
     if let Some(x) = a.indexer {
         // Small, and computed on every tensor-parallel rank: queries, key and weights, then a score a head and key.
-        let inner = if let Attention::Latent { q_rank, .. } = a.attention { q_rank } else { h };
-        push_gemm(list, OpName::Indexer, t, x.heads * x.dim, inner);
+        push_gemm(list, OpName::Indexer, t, x.heads * x.dim, a.query_source());
         push_gemm(list, OpName::Indexer, t, x.dim + x.heads, h);
         let bytes = t * (x.heads + 1.0) * x.dim * b + t * x.top_k * 4.0;
         list.push(OpName::Indexer, Work::Attention { flops: 2.0 * t * s.scored * x.heads * x.dim, bytes }, 2.0);
@@ -313,7 +311,7 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     push_gemm(list, OpName::Router, own, a.experts, h);
     // Top-k, sort, permute and un-permute: every routed copy is written and read twice.
     let e = a.expert_width();
-    if a.moe_hidden > 0.0 {
+    if a.moe_hidden.is_some() {
         push_gemm(list, OpName::Latent, own, e, h);
         push_gemm(list, OpName::Latent, own, h, e);
     }
@@ -401,17 +399,6 @@ pub fn head(a: &Architecture, tokens: f64, tp: f64, loss: bool) -> OpList {
         list.push(OpName::Loss, Work::Traffic { bytes: 4.0 * tokens * vocab }, 6.0);
     }
     list
-}
-
-/// FLOPs of the backward pass over those of the forward pass: each GEMM twice, fused attention 2.5 times
-/// (FlashAttention recomputes the scores; arXiv 2307.08691, section 3.1).
-pub fn backward_ratio(op: &Op) -> f64 {
-    match op.work {
-        Work::Gemm(_) => 2.0,
-        Work::Attention { .. } => 2.5,
-        Work::Vector { .. } => 2.0,
-        Work::Traffic { .. } => 0.0,
-    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn power(acc: &Accelerator, reference: f64) -> f64 {
     if acc.tdp_w <= 0.0 || (own - reference).abs() < 0.01 * reference { 1.0 } else { own / reference }
 }
 
-/// Efficiency of a GEMM relative to the device's best: the main loop's share (small `k`), tile and wave quantisation.
+/// Efficiency of a GEMM relative to the device's best: the main loop's share (small `k`), tile and wave quantization.
 /// A library picks the tile, and splits `k` when tiles do not fill the device; `wave_loss` is what that leaves.
 pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
     let loop_share = g.k / (g.k + c.gemm_k_half);
@@ -105,7 +105,7 @@ pub fn gemm_seconds_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, pr
     compute_at(rate, acc, c, g, precision) + memory_seconds(acc, c, traffic)
 }
 
-/// Seconds of quantising a GEMM's activations to a narrow format; none where the device lacks it.
+/// Seconds of quantizing a GEMM's activations to a narrow format; none where the device lacks it.
 pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     if !precision.is_narrow() || !acc.has(precision) {
         return 0.0;
@@ -145,11 +145,6 @@ pub fn attention_seconds(acc: &Accelerator, c: &Constants, flops: f64, bytes: f6
     // Attention multiplies in 16 bit even where the projections are narrower.
     let rate = acc.peak(Precision::Bf16) * best_fraction(acc, c) * c.attention_fraction;
     (flops / rate).max(memory_seconds(acc, c, bytes))
-}
-
-/// Seconds that `kernels` launches add; a captured graph (CUDA graph) leaves about a quarter.
-pub fn launch_seconds(c: &Constants, kernels: f64, graph: bool) -> f64 {
-    kernels * c.launch * if graph { 0.25 } else { 1.0 }
 }
 
 #[cfg(test)]

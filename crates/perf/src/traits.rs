@@ -52,7 +52,7 @@ words! {
         Grouped = "grouped",
     }
 
-    /// Who learns how many tokens each expert got.
+    /// Which side learns how many tokens each expert got.
     Routing {
         /// The host waits for the counts in every mixture layer, since shapes depend on them.
         HostSync = "host-sync",

@@ -106,11 +106,11 @@ impl KnobValues for Knob {
             (Kind::Toggle, Setting::Toggle(_)) => Setting::Toggle(by > 0),
             (Kind::Choice(choices), Setting::Choice(now)) => {
                 let names: Vec<Arc<str>> = choices.iter().map(|choice| (*choice).into()).collect();
-                Setting::Choice(neighbour(&names, now, by))
+                Setting::Choice(neighbor(&names, now, by))
             }
             (Kind::Fabric, Setting::Choice(now)) => {
                 let names: Vec<Arc<str>> = fabrics.iter().map(|(name, _)| Arc::clone(name)).collect();
-                Setting::Choice(neighbour(&names, now, by))
+                Setting::Choice(neighbor(&names, now, by))
             }
             (Kind::Software, Setting::Choice(now)) => Setting::Choice(neighboring_release(now, by)),
             (Kind::Number { bounds, step }, Setting::Number(now)) => {
@@ -144,7 +144,7 @@ fn neighboring_release(now: &Arc<str>, by: i32) -> Arc<str> {
     Software { release: Some(next), caveat: None, ..found }.spec().into()
 }
 
-fn neighbour(names: &[Arc<str>], now: &Arc<str>, by: i32) -> Arc<str> {
+fn neighbor(names: &[Arc<str>], now: &Arc<str>, by: i32) -> Arc<str> {
     let last = names.len().saturating_sub(1);
     let index = names.iter().position(|name| name == now);
     let index = match index {
@@ -231,7 +231,7 @@ pub enum KnobError {
     Assignment(String),
 }
 
-/// Knobs the user has turned, over what the files say.
+/// Knobs the user has changed, over what the files say.
 pub type Overrides = BTreeMap<Knob, Setting>;
 
 /// Splits `knob=value`, as `--set` and demos write it. The value is parsed later, when the profile is known.

@@ -1,4 +1,4 @@
-//! Scenarios and what is asked of them: estimates, explanations, search, advice and simulation studies.
+//! Scenarios and what is computed from them: estimates, explanations, search, advice and simulation studies.
 
 #![forbid(unsafe_code)]
 

@@ -28,7 +28,7 @@ pub struct Asked {
     pub scorers: f64,
     /// Nodes that only roll out; `None`: all nodes alternate between both.
     pub rollout_nodes: Option<f64>,
-    /// Rollouts of the next step run beside this step's training, one step behind.
+    /// Rollouts of the next step run alongside this step's training, one step behind.
     pub asynchronous: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Step {
     pub training: f64,
     /// Bringing new weights to the rollouts.
     pub sync: f64,
-    /// The whole step; less than the sum where rollouts run beside training.
+    /// The whole step; less than the sum where rollouts run alongside training.
     pub seconds: f64,
     /// Share of all accelerators' time in which they wait for another pool, for the longest answers or for weights.
     pub idle: f64,
@@ -159,7 +159,7 @@ fn pace(base: &Scenario, parts: &Parts, load: LoadKind, knobs: &[(Knob, f64)]) -
 fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
     let (Some(input), Some(model)) = (training::input(train, &train.base), &rollout.model) else { return 0.0 };
     let constants = throttle::training(train, &input);
-    let fabric = Fabric::new(&input.accelerator, &constants, input.nic_bw, input.oversubscription);
+    let fabric = Fabric::new(&input.accelerator, &constants, input.oversubscription);
     let shape = &rollout.base.shape;
     let ranks = (shape.tp * shape.pp).max(1.0);
     let shard = model.params() * rollout.base.served.formats.dense_bytes / ranks;

@@ -44,7 +44,7 @@ pub struct Record<'a> {
     pub set: Vec<String>,
     /// Every figure that screens show, by its name in the registry of metrics.
     pub metrics: Metrics<'a>,
-    /// Corrected figures beside the shipped ones, where runs of the cluster correct any.
+    /// Corrected figures alongside the shipped ones, where runs of the cluster correct any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calibrated: Vec<Beside>,
 }
@@ -336,7 +336,7 @@ impl PhaseBody {
 }
 
 impl<'a> Record<'a> {
-    /// A record of an estimate, dated now. `overrides` are the knobs the user has turned.
+    /// A record of an estimate, dated now. `overrides` are the knobs the user has changed.
     #[must_use]
     pub fn new(
         target: &'a str,

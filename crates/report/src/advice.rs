@@ -1,4 +1,4 @@
-//! Advice, described: what to turn, what it gains, why, and who says so.
+//! Advice, described: what to change, what it gains, why, and who says so.
 
 use std::fmt::Write as _;
 

@@ -50,7 +50,7 @@ pub fn parameters(all: &[Parameter]) -> String {
     table.render()
 }
 
-/// Rows beside their predictions.
+/// Rows alongside their predictions.
 #[must_use]
 pub fn judged(all: &[Judged], most: usize) -> String {
     let mut table = Table::new([
@@ -118,7 +118,7 @@ pub fn table(outcome: &Outcome) -> String {
         }
     }
     if !outcome.judged.is_empty() {
-        out += "\nMeasured beside predicted\n\n";
+        out += "\nMeasured and predicted\n\n";
         out += &judged(&outcome.judged, 24);
         out += "\nMedian absolute error\n";
         for (name, n, before, after) in changes(&outcome.judged) {
@@ -195,7 +195,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
         out.push(Block::Table(Grid { head, rows: all.iter().map(row).collect() }));
     }
     if !outcome.judged.is_empty() {
-        out.push(Block::Heading(2, "Measured beside predicted".to_owned()));
+        out.push(Block::Heading(2, "Measured and predicted".to_owned()));
         let row = |one: &Judged| {
             let error = |error: f64| Cell::figure(percent(error), 100.0 * error);
             let none = || Cell::text("-");

@@ -4,14 +4,14 @@
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
-use super::{ReportError, csv, serialised};
+use super::{ReportError, csv, serialized};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
-/// Most targets that are shown beside each other.
+/// Most targets that are shown alongside each other.
 const MOST_COLUMNS: usize = 6;
 /// Most key figures of a target where targets are the rows.
 const MOST_FIGURES: usize = 7;
@@ -171,7 +171,7 @@ impl Comparison {
         Line { metric, values, standing: standings(&figures, metric.better), ratios }
     }
 
-    /// As plain tables: a column a target with every metric, or, where there are more targets than fit beside each
+    /// As plain tables: a column a target with every metric, or, where there are more targets than fit alongside each
     /// other, a row a target with the most telling metrics. What other engines say stands apart, without marks.
     #[must_use]
     pub fn table(&self) -> String {
@@ -285,12 +285,12 @@ impl Comparison {
 
     /// As JSON.
     pub fn json(&self) -> Result<String, ReportError> {
-        serialised(&self.document(), false)
+        serialized(&self.document(), false)
     }
 
     /// As YAML.
     pub fn yaml(&self) -> Result<String, ReportError> {
-        serialised(&self.document(), true)
+        serialized(&self.document(), true)
     }
 
     /// As data.

@@ -1,4 +1,4 @@
-//! A scenario in the predecessor dashboard's JSON, and its estimate beside the analytical engine's.
+//! A scenario in the predecessor dashboard's JSON, and its estimate alongside the analytical engine's.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }
 
-/// Values of a node of the document, those of `over` laid over them; what is `null` there is left out.
+/// Values of a node of the document, those of `over` applied over them; what is `null` there is left out.
 fn object(kept: Option<&Node>, keys: &[&str], over: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut out = Map::new();
     for key in keys {

@@ -1,5 +1,5 @@
 //! A view or a report on its way to a file: what people read as blocks, what programs read as rows, in the format that
-//! was asked for.
+//! was requested.
 
 use serde_json::{Map, Value, json};
 

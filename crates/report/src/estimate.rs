@@ -1,4 +1,4 @@
-//! One estimate, described to a person: every figure that applies, the phases, what to know about the numbers.
+//! One estimate as text: every figure that applies, the phases, what to know about the numbers.
 
 use std::fmt::Write as _;
 
@@ -72,7 +72,7 @@ pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
             table.section(metric.section.name());
         }
         let interval = metric.interval(answer, scenario).filter(|(low, high)| low.is_finite() && high.is_finite());
-        // The unit stands beside the figure already.
+        // The unit is already next to the figure.
         let within = |(low, high): (f64, f64)| format!("[{} .. {}]", metric.format.show(low), metric.format.show(high));
         let cells = [
             format!("  {}", metric.label),

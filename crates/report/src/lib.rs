@@ -56,7 +56,7 @@ pub enum ReportError {
 }
 
 /// Writes a value as pretty JSON or as YAML.
-pub fn serialised(value: &impl Serialize, yaml: bool) -> Result<String, ReportError> {
+pub fn serialized(value: &impl Serialize, yaml: bool) -> Result<String, ReportError> {
     if yaml {
         return Ok(serde_yaml::to_string(value)?);
     }

@@ -1,5 +1,5 @@
 //! Measured runs side by side: throughput, step times, utilization, cost, energy, memory, time to a budget of tokens,
-//! and whether loss and learning rate are those of a run that learns; a prediction beside them where there is one.
+//! and whether loss and learning rate are those of a run that learns; a prediction alongside them where there is one.
 
 pub mod plan;
 pub mod prediction;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use self::plan::Plan;
 use self::prediction::Prediction;
 use super::table::{Align, Table};
-use super::{ReportError, csv, serialised};
+use super::{ReportError, csv, serialized};
 use atlas_catalog::Catalog;
 use atlas_core::units::significant;
 use atlas_ingest::economics;
@@ -63,7 +63,7 @@ pub struct Measured {
     /// Tokens per second that an engine predicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_tokens_per_second: Option<f64>,
-    /// All that an engine predicts, beside what was measured.
+    /// All that an engine predicts, alongside what was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Prediction>,
     /// Memory of one accelerator, GB.
@@ -116,7 +116,7 @@ impl Measured {
         }
     }
 
-    /// Lays a prediction beside it.
+    /// Adds a prediction.
     pub fn lay_beside(&mut self, predicted: Prediction) {
         if let Some(verdict) = &predicted.verdict {
             self.notes.push(format!("the engine says of it: {verdict}"));
@@ -208,9 +208,9 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let parameters = parameters.or_else(|| number("model_info", "parameters_billion").map(|billions| billions * 1e9));
     let parameters = parameters.or_else(|| plan?.parameters);
     let use_of = |rate: f64, gpus: f64| {
-        economics::utilisation(rate, gpus, parameters.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN))
+        economics::utilization(rate, gpus, parameters.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN))
     };
-    let utilisation = rate.zip(gpus).map(|(rate, gpus)| use_of(rate, gpus));
+    let utilization = rate.zip(gpus).map(|(rate, gpus)| use_of(rate, gpus));
 
     let price = given.usd_per_gpu_hour.or_else(|| {
         if let Some((plan, usd)) = plan.and_then(|plan| Some((plan, plan.usd_per_gpu_hour?))) {
@@ -264,9 +264,9 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
             statistic("std_no_warmup").zip(seconds).map(|(std, mean)| std / mean * 100.0),
             down,
         ),
-        figure("model TFLOP/s/accelerator", utilisation.zip(gpus).map(|(of, gpus)| of.achieved_tflops / gpus), up),
+        figure("model TFLOP/s/accelerator", utilization.zip(gpus).map(|(of, gpus)| of.achieved_tflops / gpus), up),
         figure("peak TFLOP/s/accelerator", peak, None),
-        figure("MFU %", utilisation.map(|of| of.mfu_percent), up),
+        figure("MFU %", utilization.map(|of| of.mfu_percent), up),
         figure("tokens/$", cost.map(|of| of.tokens_per_dollar), up),
         figure("$ for 1e12 tokens", cost.map(|of| of.cost_per_trillion_tokens), down),
         figure("tokens/Wh by TDP", energy.map(|of| of.tokens_per_watt_hour), up),
@@ -294,7 +294,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     }
 }
 
-/// Whether runs that stand beside each other learn alike: notes on every one after the first.
+/// Whether runs that stand alongside each other learn alike: notes on every one after the first.
 pub fn alike(runs: &mut [Measured]) {
     let Some((first, others)) = runs.split_first_mut() else { return };
     let peak = |steps: &Steps| steps.learning_rate.iter().copied().fold(0.0, f64::max);
@@ -431,7 +431,7 @@ pub fn table(runs: &[Measured]) -> String {
 /// A cell for each run, as a text of it.
 type Cells<'a> = &'a dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>;
 
-/// Rows of predictions, each beside what was measured.
+/// Rows of predictions, each alongside what was measured.
 fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
     type Get = fn(&Prediction) -> Option<prediction::Figure>;
     let figures: [(&str, Get); 3] = [
@@ -474,7 +474,7 @@ fn shown(value: f64) -> String {
 ///
 /// Where they cannot be written.
 pub fn document(runs: &[Measured], yaml: bool) -> Result<String, ReportError> {
-    serialised(&json!({"measured": runs}), yaml)
+    serialized(&json!({"measured": runs}), yaml)
 }
 
 /// The runs as CSV, a row a figure.

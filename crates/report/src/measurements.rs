@@ -137,7 +137,7 @@ fn list(rows: &[Value]) -> String {
     }
     names.retain(|name| *name != "bytes_us_algbw_busbw");
     let mut out = String::new();
-    // As many columns as fit beside each other, in as many tables as that takes.
+    // As many columns as fit alongside each other, in as many tables as that takes.
     for names in names.chunks(7) {
         let mut table = Table::new(names.iter().map(|name| (format!("  {name}"), Align::Right)));
         for row in rows.iter().take(40) {
@@ -192,7 +192,7 @@ fn tally(ingested: &Ingested) -> String {
     let tally = &ingested.tally;
     let mut out = format!(
         "  {} lines: {} read, {} with configuration, {} of no known format\n",
-        tally.lines, tally.recognised, tally.noted, tally.passed_over
+        tally.lines, tally.recognized, tally.noted, tally.passed_over
     );
     for (reason, skipped) in &tally.skipped {
         out += &format!("  skipped {} (first: line {}): {reason}\n", skipped.n, skipped.first_line);

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table, wrap};
-use super::{ReportError, csv, serialised};
+use super::{ReportError, csv, serialized};
 use atlas_core::units;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, Setting};
-use atlas_plan::search::optimise::{Bound, Candidate, Looked, Optimum, Problem, Proof};
+use atlas_plan::search::optimize::{Bound, Candidate, Looked, Optimum, Problem, Proof};
 use atlas_plan::search::{Axis, Condition, figure};
 
 /// For people.
@@ -266,7 +266,7 @@ fn grouped(count: u128) -> String {
 /// # Errors
 /// None that a search's figures could cause.
 pub fn json(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
-    serialised(&document(problem, found), false)
+    serialized(&document(problem, found), false)
 }
 
 /// As YAML.
@@ -274,7 +274,7 @@ pub fn json(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportErro
 /// # Errors
 /// None that a search's figures could cause.
 pub fn yaml(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
-    serialised(&document(problem, found), true)
+    serialized(&document(problem, found), true)
 }
 
 fn document(problem: &Problem<'_>, found: &Optimum) -> Value {

@@ -121,7 +121,7 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
     paths
 }
 
-/// Decodes what a summary needs. Figures stand under `record`, or beside the names in abridged records.
+/// Decodes what a summary needs. Figures stand under `record`, or alongside the names in abridged records.
 fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Entry> {
     let mut fields = Fields::open(file, "", node, problems)?;
     // Everything else in a record is somebody else's.

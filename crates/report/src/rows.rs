@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Format, ReportError, csv, serialised};
+use super::{Format, ReportError, csv, serialized};
 use atlas_evidence::support::Support;
 use atlas_plan::estimate::standing::holds;
 use atlas_plan::estimate::{Estimate, METRICS};
@@ -25,7 +25,7 @@ pub fn record(
     }
     match format {
         Format::Csv => Ok(csv_of(record, scenario, answer)),
-        format => serialised(&Answered { record, evidence }, format == Format::Yaml),
+        format => serialized(&Answered { record, evidence }, format == Format::Yaml),
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::read::Entry;
 use super::table::{Align, Table};
-use super::{Format, ReportError, csv, serialised};
+use super::{Format, ReportError, csv, serialized};
 
 /// Means over the runs of one (target, workload, track), rounded as the predecessor system rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,8 +64,8 @@ impl Summary {
     pub fn write(&self, format: Format) -> Result<String, ReportError> {
         match format {
             Format::Table => Ok(self.table()),
-            Format::Json => serialised(self, false),
-            Format::Yaml => serialised(self, true),
+            Format::Json => serialized(self, false),
+            Format::Yaml => serialized(self, true),
             Format::Csv => Ok(self.csv()),
         }
     }
@@ -113,7 +113,7 @@ impl Summary {
             out.push_str(&line(&row.cells().map(|cell| markdown(&cell))));
         }
         out.push_str(
-            "\nMeans over all records of a target, workload and track, optimised ones included. Power is that of one \
+            "\nMeans over all records of a target, workload and track, optimized ones included. Power is that of one \
              node, and $/1k tokens is one node's cost over the tokens of all nodes, as the predecessor system counts.\n",
         );
         out

@@ -134,7 +134,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
 ///
 /// # Errors
 /// None that the figures could cause.
-pub fn serialised(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> {
+pub fn serialized(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> {
     let outcome = |outcome: &Option<Outcome>| {
         let outcome = outcome.as_ref()?;
         Some(json!({"to": outcome.to, "value": outcome.value, "trouble": outcome.trouble}))
@@ -156,7 +156,7 @@ pub fn serialised(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> 
         "notes": tornado.notes,
         "no_effect": tornado.idle.iter().map(|lever| lever.name()).collect::<Vec<_>>(),
     });
-    super::serialised(&document, yaml)
+    super::serialized(&document, yaml)
 }
 
 fn kind(lever: Lever) -> &'static str {

@@ -1,4 +1,4 @@
-//! Several jobs on one cluster: who waits how long under which scheduler, what stays idle, and who is in whose way.
+//! Several jobs on one cluster: how long each job waits under each scheduler, what stays idle, and which jobs slow each other down.
 //!
 //! A job has all its accelerators at once, and but for [`Scheduler::Gang`] from its beginning to its end. Which ones they
 //! are plays a part where a [`Fabric`] is given: jobs whose collectives cross the same uplinks hold each other up
@@ -14,14 +14,14 @@ use super::range::{OutOfRange, Ranges};
 pub use contention::{Fabric, Traffic};
 pub use hosts::Placement;
 
-/// What is asked.
+/// The input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Accelerators of the cluster.
     pub accelerators: u32,
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Who goes next.
+    /// Which job goes next.
     pub scheduler: Scheduler,
     /// What jobs share; `None` if jobs do not contend.
     pub fabric: Option<Fabric>,
@@ -50,7 +50,7 @@ impl Job {
     }
 }
 
-/// Who goes next.
+/// Which job goes next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scheduler {
     /// First come, first served: no job overtakes another.
@@ -94,7 +94,7 @@ pub struct Output {
     /// Until the last job ended.
     pub seconds: f64,
     /// Mean share of accelerators that work.
-    pub utilisation: f64,
+    pub utilization: f64,
     /// Mean number of jobs that wait.
     pub waiting: f64,
 }
@@ -145,7 +145,7 @@ pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfR
     out.wait = Quantiles::of(&mut waits);
     out.slowdown = Quantiles::of(&mut slowdowns);
     out.seconds = now.seconds();
-    out.utilisation = working / f64::from(input.accelerators);
+    out.utilization = working / f64::from(input.accelerators);
     out.waiting = waiting;
     Ok(out)
 }
@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn backfilling_fills_and_never_exceeds_the_capacity() {
         let (fifo, filled) = (run_of(Scheduler::Fifo, 64, mixed()), run_of(Scheduler::Backfill, 64, mixed()));
-        assert!(filled.wait.mean < 0.8 * fifo.wait.mean && filled.utilisation >= fifo.utilisation);
+        assert!(filled.wait.mean < 0.8 * fifo.wait.mean && filled.utilization >= fifo.utilization);
         for o in [fifo, filled] {
-            assert!(o.jobs.iter().all(Option::is_some) && o.utilisation <= 1.0);
+            assert!(o.jobs.iter().all(Option::is_some) && o.utilization <= 1.0);
             let mut edges: Vec<(f64, i64)> = Vec::new();
             for (record, job) in o.jobs.iter().flatten().zip(mixed()) {
                 assert!((record.end - record.begin - job.seconds).abs() < 1e-6);

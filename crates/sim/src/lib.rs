@@ -2,7 +2,7 @@
 //!
 //! What closed forms cannot see – contention, bursts, imbalance, stragglers, failures – is found by letting it happen.
 //! Every part takes plain data, a seed and a [`kernel::Progress`], and answers plain data; the same input and seed give
-//! the same answer to the last bit. No I/O, no clock but the simulated one.
+//! the same answer bit for bit. No I/O, no clock but the simulated one.
 //!
 //! * [`kernel`] – time, queue of events, random streams, statistics, replications
 //! * [`network`] – collectives as flows over links

@@ -4,7 +4,7 @@
 use super::kernel::{Distribution, EventQueue, Model, Progress, Stream, Tally, Time, TimeWeighted, run};
 use std::collections::VecDeque;
 
-/// What is asked.
+/// The input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input {
     /// Seconds between arrivals.

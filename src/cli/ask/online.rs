@@ -17,7 +17,7 @@ use atlas_core::escape;
 use atlas_document::files;
 use atlas_document::sources::read_text;
 use atlas_plan::search::Gauge;
-use atlas_report::serialised;
+use atlas_report::serialized;
 
 /// The answer as data.
 #[derive(Serialize)]
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
         figures: &marks,
         conversation: &conversation,
     };
-    output::print(&serialised(&answer, false)?)?;
+    output::print(&serialized(&answer, false)?)?;
     Ok(())
 }
 

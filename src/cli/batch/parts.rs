@@ -1,4 +1,4 @@
-//! The parts of a line: names looked up or objects decoded, knobs and seed laid over what the command line says.
+//! The parts of a line: names looked up or objects decoded, knobs and seed applied over what the command line says.
 
 use super::Options;
 use std::collections::BTreeSet;

@@ -142,7 +142,7 @@ fn named(paths: &[PathBuf], globals: &Globals) -> Checked {
             kind.map(|kind| (path, kind))
         })
         .collect();
-    // A target may lean on a profile named beside it.
+    // A target may lean on a profile named alongside it.
     let profiles = kinds.iter().filter(|(_, kind)| *kind == Kind::Profile);
     let keys: Vec<ProfileKey> = profiles.filter_map(|(path, _)| profile_key(path)).collect();
     for (path, kind) in &kinds {

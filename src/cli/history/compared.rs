@@ -3,7 +3,7 @@
 use atlas_cluster::history::{Better, Change, Entry, Group, better, compare, groups, slowdowns};
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialised};
+use atlas_report::{Format, csv, serialized};
 use serde_json::{Value, json};
 
 use super::{chain_rows, minute, text};
@@ -59,7 +59,7 @@ pub(crate) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
             let figures: Vec<Value> =
                 figures.iter().map(|(name, a, b)| json!({"name": name, "before": a, "after": b})).collect();
             let document = json!({"first": first.id, "second": second.id, "inputs": inputs, "figures": figures});
-            Ok(serialised(&document, format == Format::Yaml)?)
+            Ok(serialized(&document, format == Format::Yaml)?)
         }
     }
 }
@@ -153,7 +153,7 @@ pub(crate) fn trend(entries: &[Entry], figure: &str, format: Format, sources: bo
                 json!({"target": group.target, "workload": group.workload, "kind": group.kind, "engine": group.engine,
                     "figure": figure, "points": points, "releases": releases})
             });
-            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
+            Ok(serialized(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
         }
     }
 }
@@ -212,7 +212,7 @@ pub(crate) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: F
                     "largest_step": slow.step.map(|(a, b, loss)| json!({"from": a.id, "to": b.id, "worse": loss})),
                     "largest_step_changed": all(&slow.step_changed)})
             });
-            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
+            Ok(serialized(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
         }
     }
 }

@@ -13,8 +13,8 @@ use atlas_cluster::history::Kind;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::freed;
-use atlas_plan::search::{Gauge, optimise};
+use atlas_plan::search::optimize::freed;
+use atlas_plan::search::{Gauge, optimize};
 use atlas_report::{Format, optimum as described};
 
 /// Searches, writes the record of the best, tells all of the answer.
@@ -26,13 +26,13 @@ pub(super) fn run(
     asked: &Scenario,
     track: &str,
 ) -> color_eyre::Result<()> {
-    // What a record or the command line turned on purpose stays; an axis of --over is turned all the same.
+    // What a record or the command line turned on purpose stays; an axis of --over is changed nevertheless.
     let mut held = Overrides::new();
     args.knobs.lay_over(&mut held, Some(parts.fabrics()))?;
     let start = freed(asked, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
     let problem = args.goal.problem(asked, &start, parts, &held, args.sla)?;
     let gauge = Gauge::default();
-    let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimise(&problem, &gauge))?;
+    let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimize(&problem, &gauge))?;
     if let Some(best) = &found.best {
         // What follows from the layout would otherwise follow it again.
         let global = asked.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);

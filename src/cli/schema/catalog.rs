@@ -205,7 +205,7 @@ pub(super) fn model() -> Value {
             ("max_context", width("longest sequence")),
             ("tied_embeddings", toggle("whether the output layer is the embedding")),
             ("learned_positions", toggle("whether positions are learned")),
-            ("norm", help(norm, "normalisation")),
+            ("norm", help(norm, "normalization")),
             (
                 "vision",
                 map(
@@ -234,10 +234,7 @@ pub(super) fn price() -> Value {
             ("accelerator", text("key into the accelerator catalog")),
             ("accelerators", count("accelerators of the instance")),
             ("hourly_usd", positive("price of the whole instance [$/h]")),
-            (
-                "basis",
-                word(&PriceBasis::RENTS.map(PriceBasis::name), "kind of price; on-demand, where nothing is said"),
-            ),
+            ("basis", word(&PriceBasis::RENTS.map(PriceBasis::name), "kind of price; on-demand by default")),
             ("region", text("where")),
             ("date", help(json!({"type": ["string", "integer"]}), "YYYY-MM-DD, or a year")),
             ("source", text("where the price is from")),

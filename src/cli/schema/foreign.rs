@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::shape::{anything, help, list, map_of, text, word};
 use atlas_core::plan::{Format, Methodology};
 
-/// A mapping of these fields; others may stand beside them.
+/// A mapping of these fields; others may stand alongside them.
 fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
         fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
@@ -33,7 +33,7 @@ pub(super) fn experiment() -> Value {
             ("gpu_model", text("name of an accelerator in the catalog: H100, MI300X")),
             ("memory_per_gpu_gb", number("memory of one GPU [GB]; the catalog's where it is silent")),
             ("num_gpus", number("GPUs of all nodes")),
-            ("num_nodes", number("nodes; of eight GPUs where neither this nor gpus_per_node is said")),
+            ("num_nodes", number("nodes; of eight GPUs where neither this nor gpus_per_node is stated")),
             ("gpus_per_node", number("GPUs of a node")),
             ("software_stack", text("cuda, rocm")),
             ("framework", text("nemo, primus")),
@@ -112,7 +112,7 @@ pub(super) fn experiment() -> Value {
         .flat_map(|(long, short, described)| [(*long, number(described)), (*short, number(described))])
         .collect();
     let layouts = map_of(map_of(open(&[], &ranks)));
-    let optimisations = open(
+    let optimizations = open(
         &[],
         &[
             ("precision", format("format under maximum_performance")),
@@ -148,7 +148,7 @@ pub(super) fn experiment() -> Value {
             ("models", map_of(model)),
             ("training", training),
             ("parallelism", open(&[], &methods.iter().map(|method| (*method, layouts.clone())).collect::<Vec<_>>())),
-            ("platform_optimizations", map_of(optimisations)),
+            ("platform_optimizations", map_of(optimizations)),
             ("benchmarking", open(&[], &[("enhanced_metrics", metrics)])),
             ("paths", anything("paths; ${VAR:-default} is expanded everywhere")),
         ],
@@ -164,7 +164,7 @@ pub(super) fn scenarios() -> Value {
         &[
             ("id", text("unique id")),
             ("name", text("name")),
-            ("type", word(&["gpu", "tpu", "other", "cpu", "asic"], "TPUs start from a higher utilisation")),
+            ("type", word(&["gpu", "tpu", "other", "cpu", "asic"], "TPUs start from a higher utilization")),
             ("vendor", text("who makes it")),
             ("fp16Tflops", plain("rate of one device in 16 bit [TFLOP/s]")),
             ("vramSizeGB", plain("memory of one device [GB]")),

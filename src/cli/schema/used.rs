@@ -27,7 +27,7 @@ pub(super) fn target() -> Value {
         [
             ("type", text("NVLink, xGMI, PCIe …")),
             ("bw_GBps", positive("bandwidth per accelerator, both directions together [GB/s]")),
-            ("domain_size", count("accelerators that it joins; the node's, where nothing else is said")),
+            ("domain_size", count("accelerators that it joins; the node's by default")),
         ],
     );
     let own = [("type", text("IB, RoCE, EFA, ICI …")), ("topology", text("rail, fat-tree or torus"))];
@@ -105,7 +105,7 @@ fn shared() -> Vec<Field> {
                 "conversations of several turns, whose prompts repeat what was said",
             ),
         ),
-        ("kv_tiers", help(section(&["serving", "kv_tiers"]), "places that keep keys and values beside device memory")),
+        ("kv_tiers", help(section(&["serving", "kv_tiers"]), "places outside device memory that keep keys and values")),
     ];
     let serving = map(&[], of_workload(&["serving"]).chain(serving));
     let precision = [

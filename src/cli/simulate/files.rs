@@ -9,7 +9,7 @@ use crate::cli::run::writing;
 use atlas_core::escape::file_name;
 use atlas_document::files;
 use atlas_report::chart::{png, svg};
-use atlas_report::serialised;
+use atlas_report::serialized;
 use atlas_report::simulation::plots::Chart;
 
 /// A directory that is written to.
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Folder {
 
 impl Folder {
     /// Creates the directory if it does not exist. Files are named after the experiment, so that those of several stand
-    /// beside each other.
+    /// alongside each other.
     pub(in crate::cli) fn open(path: &Path, experiment: &str) -> color_eyre::Result<Folder> {
         std::fs::create_dir_all(path).map_err(|error| writing(path, &error))?;
         let stem = file_name(&experiment.replace(" × ", "_").replace(' ', "_"));
@@ -43,7 +43,7 @@ impl Folder {
 
     /// Writes a document.
     pub(in crate::cli) fn json(&mut self, name: &str, document: &Value) -> color_eyre::Result<()> {
-        self.text(name, &serialised(document, false)?)
+        self.text(name, &serialized(document, false)?)
     }
 
     /// Writes a picture in both forms; nothing where there is nothing to show.

@@ -20,11 +20,11 @@ use atlas_plan::simulation::jobs::Job;
 use atlas_plan::simulation::words::Span;
 use atlas_plan::simulation::{Gauge, Measured, Options, Plan, Problems, run as simulated};
 use atlas_report::simulation::jobs as report;
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 use atlas_sim::cluster;
 use atlas_sim::cluster::{Fabric, Scheduler, Traffic};
 
-/// Who goes next.
+/// Which job goes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum SchedulerName {
     /// In the order of submission
@@ -119,8 +119,8 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         Format::Table => {
             output::print(&globals.charset().write(&report::tell(jobs, input.accelerators, &sizes, &out)))?;
         }
-        Format::Json => output::print(&serialised(&document, false)?)?,
-        Format::Yaml => output::print(&serialised(&document, true)?)?,
+        Format::Json => output::print(&serialized(&document, false)?)?,
+        Format::Yaml => output::print(&serialized(&document, true)?)?,
         Format::Csv => output::print(&report::csv_of(jobs, &sizes, &out))?,
     }
     if let Some(place) = &args.out {

@@ -126,7 +126,7 @@ fn merge(answers: &mut [Answer], lines: &[u8]) -> Result<u64, String> {
     for line in String::from_utf8_lossy(lines).lines() {
         let read = line.split_once(' ').and_then(|(plan, run)| Some((plan.parse().ok()?, RunFigures::read(run)?)));
         let (plan, run): (usize, RunFigures) = read.ok_or_else(|| format!("found \"{line}\", expected a run"))?;
-        let answer = answers.get_mut(plan).ok_or_else(|| format!("found plan {plan}, which is not asked for"))?;
+        let answer = answers.get_mut(plan).ok_or_else(|| format!("found plan {plan}, which was not requested"))?;
         answer.outcome.add(&run).map_err(|problem| problem.to_string())?;
         count += 1;
     }

@@ -1,4 +1,4 @@
-//! The file that a sweep grows, and the note beside it that says how far it has come.
+//! The file that a sweep grows, and the note alongside it that says how far it has come.
 //!
 //! The note is written after what it speaks of has reached the disk. Whatever a kill leaves behind the note's last byte
 //! is cut off when the sweep goes on, so that no line is missing, doubled or torn.

@@ -9,7 +9,7 @@ use atlas_core::units;
 use atlas_evidence::validate::{self, Refit};
 use atlas_perf::interval::Factors;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 
 /// Prints how the shipped constants fare on the sources of the exam.
 pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
@@ -41,7 +41,7 @@ pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
     spinner.finish_and_clear();
     let text = match format {
         Format::Table => fitted(&refit),
-        Format::Json | Format::Yaml => serialised(&serde_json::to_value(&refit)?, format == Format::Yaml)?,
+        Format::Json | Format::Yaml => serialized(&serde_json::to_value(&refit)?, format == Format::Yaml)?,
         Format::Csv => held_out(&refit)?,
     };
     output::print(&globals.charset().write(&text))?;

@@ -20,7 +20,7 @@ use atlas_evidence::validate::verdict::Verdict;
 use atlas_evidence::validate::{Kind, scatter};
 use atlas_plan::search::Gauge;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, serialised};
+use atlas_report::{Format, serialized};
 
 /// Hold the analytical engine against published measurements, or a target's numbers against its own.
 #[derive(Debug, clap::Args)]
@@ -199,7 +199,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Csv => output::print(&tables::csv(&all)?)?,
         format => {
             let partial = stopped.then_some((done, of));
-            output::print(&serialised(&tables::document(&verdicts, partial), format == Format::Yaml)?)?;
+            output::print(&serialized(&tables::document(&verdicts, partial), format == Format::Yaml)?)?;
         }
     }
     if let Some(path) = &args.svg {

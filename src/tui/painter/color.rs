@@ -84,7 +84,7 @@ impl ColorDepth {
     }
 }
 
-/// The sixteen names with the looks that xterm gives them, which quantisation has to assume.
+/// The sixteen names with the looks that xterm gives them, which quantization has to assume.
 const ANSI: [(&str, Color, [u8; 3]); 16] = [
     ("black", Color::Black, [0, 0, 0]),
     ("red", Color::Red, [205, 0, 0]),

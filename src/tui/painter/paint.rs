@@ -1,6 +1,6 @@
 //! A ratatui buffer on the terminal, with as few bytes as is reasonable.
 //!
-//! ratatui's own backends write each changed cell as it comes: an absolute move where cells are not neighbours,
+//! ratatui's own backends write each changed cell as it comes: an absolute move where cells are not neighbors,
 //! colours as `38;5;n`, two resets a frame, and cursor commands even when nothing changed. The painter compares the
 //! whole picture with a copy of what the terminal shows. Knowing the cells between two changes it can rewrite them
 //! where that is shorter than a jump, erase the tail of a line with three bytes, leave out changes that cannot be seen,
@@ -118,7 +118,7 @@ impl<W: Write> Painter<W> {
         };
         let whole = self.shown.area != picture.area;
         // What is painted on an empty screen is copied once it is there: somebody waits for it. Where nothing covers its
-        // neighbour, the picture is as good as the copy.
+        // neighbor, the picture is as good as the copy.
         let late = whole && picture.content.iter().all(|cell| width_of(cell.symbol()) == 1);
         if whole {
             // A terminal of a new size has reflowed its contents in its own way.

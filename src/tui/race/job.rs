@@ -12,8 +12,8 @@ use atlas_config::library::Library;
 use atlas_evidence::support::{self, Support};
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimise::freed;
-use atlas_plan::search::{Condition, Gauge, Problem, optimise};
+use atlas_plan::search::optimize::freed;
+use atlas_plan::search::{Condition, Gauge, Problem, optimize};
 
 /// How long results are collected before they are shown.
 const BATCH: Duration = Duration::from_millis(100);
@@ -83,7 +83,7 @@ impl Work {
         problem.conditions.clone_from(&self.conditions);
         problem.front.clear();
         problem.runners_up = 0;
-        let found = optimise(&problem, gauge);
+        let found = optimize(&problem, gauge);
         let pick = |scenario: &Scenario, estimate| {
             let setup = applying::setup(setup, &from, scenario, &parts);
             let evidence = evidence(&parts, scenario, self.objective);
@@ -130,8 +130,8 @@ fn nearest_to(
     condition: &Condition,
     others: Vec<Condition>,
     gauge: &Gauge,
-) -> Option<atlas_plan::search::optimise::Candidate> {
+) -> Option<atlas_plan::search::optimize::Candidate> {
     let Condition::Figure(metric, ..) = condition else { return None };
     let nearest = Problem { objective: metric, conditions: others, ..problem.clone() };
-    optimise(&nearest, gauge).best
+    optimize(&nearest, gauge).best
 }

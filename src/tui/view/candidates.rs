@@ -12,7 +12,7 @@ use atlas_core::units;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::figure;
-use atlas_plan::search::optimise::Candidate;
+use atlas_plan::search::optimize::Candidate;
 
 /// Lines above the first candidate: headings, units, and the scenario that the search began with.
 pub(super) const HEADING: u16 = 3;

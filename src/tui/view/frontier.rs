@@ -13,7 +13,7 @@ use crate::tui::theme::Role;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
-use atlas_plan::search::optimise::Candidate;
+use atlas_plan::search::optimize::Candidate;
 use atlas_report::chart::Axis;
 use atlas_report::chart::axis::Range;
 use atlas_report::optimum::changes;

@@ -10,7 +10,7 @@ use crate::tui::layout;
 use crate::tui::optimum::{Found, Row, bound, here, is_stale, objective, rows, shown, size, unbounded};
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::search::optimise::Candidate;
+use atlas_plan::search::optimize::Candidate;
 use atlas_report::optimum::{changes, looked};
 
 /// Columns of the form beside the answer, and fewest columns of a body that has it there.

@@ -1,4 +1,4 @@
-//! Curves over two axes, in braille: lines, labelled ticks, what cannot run shaded, where the scenario stands, a cursor.
+//! Curves over two axes, in braille: lines, labeled ticks, what cannot run shaded, where the scenario stands, a cursor.
 //! Series are described apart by colour and by a letter.
 
 use crate::tui::painter::cells::TextWidth as _;

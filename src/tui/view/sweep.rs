@@ -16,7 +16,7 @@ use crate::tui::work::Query;
 use atlas_core::units;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::Setting;
-use atlas_plan::search::optimise::Candidate;
+use atlas_plan::search::optimize::Candidate;
 use atlas_report::chart::Axis;
 use atlas_report::chart::axis::Range;
 

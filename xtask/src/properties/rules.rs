@@ -5,7 +5,7 @@ use atlas_plan::engine::estimate;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
-use atlas_plan::search::optimise::{Candidate, Problem, freed, optimise};
+use atlas_plan::search::optimize::{Candidate, Problem, freed, optimize};
 use atlas_plan::search::{Gauge, figure};
 
 use super::draw::Drawn;
@@ -235,7 +235,7 @@ fn optimum(drawn: &Drawn) -> Option<Result<(), String>> {
     let start = freed(&drawn.scenario, &|_| false, &drawn.parts);
     let mut problem = Problem::of(&start, &drawn.parts, objective).from(&drawn.scenario).usually(&[]);
     problem.most = 5000;
-    let found = optimise(&problem, &Gauge::default());
+    let found = optimize(&problem, &Gauge::default());
     let score = |candidate: &Candidate| figure::score(objective, &candidate.estimate, &candidate.scenario);
     if !found.objections(&problem, &found.start).is_empty() || !score(&found.start).is_finite() {
         return None;

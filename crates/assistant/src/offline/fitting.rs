@@ -35,9 +35,7 @@ pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result
     };
     let memory = detail.memory;
     let (needs, has) = (memory.upper / MEMORY_GB, memory.capacity / MEMORY_GB);
-    if let Some(metric) = Metric::named("memory_fill") {
-        case.figure(&mut reply, metric);
-    }
+    case.figure(&mut reply, const { Metric::known("memory_fill") });
     reply.command(&["advise"], case.command_flags());
     let Some(found) = fit::fit(&case.scenario, &case.parts, &case.estimate) else {
         reply.say(format!(

@@ -5,8 +5,8 @@ use atlas_plan::estimate::standing::{Standing, ranked, standings};
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::Scenario;
-use atlas_plan::search::optimise::{Proof, freed};
-use atlas_plan::search::{Condition, Gauge, Problem, Space, figure, optimise};
+use atlas_plan::search::optimize::{Proof, freed};
+use atlas_plan::search::{Condition, Gauge, Problem, Space, figure, optimize};
 
 use super::case::{Case, Context};
 use super::reply::Kind;
@@ -77,7 +77,7 @@ pub(crate) fn best<'a>(
     problem.front.clear();
     problem.runners_up = 0;
     let problem = problem.usually(&[]);
-    let found = optimise(&problem, gauge);
+    let found = optimize(&problem, gauge);
     let Some(best) = found.best else {
         return Ok(Best { case: None, layout: String::new(), dropped: found.dropped, proof: found.looked.proof });
     };

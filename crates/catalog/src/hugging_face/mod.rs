@@ -190,7 +190,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
 
 fn latent(fields: &mut Fields<'_>) -> Option<Latent> {
     let kv_lora_rank = fields.number("kv_lora_rank", WIDTH)?;
-    let q_lora_rank = fields.number("q_lora_rank", NATURAL).unwrap_or(0.0);
+    let q_lora_rank = fields.number("q_lora_rank", NATURAL).filter(|rank| *rank > 0.0);
     let qk_nope_dim = fields.required_number("qk_nope_head_dim", WIDTH);
     let qk_rope_dim = fields.required_number("qk_rope_head_dim", WIDTH);
     let v_head_dim = fields.required_number("v_head_dim", WIDTH);
@@ -263,7 +263,7 @@ fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<f64>) -> O
         shared_gate,
         first_dense_layers,
         layer_step,
-        hidden_size: 0.0,
+        hidden_size: None,
     })
 }
 

@@ -133,7 +133,7 @@ impl Change {
 /// What a document says of one trait.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stated {
-    /// What the software does if nothing is said.
+    /// What the software does by default.
     pub default: Change,
     /// What its own recipes or performance guide turn on, where that differs.
     pub tuned: Option<Change>,

@@ -250,24 +250,24 @@ section! {
         fused_permutation: bool, "routing and permutation are fused kernels";
         routing: Routing, "who learns how many tokens each expert got";
         exchange: ExpertExchange, "how tokens reach experts of other ranks";
-        overlap_tensor: bool, "tensor-parallel collectives beside their products";
-        overlap_pipeline: PipelineOverlap, "pipeline transfers beside compute";
-        overlap_gradients: DataOverlap, "gradient reduction beside the backward pass";
-        overlap_parameters: DataOverlap, "weight gathering beside compute";
+        overlap_tensor: bool, "tensor-parallel collectives overlap their products";
+        overlap_pipeline: PipelineOverlap, "pipeline transfers overlap compute";
+        overlap_gradients: DataOverlap, "gradient reduction overlaps the backward pass";
+        overlap_parameters: DataOverlap, "weight gathering overlaps compute";
         gradient_sums: GradientSums, "how gradients of micro-batches are summed";
         dropout: bool, "dropout masks are kept";
         selective_recompute: SelectiveRecompute, "what selective recomputation runs again";
-        recompute: Recompute, "recomputation if nothing is said";
+        recompute: Recompute, "recomputation by default";
         weights: WeightCopies, "copies of the weights";
         gradient_format: GradientFormat, "format in which gradients are kept";
         reduce_format: GradientFormat, "format in which gradients are reduced";
         bucket_bytes: f64, "memory for communication buckets, bytes";
-        sharding: Sharding, "sharding if nothing is said";
+        sharding: Sharding, "sharding by default";
         most_sharding: Sharding, "the most sharding supported";
         most_sharding_with_pipeline: Sharding, "the most sharding supported with pipeline stages";
         zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered again";
-        sequence_parallel: bool, "sequence parallelism under tensor parallelism if nothing is said";
+        sequence_parallel: bool, "sequence parallelism under tensor parallelism, by default";
         accumulation: Accumulation, "how a batch larger than what runs at once is handled";
     }
 }
@@ -284,7 +284,7 @@ section! {
         graph_batch: Option<f64>, "largest batch that is captured, sequences";
         graph_context: Option<f64>, "longest context that is captured, tokens";
         prompts: PromptLaunch, "how prompts are launched";
-        host: HostOverlap, "what the host does beside the device";
+        host: HostOverlap, "what the host does while the device computes";
         host_with_drafts: HostOverlap, "the same while tokens are drafted";
         inputs: StepInputs, "how the host prepares the inputs of a step";
         window_cache: WindowCache, "what layers with a sliding window keep of a sequence";

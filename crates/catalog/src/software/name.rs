@@ -12,7 +12,7 @@ use super::{Caveat, Software, registry};
 
 /// Words that may stand between any name and its release.
 const BEFORE_RELEASE: [&str; 8] = ["release", "version", "build", "v", "framework", "ngc", "container", "image"];
-/// Words that ask for the newest release.
+/// Words that request the newest release.
 const NEWEST: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev", "branch"];
 
 /// Why a text means no software that is known.
@@ -21,7 +21,7 @@ pub enum SoftwareError {
     /// No family of that name.
     #[error("no software `{name}`{}", near.as_deref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     Family {
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// A similar id.
         near: Option<String>,
@@ -39,7 +39,7 @@ pub enum SoftwareError {
     Release {
         /// The family's id.
         family: String,
-        /// What was asked for.
+        /// What was requested.
         release: String,
         /// All releases.
         known: String,

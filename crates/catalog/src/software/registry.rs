@@ -1,4 +1,4 @@
-//! The families that ship, each decoded when it is first asked for.
+//! The families that ship, each decoded on first use.
 
 use std::sync::{Arc, OnceLock};
 

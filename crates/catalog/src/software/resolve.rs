@@ -138,7 +138,7 @@ pub(super) fn newest_at(family: Arc<Family>, date: Day) -> (Arc<Family>, Option<
 /// A trait struct twice: as the software is out of the box, and as its makers run it for speed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Profile<T> {
-    /// What it does if nothing is said.
+    /// What it does by default.
     pub default: T,
     /// What it does under its own recipes or performance guide.
     pub tuned: T,
@@ -165,7 +165,7 @@ pub struct Resolved {
     pub family: Arc<Family>,
     /// The release, by index into the family's; `None` of families without releases.
     pub release: Option<usize>,
-    /// Why the release is not exactly what was asked for.
+    /// Why the release is not exactly what was requested.
     pub caveat: Option<Caveat>,
     /// What it does in training, if it trains.
     pub training: Option<Profile<TrainingTraits>>,

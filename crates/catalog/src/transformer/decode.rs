@@ -121,7 +121,7 @@ impl Transformer {
 
 impl Latent {
     fn decode(mla: &mut Fields<'_>) -> Option<Latent> {
-        let q_lora_rank = mla.number("q_lora_rank", NATURAL).unwrap_or(0.0);
+        let q_lora_rank = mla.number("q_lora_rank", NATURAL).filter(|rank| *rank > 0.0);
         let kv_lora_rank = mla.required_number("kv_lora_rank", WIDTH);
         let qk_nope_dim = mla.required_number("qk_nope_dim", WIDTH);
         let qk_rope_dim = mla.required_number("qk_rope_dim", WIDTH);
@@ -146,7 +146,7 @@ impl Experts {
         let shared_gate = moe.boolean("shared_gate").unwrap_or(false);
         let first_dense_layers = moe.number("first_dense_layers", NATURAL).unwrap_or(0.0);
         let layer_step = moe.number("layer_step", WIDTH).unwrap_or(1.0);
-        let hidden_size = moe.number("hidden_size", NATURAL).unwrap_or(0.0);
+        let hidden_size = moe.number("hidden_size", NATURAL).filter(|width| *width > 0.0);
         if let (Some(count), Some(per_token)) = (count, per_token)
             && per_token > count
         {

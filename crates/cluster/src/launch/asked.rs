@@ -67,6 +67,7 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::MaxNumBatchedTokens, serving.max_num_batched_tokens.is_some()),
         (Knob::GpuMemoryUtilization, serving.gpu_memory_utilization.is_some()),
         (Knob::ChunkedPrefill, serving.chunked_prefill.is_some()),
+        (Knob::LongPrefillTokenThreshold, some(serving.long_prefill_token_threshold)),
         (Knob::OverlapScheduling, serving.overlap_scheduling.is_some()),
         (Knob::RecvInterval, many(serving.recv_interval)),
         (Knob::ReserveOutput, serving.reserve_output.is_some()),

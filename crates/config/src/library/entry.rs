@@ -1,4 +1,4 @@
-//! Entries of the lists, decoded when they are first asked for: the first frame shows many and reads two.
+//! Entries of the lists, decoded on first use: the first frame shows many and reads two.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

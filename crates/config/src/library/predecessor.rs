@@ -1,4 +1,4 @@
-//! What ships of the predecessor dashboard: read when a name is asked for that no list has.
+//! What ships of the predecessor dashboard: read when a name is requested that no list has.
 
 use std::sync::Arc;
 

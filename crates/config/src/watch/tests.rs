@@ -45,15 +45,15 @@ impl Scene {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Waits until `name` is described to have changed, and until all else that was done before has been described; everything
-    /// that was described.
+    /// Waits until `name` is reported as changed, and until all that was done before has been reported; everything
+    /// that was reported.
     fn expect(&self, name: &str) -> Vec<PathBuf> {
         let mut described = self.next(name);
         described.extend(self.settle());
         described
     }
 
-    /// Waits until `name` is described to have changed; everything that was described until then.
+    /// Waits until `name` is reported as changed; everything that was reported until then.
     fn next(&self, name: &str) -> Vec<PathBuf> {
         let wanted = self.path(name);
         let until = Instant::now() + PATIENCE;

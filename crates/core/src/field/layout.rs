@@ -1,10 +1,11 @@
 //! How a model is cut over devices, and the sequences that it is cut for.
 
+use super::slot::{flag, number, word};
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::bounds::Bounds;
 use crate::plan::{ContextExchange, PipelineSchedule, Sharding, SharedExperts};
 
-pub(super) const LAYOUT: [Field; 27] = [
+pub(super) const LAYOUT: &[Field] = &[
     entry(
         Knob::Tp,
         "tp",
@@ -31,7 +32,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         ranks(256.0),
         &["parallelism", "vpp"],
         "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(vpp))
+    .usual(1.0)
+    .files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -43,6 +47,7 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["parallelism", "first_layers"],
         "layers of the first pipeline stage; unset, the embedding counts as a layer where layers do not divide evenly",
     )
+    .slot(number!(first_layers))
     .training()
     .reasoned(),
     entry(
@@ -54,6 +59,7 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["parallelism", "last_layers"],
         "layers of the last pipeline stage; unset, the output layer counts as one where layers do not divide evenly",
     )
+    .slot(number!(last_layers))
     .training()
     .reasoned(),
     entry(
@@ -65,7 +71,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["mtp_layers"],
         "layers behind the model that learn to predict further tokens, each with a loss of its own (MTP); they stand on the \
          last stage",
-    ).files(0.0, 1000.0)
+    )
+    .slot(number!(mtp_layers))
+    .usual(0.0)
+    .files(0.0, 1000.0)
     .training()
     .reasoned(),
     entry(
@@ -85,7 +94,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         ranks(1024.0),
         &["parallelism", "cp"],
         "context-parallel ranks: each sequence cut across accelerators",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(cp))
+    .usual(1.0)
+    .files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -98,6 +110,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         "what ranks that share a sequence exchange: keys and values round a ring (p2p), gathered before attention \
          (all_gather), or heads for sequences (a2a, Ulysses)",
     )
+    .slot(word!(ContextExchange, cp_comm_type))
+    .usual_word(ContextExchange::Ring.name())
     .training()
     .reasoned(),
     entry(
@@ -108,7 +122,9 @@ pub(super) const LAYOUT: [Field; 27] = [
         ranks(4096.0),
         &["parallelism", "ep"],
         "expert-parallel ranks: experts spread over accelerators",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(ep))
+    .files(1.0, 1e6)
     .reasoned(),
     entry(
         Knob::Etp,
@@ -118,7 +134,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         ranks(4096.0),
         &["parallelism", "etp"],
         "tensor-parallel ranks inside an expert",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(etp))
+    .usual(1.0)
+    .files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -129,7 +148,9 @@ pub(super) const LAYOUT: [Field; 27] = [
         ranks(4096.0),
         &["parallelism", "attention_dp"],
         "data-parallel attention groups inside a replica, which share its experts; a replica has tp x pp x attention_dp",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(attention_dp))
+    .files(1.0, 1e6)
     .inference()
     .reasoned(),
     entry(
@@ -140,7 +161,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         ranks(4096.0),
         &["serving", "context_ranks"],
         "ranks that share the KV cache of a sequence in decode",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(serving.context_ranks))
+    .usual(1.0)
+    .files(1.0, 1e6)
     .inference()
     .reasoned(),
     entry(
@@ -151,7 +175,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         whole(0.0, 65_536.0, Step::Add(16.0)),
         &["serving", "redundant_experts"],
         "copies of busy experts in a layer (EPLB): less imbalance, more memory",
-    ).files(0.0, 1e6)
+    )
+    .slot(number!(serving.redundant_experts))
+    .usual(0.0)
+    .files(0.0, 1e6)
     .inference()
     .reasoned(),
     entry(
@@ -163,6 +190,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["serving", "shared_experts"],
         "experts that every token passes: in kernels of their own, or as one more routed expert",
     )
+    .slot(word!(SharedExperts, serving.shared_experts))
+    .usual_word(SharedExperts::Separate.name())
     .inference()
     .reasoned(),
     entry(
@@ -174,6 +203,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["serving", "two_batch_overlap"],
         "two halves of a batch take turns: one computes while the other's tokens travel to experts",
     )
+    .slot(flag!(serving.two_batch_overlap))
+    .usual_flag(false)
     .inference()
     .reasoned(),
     entry(
@@ -185,6 +216,7 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["parallelism", "sp"],
         "norms and residuals split over the tensor-parallel ranks; unset, on where tp > 1",
     )
+    .slot(flag!(sp))
     .training()
     .reasoned(),
     entry(
@@ -196,6 +228,7 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["sharding"],
         "how model states are spread over replicas: optimizer, gradients, weights (zero3 is FSDP)",
     )
+    .slot(word!(Sharding, sharding))
     .training()
     .reasoned(),
     entry(
@@ -206,7 +239,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         whole(0.0, 1_048_576.0, Step::Double),
         &["shard"],
         "HSDP shard group size; 0: all replicas",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(shard))
+    .usual(0.0)
+    .files(1.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -218,6 +254,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["pipeline_schedule"],
         "order of a pipeline's forward and backward passes",
     )
+    .slot(word!(PipelineSchedule, schedule))
+    .usual_word(PipelineSchedule::OneForwardOneBackward.name())
     .training()
     .reasoned(),
     entry(
@@ -249,6 +287,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["train_tokens"],
         "tokens of the whole training run: its time, cost, energy",
     )
+    .slot(number!(train_tokens))
+    .usual(1e12)
     .unit("tok")
     .training()
     .reasoned(),
@@ -261,6 +301,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["sequence", "prompt_cv"],
         "standard deviation over mean of the prompts' lengths (log-normal); 0: all alike",
     )
+    .slot(number!(simulation.prompt_cv))
+    .usual(0.0)
     .inference()
     .simulated(),
     entry(
@@ -272,6 +314,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["sequence", "generate_cv"],
         "standard deviation over mean of the outputs' lengths (log-normal); 0: all alike",
     )
+    .slot(number!(simulation.generate_cv))
+    .usual(0.0)
     .inference()
     .simulated(),
     entry(
@@ -282,7 +326,10 @@ pub(super) const LAYOUT: [Field; 27] = [
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "generate_max"],
         "longest output that is let through; 0: no limit",
-    ).files(1.0, 1e9)
+    )
+    .slot(number!(serving.generate_max))
+    .usual(0.0)
+    .files(1.0, 1e9)
     .unit("tok")
     .inference()
     .reasoned(),
@@ -295,6 +342,8 @@ pub(super) const LAYOUT: [Field; 27] = [
         &["sequence", "generate_spread"],
         "longest usual output over the mean; 1: all alike",
     )
+    .slot(number!(serving.generate_spread))
+    .usual(1.0)
     .inference()
     .reasoned(),
 ];

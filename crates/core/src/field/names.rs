@@ -37,13 +37,13 @@ pub enum Knob {
     RecomputeLayers,
     /// Memory that planned recomputation leaves free.
     RecomputeReserve,
-    /// Communication beside computation.
+    /// Communication alongside computation.
     Overlap,
-    /// Tensor-parallel communication beside its matrix products.
+    /// Tensor-parallel communication alongside its matrix products.
     OverlapTensor,
-    /// Pipeline transfers beside the next micro-batch.
+    /// Pipeline transfers alongside the next micro-batch.
     OverlapPipeline,
-    /// Gradient and parameter communication beside computation.
+    /// Gradient and parameter communication alongside computation.
     OverlapData,
     /// How attention is computed.
     AttentionKernel,
@@ -135,6 +135,8 @@ pub enum Knob {
     GpuMemoryUtilization,
     /// Prompt chunks in decoding steps.
     ChunkedPrefill,
+    /// Most prompt tokens of one request in a step.
+    LongPrefillTokenThreshold,
     /// The next step is scheduled while the accelerator computes.
     OverlapScheduling,
     /// Decode steps between two looks at the queue.
@@ -271,7 +273,7 @@ pub enum Knob {
     CheckpointInterval,
     /// What a checkpoint costs.
     Checkpoint,
-    /// Whether checkpoints are written beside the work.
+    /// Whether checkpoints are written alongside the work.
     CheckpointAsync,
     /// What a failure costs besides lost work.
     Restart,

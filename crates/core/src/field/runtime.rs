@@ -1,5 +1,6 @@
 //! How work is done on a device: the engine that answers, formats, what is recomputed, overlap.
 
+use super::slot::{flag, number, word};
 use super::{Field, Group, Kind, Knob, REASONING, Step, entry, ranks, real, whole};
 use crate::mode::Mode;
 use crate::plan::{
@@ -7,7 +8,7 @@ use crate::plan::{
     Recompute, Trained,
 };
 
-pub(super) const RUNTIME: [Field; 31] = [
+pub(super) const RUNTIME: &[Field] = &[
     entry(
         Knob::Engine,
         "engine",
@@ -46,7 +47,9 @@ pub(super) const RUNTIME: [Field; 31] = [
         ranks(16_777_216.0),
         &["batch", "global"],
         "sequences of one optimizer step, over all replicas",
-    ).files(1.0, 1e9)
+    )
+    .slot(number!(global))
+    .files(1.0, 1e9)
     .unit("seq")
     .training()
     .reasoned(),
@@ -59,6 +62,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["precision", "weights"],
         "format of the weights, and of products where the hardware supports it",
     )
+    .slot(word!(Format, format))
     .reasoned(),
     entry(
         Knob::Compute,
@@ -69,6 +73,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["precision", "compute"],
         "format of products where it differs from the weights (W8A16, W4A8)",
     )
+    .slot(word!(Format, compute))
     .reasoned(),
     entry(
         Knob::WeightBits,
@@ -79,6 +84,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["precision", "weight_bits"],
         "bits per weight with scales, for formats described by their size (GGUF, EXL2)",
     )
+    .slot(number!(weight_bits))
     .unit("bit")
     .inference()
     .reasoned(),
@@ -91,6 +97,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["precision", "experts"],
         "format of the weights of experts, where it differs from the other weights",
     )
+    .slot(word!(Format, experts))
     .inference()
     .reasoned(),
     entry(
@@ -102,6 +109,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["precision", "kv"],
         "format of the KV cache",
     )
+    .slot(word!(Format, kv))
     .inference()
     .reasoned(),
     entry(
@@ -113,6 +121,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["precision", "gradients"],
         "format in which gradients are kept and reduced",
     )
+    .slot(word!(Format, gradient_format))
     .training()
     .reasoned(),
     entry(
@@ -124,6 +133,8 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["optimizer"],
         "optimizer: decides the states kept for every weight",
     )
+    .slot(word!(Optimizer, optimizer))
+    .usual_word(Optimizer::Adam.name())
     .training()
     .reasoned(),
     entry(
@@ -135,6 +146,8 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["trained"],
         "weights that are trained: all, or adapters of a frozen model",
     )
+    .slot(word!(Trained, trained))
+    .usual_word(Trained::All.name())
     .training()
     .reasoned(),
     entry(
@@ -146,6 +159,8 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["lora_targets"],
         "linear layers that have adapters",
     )
+    .slot(word!(LoraTargets, lora_targets))
+    .usual_word(LoraTargets::All.name())
     .training()
     .reasoned(),
     entry(
@@ -157,6 +172,8 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["cpu_offload"],
         "training state kept in host memory",
     )
+    .slot(word!(CpuOffload, cpu_offload))
+    .usual_word(CpuOffload::None.name())
     .training()
     .reasoned(),
     entry(
@@ -168,6 +185,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["recompute"],
         "activations computed again in the backward pass: less memory, more work",
     )
+    .slot(word!(Recompute, recompute))
     .training()
     .reasoned(),
     entry(
@@ -178,7 +196,10 @@ pub(super) const RUNTIME: [Field; 31] = [
         whole(0.0, 100_000.0, Step::Add(1.0)),
         &["recompute", "layers"],
         "layers recomputed in full; the others follow `recompute`",
-    ).files(0.0, 1e6)
+    )
+    .slot(number!(recompute_layers))
+    .usual(0.0)
+    .files(0.0, 1e6)
     .training()
     .reasoned(),
     entry(
@@ -190,6 +211,8 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["recompute", "reserve"],
         "share of device memory that planned recomputation (auto, selective) leaves free",
     )
+    .slot(number!(recompute_reserve))
+    .usual(0.0)
     .training()
     .reasoned(),
     entry(
@@ -199,8 +222,10 @@ pub(super) const RUNTIME: [Field; 31] = [
         Group::Runtime,
         Kind::Toggle,
         &["overlap"],
-        "communication runs beside computation, as far as it can",
+        "communication overlaps computation where it can",
     )
+    .slot(flag!(overlap))
+    .usual_flag(true)
     .training()
     .reasoned(),
     entry(
@@ -210,8 +235,9 @@ pub(super) const RUNTIME: [Field; 31] = [
         Group::Runtime,
         Kind::Toggle,
         &["runtime_tuning", "overlap_tensor"],
-        "tensor-parallel communication runs beside its matrix products",
+        "tensor-parallel communication overlaps its matrix products",
     )
+    .slot(flag!(switches.overlap_tensor))
     .training()
     .reasoned(),
     entry(
@@ -221,8 +247,9 @@ pub(super) const RUNTIME: [Field; 31] = [
         Group::Runtime,
         Kind::Toggle,
         &["runtime_tuning", "overlap_pipeline"],
-        "pipeline transfers run beside the next micro-batch",
+        "pipeline transfers overlap the next micro-batch",
     )
+    .slot(flag!(switches.overlap_pipeline))
     .training()
     .reasoned(),
     entry(
@@ -232,8 +259,9 @@ pub(super) const RUNTIME: [Field; 31] = [
         Group::Runtime,
         Kind::Toggle,
         &["runtime_tuning", "overlap_data"],
-        "gradient and parameter communication runs beside computation",
+        "gradient and parameter communication overlaps computation",
     )
+    .slot(flag!(switches.overlap_data))
     .training()
     .reasoned(),
     entry(
@@ -245,6 +273,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["runtime_tuning", "attention_kernel"],
         "attention kernel: unfused, FlashAttention-1 or -2, or written for this device generation",
     )
+    .slot(word!(AttentionKernel, switches.attention_kernel))
     .training()
     .reasoned(),
     entry(
@@ -256,6 +285,8 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["runtime_tuning", "graph_capture"],
         "what a training step replays as captured graphs",
     )
+    .slot(word!(GraphCapture, switches.graph_capture))
+    .usual_word(GraphCapture::None.name())
     .training()
     .reasoned(),
     entry(
@@ -267,6 +298,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["runtime_tuning", "compiled"],
         "the model is compiled: element-wise kernels are fused, the host launches less",
     )
+    .slot(flag!(switches.compiled))
     .training()
     .reasoned(),
     entry(
@@ -278,6 +310,7 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["runtime_tuning", "moe_dispatcher"],
         "how tokens travel to experts: once per expert, once per scale-up domain, or by direct writes (deepep, serving)",
     )
+    .slot(word!(MoeDispatcher, switches.moe_dispatcher))
     .reasoned(),
     entry(
         Knob::MoeCapacity,
@@ -288,6 +321,8 @@ pub(super) const RUNTIME: [Field; 31] = [
         &["runtime_tuning", "moe_capacity"],
         "tokens beyond the capacity of an expert: all kept, or dropped, which fixes all shapes",
     )
+    .slot(word!(MoeCapacity, switches.moe_capacity))
+    .usual_word(MoeCapacity::Dropless.name())
     .training()
     .reasoned(),
     entry(
@@ -298,7 +333,10 @@ pub(super) const RUNTIME: [Field; 31] = [
         real(1.0, 100.0, 0.1),
         &["expert_imbalance"],
         "load of the busiest expert-parallel rank over the mean",
-    ).files(1.0, 1000.0)
+    )
+    .slot(number!(imbalance))
+    .usual(1.0)
+    .files(1.0, 1000.0)
     .training()
     .reasoned(),
     entry(

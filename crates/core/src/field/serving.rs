@@ -1,5 +1,6 @@
 //! How requests come and are served.
 
+use super::slot::{flag, number, word};
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::plan::{Arrivals, DraftMethod, KvTransfer, LoadKind, Routing};
 
@@ -14,7 +15,7 @@ const fn served(
     entry(knob, name, &[], Group::Serving, kind, path, help).inference().reasoned()
 }
 
-pub(super) const SERVING: [Field; 43] = [
+pub(super) const SERVING: &[Field] = &[
     entry(
         Knob::Load,
         "load",
@@ -24,6 +25,7 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "load"],
         "how requests are offered: closed loop, open loop, all at once, or one static batch",
     )
+    .slot(word!(LoadKind, serving.load))
     .inference()
     .reasoned(),
     entry(
@@ -34,7 +36,9 @@ pub(super) const SERVING: [Field; 43] = [
         ranks(1_048_576.0),
         &["serving", "concurrency"],
         "requests in flight, over all replicas; each is replaced when it ends",
-    ).files(1.0, 1e9)
+    )
+    .slot(number!(serving.concurrency))
+    .files(1.0, 1e9)
     .unit("req")
     .inference()
     .reasoned(),
@@ -45,8 +49,11 @@ pub(super) const SERVING: [Field; 43] = [
         Group::Serving,
         real(0.0, 1e9, 1.0),
         &["serving", "request_rate"],
-        "requests per second that arrive at random, in place of a concurrency, or with load open beside it: no more are then in flight; 0: none",
-    ).files(0.0, 1e30)
+        "requests per second that arrive at random, in place of a concurrency; with load open, the concurrency limits those in flight; 0: none",
+    )
+    .slot(number!(serving.request_rate))
+    .usual(0.0)
+    .files(0.0, 1e30)
     .unit("req/s")
     .inference()
     .reasoned(),
@@ -58,7 +65,10 @@ pub(super) const SERVING: [Field; 43] = [
         whole(0.0, 1e9, Step::Double),
         &["serving", "run_requests"],
         "requests of the whole run, whose start and end count; 0: the load never ends",
-    ).files(1.0, 1e9)
+    )
+    .slot(number!(serving.run_requests))
+    .usual(0.0)
+    .files(1.0, 1e9)
     .unit("req")
     .inference()
     .reasoned(),
@@ -70,7 +80,9 @@ pub(super) const SERVING: [Field; 43] = [
         ranks(65_536.0),
         &["serving", "max_num_seqs"],
         "most sequences in one step of a replica",
-    ).files(1.0, 1e9)
+    )
+    .slot(number!(serving.max_num_seqs))
+    .files(1.0, 1e9)
     .unit("seq")
     .inference()
     .reasoned(),
@@ -82,7 +94,9 @@ pub(super) const SERVING: [Field; 43] = [
         ranks(1_048_576.0),
         &["serving", "max_num_batched_tokens"],
         "most tokens in one step of a replica: the size of a prompt's chunk",
-    ).files(1.0, 1e9)
+    )
+    .slot(number!(serving.max_num_batched_tokens))
+    .files(1.0, 1e9)
     .unit("tok")
     .inference()
     .reasoned(),
@@ -95,6 +109,7 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "gpu_memory_utilization"],
         "share of device memory that the engine may use",
     )
+    .slot(number!(serving.gpu_memory_utilization))
     .inference()
     .reasoned(),
     entry(
@@ -106,8 +121,23 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "chunked_prefill"],
         "prompt chunks share steps with decoding (Sarathi-Serve)",
     )
+    .slot(flag!(serving.chunked_prefill))
     .inference()
     .reasoned(),
+    entry(
+        Knob::LongPrefillTokenThreshold,
+        "long_prefill_token_threshold",
+        &["long_prefill"],
+        Group::Serving,
+        whole(0.0, 1_048_576.0, Step::Double),
+        &["serving", "long_prefill_token_threshold"],
+        "most prompt tokens of one request in a step, so that short prompts pass long ones; 0: no limit",
+    )
+    .slot(number!(serving.long_prefill_token_threshold))
+    .usual(0.0)
+    .unit("tok")
+    .inference()
+    .simulated(),
     entry(
         Knob::OverlapScheduling,
         "overlap_scheduling",
@@ -117,6 +147,7 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "overlap_scheduling"],
         "the next step is scheduled while the accelerator computes",
     )
+    .slot(flag!(serving.overlap_scheduling))
     .inference()
     .reasoned(),
     entry(
@@ -127,7 +158,10 @@ pub(super) const SERVING: [Field; 43] = [
         ranks(4096.0),
         &["serving", "recv_interval"],
         "decode steps between two looks at the request queue",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(serving.recv_interval))
+    .usual(1.0)
+    .files(1.0, 1e6)
     .inference()
     .simulated(),
     entry(
@@ -139,6 +173,7 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "reserve_output"],
         "admit a sequence only when its whole output fits in the KV cache",
     )
+    .slot(flag!(serving.reserve_output))
     .inference()
     .reasoned(),
     entry(
@@ -150,6 +185,7 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "python_executor"],
         "scheduler and sampler of a compiled runtime run in Python",
     )
+    .slot(flag!(serving.python_executor))
     .inference()
     .reasoned(),
     entry(
@@ -160,7 +196,10 @@ pub(super) const SERVING: [Field; 43] = [
         whole(0.0, 65_536.0, Step::Double),
         &["serving", "compiled_batch"],
         "batch that graphs of fixed shape were compiled for; 0: shapes follow the batch",
-    ).files(1.0, 1e6)
+    )
+    .slot(number!(serving.compiled_batch))
+    .usual(0.0)
+    .files(1.0, 1e6)
     .unit("seq")
     .inference()
     .reasoned(),
@@ -173,6 +212,8 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "beams"],
         "beams per request; 1: sampling or greedy decoding",
     )
+    .slot(number!(serving.beams))
+    .usual(1.0)
     .inference()
     .reasoned(),
     entry(
@@ -184,6 +225,8 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "prefix_cache_hit"],
         "share of prompt tokens found in the prefix cache",
     )
+    .slot(number!(serving.prefix_hit))
+    .usual(0.0)
     .inference()
     .reasoned(),
     entry(
@@ -194,7 +237,10 @@ pub(super) const SERVING: [Field; 43] = [
         whole(0.0, 64.0, Step::Add(1.0)),
         &["serving", "speculative", "tokens"],
         "tokens drafted per step (speculative decoding, MTP, EAGLE); 0: off",
-    ).files(0.0, 1e15)
+    )
+    .slot(number!(serving.draft_tokens))
+    .usual(0.0)
+    .files(0.0, 1e15)
     .unit("tok")
     .inference()
     .reasoned(),
@@ -207,6 +253,7 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "speculative", "acceptance"],
         "probability that the first drafted token is accepted; unset, as published for the model and draft_method",
     )
+    .slot(number!(serving.draft_acceptance))
     .inference()
     .reasoned(),
     served(
@@ -215,28 +262,34 @@ pub(super) const SERVING: [Field; 43] = [
         Kind::Choice(DraftMethod::NAMES),
         &["serving", "speculative", "method"],
         "what drafts: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams of the text",
-    ),
+    )
+    .slot(word!(DraftMethod, serving.draft_method))
+    .usual_word(DraftMethod::Mtp.name()),
     served(
         Knob::DraftDecline,
         "draft_decline",
         real(0.0, 1.0, 0.05),
         &["serving", "speculative", "decline"],
         "share of the acceptance that each drafted position loses against the one before",
-    ),
+    )
+    .slot(number!(serving.draft_decline)),
     served(
         Knob::DraftParams,
         "draft_params_b",
         real(0.0, 1e4, 0.5),
         &["serving", "speculative", "params_b"],
         "parameters of a draft model, billions",
-    ),
+    )
+    .slot(number!(serving.draft_params_b)),
     served(
         Knob::DraftMaxBatch,
         "draft_max_batch",
         whole(0.0, 1e6, Step::Double),
         &["serving", "speculative", "max_batch"],
         "sequences of a replica beyond which nothing is drafted; 0: always drafted",
-    ),
+    )
+    .slot(number!(serving.draft_max_batch))
+    .usual(0.0),
     entry(
         Knob::PrefillAccelerators,
         "prefill_accelerators",
@@ -245,7 +298,10 @@ pub(super) const SERVING: [Field; 43] = [
         whole(0.0, 1_048_576.0, Step::Double),
         &["serving", "prefill_accelerators"],
         "accelerators that only prefill, apart from those that decode; 0: both on all",
-    ).files(0.0, 1e15)
+    )
+    .slot(number!(serving.prefill_accelerators))
+    .usual(0.0)
+    .files(0.0, 1e15)
     .inference()
     .reasoned(),
     served(
@@ -254,112 +310,143 @@ pub(super) const SERVING: [Field; 43] = [
         whole(0.0, 1e9, Step::Double),
         &["serving", "conversations", "count"],
         "conversations under way at once, over all replicas: they decide how much of a prompt is found; 0: prefix_hit does",
-    ).files(0.0, 1e15),
+    )
+    .slot(number!(serving.conversations))
+    .usual(0.0)
+    .files(0.0, 1e15),
     served(
         Knob::Turns,
         "turns",
         real(1.0, 1e4, 1.0),
         &["serving", "conversations", "turns"],
         "turns of a conversation: each repeats what was said before; prompt is their mean",
-    ),
+    )
+    .slot(number!(serving.turns))
+    .usual(1.0),
     served(
         Knob::SharedPrefix,
         "shared_prefix",
         whole(0.0, 16_777_216.0, Step::Double),
         &["serving", "conversations", "shared_prefix"],
         "tokens that all prompts of the conversations begin with",
-    ),
+    )
+    .slot(number!(serving.shared_prefix))
+    .usual(0.0),
     served(
         Knob::Routing,
         "routing",
         Kind::Choice(Routing::NAMES),
         &["serving", "routing"],
         "which replica a request goes to; prefix: the one that has the beginning of its prompt",
-    ),
+    )
+    .slot(word!(Routing, serving.routing))
+    .usual_word(Routing::Least.name()),
     served(
         Knob::KvHostGb,
         "kv_host_gb",
         real(0.0, 1e9, 100.0),
         &["serving", "kv_tiers", "host_gb"],
         "host memory for keys and values that device memory has no room for, GB for each accelerator",
-    ),
+    )
+    .slot(number!(serving.kv_tiers[0].0)),
     served(
         Knob::KvHostGbps,
         "kv_host_gbps",
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "host_gbps"],
         "GB/s from host memory to an accelerator",
-    ).files(0.0, 1e30),
+    )
+    .slot(number!(serving.kv_tiers[0].1))
+    .files(0.0, 1e30),
     served(
         Knob::KvSsdGb,
         "kv_ssd_gb",
         real(0.0, 1e9, 100.0),
         &["serving", "kv_tiers", "ssd_gb"],
         "local disks for keys and values that device memory has no room for, GB for each accelerator",
-    ),
+    )
+    .slot(number!(serving.kv_tiers[1].0)),
     served(
         Knob::KvSsdGbps,
         "kv_ssd_gbps",
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "ssd_gbps"],
         "GB/s from local disks to an accelerator",
-    ).files(0.0, 1e30),
+    )
+    .slot(number!(serving.kv_tiers[1].1))
+    .files(0.0, 1e30),
     served(
         Knob::KvRemoteGb,
         "kv_remote_gb",
         real(0.0, 1e9, 100.0),
         &["serving", "kv_tiers", "remote_gb"],
         "remote stores for keys and values that device memory has no room for, GB for each accelerator",
-    ),
+    )
+    .slot(number!(serving.kv_tiers[2].0)),
     served(
         Knob::KvRemoteGbps,
         "kv_remote_gbps",
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "remote_gbps"],
         "GB/s from remote stores to an accelerator",
-    ).files(0.0, 1e30),
+    )
+    .slot(number!(serving.kv_tiers[2].1))
+    .files(0.0, 1e30),
     served(
         Knob::PrefillWorkers,
         "prefill_workers",
         whole(0.0, 1_048_576.0, Step::Add(1.0)),
         &["serving", "pools", "prefill", "workers"],
         "replicas that only prefill (x of xP:yD); tp, pp, ep, attention_dp and dp are then those that decode; 0: as prefill_accelerators says",
-    ).files(1.0, 1e6),
+    )
+    .slot(number!(serving.pools.prefill.workers))
+    .usual(0.0)
+    .files(1.0, 1e6),
     served(
         Knob::PrefillTp,
         "prefill_tp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "tp"],
         "tensor-parallel ranks of a replica that only prefills; unset, as tp",
-    ).files(1.0, 1e6),
+    )
+    .slot(number!(serving.pools.prefill.tp))
+    .files(1.0, 1e6),
     served(
         Knob::PrefillPp,
         "prefill_pp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "pp"],
         "pipeline stages of a replica that only prefills; unset, as pp",
-    ).files(1.0, 1e6),
+    )
+    .slot(number!(serving.pools.prefill.pp))
+    .files(1.0, 1e6),
     served(
         Knob::PrefillEp,
         "prefill_ep",
         ranks(4096.0),
         &["serving", "pools", "prefill", "ep"],
         "expert-parallel ranks of a replica that only prefills; unset, as ep",
-    ).files(1.0, 1e6),
+    )
+    .slot(number!(serving.pools.prefill.ep))
+    .files(1.0, 1e6),
     served(
         Knob::PrefillAttentionDp,
         "prefill_attention_dp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "attention_dp"],
         "attention groups of a replica that only prefills; unset, as attention_dp",
-    ).files(1.0, 1e6),
+    )
+    .slot(number!(serving.pools.prefill.attention_dp))
+    .files(1.0, 1e6),
     served(
         Knob::KvTransfer,
         "kv_transfer",
         Kind::Choice(KvTransfer::NAMES),
         &["serving", "kv_transfer"],
         "over what keys and values travel to the accelerators that decode; scale-up: where both pools lie in one domain",
-    ),
+    )
+    .slot(word!(KvTransfer, serving.kv_transfer))
+    .usual_word(KvTransfer::Network.name()),
     entry(
         Knob::Arrivals,
         "arrivals",
@@ -369,6 +456,7 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "arrivals"],
         "how requests come: a constant number in flight, at random, in bursts, or all at once",
     )
+    .slot(word!(Arrivals, simulation.arrivals))
     .inference()
     .simulated(),
     entry(
@@ -380,6 +468,8 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "arrival_cv"],
         "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 a metronome, more comes in bursts",
     )
+    .slot(number!(simulation.arrival_cv))
+    .usual(1.0)
     .inference()
     .simulated(),
     entry(
@@ -391,6 +481,8 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "slo", "ttft_ms"],
         "a request is good where its first token comes within this; 0: whenever it comes",
     )
+    .slot(number!(simulation.slo_ttft_ms))
+    .usual(0.0)
     .unit("ms")
     .inference()
     .simulated(),
@@ -403,6 +495,8 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "slo", "tpot_ms"],
         "a request is good where its tokens come this fast after the first; 0: however slowly",
     )
+    .slot(number!(simulation.slo_tpot_ms))
+    .usual(0.0)
     .unit("ms")
     .inference()
     .simulated(),
@@ -415,6 +509,8 @@ pub(super) const SERVING: [Field; 43] = [
         &["serving", "slo", "e2e_ms"],
         "a request is good where its last token comes within this; 0: whenever it comes",
     )
+    .slot(number!(simulation.slo_e2e_ms))
+    .usual(0.0)
     .unit("ms")
     .inference()
     .simulated(),

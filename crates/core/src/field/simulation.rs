@@ -1,8 +1,9 @@
 //! What only a simulation can tell apart: chance, stragglers, failures.
 
+use super::slot::{flag, number};
 use super::{Field, Group, Kind, Knob, Step, entry, real, whole};
 
-pub(super) const SIMULATION: [Field; 11] = [
+pub(super) const SIMULATION: &[Field] = &[
     entry(
         Knob::Replications,
         "replications",
@@ -12,6 +13,7 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "replications"],
         "independent runs, from seed on: figures are their means, and their spread widens the interval",
     )
+    .slot(number!(simulation.replications))
     .simulated(),
     entry(
         Knob::Requests,
@@ -22,6 +24,8 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "requests"],
         "requests that each run serves and counts; 0: as many as the load asks for, a thousand at least",
     )
+    .slot(number!(simulation.requests))
+    .usual(0.0)
     .unit("req")
     .inference()
     .simulated(),
@@ -34,6 +38,7 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "steps"],
         "optimizer steps that each run takes",
     )
+    .slot(number!(simulation.steps))
     .training()
     .simulated(),
     entry(
@@ -45,6 +50,8 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "jitter"],
         "standard deviation over mean of one rank's pass; each pass waits for the slowest of its ranks",
     )
+    .slot(number!(simulation.jitter))
+    .usual(0.0)
     .training()
     .simulated(),
     entry(
@@ -56,6 +63,8 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "slow_nodes"],
         "nodes that compute slowly all the time; which ones, the seed draws",
     )
+    .slot(number!(simulation.slow_nodes))
+    .usual(0.0)
     .training()
     .simulated(),
     entry(
@@ -67,6 +76,7 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "slow_factor"],
         "time of a slow node's pass over another's",
     )
+    .slot(number!(simulation.slow_factor))
     .training()
     .simulated(),
     entry(
@@ -78,6 +88,8 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "node_mtbf_h"],
         "mean time between failures of one node; 0: none fails (Llama 3's nodes: 6,300 h, arXiv 2407.21783, table 5)",
     )
+    .slot(number!(simulation.node_mtbf_h))
+    .usual(0.0)
     .unit("h")
     .training()
     .simulated(),
@@ -90,6 +102,8 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "checkpoint_interval_s"],
         "work between two checkpoints; 0: Daly's interval for these failures",
     )
+    .slot(number!(simulation.checkpoint_interval_s))
+    .usual(0.0)
     .unit("s")
     .training()
     .simulated(),
@@ -102,6 +116,7 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "checkpoint_s"],
         "time in which a checkpoint is written, and for which it stops the work; unset, the states at 1 GB/s from each node",
     )
+    .slot(number!(simulation.checkpoint_s))
     .unit("s")
     .training()
     .simulated(),
@@ -112,8 +127,10 @@ pub(super) const SIMULATION: [Field; 11] = [
         Group::Simulation,
         Kind::Toggle,
         &["simulation", "checkpoint_async"],
-        "checkpoints are written beside the work, which stops only for the copy to host memory",
+        "checkpoints are written while work goes on; it stops only for the copy to host memory",
     )
+    .slot(flag!(simulation.checkpoint_async))
+    .usual_flag(false)
     .training()
     .simulated(),
     entry(
@@ -125,6 +142,7 @@ pub(super) const SIMULATION: [Field; 11] = [
         &["simulation", "restart_s"],
         "time from a failure until work goes on, on a spare node, from the last checkpoint",
     )
+    .slot(number!(simulation.restart_s))
     .unit("s")
     .training()
     .simulated(),

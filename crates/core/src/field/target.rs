@@ -3,7 +3,7 @@
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::plan::PriceBasis;
 
-pub(super) const TARGET: [Field; 24] = [
+pub(super) const TARGET: &[Field] = &[
     entry(
         Knob::NumNodes,
         "num_nodes",
@@ -78,7 +78,7 @@ pub(super) const TARGET: [Field; 24] = [
         Group::Target,
         real(0.0, 1e6, 0.01),
         &["cost", "usd_per_kwh"],
-        "price of energy; paid beside the price of an hour, where that does not include it",
+        "price of energy; added to the price of an hour that does not include it",
     )
     .unit("$/kWh")
     .of_target(),

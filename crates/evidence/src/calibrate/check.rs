@@ -128,7 +128,7 @@ pub fn checks(rows: &[Observation], judged: &[Judged], engine: Engine) -> Vec<Ch
         .collect()
 }
 
-/// How old a parameter is, and what the guide's calendar asks for.
+/// How old a parameter is, and what the guide's calendar requests.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Age {
     /// Its path in the profile.
@@ -141,7 +141,7 @@ pub struct Age {
     pub due: Due,
 }
 
-/// What the calendar asks for.
+/// What the calendar requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Due {

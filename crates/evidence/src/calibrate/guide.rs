@@ -4,7 +4,7 @@
 mod communication;
 mod compute;
 mod latency;
-mod optimisation;
+mod optimization;
 mod power;
 
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl<'a> Guide<'a> {
         let infer = scenario.base.shape.mode == Mode::Inference;
         let jitter = if scenario.sriov { 1.0 + c.jitter_sriov } else { 1.0 };
         let direct = if scenario.gpudirect_rdma { c.gamma_gpudirect } else { 1.0 };
-        let gamma = scenario.fabric_factor * jitter * direct;
+        let gamma = scenario.fabric_factor? * jitter * direct;
         let scale = if infer { c.chi_infer_scale } else { 1.0 };
         let (tp, pp) = (scenario.base.shape.tp, scenario.base.shape.pp);
         let chi = (c.chi_base + c.chi_tp * (tp - 1.0) + c.chi_pp * (pp - 1.0)) * scale;

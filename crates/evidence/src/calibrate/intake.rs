@@ -74,7 +74,7 @@ pub fn gather(
         gathered.notes.push(format!("{name}: {dropped} rows without a figure are passed over"));
     }
     if gathered.rows.is_empty() {
-        let expected = "expected throughput, step times, latencies, utilisation, power or bandwidth";
+        let expected = "expected throughput, step times, latencies, utilization, power or bandwidth";
         return Err(GatherError::Content(format!("{name}: no measurement in it: {expected}")));
     }
     Ok(gathered)

@@ -1,4 +1,4 @@
-//! Measured beside predicted, before and after a calibration; and what the guide asks of measurements.
+//! Measured alongside predicted, before and after a calibration; and what the guide asks of measurements.
 
 use super::observation::Observation;
 use super::parameter::Figures;
@@ -10,7 +10,7 @@ use atlas_core::plan::Engine;
 use atlas_plan::scenario::{Corrected, Parts, Scenario};
 use std::sync::Arc;
 
-/// A figure of a row beside its predictions.
+/// A figure of a row alongside its predictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The row.

@@ -78,7 +78,7 @@ pub struct Outcome {
     pub corrections: Option<Arc<Corrections>>,
     /// Efficiency factors in force, which stay as they are.
     pub efficiency: Efficiency,
-    /// What was measured beside what is predicted, before and after.
+    /// What was measured alongside what is predicted, before and after.
     pub judged: Vec<Judged>,
     /// What the user should know.
     pub warnings: Vec<String>,

@@ -87,7 +87,7 @@ pub struct Observation {
 pub const LARGE_MESSAGE: f64 = 1e6;
 
 impl Observation {
-    /// A row from flat names and values; the names that are not understood are returned beside it.
+    /// A row from flat names and values; the names that are not understood are returned alongside it.
     #[must_use]
     pub fn of<'a>(
         source: impl Into<String>,

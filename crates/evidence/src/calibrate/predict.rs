@@ -29,7 +29,7 @@ pub struct Bench<'a> {
     pub workload: Option<&'a Arc<Workload>>,
     /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
     pub own_first: bool,
-    /// The scenario of the calibrated model before a row is laid over it.
+    /// The scenario of the calibrated model before a row is applied over it.
     template: OnceCell<Option<Scenario>>,
     /// Names by which devices are described apart.
     devices: OnceCell<HashSet<String>>,
@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
         Parts::of(self.library, self.target, &self.stand_in()?).ok()
     }
 
-    /// The scenario of the calibrated model before a row is laid over it.
+    /// The scenario of the calibrated model before a row is applied over it.
     fn template(&self) -> Option<Scenario> {
         let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
         let mut scenario = Scenario::from_files(&Parts {
@@ -177,7 +177,8 @@ impl<'a> Bench<'a> {
         let mut scenario = self.template.get_or_init(|| self.template()).clone()?;
         scenario.coefficients = *c;
         let fabric: Arc<str> = row.word("fabric").map_or_else(|| Arc::clone(&scenario.fabric), Into::into);
-        scenario.fabric_factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC)).unwrap_or(1.0);
+        let factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC));
+        scenario.fabric_factor = Some(factor.unwrap_or(1.0));
         scenario.fabric = fabric;
         (scenario.accelerators_per_node, scenario.num_nodes) = (self.accelerators(row), 1.0);
         scenario.cuda_graphs = row.switch("cuda_graphs").unwrap_or(scenario.cuda_graphs);
@@ -213,7 +214,7 @@ impl<'a> Bench<'a> {
     }
 
     pub(super) fn resolved(&self, row: &Observation) -> Result<RowScenario, String> {
-        // Rows that say enough themselves are answered by themselves, where that is asked for.
+        // Rows that say enough themselves are answered by themselves, where that is requested.
         if self.own_first && self.workload.is_some() {
             let alone = Bench { workload: None, ..self.clone() };
             if let Ok((_, found)) = rows::resolve(&alone, row) {

@@ -114,9 +114,9 @@ pub fn median(values: &[f64]) -> f64 {
 pub fn location(values: &[f64]) -> Option<Estimate> {
     let rows: Vec<Vec<f64>> = values.iter().map(|_| Vec::new()).collect();
     let fit = regress(&rows, values, &[true], false)?;
-    let mut centre = fit.estimate(0)?;
-    centre.r2 = None;
-    Some(centre)
+    let mut center = fit.estimate(0)?;
+    center.r2 = None;
+    Some(center)
 }
 
 /// As [`location`], of positive values on their logarithms: the center of factors.
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_of_the_centre_hold_what_they_promise() {
+    fn intervals_of_the_center_hold_what_they_promise() {
         let mut state = 7_u64;
         let mut uniform = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -23,7 +23,7 @@ use crate::validate::case::{self, Metric, RowScenario, measured};
 use crate::validate::table::Row;
 use crate::validate::{Kind, ValidateError, shipped, table};
 
-/// One measured figure of a run, beside its prediction.
+/// One measured figure of a run, alongside its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Its name.
@@ -124,7 +124,7 @@ const fn quantity(metric: Metric) -> Quantity {
     }
 }
 
-/// The shipped measurements of a quantity beside their predictions; rows that cannot be predicted, and those with a value
+/// The shipped measurements of a quantity alongside their predictions; rows that cannot be predicted, and those with a value
 /// inferred from their own result, are left out. A measurement that stands twice is taken once.
 ///
 /// # Errors

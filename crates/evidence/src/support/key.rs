@@ -124,7 +124,7 @@ pub(super) fn rounded(value: f64, digits: usize) -> String {
 pub struct Key {
     /// The values of [`FIELDS`].
     pub values: [Value; FIELDS.len()],
-    /// What the engine is asked.
+    /// The input of the engine.
     pub input: Input,
 }
 

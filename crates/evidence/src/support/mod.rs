@@ -180,7 +180,7 @@ fn index() -> Option<&'static Index> {
     INDEX.get_or_init(Index::shipped).as_ref()
 }
 
-/// For every field the distinct values of its column as numbers, where they are. Read once: a key of the interface asks for
+/// For every field the distinct values of its column as numbers, where they are. Read once: a keystroke in the interface needs
 /// the evidence of another scenario.
 fn numbers(index: &Index) -> &'static [Vec<Option<f64>>] {
     static NUMBERS: OnceLock<Vec<Vec<Option<f64>>>> = OnceLock::new();

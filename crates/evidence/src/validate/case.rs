@@ -269,7 +269,7 @@ pub struct Case {
     pub metric: Metric,
     /// Its measured value, per second or in milliseconds.
     pub measured: f64,
-    /// What the engine is asked.
+    /// The input of the engine.
     pub input: Input,
     /// Devices of the input per accelerator of the row.
     pub devices: f64,

@@ -25,7 +25,7 @@ impl Documents {
         json!({ "id": id, "target": self.target, "workload": self.workload, "knobs": { "engine": "analytical" } })
     }
 
-    /// These documents laid over others: what they state wins, and what they do not state is as there. `model`: whether
+    /// These documents applied over others: what they state wins, and what they do not state is as there. `model`: whether
     /// they state the model, rather than what was filled in for it.
     #[must_use]
     pub fn over(mut self, target: Value, workload: Value, model: bool) -> Documents {

@@ -51,7 +51,7 @@ pub(super) struct Weighed {
 pub(super) struct Settings {
     /// Loss of moving every constant by a quarter of its range.
     pub(super) pull: f64,
-    /// Smallest relative gain of a round that asks for another.
+    /// Smallest relative gain of a round after which another follows.
     pub(super) gain: f64,
     /// Most rounds.
     pub(super) rounds: usize,
@@ -146,7 +146,7 @@ pub(super) fn fit<T: Copy>(
             .iter()
             .enumerate()
             .map(|(j, f)| {
-                // Step inwards from an upper bound, so that the difference is never zero for want of room.
+                // Step inwards from an upper bound, so that the difference is never zero for lack of room.
                 let h = if value(f, x.get(j).copied().unwrap_or(0.0) + 0.01) >= f.high { -0.01 } else { 0.01 };
                 let mut moved = x.clone();
                 if let Some(v) = moved.get_mut(j) {

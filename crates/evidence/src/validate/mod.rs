@@ -2,7 +2,7 @@
 //!
 //! A row of a measurement table becomes target and workload documents ([`documents`]), is resolved to a scenario by the
 //! code that resolves what users write ([`case`]), and is answered by the engine facade. [`judge`] puts the figure and its
-//! interval beside what was measured. [`fit`] fits the constants,
+//! interval alongside what was measured. [`fit`] fits the constants,
 //! [`held_out`] does so with one source left out at a time, and from its errors [`conformal`] takes the intervals. Sources
 //! of the [`exam`] are left out of all of it.
 

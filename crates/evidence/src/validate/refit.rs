@@ -59,9 +59,9 @@ pub struct Band {
     pub sources: usize,
     /// The factors in use.
     pub shipped: Factors,
-    /// What the errors here ask for.
+    /// The spread that the errors here need.
     pub found: Factors,
-    /// Share of the rows within what the other sources' errors ask for.
+    /// Share of the rows within what the other sources' errors need.
     pub covered: f64,
 }
 

@@ -22,7 +22,7 @@ use atlas_plan::search::Gauge;
 pub struct Story {
     /// The cells that say anything, by column.
     pub states: Vec<(String, String)>,
-    /// What the engine was asked, and the steps of its answer.
+    /// The input of the engine, and the steps of its answer.
     pub steps: Vec<(&'static str, String)>,
     /// Predicted time by cause, s: of a step, or of one output token of a replica.
     pub time: Option<Breakdown>,
@@ -122,7 +122,7 @@ fn immature(i: &ServingInput) -> String {
         (i.experts_in_turn, "experts one after another"),
         (!i.grouped_decode, "attention head by head"),
         (i.expanded_drafts && i.speculation.tokens > 0.0, "drafts verified as sequences"),
-        (i.compiled_batch > 0.0, "whole compiled buckets"),
+        (i.compiled_batch.is_some(), "whole compiled buckets"),
     ];
     said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
 }

@@ -4,7 +4,7 @@ use crate::lines::Line;
 use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{after, human, labelled, leading, whole};
+use crate::text::{after, human, labeled, leading, whole};
 use crate::training::{Step, Training};
 
 /// Reads its step lines.
@@ -30,7 +30,7 @@ impl Recognizer for Nanotron {
         // The last field of a cut file may be half a number.
         let whole_fields = if line.whole { None } else { line.text.rsplit_once('|').map(|(fields, _)| fields) };
         let (mut tokens, mut total) = (None, None);
-        for (key, value) in labelled(whole_fields.unwrap_or(line.text)) {
+        for (key, value) in labeled(whole_fields.unwrap_or(line.text)) {
             let value = human(value);
             match key {
                 "elapsed_time_per_iteration_ms" | "time_per_iteration_ms" => {

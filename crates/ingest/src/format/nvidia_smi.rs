@@ -24,8 +24,8 @@ enum Column {
     Limit,
     Used,
     Total,
-    Utilisation,
-    MemoryUtilisation,
+    Utilization,
+    MemoryUtilization,
     Temperature,
     Clock,
     Other,
@@ -44,8 +44,8 @@ impl Column {
             "power.limit" | "enforced.power.limit" | "power.max_limit" => Column::Limit,
             "memory.used" => Column::Used,
             "memory.total" => Column::Total,
-            "utilization.gpu" => Column::Utilisation,
-            "utilization.memory" => Column::MemoryUtilisation,
+            "utilization.gpu" => Column::Utilization,
+            "utilization.memory" => Column::MemoryUtilization,
             "temperature.gpu" => Column::Temperature,
             "clocks.current.sm" | "clocks.sm" | "clocks.current.graphics" | "clocks.gr" => Column::Clock,
             _ => Column::Other,
@@ -62,7 +62,7 @@ pub struct Query {
     headless: bool,
     n: u64,
     devices: Devices,
-    utilisation: Series,
+    utilization: Series,
     memory: Series,
     temperature: Series,
     timed: bool,
@@ -154,8 +154,8 @@ impl Recognizer for Query {
         facts.set("has_power", has_power);
         facts.set("has_timestamp", self.timed);
         self.devices.facts(&mut facts);
-        facts.some("mean_utilization_percent", self.utilisation.mean());
-        facts.some("utilization_percent_max", self.utilisation.max().map(tidy));
+        facts.some("mean_utilization_percent", self.utilization.mean());
+        facts.some("utilization_percent_max", self.utilization.max().map(tidy));
         facts.some("memory_used_mib_max", self.memory.max().map(tidy));
         facts.some("temperature_max_c", self.temperature.max().map(tidy));
         self.config.number("num_gpus", Some(self.devices.len() as f64), Origin::File);
@@ -196,11 +196,11 @@ impl Query {
             };
         }
         // Several columns may be of one kind: instant and average power, of which old devices know one.
-        let (mut watts, mut utilisation, mut used, mut temperature, mut clock) = (None, None, None, None, None);
+        let (mut watts, mut utilization, mut used, mut temperature, mut clock) = (None, None, None, None, None);
         for (column, value) in self.columns.iter().zip(&values) {
             let slot = match column {
                 Column::Power => &mut watts,
-                Column::Utilisation => &mut utilisation,
+                Column::Utilization => &mut utilization,
                 Column::Used => &mut used,
                 Column::Temperature => &mut temperature,
                 Column::Clock => &mut clock,
@@ -208,7 +208,7 @@ impl Query {
             };
             *slot = slot.or_else(|| with_unit(value));
         }
-        if [watts, utilisation, used, temperature, clock].iter().all(Option::is_none) {
+        if [watts, utilization, used, temperature, clock].iter().all(Option::is_none) {
             return Outcome::Skipped("a sample without a readable figure");
         }
         let columns = &self.columns;
@@ -231,12 +231,12 @@ impl Query {
             index: device_index,
             at,
             watts,
-            busy: utilisation.map(|percent| percent / 100.0),
+            busy: utilization.map(|percent| percent / 100.0),
             clock_mhz: clock,
             celsius: temperature,
         });
         for (series, value) in
-            [(&mut self.utilisation, utilisation), (&mut self.memory, used), (&mut self.temperature, temperature)]
+            [(&mut self.utilization, utilization), (&mut self.memory, used), (&mut self.temperature, temperature)]
         {
             value.into_iter().for_each(|value| series.push(value));
         }
@@ -275,7 +275,7 @@ fn headless(text: &str) -> Option<Vec<Column>> {
         let unit = leading(value).map_or("", |(_, rest)| rest.trim());
         let wanted = match unit {
             "W" => [Column::Power, Column::Limit],
-            "%" => [Column::Utilisation, Column::MemoryUtilisation],
+            "%" => [Column::Utilization, Column::MemoryUtilization],
             "MiB" => [Column::Used, Column::Total],
             "MHz" => [Column::Clock, Column::Other],
             "" if value.parse::<u32>().is_ok() => [Column::Index, Column::Temperature],

@@ -12,7 +12,7 @@ use crate::series::Series;
 pub(super) struct Device {
     pub(super) power: Series,
     pub(super) used: Series,
-    pub(super) utilisation: Series,
+    pub(super) utilization: Series,
     pub(super) temperature: Series,
 }
 
@@ -74,7 +74,7 @@ impl<Name: Ord> Devices<Name> {
         facts.some("power_cap_w", self.cap.map(tidy));
         facts.set("memory_used_mib", means(|device| &device.used));
         facts.some("memory_total_mib", self.total.map(tidy));
-        facts.set("utilization_percent", means(|device| &device.utilisation));
+        facts.set("utilization_percent", means(|device| &device.utilization));
         facts.set("temperature_c", means(|device| &device.temperature));
         facts
     }

@@ -122,7 +122,7 @@ impl Report {
             ("FB Memory Usage", "Total") => self.devices.total = figure("MiB").or(self.devices.total),
             ("FB Memory Usage", "Used") => figure("MiB").into_iter().for_each(|mib| device.used.push(mib)),
             // Newer drivers say `GPU` where older ones say `Gpu`.
-            ("Utilization", "Gpu" | "GPU") => figure("%").into_iter().for_each(|share| device.utilisation.push(share)),
+            ("Utilization", "Gpu" | "GPU") => figure("%").into_iter().for_each(|share| device.utilization.push(share)),
             ("Temperature", "GPU Current Temp") => {
                 figure("C").into_iter().for_each(|degrees| device.temperature.push(degrees));
             }

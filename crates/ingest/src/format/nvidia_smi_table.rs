@@ -52,7 +52,7 @@ impl Recognizer for Table {
             (&mut device.power, with_unit(draw, "W")),
             (&mut device.temperature, with_unit(state, "C")),
             (&mut device.used, with_unit(memory, "MiB")),
-            (&mut device.utilisation, with_unit(load, "%")),
+            (&mut device.utilization, with_unit(load, "%")),
         ] {
             value.into_iter().for_each(|value| series.push(value));
         }

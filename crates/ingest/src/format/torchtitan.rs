@@ -9,7 +9,7 @@ use crate::lines::Line;
 use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight, object};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{after, find, has, labelled, leading, number, number_after};
+use crate::text::{after, find, has, labeled, leading, number, number_after};
 use crate::training::{Copies, LISTED, Step, Training};
 
 /// Reads its metrics.
@@ -53,7 +53,7 @@ impl Recognizer for TorchTitan {
         let Some(steps) = find(text, "step:").and_then(|at| text.get(at..)) else { return self.about(text) };
         let (mut step, mut rate, mut loss, mut memory) = (None, None, None, None);
         let mut record = Step { line: line.number, ..Step::default() };
-        for (name, value) in labelled(steps) {
+        for (name, value) in labeled(steps) {
             match name {
                 "step" => step = step.or_else(|| number(value)),
                 "tps" | "wps" => rate = rate.or_else(|| number(value)),

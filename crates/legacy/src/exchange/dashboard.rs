@@ -207,7 +207,7 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     Some(tree.done(at))
 }
 
-/// One scenario as a workload's entry, and the devices that it asks for.
+/// One scenario as a workload's entry, and the devices that it requests.
 fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Option<(Node, f64)> {
     if let Some(entry) = original(file, node, problems) {
         return Some((entry, 1.0));

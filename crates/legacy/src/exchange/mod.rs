@@ -25,7 +25,7 @@ pub struct Foreign {
     pub workloads: Vec<Node>,
     /// Workloads as they are run on one target under one methodology.
     pub tailored: Vec<Tailored>,
-    /// The methodology that the document asks for.
+    /// The methodology that the document requests.
     pub methodology: Option<Methodology>,
 }
 

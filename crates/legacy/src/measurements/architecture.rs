@@ -33,7 +33,7 @@ impl Shape {
     fn of(t: &Transformer, params: f64, id: &str) -> Shape {
         let routed = t.experts.as_ref().map_or(0.0, |e| {
             let layers = ((t.mlp_layers - e.first_dense_layers) / e.layer_step.max(1.0)).max(0.0);
-            layers * e.count * 3.0 * e.ffn_hidden_size * if e.hidden_size > 0.0 { e.hidden_size } else { t.hidden_size }
+            layers * e.count * 3.0 * e.ffn_hidden_size * e.hidden_size.unwrap_or(t.hidden_size)
         });
         Shape {
             params,

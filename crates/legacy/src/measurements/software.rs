@@ -87,7 +87,7 @@ pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, d
 /// The release in a name that is an alias as a whole, else the newest at the row's date.
 fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, date: &str) -> String {
     let id = &found.family.id;
-    // Numbers of libraries beside the software are not its own: `Megatron-LM (TE 2.11)`.
+    // Numbers of libraries alongside the software are not its own: `Megatron-LM (TE 2.11)`.
     let library = ["(TE ", "(PyTorch ", "(ROCm ", "(CUDA "].iter().any(|library| name.contains(library));
     let asked = release_in(name).filter(|_| !library);
     let stated = asked.as_ref().and_then(|asked| Software::parse(&format!("{id}@{asked}")).ok());

@@ -29,7 +29,7 @@ constant_set! {
         /// Rate of experts' GEMMs relative to single ones of the same shape, where the narrow side of an expert's matrix is
         /// 2048 wide; the loss is inverse to that side. Origin: fitted.
         grouped_gemm: 0.6700, "1", 0.2, 1.0, fitted 0.80;
-        /// How much of the loss by wave quantisation remains after the library's choice of tiles (0 none, 1 all).
+        /// How much of the loss by wave quantization remains after the library's choice of tiles (0 none, 1 all).
         /// Origin: by hand, on all rows, where the error is flat.
         wave_loss: 0.5, "1", 0.0, 1.0, fixed;
         /// Share of the peak that fused attention sustains relative to a large GEMM, forward. Origin: by hand, on all
@@ -49,7 +49,7 @@ constant_set! {
         /// Time per FLOP of fused attention's backward pass over its forward pass. Origin: FlashAttention-2 (arXiv
         /// 2307.08691, figures 5 and 6) has 1.2-1.4.
         attention_backward: 1.25, "1", 1.0, 2.5, fixed;
-        /// Time of a narrow-format (fp8, fp4) GEMM spent in quantising and scaling, relative to the same GEMM's
+        /// Time of a narrow-format (fp8, fp4) GEMM spent in quantizing and scaling, relative to the same GEMM's
         /// operand traffic. Origin: fitted.
         cast_traffic: 1.620, "1", 0.0, 10.0, fitted 2.0;
         // -- memory ---------------------------------------------------------------------------------------------
@@ -64,11 +64,8 @@ constant_set! {
         /// Traffic of routing and permutation where they are not fused, relative to fused. Origin: fitted.
         dispatch_unfused: 1.880, "1", 1.0, 20.0, fitted 3.0;
         // -- host -----------------------------------------------------------------------------------------------
-        /// Time from one kernel's end to the next one's start on a busy queue. Origin: fixed; 3-5 us measured by
-        /// launch-latency micro-benchmarks on CUDA without graphs.
-        launch: 4.0e-6, "s", 0.0, 50e-6, fixed;
         /// Host time that an eager framework spends on each operator of our list (Python, autograd, several launches).
-        /// Origin: by hand, on all rows, where the error is flat (vTrain's small single-node runs ask for 65 us).
+        /// Origin: by hand, on all rows, where the error is flat (vTrain's small single-node runs fit 65 us).
         issue: 65.0e-6, "s", 2e-6, 300e-6, fixed;
         /// Host time of routing and dispatch in a MoE layer's forward pass, in units of an operator's, where the number of
         /// tokens per expert must come back to the host. Origin: by hand, on all rows, where the error is
@@ -76,18 +73,18 @@ constant_set! {
         routing_issue: 120.0, "1", 0.0, 200.0, fixed;
         /// Share of those launches that is left in a compiled graph. Origin: fixed.
         compiled_kernels: 0.1, "1", 0.0, 1.0, fixed;
-        /// Time of a step that no overlap hides: data, gradient norm, logging, synchronisation. Origin: by hand, on
+        /// Time of a step that no overlap hides: data, gradient norm, logging, synchronization. Origin: by hand, on
         /// all rows, where the error is flat.
         step_overhead: 0.015, "s", 0.0, 0.2, fixed;
         // -- overlap -----------------------------------------------------------------------------------------------
-        /// Share of tensor-parallel communication that stays visible beside overlapped GEMMs. Origin: fitted.
+        /// Share of tensor-parallel communication that stays visible alongside overlapped GEMMs. Origin: fitted.
         tensor_exposed: 0.5536, "1", 0.0, 1.0, fitted 0.7;
         /// Share of expert all-to-all that stays visible. Origin: fitted; dispatchers overlap it with shared experts and
         /// other micro-batches only where asked to.
         expert_exposed: 0.1913, "1", 0.0, 1.0, fitted 0.3;
         /// Share of pipeline transfers that stays visible. Origin: fixed.
         pipeline_exposed: 0.3, "1", 0.0, 2.0, fixed;
-        /// Share of a micro-batch's compute beside which data-parallel traffic can run. Origin: by hand, on all rows,
+        /// Share of a micro-batch's compute alongside which data-parallel traffic can run. Origin: by hand, on all rows,
         /// where the error is flat.
         overlap_share: 0.8, "1", 0.0, 1.0, fixed;
         /// Slow-down of compute per second of hidden traffic (SMs and memory bandwidth that it takes). Origin: by
@@ -165,7 +162,7 @@ constant_set! {
         /// Origin: fixed; AMD CDNA 3 white paper: L2 reads of 2 KB a clock on a die of 38 cores at 2.1 GHz.
         row_bw: 1.13e11, "bytes/s", 1e9, 1e12, fixed;
         /// Times that a layer's hidden vector is read or written outside GEMMs and attention
-        /// (norms, rotary, residuals, activation, quantisation). Origin: fixed; counting kernels gives 15-30,
+        /// (norms, rotary, residuals, activation, quantization). Origin: fixed; counting kernels gives 15-30,
         /// free fits 19-27.
         activation_passes: 20.0, "passes", 0.0, 100.0, fixed;
         // -- launch and host ------------------------------------------------------------------------------------
@@ -191,7 +188,7 @@ constant_set! {
         /// The same where only what changed since the step before is prepared anew. Origin: fitted; under 1 ms by the authors
         /// of such an engine.
         step_incremental: 7.405e-4, "s", 0.0, 20e-3, fitted 1.0e-3;
-        /// Host time per running sequence and step (sampling, detokenisation, streaming). Origin: fitted.
+        /// Host time per running sequence and step (sampling, detokenization, streaming). Origin: fitted.
         host_per_sequence: 2.524e-5, "s", 0.0, 200e-6, fitted 10.0e-6;
         /// The same for the answers of a server that streams them from the process that schedules. Origin: fixed; an
         /// engine of that kind: 33 % of the time went to the HTTP server where 38 % was the accelerator's, about 10 ms for 100 sequences.
@@ -199,7 +196,7 @@ constant_set! {
         /// Share of that host time that remains where the next step is scheduled while the accelerator computes.
         /// Origin: fitted.
         host_exposed: 0.3162, "1", 0.0, 1.0, fitted 0.4;
-        /// Serial work of a Python engine's front end per request: HTTP, tokenizing, detokenising. Origin: fitted.
+        /// Serial work of a Python engine's front end per request: HTTP, tokenizing, detokenizing. Origin: fitted.
         front_end: 4.491e-3, "s", 0.0, 30e-3, fitted 2.0e-3;
         /// Time to accept, tokenize and schedule one request before its prefill. Origin: fixed; free fits on measured
         /// TTFT find 10-17 ms.

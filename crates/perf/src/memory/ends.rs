@@ -77,12 +77,6 @@ impl<'a> Ends<'a> {
         self.others().map(least).fold(least(&self.first), f64::max)
     }
 
-    /// The first stage alone.
-    #[must_use]
-    pub fn first_only(self) -> Self {
-        Ends { middle: None, last: None, ..self }
-    }
-
     /// As [`Ends::under`], and the micro-batches in flight, where the schedule takes the memory that is left for more of
     /// them ([`most_in_flight`]).
     pub(crate) fn filled(&self, plan: &Plan) -> (MemoryBreakdown, f64) {

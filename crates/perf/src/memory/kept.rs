@@ -89,7 +89,7 @@ impl Kept {
     }
 }
 
-/// What layers keep at each level of recomputation, worked out where a plan asks for it.
+/// What layers keep at each level of recomputation, worked out where a plan requests it.
 pub(super) struct Levels<'a> {
     i: &'a TrainingInput,
     /// Of layers that recompute nothing.

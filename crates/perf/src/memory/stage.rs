@@ -126,7 +126,7 @@ impl Sharded {
     /// `params` parameters that are replicated over `ranks`, of which `packed` may be packed.
     fn of(i: &TrainingInput, params: f64, packed: f64, ranks: f64) -> Sharded {
         let ranks = ranks.max(1.0);
-        let shard = if i.shard > 0.0 { i.shard.min(ranks) } else { ranks };
+        let shard = i.shard_ranks(ranks);
         let held = i.held_sharding();
         let over = |sharded: bool| if sharded { shard } else { 1.0 };
         let shards = [

@@ -13,7 +13,7 @@ const POINTS: usize = 12;
 
 /// The longest answer in mean answers, as far as any is let through.
 pub fn longest(input: &ServingInput) -> f64 {
-    input.osl_spread.max(input.osl_most / input.osl.max(1.0)).max(1.0)
+    input.longest_output()
 }
 
 /// Share of answers longer than `t`.

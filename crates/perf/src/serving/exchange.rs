@@ -9,7 +9,7 @@ use super::input::{Dispatch, Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
 
-/// Cores that send and receive tokens of prompts beside those that compute (arXiv 2412.19437, section 3.2.2: 20 of 132).
+/// Cores that send and receive tokens of prompts alongside those that compute (arXiv 2412.19437, section 3.2.2: 20 of 132).
 /// In decoding the network cards move them alone (section 3.4.2).
 const EXCHANGE_CORES: f64 = 20.0;
 
@@ -52,7 +52,7 @@ impl Exchange {
     }
 }
 
-/// Share of the cores that compute while tokens of prompts travel beside them.
+/// Share of the cores that compute while tokens of prompts travel alongside them.
 pub fn computing_cores(input: &ServingInput, layout: &Layout) -> f64 {
     let travels = input.experts.dispatch == Dispatch::Direct && layout.attention_dp > 1.0;
     if travels && input.experts.two_batches {

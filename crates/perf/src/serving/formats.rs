@@ -105,7 +105,7 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
 /// Why weights or products of a format are not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// The device does not multiply it, and nothing wider was asked for that could stand in.
+    /// The device does not multiply it, and nothing wider was requested that could stand in.
     Device(Format),
     /// The software has no kernels for such weights on this device.
     Software(Format),
@@ -129,7 +129,7 @@ pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Resul
         }
     }
     let how = of(stated.weights);
-    // Narrow weights are unpacked at worst; a product that is asked for by name, and wide weights, are multiplied as such.
+    // Narrow weights are unpacked at worst; a product that is requested by name, and wide weights, are multiplied as such.
     let multiplied = match (stated.compute, how) {
         (Some(compute), _) => compute,
         (None, None) => stated.weights,

@@ -6,13 +6,13 @@ use crate::constants::Constants;
 /// Seconds that every request costs.
 ///
 /// A front end takes requests one after the other, and the engine's loop takes each of them from it between two steps
-/// (it reads its socket there): the work is there twice, once beside the steps and
+/// (it reads its socket there): the work is there twice, once alongside the steps and
 /// once in their way. A loop that runs ahead of the accelerator hides most of its part, as it hides its other work; but
 /// where all requests are at hand, whoever hands them out and collects the answers does so between the steps (as
 /// offline drivers do).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FrontEnd {
-    /// Beside the steps.
+    /// Alongside the steps.
     pub beside: f64,
     /// In their way.
     pub between: f64,

@@ -1,4 +1,4 @@
-//! What a serving estimate is asked: plain numbers only.
+//! Input of a serving estimate: plain numbers only.
 
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
@@ -150,7 +150,7 @@ pub struct Conversations {
     pub shared: f64,
 }
 
-/// A place beside device memory that keeps keys and values.
+/// A place outside device memory that keeps keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct KvTier {
     /// Bytes for each accelerator.
@@ -163,14 +163,14 @@ pub struct KvTier {
 /// by a share of `decline`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Speculation {
-    /// Drafted tokens per step; 0 = off.
+    /// Drafted tokens per step.
     pub tokens: f64,
     /// Probability that the first drafted token is accepted.
     pub acceptance: f64,
-    /// Share of that probability that each position loses against the one before; 0 = all alike.
+    /// Share of that probability that each position loses against the one before.
     pub decline: f64,
-    /// Sequences of a replica beyond which nothing is drafted; 0 = always.
-    pub most_batch: f64,
+    /// Sequences of a replica beyond which nothing is drafted.
+    pub most_batch: Option<f64>,
     /// Cost of drafting one token relative to a step of the target at batch 1 (an MTP or EAGLE layer: 1 / layers).
     pub draft_cost: f64,
 }
@@ -201,12 +201,11 @@ pub struct ServingInput {
     pub osl: f64,
     /// Longest output over the mean one: 1 for fixed lengths.
     pub osl_spread: f64,
-    /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`; 0 = none
-    /// does.
-    pub osl_most: f64,
-    /// What is asked of it.
+    /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`.
+    pub osl_most: Option<f64>,
+    /// The load.
     pub load: Load,
-    /// Requests in flight at most under open arrivals, over all replicas: who sends them holds back what is more. Infinite
+    /// Requests in flight at most under open arrivals, over all replicas: senders hold back what is more. Infinite
     /// where nothing is held back.
     pub most_in_flight: f64,
     /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
@@ -220,7 +219,7 @@ pub struct ServingInput {
     /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
     /// head.
     pub grouped_decode: bool,
-    /// Every expert that a step touches is multiplied by launches of its own, for want of a grouped kernel.
+    /// Every expert that a step touches is multiplied by launches of its own, for lack of a grouped kernel.
     pub experts_in_turn: bool,
     /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
     /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).
@@ -253,8 +252,8 @@ pub struct ServingInput {
     pub context_ranks: f64,
     /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
     pub max_num_seqs: f64,
-    /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron); 0 = those present.
-    pub compiled_batch: f64,
+    /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron).
+    pub compiled_batch: Option<f64>,
     /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
     pub max_num_batched_tokens: f64,
     /// Share of device memory that the engine may use (`gpu_memory_utilization`, `mem_fraction_static`).
@@ -294,7 +293,7 @@ impl Default for ServingInput {
             isl: 1024.0,
             osl: 256.0,
             osl_spread: 1.0,
-            osl_most: 0.0,
+            osl_most: None,
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
             most_in_flight: f64::INFINITY,
             arrivals: f64::INFINITY,
@@ -317,7 +316,7 @@ impl Default for ServingInput {
             whole_windows: false,
             context_ranks: 1.0,
             max_num_seqs: 256.0,
-            compiled_batch: 0.0,
+            compiled_batch: None,
             max_num_batched_tokens: 8192.0,
             memory_utilization: 0.9,
             chunked_prefill: true,
@@ -351,6 +350,12 @@ impl Layout {
 }
 
 impl ServingInput {
+    /// Longest output over the mean one, rare long ones counted.
+    #[must_use]
+    pub fn longest_output(&self) -> f64 {
+        self.osl_spread.max(self.osl_most.unwrap_or(0.0) / self.osl.max(1.0)).max(1.0)
+    }
+
     /// The same scenario with every count inside the range where the equations hold; sensible input is unchanged.
     pub(super) fn bounded(&self) -> ServingInput {
         let least = |x: f64, low: f64| if x.is_finite() { x.clamp(low, 1e12) } else { low };
@@ -377,7 +382,7 @@ impl ServingInput {
             beams: least(self.beams, 1.0),
             context_ranks: least(self.context_ranks, 1.0),
             max_num_seqs: endless(self.max_num_seqs),
-            compiled_batch: least(self.compiled_batch, 0.0),
+            compiled_batch: self.compiled_batch.map(|batch| least(batch, 0.0)),
             max_num_batched_tokens: endless(self.max_num_batched_tokens),
             prefix_hit: least(self.prefix_hit, 0.0).min(1.0),
             ..*self

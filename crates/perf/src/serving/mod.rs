@@ -1,7 +1,7 @@
 //! Serving: throughput, time to first token and time per output token of a model on an engine, from the operators of
 //! a step, the scheduler's limits and the room for keys and values.
 //!
-//! * [`input`] – what is asked
+//! * [`input`] – what goes in: plain numbers
 //! * [`formats`] – what is stored, read and multiplied
 //! * [`shape`] – the work of one rank
 //! * [`step`], [`time`] – the time of one engine step, and what it is spent on

@@ -68,7 +68,7 @@ pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, runnin
         left -= *place;
     }
     let places = places.map(|share| share * here);
-    // The beginning that all share is asked for all the time, and stays where there is any room.
+    // The beginning that all share is requested all the time, and stays where there is any room.
     let common = if room.tokens > prompt.shared { prompt.shared } else { 0.0 };
     let earlier: f64 = places.iter().sum();
     let loading = places

@@ -51,8 +51,8 @@ pub struct Shape {
     pub window: f64,
     /// Share of the layers with the window.
     pub window_share: f64,
-    /// Keys that an indexer selects; 0 = all.
-    pub selected: f64,
+    /// Keys that an indexer selects.
+    pub selected: Option<f64>,
     /// Hidden vectors that the residual streams of a layer read and write beyond a plain residual.
     pub stream_passes: f64,
     /// Width of a rank's slice: weights of one layer on this rank over the hidden size.
@@ -89,14 +89,14 @@ impl Shape {
         // What generates nothing has no output layer, and keeps no keys once a prompt is through.
         let (head, kv_width) = if a.causal { (a.vocab * a.hidden / tp / pp, kv_width) } else { (0.0, 0.0) };
         // Layers without attention keep no keys: none at all, or a linear mixer's fixed-size state.
-        let windowed = match a.is_hybrid() {
-            true => 1.0 - a.attention_share,
-            false if a.window > 0.0 || a.state_bytes > 0.0 => a.window_share,
-            false => 0.0,
+        let (window, windowed) = match (a.is_hybrid(), a.window) {
+            (true, _) => (0.0, 1.0 - a.attention_share),
+            (false, Some(window)) => (window.size, window.share),
+            (false, None) => (0.0, 0.0),
         };
-        let state = a.linear.map_or(windowed * a.state_bytes, |linear| linear.share * linear.state_bytes());
-        // Indexer: two projections, norm, rotary, quantisation, cache, scores, selection.
-        let index_kernels = if a.selected > 0.0 { 8.0 * layers } else { 0.0 };
+        let state = a.linear.map_or(0.0, |linear| linear.share * linear.state_bytes());
+        // Indexer: two projections, norm, rotary, quantization, cache, scores, selection.
+        let index_kernels = if a.indexer.is_some() { 8.0 * layers } else { 0.0 };
         let embedding = if a.tied && a.causal { 0.0 } else { a.vocab * a.hidden / tp / pp };
         Shape {
             layers,
@@ -104,7 +104,7 @@ impl Shape {
             hidden: a.hidden,
             projection_bytes: (projections + router) * f.dense_bytes,
             projection_flops: 2.0 * (projections + router),
-            // Checkpoints of mixtures quantise shared experts and dense MLPs as they do routed experts.
+            // Checkpoints of mixtures quantize shared experts and dense MLPs as they do routed experts.
             mlp_bytes: mlp * f.expert_bytes,
             mlp_flops: 2.0 * mlp,
             expert_bytes: moe_layers * expert * f.expert_bytes / ranks,
@@ -118,9 +118,9 @@ impl Shape {
             state_bytes: layers * state / tp,
             decode_pair_flops: layers * decode_pair,
             prefill_pair_flops: layers * prefill_pair,
-            window: if state > 0.0 || a.is_hybrid() { 0.0 } else { a.window },
+            window,
             window_share: windowed,
-            selected: a.selected,
+            selected: a.indexer.map(|indexer| indexer.top_k),
             // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
             slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(1.0),
@@ -145,8 +145,8 @@ impl Shape {
 
     /// Keys that a query at position `context` reads, averaged over layers.
     pub fn seen(&self, context: f64) -> f64 {
-        if self.selected > 0.0 && context > self.selected {
-            return self.selected + INDEX_SHARE * context;
+        if let Some(selected) = self.selected.filter(|selected| context > *selected) {
+            return selected + INDEX_SHARE * context;
         }
         if self.window_share <= 0.0 || context <= self.window {
             return context;
@@ -157,7 +157,7 @@ impl Shape {
     /// Keys that a sequence of `context` tokens keeps, averaged over layers. A selecting layer keeps all that it selects
     /// from, and the keys of its indexer.
     pub fn kept(&self, context: f64, whole_windows: bool) -> f64 {
-        if self.selected > 0.0 {
+        if self.selected.is_some() {
             return (1.0 + INDEX_SHARE) * context;
         }
         // Layers without attention have no window, and keep nothing.

@@ -48,7 +48,7 @@ pub fn accepted(s: &Speculation, u: f64) -> u32 {
 /// sequences than that; else without.
 pub fn limited(s: &Speculation, estimate: impl Fn(Speculation) -> ServingEstimate) -> ServingEstimate {
     let drafting = estimate(*s);
-    if s.tokens > 0.0 && s.most_batch > 0.0 && drafting.batch > s.most_batch {
+    if s.tokens > 0.0 && s.most_batch.is_some_and(|most| drafting.batch > most) {
         return estimate(Speculation::default());
     }
     drafting

@@ -32,13 +32,13 @@ pub fn fresh_prompt(input: &ServingInput) -> f64 {
 /// Tokens that a graph computes for a length: as many, or up to the next power of two, to which lengths are bucketed where
 /// graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
 pub fn computed(input: &ServingInput, length: f64) -> f64 {
-    if input.compiled_batch > 0.0 { length.max(1.0).log2().ceil().exp2() } else { length }
+    if input.compiled_batch.is_some() { length.max(1.0).log2().ceil().exp2() } else { length }
 }
 
 /// Keys that prompt tokens see on average: the cached prefix and half of the fresh part.
 fn prompt_context(input: &ServingInput) -> f64 {
     let fresh = fresh_prompt(input);
-    if input.compiled_batch > 0.0 {
+    if input.compiled_batch.is_some() {
         // Scores beyond the diagonal are computed and masked.
         return computed(input, input.isl);
     }
@@ -49,7 +49,7 @@ fn prompt_context(input: &ServingInput) -> f64 {
 
 /// Mean keys a decoding sequence sees over its life.
 pub fn mean_context(input: &ServingInput) -> f64 {
-    if input.compiled_batch > 0.0 {
+    if input.compiled_batch.is_some() {
         return computed(input, input.isl + input.osl);
     }
     input.isl + emptying::mean_age(input) * input.osl
@@ -63,7 +63,7 @@ pub fn decode_steps(input: &ServingInput) -> f64 {
 /// Tokens of a pure decode step of `batch` sequences.
 pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
-        decode: batch.max(input.compiled_batch) * input.beams.max(1.0),
+        decode: batch.max(input.compiled_batch.unwrap_or(0.0)) * input.beams.max(1.0),
         context: mean_context(input),
         verified: 1.0 + input.speculation.tokens.max(0.0),
         ..Tokens::default()

@@ -33,7 +33,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// These decoding sequences beside those prompts.
+    /// These decoding sequences alongside those prompts.
     pub fn with(&self, prompts: &Tokens) -> Tokens {
         Tokens { decode: self.decode, context: self.context, verified: self.verified, ..*prompts }
     }
@@ -74,7 +74,7 @@ pub struct Machine {
     exchange_bytes_seconds: f64,
     /// What a prompt's token takes of it more or less.
     exchange_prompt_seconds: f64,
-    /// Two halves of a batch take turns, and the share of the cores that compute beside a prompt's exchange.
+    /// Two halves of a batch take turns, and the share of the cores that compute alongside a prompt's exchange.
     two_batches: bool,
     prompt_cores: f64,
     hop_seconds: f64,
@@ -213,7 +213,7 @@ impl Machine {
             },
             // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
             unpack_passes: f.unpack_passes.max(1.0),
-            fixed_shapes: input.compiled_batch > 0.0,
+            fixed_shapes: input.compiled_batch.is_some(),
             pipelined,
             expansion: input.expanded_drafts,
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
@@ -417,12 +417,16 @@ impl Machine {
             out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
         }
         out.launch += s.kernels * self.kernel_seconds;
-        // What no captured graph covers is launched by the host, kernel by kernel, beside the accelerator: it shows only
+        // What no captured graph covers is launched by the host, kernel by kernel, alongside the accelerator: it shows only
         // where the accelerator is the faster one.
         let mut issued = s.kernels * self.issue_seconds;
         if prefill > 0.0 {
             // Prompts of fewer keys than an indexer selects attend to all.
-            let skipped = if 2.0 * t.prefill_context <= s.selected { s.index_kernels } else { 0.0 };
+            let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) {
+                s.index_kernels
+            } else {
+                0.0
+            };
             issued = issued.max((s.kernels - skipped) * self.prefill_launch_seconds);
         }
         issued = issued.max(s.layers * self.piece_seconds);
@@ -481,7 +485,7 @@ impl Fabric {
             let latency = 2.0 * c.nic_latency + c.one_shot_latency;
             return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
         }
-        let link_bw = if ranks <= acc.bridge { acc.bridge_bw } else { acc.link_bw };
+        let link_bw = acc.bridge.filter(|bridge| ranks <= bridge.ranks).map_or(acc.link_bw, |bridge| bridge.bw);
         let latency = match acc.generation {
             // Rings and tori pass a message on from neighbor to neighbor.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,

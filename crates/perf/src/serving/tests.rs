@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::accelerator::{Accelerator, Generation, Precision};
-use crate::arch::{Architecture, Attention};
+use crate::arch::{Architecture, Attention, Indexer, Linear, LinearKind, Window};
 use crate::constants::Constants;
 use crate::roofline::FusedAttention;
+
+/// The indexer of arXiv 2512.02556.
+const INDEXER: Indexer = Indexer { heads: 64.0, dim: 128.0, top_k: 2048.0 };
 
 fn h100() -> Accelerator {
     let mut a = Accelerator { mem_bw: 3.35e12, link_bw: 450e9, cores: 132.0, ..Accelerator::default() };
@@ -121,11 +124,11 @@ fn narrow_keys_and_values_hold_more_sequences() {
 #[test]
 fn windows_that_are_kept_whole_hold_fewer_sequences() {
     let mut i = base();
-    (i.arch.window, i.arch.window_share, i.isl) = (128.0, 0.5, 4096.0);
+    (i.arch.window, i.isl) = (Some(Window { size: 128.0, share: 0.5 }), 4096.0);
     let whole = ServingInput { whole_windows: true, ..i };
     let (few, many) = (run(&whole), run(&i));
     assert!(many.max_concurrency > 1.5 * few.max_concurrency, "{} {}", many.max_concurrency, few.max_concurrency);
-    i.arch.window_share = 0.0;
+    i.arch.window = Some(Window { size: 128.0, share: 0.0 });
     assert_eq!(run(&ServingInput { whole_windows: true, ..i }).max_concurrency, run(&i).max_concurrency);
 }
 
@@ -134,7 +137,7 @@ fn sparse_attention_keeps_every_token() {
     let mut i = base();
     i.isl = 32_768.0;
     let dense = run(&i).max_concurrency;
-    i.arch.selected = 2048.0;
+    i.arch.indexer = Some(INDEXER);
     assert!(run(&i).max_concurrency <= dense);
 }
 
@@ -246,11 +249,24 @@ fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
 
 #[test]
 fn a_recurrent_state_costs_the_same_at_every_length() {
-    let arch = Architecture { state_bytes: 4e6, window_share: 1.0, ..Architecture::default() };
+    let linear = Linear {
+        kind: LinearKind::Mamba2,
+        share: 1.0,
+        heads: 128.0,
+        head_dim: 64.0,
+        state: 128.0,
+        groups: 8.0,
+        taps: 4.0,
+    };
+    let of_state = |state: f64| {
+        let linear = Some(Linear { state, ..linear });
+        Architecture { attention_share: 0.0, linear, ..Architecture::default() }
+    };
+    let arch = of_state(128.0);
     let of = |isl: f64| ServingInput { arch, isl, load: Load::DecodeOnly { batch: 32.0 }, ..base() };
     let kv = |isl: f64| run(&of(isl)).time.kv;
     assert!(kv(1e2) > 0.0 && (kv(1e2) - kv(1e5)).abs() < 1e-9 * kv(1e2));
-    let larger = Architecture { state_bytes: 8e6, ..arch };
+    let larger = of_state(256.0);
     assert!(run(&ServingInput { arch: larger, ..of(1e3) }).time.kv > 1.9 * kv(1e3));
     assert!(run(&ServingInput { arch: larger, ..of(1e3) }).max_concurrency < run(&of(1e3)).max_concurrency);
 }
@@ -272,12 +288,12 @@ fn a_graph_of_fixed_shape_computes_its_empty_places() {
     let of = |batch, compiled_batch| {
         run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
     };
-    assert!(of(1.0, 32.0) < of(1.0, 0.0));
-    assert!(of(32.0, 32.0) < of(32.0, 0.0));
+    assert!(of(1.0, Some(32.0)) < of(1.0, None));
+    assert!(of(32.0, Some(32.0)) < of(32.0, None));
     // It attends to its whole bucket, a power of two, however much of it is filled.
     let long = |isl: f64| {
         let load = Load::DecodeOnly { batch: 8.0 };
-        run(&ServingInput { load, compiled_batch: 8.0, isl, osl: 24.0, ..base() }).time.kv
+        run(&ServingInput { load, compiled_batch: Some(8.0), isl, osl: 24.0, ..base() }).time.kv
     };
     assert_eq!(long(1025.0), long(2024.0));
     assert!(long(2025.0) > 1.9 * long(2024.0));
@@ -369,7 +385,7 @@ fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
 fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
     let plain = Architecture::default();
     let launch = |arch| run(&ServingInput { arch, ..base() }).time.launch;
-    let indexed = Architecture { selected: 2048.0, ..plain };
+    let indexed = Architecture { indexer: Some(INDEXER), ..plain };
     assert!(launch(indexed) > launch(plain));
     assert!(launch(Architecture { streams: 4.0, ..plain }) > launch(plain));
     let kv = |arch| run(&ServingInput { arch, isl: 60_000.0, load: Load::DecodeOnly { batch: 1.0 }, ..base() }).time.kv;
@@ -446,7 +462,7 @@ fn keys_are_spread_only_over_ranks_that_keep_the_same() {
         let layout = Layout { tp: 8.0, ..Layout::default() };
         run(&ServingInput { arch, layout, context_ranks, ..closed(8.0) }).max_concurrency
     };
-    let latent = Attention::Latent { q_rank: 1536.0, kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 };
+    let latent = Attention::Latent { q_rank: Some(1536.0), kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 };
     assert!((of(latent, 8.0) / of(latent, 1.0) - 8.0).abs() < 1e-6);
     assert_eq!(of(latent, 64.0), of(latent, 8.0));
     assert_eq!(of(Attention::Grouped, 8.0), of(Attention::Grouped, 1.0));
@@ -458,9 +474,9 @@ fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
     let of = |compiled_batch, isl| {
         run(&ServingInput { arch, compiled_batch, isl, load: Load::PrefillOnly { batch: 1.0 }, ..base() }).time.compute
     };
-    assert!(of(1.0, 2048.0) > 3.0 * of(0.0, 2048.0));
+    assert!(of(Some(1.0), 2048.0) > 3.0 * of(None, 2048.0));
     // Fewer choices than experts are loaded one by one.
-    assert!(of(1.0, 8.0) < 1.5 * of(0.0, 8.0));
+    assert!(of(Some(1.0), 8.0) < 1.5 * of(None, 8.0));
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub fn time(m: &Machine, input: &ServingInput, requests: f64, places: f64) -> St
         if input.chunked_prefill { (budget * life / (fresh + steps), steps / life) } else { (f64::INFINITY, 0.0) };
     let batch = places.floor().min(sustained).max(1.0);
     let chunk = (budget - batch * decoding).max(1.0).min(batch * fresh);
-    // Steps in which the prompts of a wave are computed: beside those that decode as long as any do, or while these wait.
+    // Steps in which the prompts of a wave are computed: alongside those that decode as long as any do, or while these wait.
     let begin = batch * fresh / chunk;
     let beside = if input.chunked_prefill { begin.min(steps) } else { 0.0 };
     let apart = begin - beside;

@@ -9,7 +9,7 @@ use crate::memory::LocalParams;
 
 /// The scale-up and scale-out links that collectives of this run use.
 pub fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
-    Fabric::new(&i.accelerator, c, i.nic_bw, i.oversubscription)
+    Fabric::new(&i.accelerator, c, i.oversubscription)
 }
 
 /// Tensor-parallel seconds of one layer, forward, backward and recomputation together.
@@ -121,7 +121,7 @@ pub(super) fn hops(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
 /// Data-parallel traffic of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct DataTraffic {
-    /// Once a step, beside the last micro-batch's backward or the first one's forward.
+    /// Once a step, alongside the last micro-batch's backward or the first one's forward.
     pub(super) per_step: f64,
     /// Every micro-batch, layer by layer (ZeRO-3).
     pub(super) per_micro: f64,
@@ -131,8 +131,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
     if g.size <= 1.0 || params <= 0.0 {
         return;
     }
-    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
-    let gradients = params * i.trained * reduced;
+    let gradients = params * i.trained * i.reduced_bytes();
     let weights = params * i.packed_bytes.unwrap_or(2.0);
     match i.sharding {
         Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),
@@ -143,7 +142,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
             out.per_step += coll::reduce_scatter(f, g, gradients) + coll::all_gather(f, g, weights * i.trained);
         }
         Sharding::Zero3 => {
-            let shard = if i.shard > 0.0 { i.shard.min(g.size) } else { g.size };
+            let shard = i.shard_ranks(g.size);
             let inner = Group { size: shard, local: g.local.min(shard) };
             // Layer by layer, so that the latency counts every time.
             let calls = (i.arch.depth() / i.pp).max(1.0);

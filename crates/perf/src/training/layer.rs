@@ -174,7 +174,7 @@ fn adapted(name: OpName, mlps: bool) -> bool {
     }
 }
 
-/// A low-rank adapter beside a frozen matrix (LoRA, arXiv 2106.09685, section 4.1): its products are small, but it reads the
+/// A low-rank adapter alongside a frozen matrix (LoRA, arXiv 2106.09685, section 4.1): its products are small, but it reads the
 /// input once more, and reads and writes the output to add its own; backward reads the output's gradient and the input
 /// for its two weight gradients, and adds to the input's gradient.
 fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pair {

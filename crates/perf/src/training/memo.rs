@@ -1,4 +1,4 @@
-//! What estimates of neighbors have in common. Who turns one knob after another asks for thousands of estimates, and most
+//! What estimates of neighbors have in common. A user who changes one knob after another needs thousands of estimates, and most
 //! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
 //! larger part of the work.
 
@@ -9,7 +9,7 @@ use super::{Plan, Recompute, Schedule, Sharding, TrainingInput, convolution};
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
 
-/// One micro-batch in one layer and at the model's end, and what a token asks for.
+/// One micro-batch in one layer and at the model's end, and what a token requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Passes {
     /// A mean layer.
@@ -67,7 +67,6 @@ impl Memo {
         let most = if i.schedule == Schedule::AllForward { f64::INFINITY } else { 2.0 * i.pp };
         let read = TrainingInput {
             accelerator: Accelerator { nic_bw: 0.0, ..i.accelerator },
-            nic_bw: 0.0,
             oversubscription: 0.0,
             global: i.micro_batches().min(most),
             ..*i
@@ -89,7 +88,6 @@ impl Memo {
             accelerator: Accelerator { nic_bw: 0.0, domain: 0.0, ..i.accelerator },
             accelerators: 0.0,
             domain: 0.0,
-            nic_bw: 0.0,
             oversubscription: 0.0,
             global: 0.0,
             pp: 0.0,
@@ -99,7 +97,7 @@ impl Memo {
             dp: 0.0,
             sharding: Sharding::None,
             reshard: None,
-            shard: 0.0,
+            shard: None,
             schedule: Schedule::OneForwardOneBackward,
             recompute: Recompute::Auto,
             recompute_layers: None,
@@ -118,7 +116,7 @@ impl Memo {
     }
 }
 
-/// What is turned most is compared first: the whole takes a hundred comparisons.
+/// What is changed most is compared first: the whole takes a hundred comparisons.
 fn same(a: &TrainingInput, b: &TrainingInput) -> bool {
     a.global == b.global && a.micro == b.micro && a.seq == b.seq && a.dp == b.dp && a == b
 }

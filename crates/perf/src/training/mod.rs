@@ -124,9 +124,9 @@ pub struct Software {
     pub deduplicated_dispatch: bool,
     /// Tensor-parallel collectives are split and overlapped with their GEMMs.
     pub overlap_tensor: bool,
-    /// Pipeline transfers run beside the next micro-batch.
+    /// Pipeline transfers run alongside the next micro-batch.
     pub overlap_pipeline: bool,
-    /// Gradient reduction and weight gathering run beside backward and forward.
+    /// Gradient reduction and weight gathering run alongside backward and forward.
     pub overlap_data: bool,
     /// Dropout masks are kept.
     pub dropout: bool,
@@ -170,8 +170,6 @@ pub struct TrainingInput {
     pub accelerators: f64,
     /// Accelerators that share the fast fabric (node, or NVL72 rack, or TPU slice).
     pub domain: f64,
-    /// Scale-out bytes/s per accelerator; 0 = the accelerator's reference.
-    pub nic_bw: f64,
     /// Downlinks over uplinks of the scale-out network; 1 = non-blocking.
     pub oversubscription: f64,
     /// Tokens of a sequence.
@@ -210,14 +208,14 @@ pub struct TrainingInput {
     pub sharding: Sharding,
     /// When weights are gathered under [`Sharding::Zero3`]; `None` as in [`TrainingInput::resharding`].
     pub reshard: Option<Reshard>,
-    /// Ranks that states are sharded over; 0 = all data-parallel ranks.
-    pub shard: f64,
+    /// Ranks that states are sharded over, where not all that replicate them; see [`TrainingInput::shard_ranks`].
+    pub shard: Option<f64>,
     /// Pipeline schedule.
     pub schedule: Schedule,
     /// What is recomputed.
     pub recompute: Recompute,
     /// Layers of the whole model that are recomputed in full, where stated. The others recompute what
-    /// [`Recompute::Selective`] says if that is asked for, else nothing; memory does not change the plan.
+    /// [`Recompute::Selective`] says if that is requested, else nothing; memory does not change the plan.
     pub recompute_layers: Option<f64>,
     /// Share of the memory that [`Recompute::Auto`] and [`Recompute::Selective`] leave free, 0..1.
     pub recompute_reserve: f64,
@@ -229,17 +227,17 @@ pub struct TrainingInput {
     pub weight_bytes: f64,
     /// Bytes of a gradient as it is kept and reduced.
     pub grad_bytes: f64,
-    /// Bytes of a gradient as it is reduced over the data-parallel ranks; 0 = as it is kept.
-    pub reduce_bytes: f64,
+    /// Bytes of a gradient as it is reduced over the data-parallel ranks; `None`: as it is kept.
+    pub reduce_bytes: Option<f64>,
     /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
     pub optimizer_bytes: f64,
     /// What a step computes besides; [`TrainingInput::with_optimizer`] sets both.
     pub optimizer: Optimizer,
     /// What is kept on the host.
     pub offload: Offload,
-    /// Tokens of a sequence on the decoder's side of an encoder-decoder; 0 = T5's 114 for 512 of the encoder
+    /// Tokens of a sequence on the decoder's side of an encoder-decoder; `None`: T5's 114 for 512 of the encoder
     /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
-    pub target_seq: f64,
+    pub target_seq: Option<f64>,
     /// Bytes of buckets that the framework allocates for its collectives.
     pub bucket_bytes: f64,
     /// Load of the busiest expert-parallel rank over the mean.
@@ -249,7 +247,7 @@ pub struct TrainingInput {
     /// Bytes of a frozen weight of a layer as it is stored, with its scales, where it is unpacked before every product
     /// (QLoRA, arXiv 2305.14314, section 3); `None`: as it is multiplied.
     pub packed_bytes: Option<f64>,
-    /// Adapters of a frozen model stand beside MLPs too, not only beside attention's projections.
+    /// Adapters of a frozen model stand alongside MLPs too, not only alongside attention's projections.
     pub adapted_mlps: bool,
     /// What the software does.
     pub software: Software,
@@ -262,7 +260,6 @@ impl Default for TrainingInput {
             accelerator: Accelerator::default(),
             accelerators: 8.0,
             domain: 8.0,
-            nic_bw: 0.0,
             oversubscription: 1.0,
             seq: 4096.0,
             micro: 1.0,
@@ -281,7 +278,7 @@ impl Default for TrainingInput {
             sequence_parallel: false,
             sharding: Sharding::Zero1,
             reshard: None,
-            shard: 0.0,
+            shard: None,
             schedule: Schedule::OneForwardOneBackward,
             recompute: Recompute::Auto,
             recompute_layers: None,
@@ -290,11 +287,11 @@ impl Default for TrainingInput {
             block_scaled: false,
             weight_bytes: 2.0,
             grad_bytes: 4.0,
-            reduce_bytes: 0.0,
+            reduce_bytes: None,
             optimizer_bytes: 12.0,
             optimizer: Optimizer::Adam,
             offload: Offload::default(),
-            target_seq: 0.0,
+            target_seq: None,
             bucket_bytes: 0.0,
             imbalance: 1.0,
             trained: 1.0,
@@ -343,10 +340,8 @@ impl TrainingInput {
     pub fn target(&self) -> f64 {
         if self.arch.encoder_layers <= 0.0 {
             self.seq
-        } else if self.target_seq > 0.0 {
-            self.target_seq
         } else {
-            (self.seq * 114.0 / 512.0).ceil()
+            self.target_seq.unwrap_or_else(|| (self.seq * 114.0 / 512.0).ceil())
         }
     }
 
@@ -361,6 +356,18 @@ impl TrainingInput {
     #[must_use]
     pub fn copies(&self) -> f64 {
         if self.pp > 1.0 && self.schedule.two_ways() { 2.0 } else { 1.0 }
+    }
+
+    /// Ranks that states are sharded over, of the `ranks` that would otherwise replicate them.
+    #[must_use]
+    pub fn shard_ranks(&self, ranks: f64) -> f64 {
+        self.shard.map_or(ranks, |shard| shard.min(ranks))
+    }
+
+    /// Bytes of a gradient as it is reduced over the data-parallel ranks.
+    #[must_use]
+    pub fn reduced_bytes(&self) -> f64 {
+        self.reduce_bytes.unwrap_or(self.grad_bytes)
     }
 
     /// Tokens that a layer passes through a tensor-parallel reduction in one pass, per sequence and layer: every block

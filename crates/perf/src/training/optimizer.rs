@@ -29,10 +29,10 @@ pub struct Offload {
     pub activations: f64,
     /// Share of the weights that are kept on the host and streamed in (FSDP's `CPUOffload`): their gradients travel out.
     pub weights: f64,
-    /// Bytes/s one way between host and accelerator; 0 = the PCIe generation that its family was sold with.
-    pub link_bw: f64,
-    /// Bytes/s of the host's memory for each accelerator; 0 = an eighth of a server's of the time.
-    pub host_bw: f64,
+    /// Bytes/s one way between host and accelerator; `None`: the PCIe generation that its family was sold with.
+    pub link_bw: Option<f64>,
+    /// Bytes/s of the host's memory for each accelerator; `None`: an eighth of a server's of the time.
+    pub host_bw: Option<f64>,
 }
 
 impl Offload {
@@ -43,8 +43,10 @@ impl Offload {
 
     /// Bytes/s one way to the host: PCIe x16 of the third to fifth generation.
     fn link(&self, generation: Generation, c: &Constants) -> f64 {
+        if let Some(stated) = self.link_bw {
+            return stated;
+        }
         let raw = match generation {
-            _ if self.link_bw > 0.0 => return self.link_bw,
             Generation::Volta => 16e9,
             Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 64e9,
             _ => 32e9,
@@ -54,8 +56,10 @@ impl Offload {
 
     /// Bytes/s of host memory for each accelerator: eight share two sockets of DDR4-3200 or DDR5-4800 with eight channels.
     fn host(&self, generation: Generation, c: &Constants) -> f64 {
+        if let Some(stated) = self.host_bw {
+            return stated;
+        }
         let raw = match generation {
-            _ if self.host_bw > 0.0 => return self.host_bw,
             Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 614e9 / 8.0,
             _ => 410e9 / 8.0,
         };
@@ -65,8 +69,7 @@ impl Offload {
 
 /// Weights whose states one accelerator owns, and updates.
 fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
-    let within = if i.shard > 0.0 { i.shard } else { f64::INFINITY };
-    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.min(within).max(1.0) };
+    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { i.shard_ranks(ranks).max(1.0) };
     ((local.dense + local.embedding) / shard(i.dp * i.cp)
         + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)))
         * i.trained
@@ -83,7 +86,7 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> 
     here * (roofline::memory_seconds(&i.accelerator, c, bytes) + flops / rate) + c.step_overhead
 }
 
-/// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, beside which transfers hide;
+/// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, alongside which transfers hide;
 /// `activations` the bytes that one micro-batch keeps.
 pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> f64 {
     let o = &i.offload;
@@ -95,7 +98,7 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let (link, host) = (o.link(i.accelerator.generation, c), o.host(i.accelerator.generation, c));
     let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
     let share = o.optimizer.clamp(0.0, 1.0);
-    // Gradients go out in 16 bit beside the last backward pass, the host updates, weights come back.
+    // Gradients go out in 16 bit alongside the last backward pass, the host updates, weights come back.
     let out = share * owned * 2.0 / link;
     let update = share * owned * (2.0 * i.optimizer_bytes + i.grad_bytes + i.weight_bytes) / host;
     let back = share * owned * i.weight_bytes / link;
@@ -163,7 +166,7 @@ mod tests {
             assert!(e.memory.total() < plain.memory.total(), "{offload:?}");
             assert!(e.step_seconds >= plain.step_seconds, "{offload:?}");
             assert!((e.time.total() / e.step_seconds - 1.0).abs() < 1e-12);
-            let quick = Offload { link_bw: 900e9, host_bw: 500e9, ..offload };
+            let quick = Offload { link_bw: Some(900e9), host_bw: Some(500e9), ..offload };
             assert!(estimate(&TrainingInput { offload: quick, ..base }, &c).step_seconds <= e.step_seconds);
         }
     }

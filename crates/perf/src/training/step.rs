@@ -83,7 +83,7 @@ fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
     tensor + expert + context
 }
 
-/// What data parallelism cannot hide behind the compute beside it: `once` a step, and in each micro-batch.
+/// What data parallelism cannot hide behind the compute alongside it: `once` a step, and in each micro-batch.
 fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: comm::DataTraffic) -> f64 {
     let m = i.micro_batches();
     if !i.software.overlap_data {
@@ -147,7 +147,7 @@ pub fn memoized(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> Tr
     }
 }
 
-/// The estimate of one step under a resolved plan, whatever the input asks for and whether or not it fits.
+/// The estimate of one step under a resolved plan, whatever the input requests and whether or not it fits.
 pub fn under(i: &TrainingInput, c: &Constants, plan: Plan) -> TrainingEstimate {
     report(i, &timed(i, c, Some(plan), None))
 }
@@ -253,7 +253,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
         in_flight,
     };
     let bubble = pipeline::bubble(i, &pace);
-    // Weights are gathered beside the first forward pass, and gradients reduced beside the pass that completes them.
+    // Weights are gathered alongside the first forward pass, and gradients reduced alongside the pass that completes them.
     let apart = i.pp > 1.0 && i.schedule.own_optimizers();
     let once = if apart { pace.first.forward + pace.first.weights + host } else { device + host };
     let data = exposed_data(i, c, [once, device + host], comm::data(i, &f, &local));

@@ -1,4 +1,4 @@
-//! Whether hardware and schedules can run what is asked for. An estimate of a run that they cannot is no figure to show.
+//! Whether hardware and schedules can run what is requested. An estimate of a run that they cannot is no figure to show.
 
 use thiserror::Error;
 
@@ -6,10 +6,10 @@ use super::pipeline::full_groups;
 use super::{ContextExchange, TrainingInput};
 use crate::accelerator::{Accelerator, Precision};
 
-/// Why a training run cannot run as asked for.
+/// Why a training run cannot run as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Unsupported {
-    /// The accelerator does not multiply in the asked format.
+    /// The accelerator does not multiply in the requested format.
     #[error("the accelerator has no rate for {} matrix multiplication{}", name(*.precision), instead(*.has))]
     Precision {
         /// The format.

@@ -150,7 +150,7 @@ words! {
         Refused = "none",
     }
 
-    /// Format of keys and values where a checkpoint is quantized to 8 or 4 bit and nothing is said of them.
+    /// Format of keys and values where a checkpoint is quantized to 8 or 4 bit and nothing is stated about them.
     QuantizedKv {
         /// The activations' 16 bit.
         Half = "half",
@@ -261,7 +261,7 @@ pub struct ServingTraits {
     pub graph_context: Option<f64>,
     /// How prompts are launched.
     pub prompts: PromptLaunch,
-    /// What the host does beside the device.
+    /// What the host does alongside the device.
     pub host: HostOverlap,
     /// The same while tokens are drafted.
     pub host_with_drafts: HostOverlap,

@@ -6,7 +6,7 @@ use super::{AttentionKernel, ExpertExchange, ExpertProducts, Routing, StepLaunch
 use crate::accelerator::Precision;
 
 words! {
-    /// When pipeline transfers run beside the next micro-batch.
+    /// When pipeline transfers run alongside the next micro-batch.
     PipelineOverlap {
         /// Never.
         Never = "never",
@@ -16,7 +16,7 @@ words! {
         Always = "always",
     }
 
-    /// When data-parallel communication runs beside compute.
+    /// When data-parallel communication runs alongside compute.
     DataOverlap {
         /// Never.
         Never = "never",
@@ -74,7 +74,7 @@ words! {
         OncePerStep = "once-per-step",
     }
 
-    /// How a global batch larger than what runs at once is handled if nothing is said.
+    /// How a global batch larger than what runs at once is handled by default.
     Accumulation {
         /// Micro-batches, summed.
         MicroBatches = "micro-batches",
@@ -144,17 +144,17 @@ pub struct TrainingTraits {
     pub experts: ExpertProducts,
     /// Routing, permutation and its inverse are fused kernels.
     pub fused_permutation: bool,
-    /// Who learns the tokens per expert. Runs that drop tokens beyond a capacity never wait.
+    /// Which side learns the tokens per expert. Runs that drop tokens beyond a capacity never wait.
     pub routing: Routing,
     /// How tokens reach experts of other ranks.
     pub exchange: ExpertExchange,
-    /// Tensor-parallel collectives are split and run beside their products.
+    /// Tensor-parallel collectives are split and run alongside their products.
     pub overlap_tensor: bool,
     /// Pipeline transfers.
     pub overlap_pipeline: PipelineOverlap,
-    /// Gradient reduction beside the backward pass.
+    /// Gradient reduction alongside the backward pass.
     pub overlap_gradients: DataOverlap,
-    /// Weight gathering beside the forward (and backward) pass.
+    /// Weight gathering alongside the forward (and backward) pass.
     pub overlap_parameters: DataOverlap,
     /// Sums over micro-batches.
     pub gradient_sums: GradientSums,
@@ -162,7 +162,7 @@ pub struct TrainingTraits {
     pub dropout: bool,
     /// What selective recomputation runs again.
     pub selective_recompute: SelectiveRecompute,
-    /// Recomputation if nothing is said.
+    /// Recomputation by default.
     pub recompute: Recompute,
     /// Copies of the weights.
     pub weights: WeightCopies,
@@ -172,7 +172,7 @@ pub struct TrainingTraits {
     pub reduce_format: GradientFormat,
     /// Device memory allocated for communication buckets where model states are sharded, bytes.
     pub bucket_bytes: f64,
-    /// Sharding if nothing is said.
+    /// Sharding by default.
     pub sharding: Sharding,
     /// The most sharding that it supports.
     pub most_sharding: Sharding,
@@ -182,9 +182,9 @@ pub struct TrainingTraits {
     pub zero_bubble: bool,
     /// When fully sharded weights are gathered again.
     pub regather: Regather,
-    /// Norms and residuals are split over tensor-parallel ranks if nothing is said.
+    /// Norms and residuals are split over tensor-parallel ranks by default.
     pub sequence_parallel: bool,
-    /// What happens to a batch larger than what runs at once if nothing is said.
+    /// What happens to a batch larger than what runs at once by default.
     pub accumulation: Accumulation,
 }
 

@@ -176,12 +176,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A number to turn a knob to.
+/// A number to set a knob to.
 pub(super) fn number(knob: Knob, value: f64) -> (Knob, Setting) {
     (knob, Setting::Number(value))
 }
 
-/// A word to turn a knob to.
+/// A word to set a knob to.
 pub(super) fn word(knob: Knob, word: &'static str) -> (Knob, Setting) {
     (knob, Setting::Choice(word.into()))
 }

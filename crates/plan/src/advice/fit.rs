@@ -148,7 +148,7 @@ fn halved(from: f64) -> Vec<Setting> {
     values.take_while(|value| *value >= 1.0).take(6).map(Setting::Number).collect()
 }
 
-/// Whole numbers beside `from` that divide `of`, the nearest first.
+/// Whole numbers near `from` that divide `of`, the nearest first.
 fn divisors(of: f64, from: f64, most: f64) -> Vec<Setting> {
     let mut all: Vec<f64> = Vec::new();
     let mut by = 1.0;

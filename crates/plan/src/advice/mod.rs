@@ -12,7 +12,7 @@ mod trial;
 pub use rules::rules;
 
 use crate::engine;
-use crate::estimate::{Better, Estimate, METRICS, Metric, Verdict};
+use crate::estimate::{Better, Estimate, Metric, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
@@ -20,7 +20,7 @@ use atlas_core::plan::Engine;
 use case::Case;
 use trial::Trial;
 
-/// Knobs and the values to turn them to.
+/// Knobs and the values to set them to.
 pub type Changes = Vec<(Knob, Setting)>;
 
 /// Most estimates that one call of [`advise`] makes.
@@ -75,20 +75,19 @@ impl Objective {
     /// The figure it looks at in a scenario.
     #[must_use]
     pub fn metric(self, scenario: &Scenario) -> &'static Metric {
-        let name = match (self, scenario.mode(), scenario.engine) {
-            (Objective::Throughput, ..) => "tokens_per_sec",
-            (Objective::Latency, Mode::Inference, _) => "p99_ms",
-            (Objective::Latency, Mode::Training, Engine::SemiEmpirical) => "step_time_ms",
+        match (self, scenario.mode(), scenario.engine) {
+            (Objective::Throughput, ..) => const { Metric::known("tokens_per_sec") },
+            (Objective::Latency, Mode::Inference, _) => const { Metric::known("p99_ms") },
+            (Objective::Latency, Mode::Training, Engine::SemiEmpirical) => const { Metric::known("step_time_ms") },
             // A step's time would fall with the batch, and nothing would be won.
-            (Objective::Latency, Mode::Training, _) => "time_to_train_h",
-            (Objective::Cost, ..) => "dollar_per_1k_tokens",
-            (Objective::Energy, ..) => "joules_per_token",
+            (Objective::Latency, Mode::Training, _) => const { Metric::known("time_to_train_h") },
+            (Objective::Cost, ..) => const { Metric::known("dollar_per_1k_tokens") },
+            (Objective::Energy, ..) => const { Metric::known("joules_per_token") },
             // In serving, and to the legacy engines, it is the share of the peak that does useful work.
-            (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => "mfu",
-            (Objective::Mfu, ..) => "flop_utilization",
-            (Objective::Memory, ..) => "peak_mem_gb",
-        };
-        Metric::named(name).unwrap_or(&METRICS[0])
+            (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => const { Metric::known("mfu") },
+            (Objective::Mfu, ..) => const { Metric::known("flop_utilization") },
+            (Objective::Memory, ..) => const { Metric::known("peak_mem_gb") },
+        }
     }
 }
 
@@ -111,12 +110,12 @@ pub struct Rule {
     worth: fn(&Case<'_>, &Changes) -> f64,
 }
 
-/// A rule applied: what to turn, and what comes of it.
+/// A rule applied: what to change, and what comes of it.
 #[derive(Debug, Clone)]
 pub struct Advice {
     /// The rule behind it.
     pub rule: &'static Rule,
-    /// What to turn, in words: `tp 8 → 4, micro 1 → 2`.
+    /// What to change, in words: `tp 8 → 4, micro 1 → 2`.
     pub text: String,
     /// The knobs to set, on top of the overrides in force.
     pub changes: Changes,
@@ -148,14 +147,14 @@ impl Advice {
 fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
     let change = match metric.better {
         Better::Lower if before.is_infinite() && after.is_finite() => 1.0,
-        // Memory is neither good nor bad, but who asks for advice on it wants less.
+        // Memory is neither good nor bad, but advice on it aims at less.
         Better::Lower | Better::Neutral => 1.0 - after / before,
         Better::Higher => after / before - 1.0,
     };
     if change.is_finite() { change } else { 0.0 }
 }
 
-/// What to turn, best first: rules tried on the scenario, whose estimate is at hand. At most [`MOST_TRIALS`] estimates
+/// What to change, best first: rules tried on the scenario with its estimate. At most [`MOST_TRIALS`] estimates
 /// are made. A schedule is left out: gains are those of the workload as a whole. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
 ///
 /// Where the scenario's engine simulates, the closed form of the same physics judges instead: sixty simulations are no
@@ -202,7 +201,7 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
     all
 }
 
-/// Of advice in order of its gain, leaves out what asks for all that better advice asks for, and more; and of advice on
+/// Of advice in order of its gain, leaves out what makes all changes of better advice, and more; and of advice on
 /// the same knobs all but the best. Formats differ in more than speed, so that each is shown, and so is each way to make
 /// a scenario run.
 fn drop_dominated(all: &mut Vec<Advice>) {

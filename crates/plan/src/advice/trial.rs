@@ -1,4 +1,4 @@
-//! Changes tried: the scenario turned and estimated again.
+//! Changes tried: the scenario changed and estimated again.
 
 use super::{Advice, Changes, LEAST_GAIN, Objective, Rule, gain};
 use crate::engine;
@@ -72,7 +72,7 @@ impl<'a> Trial<'a> {
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
         let gain = gain(metric, before, after);
-        // What the software cannot run is no advice, unless the scenario asks for it already.
+        // What the software cannot run is no advice, unless the scenario requests it already.
         let supported = scenario.software_supports(&scenario.base) || !ran;
         let runs = after_verdict.fits() && supported && !crowded(estimate, held, &scenario);
         let shown = runs && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
@@ -103,7 +103,7 @@ fn weights_gb(scenario: &Scenario) -> f64 {
     params * stored_bytes(scenario.format(&scenario.base)) / (shape.tp * shape.pp) * 1e-9
 }
 
-/// Whether a model that gives no verdict is asked for a cut that puts more weights on a device than it holds.
+/// Whether a cut puts more weights on a device than it holds, where the model gives no verdict.
 fn crowded(after: &Estimate, before_gb: f64, scenario: &Scenario) -> bool {
     let gb = weights_gb(scenario);
     after.detail.is_none() && gb > before_gb && gb > scenario.memory_gb_per_accel

@@ -82,7 +82,7 @@ fn an_encoder_decoder_has_cross_attention_and_a_short_target() {
     let i = on("t5-11b", 512.0, 8.0);
     assert_eq!(i.target(), 114.0);
     let c = Constants::default();
-    let (short, long) = (estimate(&i, &c), estimate(&TrainingInput { target_seq: 512.0, ..i }, &c));
+    let (short, long) = (estimate(&i, &c), estimate(&TrainingInput { target_seq: Some(512.0), ..i }, &c));
     assert!(long.step_seconds > 1.3 * short.step_seconds && long.memory.activations > short.memory.activations);
     // With equal lengths it costs what its weights do, once: each token passes either half.
     let equal = t5.flops_per_token(512.0, 512.0, false);
@@ -118,7 +118,7 @@ fn images_are_the_tokens_of_a_convolutional_network() {
 #[test]
 fn a_vision_transformer_classifies_one_position() {
     let vit = named("vit-l-16");
-    assert!(vit.patch == 768.0 && vit.head == Head::Classes(1000.0) && !vit.causal);
+    assert!(vit.patch == Some(768.0) && vit.head == Head::Classes(1000.0) && !vit.causal);
     assert!((vit.params() / 304.33e6 - 1.0).abs() < 0.003, "{}", vit.params());
     // 61.6 GFLOPs of a forward pass of ViT-L/16 at 224 pixels, multiply-adds counted as one (arXiv 2010.11929).
     let forward = vit.palm_flops_per_token(197.0, false) * 197.0 / 3.0 / 2.0;
@@ -175,8 +175,8 @@ fn sparse_attention_pays_for_its_indexer_and_saves_on_long_sequences() {
 #[test]
 fn windows_of_the_catalog_are_used() {
     let gemma = named("gemma-3-27b");
-    assert_eq!(gemma.window, 1024.0);
-    let full = Architecture { window: 0.0, ..gemma };
+    assert_eq!(gemma.window.map(|window| window.size), Some(1024.0));
+    let full = Architecture { window: None, ..gemma };
     let c = Constants::default();
     let time = |arch| estimate(&TrainingInput { arch, ..on("gemma-3-27b", 32_768.0, 1.0) }, &c).time.attention;
     assert!(time(gemma) < 0.4 * time(full));

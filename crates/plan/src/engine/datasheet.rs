@@ -7,7 +7,7 @@ use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Kind, Transformer};
 use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
-use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind};
+use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};
 use atlas_perf::convolution::{MAX_STAGES, Residual, Stage};
 
 fn generation(sheet: &Sheet) -> Generation {
@@ -63,8 +63,6 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
     }
     let scale_up = sheet.scale_up.as_ref();
     let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
-    let bf16 = positive(peaks.bf16);
-    let measured = sheet.measured.as_ref().zip(bf16).map_or(0.0, |(measured, peak)| measured.tflops_bf16 / peak);
     Accelerator {
         generation: generation(sheet),
         flops,
@@ -79,12 +77,10 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
             .unwrap_or_else(|| blank_link(&sheet.vendor))
             * 1e9,
         domain: scale_up.and_then(|link| positive(link.domain_size)).unwrap_or(1.0),
-        bridge: 0.0,
-        bridge_bw: 0.0,
+        bridge: None,
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
         network: Topology::default(),
-        gemm_fraction: measured,
     }
 }
 
@@ -174,11 +170,8 @@ pub fn architecture(t: &Transformer) -> Architecture {
         vocab: t.vocab_size,
         tied: t.tied_embeddings,
         attention,
-        window: t.window.map_or(0.0, |window| window.size),
-        window_share: t.window.map_or(1.0, |window| window.share),
-        state_bytes: 0.0,
+        window: t.window.map(|window| Window { size: window.size, share: window.share }),
         streams: 1.0,
-        selected: t.indexer.map_or(0.0, |indexer| indexer.top_k),
         causal: matches!(t.kind, Kind::Decoder | Kind::EncoderDecoder),
         positions: if t.learned_positions { t.max_context } else { 0.0 },
         attn_bias: matches!(t.attention_bias, Bias::Qkv | Bias::All),
@@ -189,7 +182,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         shared_ffn: of(|e| e.shared_ffn_hidden_size),
         dense_layers: of(|e| e.first_dense_layers),
         moe_step: experts.map_or(1.0, |e| e.layer_step.max(1.0)),
-        moe_hidden: of(|e| e.hidden_size),
+        moe_hidden: experts.and_then(|e| e.hidden_size),
         attention_share: t.attention_layers / layers,
         mlp_share: t.mlp_layers / layers,
         linear: linear(t),
@@ -201,7 +194,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
             (_, Some(patches)) => Head::Classes(patches.classes),
             _ => Head::Language,
         },
-        patch: patches.map_or(0.0, |patches| 3.0 * patches.patch_size * patches.patch_size),
+        patch: patches.map(|patches| 3.0 * patches.patch_size * patches.patch_size),
         token_types: if t.kind == Kind::Encoder { 2.0 } else { 0.0 },
         convolutions: None,
     }

@@ -122,7 +122,7 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes
 }
 
-/// What runs of the cluster changed, with the shipped figures beside.
+/// What runs of the cluster changed, with the shipped figures alongside.
 fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let Some(own) = &scenario.corrections else { return Vec::new() };
     let described = corrected::beside(scenario, estimate).into_iter().map(|one| {
@@ -171,7 +171,7 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     }
 }
 
-/// What kind of price is paid, where another than the target's was asked for.
+/// What kind of price is paid, where another than the target's was requested.
 fn paid(scenario: &Scenario) -> Option<String> {
     let basis = scenario.terms.basis;
     if let Some(listed) = &scenario.terms.listed {
@@ -319,7 +319,7 @@ fn calibrated(scenario: &Scenario) -> Vec<String> {
     let c = &scenario.coefficients;
     let shape = &scenario.base.shape;
     notes.push(
-        "calibrated model: throughput scales with accelerators and utilisation, not with the size of the model"
+        "calibrated model: throughput scales with accelerators and utilization, not with the size of the model"
             .to_owned(),
     );
     let wanted = shape.tp * shape.pp * shape.dp;

@@ -95,7 +95,7 @@ pub struct SimulatedServing {
     pub kv: f64,
     /// Largest share of KV blocks in use.
     pub most_kv: f64,
-    /// Sequences preempted for want of KV blocks, per request.
+    /// Sequences preempted for lack of KV blocks, per request.
     pub preemptions: f64,
     /// Requests that no replica could ever hold, as a share.
     pub rejected: f64,

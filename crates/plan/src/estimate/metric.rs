@@ -224,6 +224,11 @@ fn run_tokens(estimate: &Estimate) -> f64 {
     training(estimate, |training| training.run_tokens)
 }
 
+/// Tokens that the model was trained on; metrics of them apply only where they are published.
+fn published(scenario: &Scenario) -> f64 {
+    scenario.published_tokens.unwrap_or(0.0)
+}
+
 /// USD for so many tokens.
 fn usd(estimate: &Estimate, tokens: f64) -> f64 {
     estimate.cost.usd_per_1k_tokens * tokens * 1e-3
@@ -246,7 +251,7 @@ fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> f64 {
     scenario.break_even_months(energy / scenario.num_nodes.max(1.0))
 }
 
-/// Tokens per joule at the plugs of all nodes, and of those that the layout asks for beyond them.
+/// Tokens per joule at the plugs of all nodes, and of those that the layout requests beyond them.
 fn tokens_per_joule(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / (estimate.total.node_power_w * scenario.num_nodes * estimate.shortfall())
 }
@@ -267,7 +272,7 @@ fn memory_fill(estimate: &Estimate) -> f64 {
 }
 
 /// Every metric, in the order in which panes and tables show them.
-pub const METRICS: [Metric; 53] = [
+pub static METRICS: [Metric; 53] = [
     entry("tokens_per_sec", "tokens/s", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of all accelerators; generated tokens in inference", |e, _| e.total.tokens_per_sec).unit("tok/s").trust(Trust::Throughput),
     entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator that the layout puts to work, as MFU counts them", per_accelerator).unit("tok/s").trust(Trust::Throughput),
     entry("total_tokens_per_sec", "total tok/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "prompt and generated tokens per second of all accelerators", |e, _| serving(e, |s| s.total_tokens_per_sec)).unit("tok/s").trust(Trust::Throughput),
@@ -279,7 +284,7 @@ pub const METRICS: [Metric; 53] = [
     entry("mfu", "MFU PaLM", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilization, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
     entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilization: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
     entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("time_to_published_h", "published time", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on the model's published token count", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("time_to_published_h", "published time", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on the model's published token count", |e, s| hours(e, published(s))).trust(Trust::Inverse),
     entry("goodput", "goodput", Throughput, Higher, Format::Percent, Applies::SimulatedTraining, "share of the wall time that is work that counts: without lost work, restarts and checkpoints", |e, _| trained(e, |t| t.goodput)),
     entry("straggler_share", "stragglers", Throughput, Lower, Format::Percent, Applies::SimulatedTraining, "share of a step that slow nodes and jitter cost: the same step on even hardware is that much shorter", |e, _| trained(e, |t| t.stragglers)),
     entry("failures_per_day", "failures/day", Throughput, Lower, Format::Si, Applies::SimulatedTraining, "failures per day of the whole job", |e, _| trained(e, |t| t.failures_per_day)),
@@ -299,8 +304,8 @@ pub const METRICS: [Metric; 53] = [
     entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "price of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
     entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "price of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
     entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "price of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "price of training on the model's published token count", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
-    entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "an hour of all nodes at the kind of price in force, and energy where it is paid beside", |e, _| e.cost.usd_per_hour),
+    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "price of training on the model's published token count", |e, s| usd(e, published(s))).trust(Trust::Inverse),
+    entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "an hour of all nodes at the kind of price in force, and energy where it is paid separately", |e, _| e.cost.usd_per_hour),
     entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
     entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "all nodes if they were owned: purchase with interest, network, spares, building, people and energy, over the hours they work", owned_per_hour),
     entry("dollar_per_1m_tokens_owned", "$/1M owned", Cost, Lower, Format::Usd, Applies::Owned, "the same per million tokens", |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6)).trust(Trust::Inverse),
@@ -318,7 +323,7 @@ pub const METRICS: [Metric; 53] = [
     entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),
     entry("kv_used", "KV blocks used", Utilization, Neutral, Format::Percent, Applies::SimulatedServing, "share of the KV cache's blocks in use, mean over time", |e, _| served(e, |s| s.kv)),
-    entry("preemptions_per_request", "preemptions", Utilization, Lower, Format::Si, Applies::SimulatedServing, "times that a request is thrown out of its batch for want of memory and computed again", |e, _| served(e, |s| s.preemptions)).unit("/req"),
+    entry("preemptions_per_request", "preemptions", Utilization, Lower, Format::Si, Applies::SimulatedServing, "times that a request is preempted for lack of memory and computed again", |e, _| served(e, |s| s.preemptions)).unit("/req"),
     entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; the semi-empirical engine clips it at the capacity", |e, _| e.total.peak_mem_gb).unit("GB"),
     entry("memory_fill", "memory fill", Utilization, Neutral, Format::Percent, Applies::Analytical, "upper bound of memory over what a device has for it: above 100 % it does not fit", |e, _| memory_fill(e)),
 ];
@@ -429,8 +434,8 @@ impl Metric {
             Applies::Analytical => scenario.engine.reasons(),
             Applies::SimulatedTraining => !inference && scenario.engine.simulates(),
             Applies::SimulatedServing => inference && scenario.engine.simulates(),
-            Applies::Owned => scenario.engine.reasons() && scenario.capex_usd_node > 0.0,
-            Applies::Published => !inference && scenario.engine.reasons() && scenario.published_tokens > 0.0,
+            Applies::Owned => scenario.engine.reasons() && scenario.capex_usd_node.is_some(),
+            Applies::Published => !inference && scenario.engine.reasons() && scenario.published_tokens.is_some(),
         }
     }
 

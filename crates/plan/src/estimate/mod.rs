@@ -2,13 +2,14 @@
 //!
 //! * [`metric`] – the registry that names each figure
 //! * [`breakdown`] – where time and memory go, in parts that sum
-//! * [`standing`] – who is best, as far as intervals tell
+//! * [`standing`] – which is best, as far as intervals tell
 //! * [`detail`] – what only an engine that reasons from hardware can say
 //! * `limits` – what the time is spent waiting for
 //! * `verdict` – whether a scenario can run, and why not
 
 pub mod breakdown;
 pub mod detail;
+mod known;
 mod limits;
 pub mod metric;
 pub mod scale;
@@ -44,8 +45,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// How many times the target's accelerators the layout asks for; 1 where there are enough. Figures of a layout that
-    /// asks for more are those it would have if there were; shares and prices of one accelerator count what is asked for.
+    /// How many times the target's accelerators the layout requests; 1 where there are enough. Figures of a layout that
+    /// requests more are those it would have if there were; shares and prices of one accelerator count what is requested.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         match self.detail.as_ref().map(|detail| &detail.verdict) {

@@ -18,9 +18,9 @@ pub enum Verdict {
         /// Bytes it has.
         has: f64,
     },
-    /// tp × pp × cp × dp asks for more devices than the target has.
+    /// tp × pp × cp × dp requests more devices than the target has.
     Accelerators {
-        /// Devices asked for.
+        /// Devices requested.
         needs: f64,
         /// Devices there are.
         has: f64,
@@ -74,7 +74,7 @@ pub enum Verdict {
     },
     /// The pool that prefills holds no whole replica, or leaves none to decode.
     PrefillPool {
-        /// Accelerators asked for.
+        /// Accelerators requested.
         asked: f64,
         /// Accelerators of a replica.
         replica: f64,

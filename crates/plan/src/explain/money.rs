@@ -71,7 +71,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         }
         "usd_per_hour_owned" => owned(whole, value)?,
         "dollar_per_1m_tokens_owned" => {
-            let hour = Metric::named("usd_per_hour_owned")?;
+            let hour = const { Metric::known("usd_per_hour_owned") };
             let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario))?;
             Term::stated("C_1M_owned", "", "USD", value, asked(whole, hour) * 1e6 / (rate()? * 3600.0))
         }
@@ -105,14 +105,14 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
     })
 }
 
-/// Accelerators that the layout asks for over those there are, where it asks for more.
+/// Accelerators that the layout requests over those there are, where it requests more.
 fn shortfall(whole: &Whole<'_>) -> Option<Term> {
     let short = whole.estimate.shortfall();
     let term = Term::input("short", "accelerators that the layout asks for over those there are", "", short);
     (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp over the target's")))
 }
 
-/// What so many accelerators are or cost, were there as many as the layout asks for.
+/// What so many accelerators are or cost, were there as many as the layout requests.
 fn asked(whole: &Whole<'_>, term: Term) -> Written {
     match shortfall(whole) {
         Some(short) => term * short,
@@ -123,7 +123,7 @@ fn asked(whole: &Whole<'_>, term: Term) -> Written {
 /// Tokens of the run: the knob's, or as many as the model's makers trained on.
 fn budget(whole: &Whole<'_>, name: &str) -> Term {
     if name.contains("published") {
-        let tokens = whole.scenario.published_tokens;
+        let tokens = whole.scenario.published_tokens.unwrap_or(0.0);
         return whole.inputs.model("D_published", "tokens that the model's makers trained on", "tok", tokens);
     }
     whole.inputs.knob("D_run", Knob::TrainTokens)
@@ -138,7 +138,7 @@ fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Option<Term> {
 
 /// Price of a node that is bought.
 fn purchase(whole: &Whole<'_>) -> Term {
-    Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node)
+    Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node.unwrap_or(0.0))
         .from(whole.inputs.of_knob(Knob::CapexUsdNode))
 }
 
@@ -191,7 +191,7 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
     let value = whole.estimate.cost.usd_per_hour;
     if scenario.terms.basis == PriceBasis::Owned {
-        let all = if scenario.capex_usd_node > 0.0 {
+        let all = if scenario.capex_usd_node.is_some() {
             owned_hour(whole) + energy_hour(whole)
         } else {
             energy_hour(whole).into()

@@ -9,6 +9,7 @@ use crate::scenario::{Parts, Scenario};
 use atlas_config::Factors;
 use atlas_core::units;
 use atlas_document::Node;
+use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Listed;
 use atlas_perf::efficiency::factor_of;
 
@@ -32,7 +33,7 @@ impl fmt::Display for Place {
 pub enum Origin {
     /// A file's entry.
     File(Place),
-    /// A knob that was turned, over what a file says.
+    /// A knob that was changed, over what a file says.
     Knob {
         /// The knob.
         knob: Knob,
@@ -307,8 +308,25 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// The constants of a list by name; names that the list has not are left out.
+/// The constant that says what share of the peak large products sustain.
+pub(super) fn of_products(generation: Generation) -> &'static str {
+    match generation {
+        Generation::Volta | Generation::Ampere | Generation::Workstation => "gemm_ampere",
+        Generation::Hopper => "gemm_hopper",
+        Generation::Blackwell => "gemm_blackwell",
+        Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => "gemm_young",
+        Generation::Ascend | Generation::Trainium => "gemm_young",
+        Generation::Tpu => "gemm_systolic",
+        _ => "gemm_other",
+    }
+}
+
+/// The constants of a list by name.
 pub(crate) fn constants(listed: impl Iterator<Item = Listed> + Clone, names: &[&'static str]) -> Vec<Term> {
+    debug_assert!(
+        names.iter().all(|name| listed.clone().any(|one| one.name == *name)),
+        "a name of {names:?} is no constant"
+    );
     let of = |name: &&'static str| {
         let found = listed.clone().find(|one| one.name == *name)?;
         let unit = if found.unit == "1" { "" } else { found.unit };

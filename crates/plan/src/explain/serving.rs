@@ -6,7 +6,7 @@ mod stated;
 mod times;
 
 use super::expression::{Written, product, sum};
-use super::origin::constants;
+use super::origin::{constants, of_products};
 use super::{Origin, Term, Whole, money};
 use crate::engine::answer::{corrected, serving};
 use crate::estimate::{Detail, Serving};
@@ -168,7 +168,7 @@ impl Reported<'_> {
                     self.knob("precision", Knob::Precision),
                 ],
                 &[
-                    "gemm_fraction",
+                    "serving_products",
                     "narrow8_fraction",
                     "narrow4_fraction",
                     "unpack_fraction",
@@ -182,7 +182,7 @@ impl Reported<'_> {
             "weights" => (
                 "weights of a rank read once a step",
                 vec![bandwidth(), self.weights(), self.knob("tp", Knob::Tp), self.knob("precision", Knob::Precision)],
-                &["weight_fraction", "overlap_loss"],
+                &["memory_fraction", "overlap_loss"],
             ),
             "KV cache" => (
                 "keys and values of every running sequence read once a step",
@@ -213,7 +213,15 @@ impl Reported<'_> {
                         &["interconnect", "bw_GBps"],
                     ),
                 ],
-                &["link_latency", "pcie_latency", "hop_latency", "nic_latency", "link_fraction", "pcie_fraction"],
+                &[
+                    "link_latency",
+                    "pcie_latency",
+                    "one_shot_latency",
+                    "library_latency",
+                    "nic_latency",
+                    "link_fraction",
+                    "pcie_fraction",
+                ],
             ),
             "launch" => (
                 "gaps between kernels, captured as graphs or launched one by one",
@@ -228,7 +236,9 @@ impl Reported<'_> {
             _ => ("the engine's figure", Vec::new(), &[]),
         };
         bearing.extend(self.stated_of_part(name));
-        bearing.extend(self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>()));
+        let best = (name == "compute").then(|| of_products(device.generation));
+        let names = best.into_iter().chain(names.iter().copied().filter(|name| self.bears(name)));
+        bearing.extend(self.constants(&names.collect::<Vec<_>>()));
         Term::input(format!("t_{}", name.replace(' ', "_")), name, "s", seconds)
             .from(Origin::Engine(how))
             .borne(bearing)

@@ -4,13 +4,13 @@
 mod memory;
 
 use super::expression::{Written, ceiling, product, sum};
-use super::origin::constants;
+use super::origin::{constants, of_products};
 use super::{Origin, Term, Whole, money, operators};
 use crate::engine::answer::{corrected, training};
 use crate::estimate::Training;
 use crate::knob::Knob;
 use atlas_config::Mode;
-use atlas_perf::accelerator::{Generation, Precision};
+use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::flops::TokenFlops;
 use atlas_perf::training::terms::{Class, Operators};
@@ -258,7 +258,7 @@ impl Reported<'_> {
             ),
             "host" => plain(
                 "launches that the device waits for, where the host is slower than the device",
-                with(vec![self.knob("graphs", Knob::CudaGraphs)], &["issue", "collective_issue", "compiled_kernels"]),
+                with(vec![self.knob("graphs", Knob::CudaGraphs)], &["issue", "routing_issue", "compiled_kernels"]),
             ),
             "tensor parallel" => {
                 let bearing = vec![self.knob("tp", Knob::Tp), self.knob("sp", Knob::Sp), link()];
@@ -309,12 +309,12 @@ impl Reported<'_> {
                 ),
             ),
             "optimizer" => plain(
-                "states read and written once, and what a step costs beside",
+                "states read and written once, and the other costs of a step",
                 with(vec![self.knob("sharding", Knob::Sharding)], &["memory_fraction", "step_overhead"]),
             ),
-            "straggler" => plain(
-                "waiting for the slowest rank: a share of the step per doubling of the domains",
-                with(vec![self.knob("nodes", Knob::NumNodes)], &["straggler"]),
+            "offload" => plain(
+                "transfers to and from the host, and its updates, that a step waits for",
+                vec![self.knob("cpu_offload", Knob::CpuOffload)],
             ),
             _ => plain("the engine's figure", Vec::new()),
         }
@@ -335,16 +335,8 @@ impl Reported<'_> {
 
     /// What the time of matrix products depends on.
     fn products(&self) -> Vec<Term> {
-        let best = match self.input.accelerator.generation {
-            Generation::Volta | Generation::Ampere | Generation::Workstation => "gemm_ampere",
-            Generation::Hopper => "gemm_hopper",
-            Generation::Blackwell => "gemm_blackwell",
-            Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => "gemm_young",
-            Generation::Ascend | Generation::Trainium => "gemm_young",
-            Generation::Tpu => "gemm_systolic",
-            _ => "gemm_other",
-        };
-        let mut names = vec![best, "gemm_k_half", "block_intensity", "traffic_exposed", "wave_loss", "kernel_gap"];
+        let best = of_products(self.input.accelerator.generation);
+        let mut names = vec![best, "gemm_k_half", "block_intensity", "wave_loss", "kernel_gap"];
         if self.input.arch.is_moe() {
             names.push("grouped_gemm");
         }

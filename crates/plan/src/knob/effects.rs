@@ -67,7 +67,7 @@ const SERVING: [(&str, &str, &[&str]); 14] = [
     ),
 ];
 /// The same for what only simulations tell apart.
-const SIMULATED: [(&str, &str, &[&str]); 5] = [
+const SIMULATED: [(&str, &str, &[&str]); 6] = [
     ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=32", "generate=64", "prompt=256"]),
     (
         "h100-sxm-8",
@@ -75,6 +75,7 @@ const SIMULATED: [(&str, &str, &[&str]); 5] = [
         &["request_rate=20", "generate=64", "prompt=256", "arrivals=gamma", "arrival_cv=2"],
     ),
     ("h100-sxm-8", "llama3.1-8b-serve", &["software=sglang", "request_rate=20", "generate=64", "prompt=256"]),
+    ("h100-sxm-8", "llama3.1-8b-serve", &["request_rate=20", "generate=64", "prompt=6000", "prompt_cv=1"]),
     ("h100-sxm-64", "llama3.1-70b-train", &["slow_nodes=1", "global=64"]),
     ("h100-sxm-64", "llama3.1-70b-train", &["node_mtbf_h=100", "jitter=0.1", "global=64"]),
 ];
@@ -170,7 +171,7 @@ fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
     assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
 }
 
-/// Ways to set other knobs beside one, so that it shows: what is small, cut, spread, offered or kept otherwise.
+/// Ways to set other knobs alongside one, so that it shows: what is small, cut, spread, offered or kept otherwise.
 const TRAINED: [&[&str]; 9] = [
     &[],
     &["prompt=256", "microbatch=1", "tp=2"],

@@ -31,7 +31,7 @@ pub const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
 /// How hours are paid, what owning costs, and what may be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// The kind of price that is asked for.
+    /// The kind of price that is requested.
     pub basis: PriceBasis,
     /// The kind of price that the target states, where it says.
     pub stated: Option<PriceBasis>,
@@ -45,12 +45,12 @@ pub struct Terms {
     pub peak_usd_per_kwh: Option<f64>,
     /// Peak hours of a day.
     pub peak_hours: f64,
-    /// Most that an accelerator may draw, W; 0: its design power.
-    pub power_cap: f64,
-    /// Power of a rack, kW; 0: enough.
-    pub rack_kw: f64,
-    /// Nodes of a rack; 0: as many as its power allows.
-    pub nodes_per_rack: f64,
+    /// Most that an accelerator may draw, W, where that is limited below its design power.
+    pub power_cap: Option<f64>,
+    /// Power of a rack, kW, where that is limited.
+    pub rack_kw: Option<f64>,
+    /// Nodes of a rack; `None`: as many as its power allows.
+    pub nodes_per_rack: Option<f64>,
     /// Network and storage over the purchase price of the nodes.
     pub network_share: f64,
     /// Spares over the purchase price of the nodes.
@@ -75,9 +75,9 @@ impl Terms {
             metered: cost.usd_per_kwh.is_some(),
             peak_usd_per_kwh: cost.peak_usd_per_kwh,
             peak_hours: cost.peak_hours.unwrap_or(0.0),
-            power_cap: cost.power_cap.unwrap_or(0.0),
-            rack_kw: cost.rack_kw.unwrap_or(0.0),
-            nodes_per_rack: cost.nodes_per_rack.unwrap_or(0.0),
+            power_cap: cost.power_cap.filter(|watts| *watts > 0.0),
+            rack_kw: cost.rack_kw.filter(|kw| *kw > 0.0),
+            nodes_per_rack: cost.nodes_per_rack.filter(|nodes| *nodes > 0.0),
             network_share: cost.network_share.unwrap_or(NETWORK_SHARE),
             spares_share: cost.spares_share.unwrap_or(SPARES_SHARE),
             staff_usd_node_year: cost.staff_usd_node_year.unwrap_or(STAFF_USD_NODE_YEAR),
@@ -148,7 +148,7 @@ impl Scenario {
     /// What buying a node takes, USD: the node, its share of network and storage, and of spares.
     #[must_use]
     pub fn outlay_usd_node(&self) -> f64 {
-        self.capex_usd_node * (1.0 + self.terms.network_share + self.terms.spares_share)
+        self.capex_usd_node.unwrap_or(0.0) * (1.0 + self.terms.network_share + self.terms.spares_share)
     }
 
     /// What running an owned node takes, USD a year: building and people, without energy.
@@ -172,12 +172,12 @@ impl Scenario {
         if waits { self.hourly_usd / self.utilization.max(1e-9) } else { self.hourly_usd }
     }
 
-    /// An hour of work on a node at the kind of price in force, USD, without energy that is paid beside it; 0 where no price
+    /// An hour of work on a node at the kind of price in force, USD, without energy that is paid separately; 0 where no price
     /// is known.
     #[must_use]
     pub fn usd_node_hour(&self) -> f64 {
         match self.terms.basis {
-            PriceBasis::Owned if self.capex_usd_node <= 0.0 => 0.0,
+            PriceBasis::Owned if self.capex_usd_node.is_none() => 0.0,
             PriceBasis::Owned => self.owned_usd_node_hour(),
             _ => self.rent_usd_node_hour(),
         }

@@ -19,27 +19,28 @@ impl Scenario {
     /// Speculative decoding as a phase states it; what it leaves open is as published for the model and the method.
     #[must_use]
     pub fn drafts(&self, phase: &Phase) -> Speculation {
-        let asked = &phase.plan.serving;
-        let published = asked.draft_method.and_then(|method| self.published_drafts.iter().find(|d| d.method == method));
-        let usual = if asked.draft_method == Some(DraftMethod::Ngram) { NGRAM_ACCEPTANCE } else { ACCEPTANCE };
+        let stated = &phase.plan.serving;
+        let published =
+            stated.draft_method.and_then(|method| self.published_drafts.iter().find(|d| d.method == method));
+        let usual = if stated.draft_method == Some(DraftMethod::Ngram) { NGRAM_ACCEPTANCE } else { ACCEPTANCE };
         Speculation {
-            tokens: asked.draft_tokens.unwrap_or(0.0),
-            acceptance: asked.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
-            decline: asked.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
-            most_batch: asked.draft_max_batch.unwrap_or(0.0),
+            tokens: stated.draft_tokens.unwrap_or(0.0),
+            acceptance: stated.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
+            decline: stated.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
+            most_batch: stated.draft_max_batch.filter(|batch| *batch > 0.0),
             draft_cost: self
                 .model
                 .as_ref()
-                .map_or(0.0, |model| cost(model, asked.draft_method, asked.draft_params_b.unwrap_or(DRAFT_PARAMS_B))),
+                .map_or(0.0, |model| cost(model, stated.draft_method, stated.draft_params_b.unwrap_or(DRAFT_PARAMS_B))),
         }
     }
 
     /// Whether how much is accepted of a method's drafts is neither stated nor published for the model.
     #[must_use]
     pub fn assumes_acceptance(&self, phase: &Phase) -> bool {
-        let asked = &phase.plan.serving;
-        let published = self.published_drafts.iter().any(|d| Some(d.method) == asked.draft_method);
-        asked.draft_method.is_some() && asked.draft_acceptance.is_none() && !published
+        let stated = &phase.plan.serving;
+        let published = self.published_drafts.iter().any(|d| Some(d.method) == stated.draft_method);
+        stated.draft_method.is_some() && stated.draft_acceptance.is_none() && !published
     }
 }
 

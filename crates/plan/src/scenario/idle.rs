@@ -1,10 +1,10 @@
 //! Knobs that change nothing where a scenario stands, and why: what the model lacks, or another knob leaves out.
 
-use super::slots::number_slot;
 use super::{Phase, Scenario};
 use crate::engine::answer::training::next_token;
 use crate::knob::{Home, Knob};
 use atlas_config::Mode;
+use atlas_core::field::Slot;
 use atlas_core::plan::{
     Arrivals, ContextExchange, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts,
     Trained,
@@ -152,12 +152,12 @@ impl Scenario {
 
     fn idle_in_serving(&self, knob: Knob) -> Option<Idle> {
         let (phase, model) = (&self.base, self.model.as_ref()?);
-        let (asked, layout, pools) = (&phase.plan.serving, phase.decode_layout(), phase.pools());
+        let (stated, layout, pools) = (&phase.plan.serving, phase.decode_layout(), phase.pools());
         let when = |idle: bool, why: Idle| idle.then_some(why);
         let groups = pools.map_or(layout.attention_dp, |p| p.prefill.attention_dp.max(p.decode.attention_dp));
-        let drafted = asked.draft_tokens.is_some_and(|tokens| tokens > 0.0);
+        let drafted = stated.draft_tokens.is_some_and(|tokens| tokens > 0.0);
         let talk = phase.conversations().is_some();
-        let apart = pools.is_some() || asked.pools.prefill.workers.is_some_and(|workers| workers > 0.0);
+        let apart = pools.is_some() || stated.pools.prefill.workers.is_some_and(|workers| workers > 0.0);
         if !model.causal && of_generation(knob) {
             return Some(NO_OUTPUT);
         }
@@ -179,7 +179,7 @@ impl Scenario {
                 when(!drafted, NOTHING_DRAFTED)
             }
             Knob::DraftParams => when(!drafted, NOTHING_DRAFTED)
-                .or(when(asked.draft_method != Some(DraftMethod::DraftModel), NO_DRAFT_MODEL)),
+                .or(when(stated.draft_method != Some(DraftMethod::DraftModel), NO_DRAFT_MODEL)),
             Knob::Turns | Knob::SharedPrefix | Knob::KvHostGb | Knob::KvSsdGb | Knob::KvRemoteGb => {
                 when(!talk, NO_CONVERSATIONS)
             }
@@ -190,10 +190,10 @@ impl Scenario {
             Knob::Routing => when(!talk && self.engine == Engine::Analytical, ALL_ALIKE),
             Knob::RequestRate | Knob::RunRequests => {
                 let timed = [LoadKind::Static, LoadKind::DecodeOnly, LoadKind::PrefillOnly];
-                when(asked.load.is_some_and(|load| timed.contains(&load)), ALL_AT_ONCE)
+                when(stated.load.is_some_and(|load| timed.contains(&load)), ALL_AT_ONCE)
             }
             Knob::PrefillAccelerators => {
-                when(asked.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)
+                when(stated.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)
             }
             Knob::PrefillEp => experts.or(when(!apart, NO_POOLS)),
             Knob::PrefillTp | Knob::PrefillPp | Knob::PrefillAttentionDp | Knob::KvTransfer => when(!apart, NO_POOLS),
@@ -203,9 +203,9 @@ impl Scenario {
     }
 
     fn idle_in_any(&self, knob: Knob) -> Option<Idle> {
-        let (terms, asked) = (&self.terms, &self.base.plan.simulation);
+        let (terms, stated) = (&self.terms, &self.base.plan.simulation);
         let when = |idle: bool, why: Idle| idle.then_some(why);
-        let bought = self.capex_usd_node > 0.0;
+        let bought = self.capex_usd_node.is_some();
         match knob {
             Knob::NetworkGbps | Knob::Oversubscription => {
                 let inside = self.machine.is_some_and(|m| m.domain >= self.accelerators() * m.dies);
@@ -221,21 +221,21 @@ impl Scenario {
             Knob::UsdPerKwh | Knob::PeakUsdPerKwh | Knob::PeakHours => {
                 when(!bought && self.energy_is_included(), ENERGY_INCLUDED)
             }
-            Knob::NodesPerRack => when(terms.rack_kw <= 0.0, NO_RACK_LIMIT),
-            Knob::SlowFactor => when(asked.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
+            Knob::NodesPerRack => when(terms.rack_kw.is_none(), NO_RACK_LIMIT),
+            Knob::SlowFactor => when(stated.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
             Knob::ArrivalCv => {
                 // A spread alone makes the arrivals of a rate gamma.
                 let rate = self.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0);
-                when(asked.arrivals.map_or(!rate, |arrivals| arrivals != Arrivals::Gamma), EVEN_GAPS)
+                when(stated.arrivals.map_or(!rate, |arrivals| arrivals != Arrivals::Gamma), EVEN_GAPS)
             }
             Knob::CheckpointInterval | Knob::Checkpoint | Knob::CheckpointAsync | Knob::Restart => {
-                when(asked.node_mtbf_h.is_none_or(|hours| hours <= 0.0), NO_FAILURES)
+                when(stated.node_mtbf_h.is_none_or(|hours| hours <= 0.0), NO_FAILURES)
             }
             _ => None,
         }
     }
 
-    /// Whether the rate of a place beside device memory changes nothing.
+    /// Whether the rate of a place outside device memory changes nothing.
     fn idle_tier(&self, place: usize, size: Knob) -> Option<Idle> {
         let tiers = self.base.kv_tiers();
         let holds = tiers.get(place).is_some_and(|tier| tier.bytes > 0.0);
@@ -248,9 +248,9 @@ impl Scenario {
     /// Whether a file or a knob states a value of a knob, other than the one that holds where all are silent.
     pub(crate) fn states(&self, knob: Knob) -> bool {
         let (plan, serving) = (&self.base.plan, &self.base.plan.serving);
-        if let Some(slot) = number_slot(knob) {
+        if let Slot::Number { put, .. } = knob.spec().slot {
             let mut silent = self.clone();
-            *slot(&mut silent.base) = None;
+            put(&mut silent.base.plan, None);
             return silent.get(knob) != self.get(knob);
         }
         let switches = &plan.switches;
@@ -271,13 +271,13 @@ impl Scenario {
             Knob::OverlapPipeline => switches.overlap_pipeline == Some(true),
             Knob::Sp => plan.sp == Some(true),
             Knob::PythonExecutor => serving.python_executor == Some(true),
-            Knob::NodesPerRack => self.terms.nodes_per_rack > 0.0,
+            Knob::NodesPerRack => self.terms.nodes_per_rack.is_some(),
             Knob::CheckpointAsync => plan.simulation.checkpoint_async == Some(true),
             _ => false,
         }
     }
 
-    /// Knobs of a workload's other mode that it states all the same.
+    /// Knobs of a workload's other mode that it states nevertheless.
     #[must_use]
     pub fn settings_of_the_other_mode(&self) -> Vec<&'static str> {
         let other = |knob: &Knob| knob.spec().mode.is_some_and(|mode| mode != self.mode());

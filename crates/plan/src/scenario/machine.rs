@@ -4,7 +4,7 @@ use super::Parts;
 use crate::engine::datasheet;
 use atlas_catalog::Accelerator as Sheet;
 use atlas_config::Target;
-use atlas_perf::accelerator::Accelerator;
+use atlas_perf::accelerator::{Accelerator, Bridge};
 use atlas_perf::arch::{Architecture, Attention};
 
 /// Accelerators and the fabrics that join them, one way, in SI units.
@@ -55,7 +55,7 @@ impl Machine {
         if let Some(beyond) = beyond.filter(|_| link.is_none_or(|link| link.bw_gbytes_per_sec.is_none()))
             && reach > device.domain
         {
-            (device.bridge, device.bridge_bw) = (device.domain, device.link_bw);
+            device.bridge = Some(Bridge { ranks: device.domain, bw: device.link_bw });
             device.link_bw = beyond * 1e9;
         }
         let dies = sheet.ranks;

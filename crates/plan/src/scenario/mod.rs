@@ -13,7 +13,6 @@ mod pools;
 mod reuse;
 mod set_knob;
 mod simulation;
-mod slots;
 mod software;
 
 use std::sync::Arc;
@@ -89,14 +88,14 @@ pub struct Scenario {
     pub kg_co2e_per_kwh: f64,
     /// How hours are paid, what owning costs, and what may be drawn.
     pub terms: Terms,
-    /// Purchase price of one node, USD; 0 where none is stated.
-    pub capex_usd_node: f64,
+    /// Purchase price of one node, USD.
+    pub capex_usd_node: Option<f64>,
     /// Years over which a purchase is written off.
     pub amortization_years: f64,
     /// Share of the time that owned or reserved hardware works.
     pub utilization: f64,
-    /// Tokens that the model was trained on, as its makers say; 0 where they do not.
-    pub published_tokens: f64,
+    /// Tokens that the model was trained on, where its makers published it.
+    pub published_tokens: Option<f64>,
     /// How well methods of speculative decoding draft for the model, as far as it is published.
     pub published_drafts: Arc<[Draft]>,
     /// Efficiency factors of the analytical engine.
@@ -105,8 +104,8 @@ pub struct Scenario {
     pub corrections: Option<Arc<Corrected>>,
     /// Coefficients of the semi-empirical model.
     pub coefficients: Coefficients,
-    /// gamma_fabric of the fabric in force.
-    pub fabric_factor: f64,
+    /// gamma_fabric of the fabric in force, where the profile has one.
+    pub fabric_factor: Option<f64>,
     /// Name of the fabric in force.
     pub fabric: Arc<str>,
     /// Sequences per device and step.
@@ -159,7 +158,7 @@ impl Scenario {
     /// Resolves what the files say, then lays the user's knobs over it.
     ///
     /// # Errors
-    /// A knob that is refused, or an engine that cannot answer for want of data: all of what it wants.
+    /// A knob that is refused, or an engine that lacks data: all that it lacks.
     pub fn resolve(parts: &Parts, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::from_files(parts);
         for (knob, setting) in overrides {
@@ -196,18 +195,18 @@ impl Scenario {
             usd_per_kwh: target.cost.usd_per_kwh.unwrap_or(USD_PER_KWH),
             kg_co2e_per_kwh: target.cost.kg_co2e_per_kwh.unwrap_or(KG_CO2E_PER_KWH),
             terms: Terms::of(&target.cost),
-            capex_usd_node: target.cost.capex_usd_node.unwrap_or(0.0),
+            capex_usd_node: target.cost.capex_usd_node.filter(|price| *price > 0.0),
             amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
             utilization: target.cost.utilization.unwrap_or(1.0),
             published_drafts: parts.model.as_ref().map_or_else(|| [].into(), |model| model.drafts.as_slice().into()),
-            published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens).unwrap_or(0.0),
+            published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens),
             efficiency: target
                 .efficiency
                 .or_else(|| profile.as_ref().and_then(|profile| profile.efficiency))
                 .unwrap_or_default(),
             corrections: Corrected::of(parts),
             coefficients: profile.as_ref().map_or(Coefficients::default(), |profile| profile.coefficients),
-            fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)).unwrap_or(f64::NAN),
+            fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)),
             fabric,
             microbatch: workload.plan.micro.or(tuning.microbatch).unwrap_or(1.0),
             micro_stated: workload.plan.micro.or(tuning.microbatch).is_some(),
@@ -283,7 +282,7 @@ impl Scenario {
                 format!("a profile with coefficients for `{}` or vendor `{}`", parts.target.name, parts.target.vendor);
             return Err(ScenarioError::Lacks { engine: self.engine.name(), lacks });
         };
-        if self.fabric_factor.is_finite() {
+        if self.fabric_factor.is_some() {
             return Ok(());
         }
         Err(ScenarioError::Fabric {

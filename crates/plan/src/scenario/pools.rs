@@ -40,14 +40,14 @@ impl Phase {
         if self.prefill_workers().is_some() {
             return Some(Pools { prefill, decode });
         }
-        let asked = self.plan.serving.prefill_accelerators.unwrap_or(0.0);
-        let workers = (asked / prefill.replica()).floor();
+        let stated = self.plan.serving.prefill_accelerators.unwrap_or(0.0);
+        let workers = (stated / prefill.replica()).floor();
         let rest = (decode.dp - workers * prefill.replica() / decode.replica()).floor();
         (workers >= 1.0 && rest >= 1.0)
             .then_some(Pools { prefill: Layout { dp: workers, ..prefill }, decode: Layout { dp: rest, ..decode } })
     }
 
-    /// Whether it asks for anything that only software for wide expert parallelism has: tokens written straight to
+    /// Whether it requests anything that only software for wide expert parallelism has: tokens written straight to
     /// experts, copies of experts, two batches that take turns.
     #[must_use]
     pub fn spreads_experts(&self) -> bool {

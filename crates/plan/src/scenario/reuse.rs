@@ -21,15 +21,15 @@ impl Phase {
     /// Conversations of several turns, where some are under way.
     #[must_use]
     pub fn conversations(&self) -> Option<Conversations> {
-        let asked = &self.plan.serving;
-        asked.conversations.filter(|count| *count > 0.0).map(|count| Conversations {
+        let stated = &self.plan.serving;
+        stated.conversations.filter(|count| *count > 0.0).map(|count| Conversations {
             count,
-            turns: asked.turns.unwrap_or(1.0),
-            shared: asked.shared_prefix.unwrap_or(0.0),
+            turns: stated.turns.unwrap_or(1.0),
+            shared: stated.shared_prefix.unwrap_or(0.0),
         })
     }
 
-    /// Places beside device memory that keep keys and values.
+    /// Places outside device memory that keep keys and values.
     #[must_use]
     pub fn kv_tiers(&self) -> [KvTier; 3] {
         tiers(&self.plan).map(|(room, rate)| KvTier { bytes: 1e9 * room, bandwidth: 1e9 * rate })

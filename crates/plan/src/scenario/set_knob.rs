@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use super::slots::number_slot;
 use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
 use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use atlas_config::Mode;
-use atlas_core::plan::{
-    Arrivals, AttentionKernel, ContextExchange, CpuOffload, DraftMethod, Engine, Format, GraphCapture, KvTransfer,
-    LoadKind, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, PriceBasis, Recompute, Routing,
-    Sharding, SharedExperts, Trained,
-};
+use atlas_core::field::{Field, Slot, Usual};
+use atlas_core::plan::{Engine, Format, LoadKind, PriceBasis, Trained};
+use atlas_core::plan_spec::PlanSpec;
 use atlas_perf::serving::formats::{half_on, stored_bytes};
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
@@ -33,100 +30,60 @@ impl Scenario {
             Knob::Compute => word(plan.compute.unwrap_or_else(|| self.compute(&self.base)).name()),
             Knob::WeightBits => number(plan.weight_bits.unwrap_or(served.formats.dense_bytes * 8.0)),
             Knob::GradientFormat => word(self.gradient_format(&self.base).name()),
-            Knob::Optimizer => word(plan.optimizer.unwrap_or(Optimizer::Adam).name()),
-            Knob::Trained => word(plan.trained.unwrap_or(Trained::All).name()),
-            Knob::LoraTargets => word(plan.lora_targets.unwrap_or(LoraTargets::All).name()),
-            Knob::CpuOffload => word(plan.cpu_offload.unwrap_or(CpuOffload::None).name()),
-            Knob::RecomputeLayers => number(plan.recompute_layers.unwrap_or(0.0)),
-            Knob::RecomputeReserve => number(plan.recompute_reserve.unwrap_or(0.0)),
             Knob::OverlapTensor => Setting::Toggle(self.training_software(&self.base).overlap_tensor),
             Knob::OverlapPipeline => Setting::Toggle(self.training_software(&self.base).overlap_pipeline),
             Knob::OverlapData => Setting::Toggle(self.training_software(&self.base).overlap_data),
             Knob::AttentionKernel => word(self.attention_kernel(&self.base).name()),
-            Knob::GraphCapture => word(plan.switches.graph_capture.unwrap_or(GraphCapture::None).name()),
             Knob::Compiled => {
                 let usual = self.in_force.training.launch != StepLaunch::Eager;
                 Setting::Toggle(plan.switches.compiled.unwrap_or(usual))
             }
             Knob::MoeDispatcher => word(self.moe_dispatcher(&self.base).name()),
-            Knob::MoeCapacity => word(plan.switches.moe_capacity.unwrap_or(MoeCapacity::Dropless).name()),
-            Knob::Etp => number(plan.etp.unwrap_or(1.0)),
             Knob::AttentionDp => number(self.base.decode_layout().attention_dp),
-            Knob::ContextRanks => number(plan.serving.context_ranks.unwrap_or(1.0)),
-            Knob::GenerateMax => number(plan.serving.generate_max.unwrap_or(0.0)),
-            Knob::GenerateSpread => number(plan.serving.generate_spread.unwrap_or(1.0)),
             Knob::Load => {
                 let usual = || load_kind(&crate::engine::answer::serving::load(self, &self.base));
                 word(plan.serving.load.unwrap_or_else(usual).name())
             }
-            Knob::RunRequests => number(plan.serving.run_requests.unwrap_or(0.0)),
             Knob::OverlapScheduling => Setting::Toggle(self.host_overlap(&self.base) == HostOverlap::Scheduling),
-            Knob::RecvInterval => number(plan.serving.recv_interval.unwrap_or(1.0)),
             Knob::ReserveOutput => Setting::Toggle(plan.serving.reserve_output.unwrap_or(served.reserve_output)),
             Knob::PythonExecutor => Setting::Toggle(plan.serving.python_executor.unwrap_or(served.python_executor)),
-            Knob::CompiledBatch => number(plan.serving.compiled_batch.unwrap_or(0.0)),
-            Knob::Beams => number(plan.serving.beams.unwrap_or(1.0)),
             Knob::KvPrecision => word(kv_format(&self.base).name()),
             Knob::ExpertPrecision => word(plan.experts.unwrap_or_else(|| self.format(&self.base)).name()),
             Knob::Recompute => word(self.recompute(&self.base).name()),
-            Knob::Overlap => Setting::Toggle(plan.overlap.unwrap_or(true)),
-            Knob::ExpertImbalance => number(plan.imbalance.unwrap_or(1.0)),
             Knob::CudaGraphs => Setting::Toggle(self.graphs(&self.base)),
             Knob::GpudirectRdma => Setting::Toggle(self.gpudirect_rdma),
             Knob::Virt => word(if self.sriov { "sriov" } else { "bare" }),
             Knob::Fabric => Setting::Choice(Arc::clone(&self.fabric)),
             Knob::Tp => number(self.base.decode_layout().tp),
             Knob::Pp => number(self.base.decode_layout().pp),
-            Knob::Vpp => number(plan.vpp.unwrap_or(1.0)),
             Knob::FirstLayers => number(plan.first_layers.unwrap_or_else(|| stage_layers(self, 0.0))),
             Knob::LastLayers => number(plan.last_layers.unwrap_or_else(|| stage_layers(self, shape.pp - 1.0))),
             Knob::Dp => number(self.base.decode_layout().dp),
-            Knob::Cp => number(plan.cp.unwrap_or(1.0)),
-            Knob::CpCommType => word(plan.cp_comm_type.unwrap_or(ContextExchange::Ring).name()),
-            Knob::MtpLayers => number(plan.mtp_layers.unwrap_or(0.0)),
             Knob::Ep => number(self.base.decode_layout().ep),
             Knob::Sp => Setting::Toggle(self.sequence_parallel(&self.base)),
             Knob::Sharding => word(self.sharding(&self.base).name()),
-            Knob::Shard => number(plan.shard.unwrap_or(0.0)),
-            Knob::PipelineSchedule => word(plan.schedule.unwrap_or(PipelineSchedule::OneForwardOneBackward).name()),
             Knob::Prompt => number(shape.prompt),
             Knob::Generate => number(shape.generate),
-            Knob::TrainTokens => number(plan.train_tokens.unwrap_or(1e12)),
             Knob::Concurrency => number(self.concurrency(&self.base)),
-            Knob::RequestRate => number(plan.serving.request_rate.unwrap_or(0.0)),
             Knob::MaxNumSeqs => number(plan.serving.max_num_seqs.unwrap_or(served.max_num_seqs)),
             Knob::MaxNumBatchedTokens => {
                 number(plan.serving.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens))
             }
             Knob::GpuMemoryUtilization => number(crate::engine::answer::serving::memory_share(self, &self.base)),
             Knob::ChunkedPrefill => Setting::Toggle(plan.serving.chunked_prefill.unwrap_or(served.chunked_prefill)),
-            Knob::PrefixHit => number(plan.serving.prefix_hit.unwrap_or(0.0)),
-            Knob::DraftTokens => number(plan.serving.draft_tokens.unwrap_or(0.0)),
             Knob::DraftAcceptance => number(self.drafts(&self.base).acceptance),
-            Knob::DraftMethod => word(plan.serving.draft_method.unwrap_or(DraftMethod::Mtp).name()),
             Knob::DraftDecline => number(self.drafts(&self.base).decline),
             Knob::DraftParams => number(plan.serving.draft_params_b.unwrap_or(drafts::DRAFT_PARAMS_B)),
-            Knob::DraftMaxBatch => number(plan.serving.draft_max_batch.unwrap_or(0.0)),
-            Knob::PrefillAccelerators => number(plan.serving.prefill_accelerators.unwrap_or(0.0)),
-            Knob::Conversations => number(plan.serving.conversations.unwrap_or(0.0)),
-            Knob::Turns => number(plan.serving.turns.unwrap_or(1.0)),
-            Knob::SharedPrefix => number(plan.serving.shared_prefix.unwrap_or(0.0)),
-            Knob::Routing => word(plan.serving.routing.unwrap_or(Routing::Least).name()),
             Knob::KvHostGb => number(host.0),
             Knob::KvHostGbps => number(host.1),
             Knob::KvSsdGb => number(ssd.0),
             Knob::KvSsdGbps => number(ssd.1),
             Knob::KvRemoteGb => number(remote.0),
             Knob::KvRemoteGbps => number(remote.1),
-            Knob::PrefillWorkers => number(plan.serving.pools.prefill.workers.unwrap_or(0.0)),
             Knob::PrefillTp => number(self.base.prefill_layout().tp),
             Knob::PrefillPp => number(self.base.prefill_layout().pp),
             Knob::PrefillEp => number(self.base.prefill_layout().ep),
             Knob::PrefillAttentionDp => number(self.base.prefill_layout().attention_dp),
-            Knob::KvTransfer => word(plan.serving.kv_transfer.unwrap_or(KvTransfer::Network).name()),
-            Knob::RedundantExperts => number(plan.serving.redundant_experts.unwrap_or(0.0)),
-            Knob::SharedExperts => word(plan.serving.shared_experts.unwrap_or(SharedExperts::Separate).name()),
-            Knob::TwoBatchOverlap => Setting::Toggle(plan.serving.two_batch_overlap.unwrap_or(false)),
             Knob::NumNodes => number(self.num_nodes),
             Knob::NetworkGbps => number(self.machine.map_or(0.0, |m| round(m.device.nic_bw * m.dies * 8e-9))),
             Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
@@ -136,9 +93,9 @@ impl Scenario {
             Knob::UsdPerKwh => number(self.usd_per_kwh),
             Knob::PeakUsdPerKwh => number(self.terms.peak_usd_per_kwh.unwrap_or(self.usd_per_kwh)),
             Knob::PeakHours => number(self.terms.peak_hours),
-            Knob::PowerCap => number(self.terms.power_cap),
-            Knob::RackKw => number(self.terms.rack_kw),
-            Knob::NodesPerRack => number(self.terms.nodes_per_rack),
+            Knob::PowerCap => number(self.terms.power_cap.unwrap_or(0.0)),
+            Knob::RackKw => number(self.terms.rack_kw.unwrap_or(0.0)),
+            Knob::NodesPerRack => number(self.terms.nodes_per_rack.unwrap_or(0.0)),
             Knob::NetworkShare => number(self.terms.network_share),
             Knob::SparesShare => number(self.terms.spares_share),
             Knob::StaffUsdNodeYear => number(self.terms.staff_usd_node_year),
@@ -146,40 +103,28 @@ impl Scenario {
             Knob::CapitalCost => number(self.terms.capital_cost),
             Knob::Pue => number(self.pue),
             Knob::KgCo2ePerKwh => number(self.kg_co2e_per_kwh),
-            Knob::CapexUsdNode => number(self.capex_usd_node),
+            Knob::CapexUsdNode => number(self.capex_usd_node.unwrap_or(0.0)),
             Knob::AmortizationYears => number(self.amortization_years),
             Knob::Utilization => number(self.utilization),
             Knob::Seed => Setting::Seed(self.seed),
             Knob::Noise => Setting::Toggle(self.noise),
             Knob::Replications => number(f64::from(self.simulation(&self.base).replications)),
-            Knob::Requests => number(f64::from(self.simulation(&self.base).requests)),
             Knob::Steps => number(f64::from(self.simulation(&self.base).steps)),
             Knob::Arrivals => word(self.simulation(&self.base).arrivals.name()),
-            Knob::ArrivalCv => number(self.simulation(&self.base).arrival_cv),
-            Knob::PromptCv => number(self.simulation(&self.base).prompt_cv),
-            Knob::GenerateCv => number(self.simulation(&self.base).generate_cv),
-            Knob::SloTtft => number(plan.simulation.slo_ttft_ms.unwrap_or(0.0)),
-            Knob::SloTpot => number(plan.simulation.slo_tpot_ms.unwrap_or(0.0)),
-            Knob::SloE2e => number(plan.simulation.slo_e2e_ms.unwrap_or(0.0)),
-            Knob::Jitter => number(self.simulation(&self.base).jitter),
-            Knob::SlowNodes => number(self.simulation(&self.base).slow_nodes),
             Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
-            Knob::NodeMtbf => number(plan.simulation.node_mtbf_h.unwrap_or(0.0)),
-            Knob::CheckpointInterval => number(plan.simulation.checkpoint_interval_s.unwrap_or(0.0)),
             Knob::Checkpoint => number(round(self.checkpoint_write(&self.base))),
-            Knob::CheckpointAsync => Setting::Toggle(plan.simulation.checkpoint_async.unwrap_or(false)),
             Knob::Restart => number(self.simulation(&self.base).restart),
+            _ => plain(knob.spec(), plan),
         }
     }
 
     /// Whether neither file nor knob states the value of a knob with a default that depends on others.
     #[must_use]
     pub fn follows(&self, knob: Knob) -> bool {
-        let mut phase = self.base;
-        number_slot(knob).is_some_and(|slot| slot(&mut phase).is_none())
+        matches!(knob.spec().slot, Slot::Number { get, .. } if get(&self.base.plan).is_none())
     }
 
-    /// Turns a knob. A phase that overrides the same value keeps its own.
+    /// Sets a knob. A phase that overrides the same value keeps its own.
     ///
     /// # Errors
     /// A setting of a kind that the knob does not take.
@@ -240,9 +185,9 @@ impl Scenario {
             Knob::UsdPerKwh => self.usd_per_kwh = value,
             Knob::PeakUsdPerKwh => self.terms.peak_usd_per_kwh = Some(value),
             Knob::PeakHours => self.terms.peak_hours = value,
-            Knob::PowerCap => self.terms.power_cap = value,
-            Knob::RackKw => self.terms.rack_kw = value,
-            Knob::NodesPerRack => self.terms.nodes_per_rack = value,
+            Knob::PowerCap => self.terms.power_cap = positive(value),
+            Knob::RackKw => self.terms.rack_kw = positive(value),
+            Knob::NodesPerRack => self.terms.nodes_per_rack = positive(value),
             Knob::NetworkShare => self.terms.network_share = value,
             Knob::SparesShare => self.terms.spares_share = value,
             Knob::StaffUsdNodeYear => self.terms.staff_usd_node_year = value,
@@ -250,7 +195,7 @@ impl Scenario {
             Knob::CapitalCost => self.terms.capital_cost = value,
             Knob::Pue => self.pue = value,
             Knob::KgCo2ePerKwh => self.kg_co2e_per_kwh = value,
-            Knob::CapexUsdNode => self.capex_usd_node = value,
+            Knob::CapexUsdNode => self.capex_usd_node = positive(value),
             Knob::AmortizationYears => self.amortization_years = value,
             Knob::Utilization => self.utilization = value,
             Knob::NetworkGbps => {
@@ -286,8 +231,8 @@ impl Scenario {
             Knob::Prompt => self.each(knob, |phase| phase.shape.prompt = value),
             Knob::Generate => self.each(knob, |phase| phase.shape.generate = value),
             _ => {
-                let Some(slot) = number_slot(knob) else { return false };
-                self.each(knob, |phase| *slot(phase) = Some(value));
+                let Slot::Number { put, .. } = knob.spec().slot else { return false };
+                self.each(knob, |phase| put(&mut phase.plan, Some(value)));
             }
         }
         true
@@ -302,19 +247,10 @@ impl Scenario {
             Knob::GpudirectRdma => self.gpudirect_rdma = on,
             Knob::EnergyIncluded => self.terms.energy_included = Some(on),
             Knob::Noise => self.noise = on,
-            Knob::Overlap => self.each(knob, |phase| phase.plan.overlap = Some(on)),
-            Knob::Sp => self.each(knob, |phase| phase.plan.sp = Some(on)),
-            Knob::CheckpointAsync => self.each(knob, |phase| phase.plan.simulation.checkpoint_async = Some(on)),
-            Knob::OverlapTensor => self.each(knob, |phase| phase.plan.switches.overlap_tensor = Some(on)),
-            Knob::OverlapPipeline => self.each(knob, |phase| phase.plan.switches.overlap_pipeline = Some(on)),
-            Knob::OverlapData => self.each(knob, |phase| phase.plan.switches.overlap_data = Some(on)),
-            Knob::Compiled => self.each(knob, |phase| phase.plan.switches.compiled = Some(on)),
-            Knob::OverlapScheduling => self.each(knob, |phase| phase.plan.serving.overlap_scheduling = Some(on)),
-            Knob::ReserveOutput => self.each(knob, |phase| phase.plan.serving.reserve_output = Some(on)),
-            Knob::PythonExecutor => self.each(knob, |phase| phase.plan.serving.python_executor = Some(on)),
-            Knob::ChunkedPrefill => self.each(knob, |phase| phase.plan.serving.chunked_prefill = Some(on)),
-            Knob::TwoBatchOverlap => self.each(knob, |phase| phase.plan.serving.two_batch_overlap = Some(on)),
-            _ => return false,
+            _ => {
+                let Slot::Flag { put, .. } = knob.spec().slot else { return false };
+                self.each(knob, |phase| put(&mut phase.plan, Some(on)));
+            }
         }
         true
     }
@@ -328,74 +264,20 @@ impl Scenario {
             },
             Knob::Fabric => {
                 self.fabric = Arc::clone(word);
-                let factor = parts.profile.as_ref().and_then(|profile| profile.fabric_factor(word));
-                self.fabric_factor = factor.unwrap_or(f64::NAN);
+                self.fabric_factor = parts.profile.as_ref().and_then(|profile| profile.fabric_factor(word));
             }
             Knob::Engine => match Engine::named(word) {
                 Some(engine) => self.engine = engine,
                 None => return false,
             },
-            Knob::Precision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.format),
-            Knob::KvPrecision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.kv),
-            Knob::ExpertPrecision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.experts),
-            Knob::Recompute => {
-                return self.each_word(knob, Recompute::named(word), |phase| &mut phase.plan.recompute);
-            }
-            Knob::Sharding => return self.each_word(knob, Sharding::named(word), |phase| &mut phase.plan.sharding),
-            Knob::PipelineSchedule => {
-                return self.each_word(knob, PipelineSchedule::named(word), |phase| &mut phase.plan.schedule);
-            }
-            Knob::CpCommType => {
-                return self.each_word(knob, ContextExchange::named(word), |phase| &mut phase.plan.cp_comm_type);
-            }
             Knob::Software => self.software = Some(Arc::clone(word)),
-            Knob::Compute => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.compute),
-            Knob::GradientFormat => {
-                return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.gradient_format);
+            _ => {
+                let Slot::Word { put, .. } = knob.spec().slot else { return false };
+                // The base pins nothing: it takes the word if any phase does.
+                let mut known = false;
+                self.each(knob, |phase| known |= put(&mut phase.plan, word));
+                return known;
             }
-            Knob::Optimizer => return self.each_word(knob, Optimizer::named(word), |phase| &mut phase.plan.optimizer),
-            Knob::Trained => return self.each_word(knob, Trained::named(word), |phase| &mut phase.plan.trained),
-            Knob::LoraTargets => {
-                return self.each_word(knob, LoraTargets::named(word), |phase| &mut phase.plan.lora_targets);
-            }
-            Knob::CpuOffload => {
-                return self.each_word(knob, CpuOffload::named(word), |phase| &mut phase.plan.cpu_offload);
-            }
-            Knob::AttentionKernel => {
-                let kernel = AttentionKernel::named(word);
-                return self.each_word(knob, kernel, |phase| &mut phase.plan.switches.attention_kernel);
-            }
-            Knob::GraphCapture => {
-                let capture = GraphCapture::named(word);
-                return self.each_word(knob, capture, |phase| &mut phase.plan.switches.graph_capture);
-            }
-            Knob::MoeDispatcher => {
-                let dispatcher = MoeDispatcher::named(word);
-                return self.each_word(knob, dispatcher, |phase| &mut phase.plan.switches.moe_dispatcher);
-            }
-            Knob::MoeCapacity => {
-                let capacity = MoeCapacity::named(word);
-                return self.each_word(knob, capacity, |phase| &mut phase.plan.switches.moe_capacity);
-            }
-            Knob::Routing => {
-                return self.each_word(knob, Routing::named(word), |phase| &mut phase.plan.serving.routing);
-            }
-            Knob::DraftMethod => {
-                let method = DraftMethod::named(word);
-                return self.each_word(knob, method, |phase| &mut phase.plan.serving.draft_method);
-            }
-            Knob::KvTransfer => {
-                return self.each_word(knob, KvTransfer::named(word), |phase| &mut phase.plan.serving.kv_transfer);
-            }
-            Knob::SharedExperts => {
-                let shared = SharedExperts::named(word);
-                return self.each_word(knob, shared, |phase| &mut phase.plan.serving.shared_experts);
-            }
-            Knob::Load => return self.each_word(knob, LoadKind::named(word), |phase| &mut phase.plan.serving.load),
-            Knob::Arrivals => {
-                return self.each_word(knob, Arrivals::named(word), |phase| &mut phase.plan.simulation.arrivals);
-            }
-            _ => return false,
         }
         true
     }
@@ -403,14 +285,6 @@ impl Scenario {
     /// Changes the base and every phase that does not pin the knob.
     fn each(&mut self, knob: Knob, mut change: impl FnMut(&mut Phase)) {
         self.all_phases().filter(|phase| !phase.pinned.pins(knob)).for_each(&mut change);
-    }
-
-    /// As [`Scenario::each`], for a word; false if the knob does not take the word.
-    fn each_word<T: Copy>(&mut self, knob: Knob, word: Option<T>, slot: fn(&mut Phase) -> &mut Option<T>) -> bool {
-        if word.is_some() {
-            self.each(knob, |phase| *slot(phase) = word);
-        }
-        word.is_some()
     }
 
     /// Sequences of an optimizer step; by default, one micro-batch on each replica.
@@ -488,6 +362,29 @@ fn load_kind(load: &Load) -> LoadKind {
 fn kv_format(phase: &Phase) -> Format {
     let by_width = if phase.served.formats.kv_bytes < 2.0 { Format::Fp8 } else { Format::Bf16 };
     phase.plan.kv.unwrap_or(by_width)
+}
+
+/// The value that a plan states of a field, or the usual one.
+fn plain(field: &Field, plan: &PlanSpec) -> Setting {
+    let usual = match field.usual {
+        Usual::Number(value) => Setting::Number(value),
+        Usual::Flag(on) => Setting::Toggle(on),
+        Usual::Word(word) => Setting::Choice(word.into()),
+        // Fields that follow from others are read above, each in its own way.
+        Usual::Follows => Setting::Number(0.0),
+    };
+    let stated = match field.slot {
+        Slot::Number { get, .. } => get(plan).map(Setting::Number),
+        Slot::Flag { get, .. } => get(plan).map(Setting::Toggle),
+        Slot::Word { get, .. } => get(plan).map(|word| Setting::Choice(word.into())),
+        Slot::Outside => None,
+    };
+    stated.unwrap_or(usual)
+}
+
+/// A value of a knob whose 0 stands for none.
+fn positive(value: f64) -> Option<f64> {
+    Some(value).filter(|value| *value > 0.0)
 }
 
 /// Gigabits as people write them: without the dust of a division by eight.

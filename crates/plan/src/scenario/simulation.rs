@@ -30,8 +30,8 @@ pub struct Simulation {
     pub seed: u64,
     /// Independent runs.
     pub replications: u32,
-    /// Requests of a run; 0 = as many as the load asks for.
-    pub requests: u32,
+    /// Requests of a run; `None`: as many as the load needs.
+    pub requests: Option<u32>,
     /// Optimizer steps of a run.
     pub steps: u32,
     /// How requests come.
@@ -44,21 +44,23 @@ pub struct Simulation {
     pub generate_cv: f64,
     /// Which replica a request goes to.
     pub routing: Routing,
-    /// Limits of a good request, ms: TTFT, TPOT, E2E; 0 = none.
-    pub slo_ms: [f64; 3],
+    /// Most prompt tokens of one request in a step.
+    pub long_prefill_token_threshold: Option<u32>,
+    /// Limits of a good request, ms: TTFT, TPOT, E2E.
+    pub slo_ms: [Option<f64>; 3],
     /// Spread of one rank's pass.
     pub jitter: f64,
     /// Nodes that are slow all the time.
     pub slow_nodes: f64,
     /// How slow.
     pub slow_factor: f64,
-    /// Mean time between failures of a node, s; 0 = none fails.
-    pub node_mtbf: f64,
+    /// Mean time between failures of a node, s; `None`: nodes do not fail.
+    pub node_mtbf: Option<f64>,
     /// Work between two checkpoints, s; `None` = Daly's interval.
     pub checkpoint_interval: Option<f64>,
-    /// For which a checkpoint stops the work, s.
+    /// Time for which a checkpoint stops the work, s.
     pub checkpoint: f64,
-    /// In which it is written beside the work, s; 0 where the work waits for that.
+    /// In which it is written while work goes on, s.
     pub checkpoint_write: f64,
     /// What a failure costs besides lost work, s.
     pub restart: f64,
@@ -71,7 +73,7 @@ impl Simulation {
         Simulation {
             seed: 0,
             replications: 1,
-            requests: 0,
+            requests: None,
             steps: STEPS as u32,
             arrivals: match system.load {
                 Load::Open { .. } => Arrivals::Poisson,
@@ -82,11 +84,12 @@ impl Simulation {
             prompt_cv: 0.0,
             generate_cv: 0.0,
             routing: Routing::Least,
-            slo_ms: [0.0; 3],
+            long_prefill_token_threshold: None,
+            slo_ms: [None; 3],
             jitter: 0.0,
             slow_nodes: 0.0,
             slow_factor: SLOW_FACTOR,
-            node_mtbf: 0.0,
+            node_mtbf: None,
             checkpoint_interval: None,
             checkpoint: 0.0,
             checkpoint_write: 0.0,
@@ -99,36 +102,40 @@ impl Scenario {
     /// The settings of a simulation of this phase.
     #[must_use]
     pub fn simulation(&self, phase: &Phase) -> Simulation {
-        let asked = &phase.plan.simulation;
+        let stated = &phase.plan.simulation;
         let rate = phase.plan.serving.request_rate.filter(|rate| *rate > 0.0);
         let whole = |value: Option<f64>, or: f64| value.unwrap_or(or).clamp(0.0, 1e9) as u32;
+        // Files and knobs say 0 for none.
+        let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
         let write = self.checkpoint_write(phase);
-        let beside = asked.checkpoint_async == Some(true);
+        let beside = stated.checkpoint_async == Some(true);
         let copy = (self.checkpoint_bytes() / (self.accelerators().max(1.0) * HOST_COPY)).min(write);
         Simulation {
             seed: seed(self.seed.saturating_add(i128::from(phase.index))),
-            replications: whole(asked.replications, REPLICATIONS).max(1),
-            requests: whole(asked.requests, 0.0),
-            steps: whole(asked.steps, STEPS).max(1),
-            arrivals: asked.arrivals.unwrap_or(match (rate, asked.arrival_cv) {
+            replications: whole(stated.replications, REPLICATIONS).max(1),
+            requests: positive(stated.requests).map(|requests| whole(Some(requests), 0.0)),
+            steps: whole(stated.steps, STEPS).max(1),
+            arrivals: stated.arrivals.unwrap_or(match (rate, stated.arrival_cv) {
                 (None, _) => Arrivals::Closed,
                 (Some(_), Some(cv)) if cv != 1.0 => Arrivals::Gamma,
                 (Some(_), _) => Arrivals::Poisson,
             }),
-            arrival_cv: asked.arrival_cv.unwrap_or(1.0),
-            prompt_cv: or_zero(asked.prompt_cv),
-            generate_cv: or_zero(asked.generate_cv),
+            arrival_cv: stated.arrival_cv.unwrap_or(1.0),
+            prompt_cv: or_zero(stated.prompt_cv),
+            generate_cv: or_zero(stated.generate_cv),
             routing: phase.plan.serving.routing.unwrap_or(Routing::Least),
-            slo_ms: [asked.slo_ttft_ms, asked.slo_tpot_ms, asked.slo_e2e_ms].map(or_zero),
-            jitter: or_zero(asked.jitter),
-            slow_nodes: or_zero(asked.slow_nodes),
-            slow_factor: asked.slow_factor.unwrap_or(SLOW_FACTOR),
-            node_mtbf: 3600.0 * or_zero(asked.node_mtbf_h),
-            checkpoint_interval: asked.checkpoint_interval_s.filter(|seconds| *seconds > 0.0),
+            long_prefill_token_threshold: positive(phase.plan.serving.long_prefill_token_threshold)
+                .map(|tokens| whole(Some(tokens), 0.0)),
+            slo_ms: [stated.slo_ttft_ms, stated.slo_tpot_ms, stated.slo_e2e_ms].map(positive),
+            jitter: or_zero(stated.jitter),
+            slow_nodes: or_zero(stated.slow_nodes),
+            slow_factor: stated.slow_factor.unwrap_or(SLOW_FACTOR),
+            node_mtbf: positive(stated.node_mtbf_h).map(|hours| 3600.0 * hours),
+            checkpoint_interval: positive(stated.checkpoint_interval_s),
             checkpoint: if beside { copy } else { write },
             checkpoint_write: if beside { write } else { 0.0 },
-            restart: asked.restart_s.unwrap_or(RESTART_S),
+            restart: stated.restart_s.unwrap_or(RESTART_S),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The values worth looking at when one knob is turned: where curves and heat maps begin and end by default.
+//! The values worth looking at when one knob is changed: where curves and heat maps begin and end by default.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const MOST_WORDS: usize = 64;
 
 /// The values of a knob around its current one, which is included: words and switches all, ranks of a layout as far as
 /// the accelerators go, counts up and down by powers of two, real numbers in `steps` over their range or from a quarter to
-/// four times their value. `None` where there is nothing to turn: the seed, a knob that changes nothing here, a single word.
+/// four times their value. `None` where there is nothing to change: the seed, a knob that changes nothing here, a single word.
 #[must_use]
 pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], steps: u32) -> Option<Axis> {
     if !scenario.heeds(knob) {
@@ -25,7 +25,7 @@ pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], step
     let now = scenario.get(knob);
     let mut values: Vec<Setting> = match (knob.spec().kind, &now) {
         (Kind::Toggle, _) => vec![Setting::Toggle(false), Setting::Toggle(true)],
-        // Engines that simulate take too long to be asked for a point of a curve.
+        // Engines that simulate take too long for the points of a curve.
         (Kind::Choice(words), _) if knob == Knob::Engine => {
             let quick = |word: &&&str| Engine::named(word).is_some_and(|engine| !engine.simulates());
             words.iter().filter(quick).map(|word| Setting::Choice((*word).into())).collect()

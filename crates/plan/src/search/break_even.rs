@@ -27,18 +27,18 @@ pub fn at(start: &Scenario, utilization: f64) -> Option<Point> {
     if scenario.terms.basis == PriceBasis::Owned {
         scenario.terms.basis = PriceBasis::Stated;
     }
-    if scenario.capex_usd_node <= 0.0 || scenario.hourly_usd <= 0.0 {
+    if scenario.capex_usd_node.is_none() || scenario.hourly_usd <= 0.0 {
         return None;
     }
     let mut answer = Estimate::default();
     estimate_into(&scenario, &mut answer);
-    let figure = |name: &str| Some((Metric::named(name)?.get)(&answer, &scenario));
+    let figure = |metric: &Metric| (metric.get)(&answer, &scenario);
     Some(Point {
         utilization,
-        rent: figure("usd_per_hour")?,
-        owned: figure("usd_per_hour_owned")?,
+        rent: figure(const { Metric::known("usd_per_hour") }),
+        owned: figure(const { Metric::known("usd_per_hour_owned") }),
         million_tokens: answer.total.tokens_per_sec * 3600.0 * 1e-6 / answer.shortfall(),
-        months: figure("break_even_months")?,
+        months: figure(const { Metric::known("break_even_months") }),
     })
 }
 

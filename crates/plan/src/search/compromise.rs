@@ -1,8 +1,8 @@
 //! What is traded for what: pairs of figures, and the knobs that trade one for the other.
 
-use super::optimise::{Problem, freed};
+use super::optimize::{Problem, freed};
 use super::space::{Axis, Space, divisors, stages};
-use super::{figure, optimise::MOST};
+use super::{figure, optimize::MOST};
 use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
@@ -20,7 +20,7 @@ pub struct Pair {
     pub up: &'static str,
     /// Whose.
     pub mode: Mode,
-    /// Whether the number of nodes is turned, too.
+    /// Whether the number of nodes is changed, too.
     pub nodes: bool,
 }
 
@@ -132,7 +132,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::knob::Overrides;
-    use crate::search::{Gauge, optimise};
+    use crate::search::{Gauge, optimize};
     use atlas_config::library::Library;
     use atlas_document::Sources;
 
@@ -147,10 +147,10 @@ mod tests {
                 let start = pair.start(&scenario, &parts);
                 let problem = pair.problem(&start, &parts).unwrap();
                 assert!(problem.space.size() < 200_000, "{}: {}", pair.name, problem.space.size());
-                let found = optimise(&problem, &Gauge::default());
+                let found = optimize(&problem, &Gauge::default());
                 assert!(found.front.len() > 1, "{}: nothing is traded", pair.name);
                 let [across, up] = pair.metrics().unwrap();
-                let scores = |candidate: &crate::search::optimise::Candidate| {
+                let scores = |candidate: &crate::search::optimize::Candidate| {
                     [across, up].map(|metric| figure::score(metric, &candidate.estimate, &candidate.scenario))
                 };
                 let front: Vec<[f64; 2]> = found.front.iter().map(scores).collect();

@@ -1,5 +1,5 @@
 //! What a search may aim at or bound: every metric, under the short names people type, and the figures that only
-//! searches ask for.
+//! searches request.
 
 use crate::estimate::metric::{Format, Trust};
 use crate::estimate::{Applies, Better, Estimate, METRICS, Metric, Section};

@@ -43,7 +43,7 @@ const REACH: f64 = 16.0;
 /// Halvings between a value that reaches the goal and one that does not.
 const HALVINGS: u32 = 40;
 
-/// Knobs that change who answers, how chance falls or what kind of load there is, not how the work is done.
+/// Knobs that change which engine answers, the seed or what kind of load there is, not how the work is done.
 fn is_method(knob: Knob) -> bool {
     matches!(
         knob,

@@ -1,4 +1,4 @@
-//! The predecessor system's optimiser: the best single change from a starting point.
+//! The predecessor system's optimizer: the best single change from a starting point.
 //!
 //! It is called hill-climb but does not climb: every candidate changes the STARTING knobs, changes are never combined, the
 //! schedule is ignored, and candidates draw their noise from `seed + 1`, so that noise can decide. Kept for

@@ -1,5 +1,5 @@
 //! Two fair ways to compare targets: with the same knobs, or each with its own best ones under the same constraints,
-//! which [`super::optimise()`] finds from what [`super::optimise::freed`] leaves free.
+//! which [`super::optimize()`] finds from what [`super::optimize::freed`] leaves free.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
         .collect()
 }
 
-/// That prices of different kinds stand beside one another, with the kinds; `None` where all are of one, or none is known.
+/// That prices of different kinds stand alongside one another, with the kinds; `None` where all are of one, or none is known.
 #[must_use]
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);

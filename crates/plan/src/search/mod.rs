@@ -1,12 +1,12 @@
 //! Finding better knobs, and seeing how figures move with them.
 //!
 //! * [`space`] – axes over knobs, the points they span
-//! * [`mod@around`] – the values worth looking at when one knob is turned
-//! * [`figure`] – what a search may aim at or bound: every metric, and what only searches ask for
+//! * [`mod@around`] – the values worth looking at when one knob is changed
+//! * [`figure`] – what a search may aim at or bound: every metric, and what only searches request
 //! * [`compromise`] – pairs of figures that work against each other
 //! * [`condition`] – bounds on figures, as `--where` writes them
 //! * [`rule`] – what a layout must divide, known before it is estimated
-//! * [`mod@optimise`] – the best point of a space, proved where the space allows
+//! * [`mod@optimize`] – the best point of a space, proved where the space allows
 //! * [`sweep`] – every point of a space, in order, in constant memory
 //! * [`mod@sensitivity`] – which knob and which hardware number matter most
 //! * [`methodology`] – two fair ways to compare targets
@@ -24,7 +24,7 @@ pub mod gauge;
 pub mod goal;
 pub mod hill_climb;
 pub mod methodology;
-pub mod optimise;
+pub mod optimize;
 pub mod rule;
 pub mod sensitivity;
 pub mod space;
@@ -35,6 +35,6 @@ pub use condition::{Condition, ConditionError};
 pub use gauge::Gauge;
 pub use goal::goal_seek;
 pub use methodology::Methodology;
-pub use optimise::{Optimum, Problem, optimise};
+pub use optimize::{Optimum, Problem, optimize};
 pub use sensitivity::sensitivity;
 pub use space::{Axis, Space, SpaceError};

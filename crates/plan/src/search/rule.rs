@@ -25,7 +25,7 @@ pub enum Rule {
     Batch,
     /// The micro-batches of an interleaved pipeline come in rounds of pp (Megatron-LM, arXiv 2104.04473, section 2.2).
     Rounds,
-    /// What can have no effect is not turned: it would be the same candidate again.
+    /// What can have no effect is not changed: it would be the same candidate again.
     Redundant,
 }
 
@@ -96,7 +96,7 @@ impl Rule {
         }
     }
 
-    /// Whether the base of a scenario keeps it. `idle`: accelerators may idle. `turned`: knobs whose value is
+    /// Whether the base of a scenario keeps it. `idle`: accelerators may idle. `changed`: knobs whose value is
     /// another than the first of their axis, so that values without effect are represented by the first one.
     #[must_use]
     pub fn holds(self, scenario: &Scenario, idle: bool, turned: &dyn Fn(Knob) -> bool) -> bool {

@@ -2,7 +2,7 @@
 //! down, all else unchanged except the replicas, which follow the layout. The bars of a tornado chart.
 
 use super::condition::fits;
-use super::optimise::freed;
+use super::optimize::freed;
 use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
 use crate::knob::{Kind, Knob, KnobValues as _, Setting};

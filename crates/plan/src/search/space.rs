@@ -232,7 +232,7 @@ fn round(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
 
-/// Axes, and the points that they span: the last axis turns fastest.
+/// Axes, and the points that they span: the last axis varies fastest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Space {
     axes: Vec<Axis>,

@@ -25,7 +25,7 @@ const AHEAD: usize = 4;
 /// What is swept.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    /// Targets and workloads with their scenarios before any axis is turned.
+    /// Targets and workloads with their scenarios before any axis is changed.
     pub contenders: Vec<(Parts, Scenario)>,
     /// The axes.
     pub space: Space,
@@ -33,7 +33,7 @@ pub struct Sweep {
     pub conditions: Vec<Condition>,
 }
 
-/// One answered point, lent to who tells it.
+/// One answered point, borrowed by the caller that reports it.
 #[derive(Debug)]
 pub struct Row<'r> {
     /// Index of its contender.
@@ -51,7 +51,7 @@ pub struct Row<'r> {
 pub struct Block<T> {
     /// The number of the point behind its last one: where to go on.
     pub next: u64,
-    /// What was described of its points.
+    /// What was reported about its points.
     pub described: T,
 }
 
@@ -109,7 +109,7 @@ impl Sweep {
                 });
             }
             let mut taken = from;
-            // The first worker that has no block in its turn had none left, or was described to stop.
+            // The first worker that has no block in its turn had none left, or was asked to stop.
             for receiver in blocks.iter().cycle() {
                 let Ok(block) = receiver.recv() else { break };
                 gauge.advance(block.next - taken);
@@ -160,7 +160,7 @@ impl<'s> Walker<'s> {
             let (Some(scenario), Some((parts, _))) = (&self.scenario, self.sweep.contenders.get(self.contender)) else {
                 return true;
             };
-            // A turned engine or fabric may lack what the files do not say: there is no such point.
+            // A changed engine or fabric may lack what the files do not say: there is no such point.
             if self.refused.contains(&true) || scenario.check(parts).is_err() {
                 continue;
             }
@@ -239,7 +239,7 @@ impl<'s> Walker<'s> {
 /// A curve or a heat map of one contender: a figure at every point of the axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// A cell for each point, in order; the last axis turns fastest.
+    /// A cell for each point, in order; the last axis varies fastest.
     pub cells: Vec<Cell>,
     /// The point of the contender's scenario, if its values are on the axes.
     pub here: Option<usize>,
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_in_training_are_answered_as_if_each_were_alone() {
+    fn neighbors_in_training_are_answered_as_if_each_were_alone() {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
         let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
@@ -359,7 +359,7 @@ mod tests {
             Axis::of(Knob::Microbatch, [1.0, 2.0, 3.0]),
             Axis::of(Knob::Global, (1..=40).map(f64::from)),
         ];
-        // Each of them turns fastest once.
+        // Each of them varies fastest once.
         for first in 0..axes.len() {
             let mut axes = axes.to_vec();
             axes.rotate_left(first);

@@ -87,7 +87,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
         ]
     } else {
         &[
-            "Let reduction run beside the backward pass (knob overlap), in more and smaller buckets (--buckets)",
+            "Overlap the reduction with the backward pass (knob overlap), in more and smaller buckets (--buckets)",
             "Compress gradients (--compression), or give a step more micro-batches (knob global)",
         ]
     };
@@ -136,7 +136,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
         let share = m.parts.stragglers / step;
         let advice: &[&str] = &[
             "Find the slow hosts and take them out; every step waits for the slowest",
-            "Fewer synchronisation points: less tensor and pipeline parallelism across hosts",
+            "Fewer synchronization points: less tensor and pipeline parallelism across hosts",
         ];
         all.push(judged(
             "stragglers",

@@ -1,4 +1,4 @@
-//! Configuration files: the predecessor simulator's unchanged, ours beside it, each with options under `simulate:`.
+//! Configuration files: the predecessor simulator's unchanged, ours alongside it, each with options under `simulate:`.
 //!
 //! ```yaml
 //! target: h100-sxm-64            # or the predecessor simulator's hardware, model, training and network
@@ -36,7 +36,7 @@ pub struct Pair {
     pub target: String,
     /// The workload.
     pub workload: String,
-    /// Knobs turned, `knob=value`.
+    /// Knobs changed, `knob=value`.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_mapping")]
     pub set: Vec<String>,
 }

@@ -40,7 +40,7 @@ impl Gauge {
         }
     }
 
-    /// Whether the runs were asked to end.
+    /// Whether the runs are to end.
     #[must_use]
     pub fn cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)

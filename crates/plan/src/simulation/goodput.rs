@@ -30,7 +30,7 @@ const REPLICATIONS: u32 = 20;
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// What was asked, at the interval in force.
+    /// The input, at the interval in force.
     pub input: Input,
     /// Mean time between failures of one accelerator, seconds.
     pub mtbf: f64,

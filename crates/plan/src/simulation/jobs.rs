@@ -94,7 +94,7 @@ pub struct Job {
     /// How long its owner says it lasts; it is ended then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Span>,
-    /// Knobs turned.
+    /// Knobs changed.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_mapping")]
     pub set: Vec<String>,
 }

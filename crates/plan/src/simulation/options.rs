@@ -54,7 +54,7 @@ options! {
     /// Independent runs, from which confidence intervals come [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Run")]
     replications: u32,
-    /// A further study; anything said about failures asks for goodput
+    /// A further study; anything said about failures requests goodput
     #[arg(long, value_enum, help_heading = "Run")]
     study: Study,
     /// Optimizer steps [default: the workload's]

@@ -13,6 +13,7 @@ use crate::scenario::Scenario;
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
 use atlas_document::sources::read_bytes;
+use atlas_perf::accelerator::Accelerator;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving as closed;
 use atlas_perf::serving::{Load, ServingInput};
@@ -164,8 +165,8 @@ impl Plan {
             };
             let accelerator = datasheet::accelerator(&sheet);
             // A card reaches no further than the network it hangs on.
-            let job = if system.nic_bw > 0.0 { system.nic_bw } else { f64::INFINITY };
-            let kind = OtherKind { accelerator, nic_bw: accelerator.nic_bw.min(job), places: Vec::new() };
+            let nic_bw = accelerator.nic_bw.min(system.accelerator.nic_bw);
+            let kind = OtherKind { accelerator: Accelerator { nic_bw, ..accelerator }, places: Vec::new() };
             let there = estimate(&kind.system(&system), &work.input.constants);
             if !there.fits {
                 self.notes.push(format!(
@@ -188,7 +189,7 @@ pub(super) fn too_many(work: &training::Work) -> Option<String> {
     (work.slow_hosts > hosts).then(|| format!("--slow-hosts: found {}, the job has {hosts}", work.slow_hosts))
 }
 
-/// A training job with the unevenness that options ask for.
+/// A training job with the unevenness that options request.
 pub(super) fn training_work(usual: Input, hosts: Hosts, options: &Options, window: Option<Window>) -> training::Work {
     let images = usual.system.arch.convolutions.is_some();
     let input = Input {

@@ -1,7 +1,7 @@
 //! The predecessor simulator's configuration: its YAML loads unchanged, and its presets are here.
 //!
 //! What it describes is data-parallel training on one flat network. Here the same description is run by events: passes take
-//! what the accelerator's roofline says, gradients travel in buckets over the named topology, message by message, beside
+//! what the accelerator's roofline says, gradients travel in buckets over the named topology, message by message, alongside
 //! the backward pass. Where its words were not meant as it computed them, they are taken as they are meant:
 //!
 //! | field | predecessor simulator | here |

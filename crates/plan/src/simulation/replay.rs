@@ -140,7 +140,7 @@ fn on(task: &Task, hardware: &Hardware<'_>, all: Option<f64>) -> Option<f64> {
 /// Seconds of a collective on the fabrics of a machine.
 fn seconds_of(what: Collective, bytes: f64, ranks: f64, stride: f64, machine: &Machine) -> f64 {
     let device = &machine.device;
-    let fabric = Fabric::new(device, &Constants::default(), device.nic_bw, machine.oversubscription);
+    let fabric = Fabric::new(device, &Constants::default(), machine.oversubscription);
     let group = Group::strided(ranks, stride, machine.domain);
     match what {
         Collective::AllReduce => collective::all_reduce(&fabric, group, bytes),
@@ -196,7 +196,7 @@ fn exchanges(trace: &StepTrace, modeled: &[Option<f64>], ranks_of_all: f64) -> V
     list
 }
 
-/// Runs the tasks with these times, and adds up what runs beside what.
+/// Runs the tasks with these times, and adds up what runs alongside what.
 fn shares(trace: &StepTrace, seconds: &[f64]) -> Result<Shares, ReplayError> {
     let tasks: Vec<replay::Task> = trace
         .tasks

@@ -1,5 +1,7 @@
 //! One run of a training job, and what its events say about where the time went.
 
+use std::ops::Range;
+
 use super::words::Window;
 use super::{FigureSpec, Problems, Run};
 use atlas_perf::training::{TimeBreakdown, TrainingInput, estimate};
@@ -8,7 +10,7 @@ use atlas_sim::training;
 use atlas_sim::training::input::StageLoad;
 use atlas_sim::training::{Hosts, Input, OtherKind, Output, allocation};
 
-/// A training job and the unevenness asked for.
+/// A training job and the unevenness requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     /// The job; its `slow` and `kinds` are filled for each run.
@@ -86,13 +88,13 @@ pub struct Measured {
     pub flops_per_token: f64,
     /// Bytes on the fullest device by purpose.
     pub memory: Vec<(&'static str, f64)>,
-    /// The same in the order in which it is asked for, through a caching allocator.
+    /// The same in the order of allocation, through a caching allocator.
     pub allocation: allocation::Output,
     /// Bytes that a device has.
     pub capacity: f64,
     /// What a sample is called.
     pub sample: &'static str,
-    /// The stretch of time that was asked for.
+    /// The stretch of time that was requested.
     pub window: Option<Window>,
 }
 
@@ -127,7 +129,7 @@ impl Measured {
         self.system.global / self.output.step.mean.max(1e-12)
     }
 
-    /// Model FLOPs utilisation of the simulated step.
+    /// Model FLOPs utilization of the simulated step.
     #[must_use]
     pub fn mfu(&self) -> f64 {
         let peak = self.system.accelerator.peak(self.system.precision) * self.system.accelerators;
@@ -138,12 +140,12 @@ impl Measured {
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
     let slow = work.hosts.slow(&work.input.system, work.slow_hosts, work.slow_factor, seed);
     let kinds = work.hosts.mixed(&work.input.system, &work.input.constants, &work.kinds);
-    let mut input = Input { slow, kinds, recorded_step: u32::MAX, ..work.input.clone() };
+    let mut input = Input { slow, kinds, recorded: None, ..work.input.clone() };
     if first {
-        (input.recorded_step, input.recorded_steps) = match work.window {
+        input.recorded = Some(match work.window {
             Some(window) => seen(&training::simulate(&input, seed, &Progress::new())?.steps, &window),
-            None => (0, 1),
-        };
+            None => 0..1,
+        });
     }
     let output = training::simulate(&input, seed, progress)?;
     let figures = figures(work, &output);
@@ -155,8 +157,8 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     Ok(Run { figures, measured, events, cancelled })
 }
 
-/// The first step that a window sees, and how many; the first step where it sees none.
-fn seen(steps: &[f64], window: &Window) -> (u32, u32) {
+/// The steps that a window shows; the first step where it shows none.
+fn seen(steps: &[f64], window: &Window) -> Range<u32> {
     let mut begin = 0.0;
     let (mut first, mut count) = (0, 0);
     for (number, step) in (0..).zip(steps) {
@@ -166,7 +168,7 @@ fn seen(steps: &[f64], window: &Window) -> (u32, u32) {
         }
         begin += step;
     }
-    (first, count.max(1))
+    first..first + count.max(1)
 }
 
 /// What every run tells.
@@ -195,7 +197,7 @@ fn even(input: &Input) -> Result<StageLoad, Problems> {
         loading: 0.0,
         every_replica: false,
         steps: 1,
-        recorded_step: u32::MAX,
+        recorded: None,
         ..input.clone()
     };
     Ok(training::simulate(&even, 0, &Progress::new())?.load)

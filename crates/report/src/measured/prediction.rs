@@ -39,7 +39,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A prediction beside its measurement.
+    /// A prediction alongside its measurement.
     #[must_use]
     pub fn of(value: f64, interval: Option<Interval>, measured: Option<f64>) -> Figure {
         let ends = interval.map(|interval| interval.around(value));
@@ -92,7 +92,7 @@ pub struct Measured {
 }
 
 impl Prediction {
-    /// An estimate beside what was measured.
+    /// An estimate alongside what was measured.
     #[must_use]
     pub fn of(target: &str, workload: &str, scenario: &Scenario, estimate: &Estimate, run: Measured) -> Prediction {
         let trusted = scenario.engine == Engine::Analytical;

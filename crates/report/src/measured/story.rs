@@ -1,4 +1,4 @@
-//! Measured runs described as a document: figures, predictions beside them, charts of throughput, memory, time and loss.
+//! Measured runs described as a document: figures, predictions alongside them, charts of throughput, memory, time and loss.
 
 use super::{Measured, prediction};
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing, svg};
@@ -46,7 +46,7 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
     out.extend(curve("loss", "loss", |run| &run.steps.loss, Axis::linear("")));
     out.extend(curve("learning rate", "learning rate", |run| &run.steps.learning_rate, Axis::linear("")));
     if runs.iter().any(|run| run.predicted.is_some()) {
-        out.push(Block::Heading(2, "Predicted beside measured".to_owned()));
+        out.push(Block::Heading(2, "Predicted and measured".to_owned()));
         out.push(Block::Table(predicted(runs)));
     }
     out.push(Block::Heading(2, "Figures".to_owned()));
@@ -160,7 +160,7 @@ fn figures(runs: &[Measured]) -> Grid {
     Grid { head, rows }
 }
 
-/// The document in Markdown, and the charts as SVG files that stand beside it: name and content. `stem` is the
+/// The document in Markdown, and the charts as SVG files that stand alongside it: name and content. `stem` is the
 /// document's own name without its end.
 #[must_use]
 pub fn as_markdown(blocks: &[Block], stem: &str) -> (String, Vec<(String, String)>) {

@@ -120,7 +120,7 @@ pub fn document(study: &Study) -> Value {
     })
 }
 
-/// Goodput over the interval between checkpoints, Daly's expectation beside it.
+/// Goodput over the interval between checkpoints, Daly's expectation alongside it.
 #[must_use]
 pub fn plot(study: &Study) -> Plot {
     let simulated = study.choices.iter().map(|choice| (choice.interval / 60.0, choice.goodput.mean)).collect();

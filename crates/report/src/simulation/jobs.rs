@@ -39,8 +39,8 @@ pub fn tell(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> 
     }
     text += &table.render();
     text += &format!(
-        "\nutilisation {}, mean wait {}, p99 {}, {:.2} jobs waiting in the mean, all done after {}\n",
-        units::percent(out.utilisation),
+        "\nutilization {}, mean wait {}, p99 {}, {:.2} jobs waiting in the mean, all done after {}\n",
+        units::percent(out.utilization),
         span(out.wait.mean),
         span(out.wait.p99),
         out.waiting,
@@ -119,7 +119,7 @@ pub fn document(config: &Config, accelerators: u32, sizes: &[u32], out: &Output)
         "name": config.name,
         "kind": "jobs",
         "accelerators": accelerators,
-        "utilization": out.utilisation,
+        "utilization": out.utilization,
         "makespan": out.seconds,
         "mean_waiting_jobs": out.waiting,
         "wait": quantiles(&out.wait),

@@ -1,6 +1,6 @@
 //! What simulations found: tables for people, documents and plots for files, traces for viewers.
 //!
-//! * [`table`] – a run, or several beside each other, in text
+//! * [`table`] – a run, or several alongside each other, in text
 //! * [`plots`] – pictures of a run
 //! * [`trace`] – its tasks in the Trace Event Format
 //! * [`goodput`], [`scale`], [`jobs`] – the studies

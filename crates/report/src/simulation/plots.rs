@@ -85,7 +85,7 @@ fn stages(m: &training::Measured) -> Bars {
     for (number, stage) in m.output.stages.iter().enumerate().take(if several { MOST_STAGES } else { 0 }) {
         bars.push(share(format!("stage {number} computing"), stage.compute / step, None));
     }
-    Bars { title: "Resource utilisation, %".to_owned(), bars }
+    Bars { title: "Resource utilization, %".to_owned(), bars }
 }
 
 fn iterations(m: &training::Measured) -> Plot {
@@ -183,7 +183,7 @@ fn resources(m: &serving::Measured) -> Bars {
     let (memory, most) = m.memory_use();
     let network = m.communication() * o.busy;
     Bars {
-        title: "Resource utilisation, %".to_owned(),
+        title: "Resource utilization, %".to_owned(),
         bars: vec![
             share("stepping", o.busy, Some(COMPUTE)),
             share("KV blocks, mean", o.kv, Some(MEMORY)),

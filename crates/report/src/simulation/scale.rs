@@ -107,7 +107,7 @@ fn judged(curve: &Curve) -> String {
             format!("efficiency falls below {limit} at {nodes} nodes; {}", recommended.unwrap_or_default())
         }
         (None, _, Some(recommended)) => {
-            format!("efficiency stays at or above {limit} over the sizes asked for; {recommended}, the largest")
+            format!("efficiency stays at or above {limit} over the sizes requested; {recommended}, the largest")
         }
         (None, _, None) => "there is nothing to compare".to_owned(),
     }
@@ -186,7 +186,7 @@ pub fn csv_of(curves: &[Curve]) -> String {
     out
 }
 
-/// Efficiency over accelerators, the closed form's beside the simulated one's.
+/// Efficiency over accelerators, the closed form's alongside the simulated one's.
 #[must_use]
 pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
     let points = |curve: &Curve, of: fn(&Answer) -> f64| -> Vec<(f64, f64)> {

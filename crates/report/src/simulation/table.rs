@@ -33,7 +33,7 @@ pub fn tell(plan: &Plan, outcome: &Outcome, width: usize) -> String {
     out
 }
 
-/// Several plans beside each other, with the differences from the first, run by run under the same seeds.
+/// Several plans alongside each other, with the differences from the first, run by run under the same seeds.
 #[must_use]
 pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
     let pairs: Vec<(&Plan, &Outcome)> = answers.iter().map(|(plan, outcome)| (plan, outcome)).collect();
@@ -170,7 +170,7 @@ fn of_training(m: &training::Measured) -> String {
 /// Parts of a step below it are rounding.
 const DUST: f64 = 1e-6;
 
-/// What the allocator says, in the order in which memory is asked for.
+/// What the allocator says, in the order of allocation.
 fn allocator(m: &training::Measured) -> String {
     let a = &m.allocation;
     format!(
@@ -241,7 +241,7 @@ fn levels(m: &serving::Measured) -> String {
     table.row(["replicas stepping".to_owned(), units::percent(o.busy)]);
     let mut out = table.render();
     if o.preemptions > 0 {
-        out += &format!("{} preemptions: sequences put back for want of KV blocks\n", o.preemptions);
+        out += &format!("{} preemptions: sequences put back for lack of KV blocks\n", o.preemptions);
     }
     out
 }

@@ -110,7 +110,7 @@ fn recommendation(study: &Study) -> Option<String> {
     } else {
         format!("{} costs least, {price} per million tokens; {} is the fastest, {rate}.", cheap.name, fast.name)
     };
-    let metric = Metric::named("dollar_per_1m_tokens")?;
+    let metric = const { Metric::known("dollar_per_1m_tokens") };
     let (_, high) = metric.interval(&cheap.estimate, &cheap.scenario)?;
     let rivals = study.entries.iter().filter(|entry| !std::ptr::eq(*entry, cheap) && entry.fits());
     let near =
@@ -209,7 +209,7 @@ fn charts(study: &Study, out: &mut Vec<Block>) {
 
 fn heat(study: &Study, out: &mut Vec<Block>) {
     let columns = ["flop_utilization", "hbm_bw_util", "comm_compute_ratio"].map(Metric::named);
-    let mut head = vec![("utilisation".to_owned(), Align::Left)];
+    let mut head = vec![("utilization".to_owned(), Align::Left)];
     head.extend(columns.iter().flatten().map(|metric| (metric.label.to_owned(), Align::Right)));
     head.push(("memory".to_owned(), Align::Right));
     let row = |entry: &Entry| {
@@ -223,7 +223,7 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
         cells.push(Cell::figure(units::percent(full), full));
         cells
     };
-    out.push(Block::Heading(3, "Utilisation".to_owned()));
+    out.push(Block::Heading(3, "Utilization".to_owned()));
     out.push(Block::Heat(Grid { head, rows: study.entries.iter().map(row).collect() }));
 }
 

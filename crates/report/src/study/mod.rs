@@ -30,7 +30,7 @@ pub struct Study {
     pub made: String,
     /// The command that makes it again.
     pub command: String,
-    /// The answers, in the order asked for.
+    /// The answers, in the order requested.
     pub entries: Vec<Entry>,
     /// Targets that have none, and why.
     pub failed: Vec<(String, String)>,
@@ -43,7 +43,7 @@ pub struct Entry {
     pub name: String,
     /// The documents behind it.
     pub parts: Parts,
-    /// The knobs turned.
+    /// The knobs changed.
     pub overrides: Overrides,
     /// The scenario.
     pub scenario: Scenario,
@@ -95,7 +95,7 @@ pub enum Block {
     Bars(Bars),
     /// Shares by row and column, shaded.
     Heat(Grid),
-    /// A picture, laid out; what it shows stands in words or in a table beside it.
+    /// A picture, laid out; what it shows stands in words or in a table alongside it.
     Picture(Drawing),
     /// Something to be typed.
     Code(String),

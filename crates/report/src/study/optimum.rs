@@ -6,7 +6,7 @@ use crate::optimum::{against, changes, looked};
 use crate::table::Align;
 use atlas_core::units;
 use atlas_plan::estimate::Metric;
-use atlas_plan::search::optimise::{Candidate, Optimum, Problem};
+use atlas_plan::search::optimize::{Candidate, Optimum, Problem};
 
 /// Most compromises listed.
 const MOST: usize = 20;
@@ -51,7 +51,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     }
     let head = vec![left(""), right(metric.label), right("to best"), left("knobs, against the best")];
     out.push(Block::Table(Grid { head, rows }));
-    let bound = |bound: &&atlas_plan::search::optimise::Bound| bound.alone.is_some_and(|alone| alone > 0);
+    let bound = |bound: &&atlas_plan::search::optimize::Bound| bound.alone.is_some_and(|alone| alone > 0);
     let bounds = found.bounds.iter().filter(bound).map(|bound| {
         let without = bound.without.as_ref().map_or_else(
             || Cell::text("no better"),

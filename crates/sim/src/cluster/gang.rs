@@ -38,7 +38,7 @@ struct Gang<'a> {
     /// What every job still has to run, and when it first ran.
     rest: Vec<Time>,
     begun: Vec<Option<Time>>,
-    /// Where every job is put in its row, how much longer its work takes beside the others there, and for how long it has
+    /// Where every job is put in its row, how much longer its work takes alongside the others there, and for how long it has
     /// run.
     places: Vec<Vec<(u32, u32)>>,
     slowdown: Vec<f64>,
@@ -251,7 +251,7 @@ mod tests {
         // Turns of ten seconds: the second has had its forty after four of its own and four of the first's.
         let (long, short) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
         assert_eq!((short.begin, short.end, long.end), (10.0, 80.0, 140.0));
-        assert!((out.utilisation - 1.0).abs() < 1e-9);
+        assert!((out.utilization - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::contention::Fabric;
 
-/// How jobs are laid over the leaves.
+/// How jobs are applied over the leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Placement {
     /// Under as few leaves as possible, the fullest that suffices first (Slurm's `topology/tree`).

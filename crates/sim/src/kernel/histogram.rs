@@ -2,7 +2,7 @@
 
 use super::statistics::Quantiles;
 
-/// Bins to a doubling: neighbours differ by less than 1.6 %, so a quantile is off by at most half of that.
+/// Bins to a doubling: neighbors differ by less than 1.6 %, so a quantile is off by at most half of that.
 const PER_OCTAVE_BITS: u32 = 6;
 /// Exponents covered: 2^-40 (a picosecond, where the unit is a second) to 2^24 (half a year).
 const LOWEST: i64 = -40;

@@ -1,7 +1,7 @@
 //! The kernel: a clock, a queue of events, streams of random numbers, statistics over time, replications.
 //!
 //! A model is a state machine: an enum of events and a `match` that handles one at a time ([`Model`]). Nothing runs
-//! between events, nothing is computed before its event, and two runs with one seed are equal to the last bit.
+//! between events, nothing is computed before its event, and two runs with one seed are equal bit for bit.
 //!
 //! * [`time`] – integer picoseconds
 //! * [`queue`] – what happens next; ties in the order in which they were scheduled
@@ -10,7 +10,7 @@
 //! * [`statistics`] – tallies, integrals over time, quantiles
 //! * [`histogram`], [`strip`] – the same for more than one would keep: quantiles in bins, levels in cells
 //! * [`replication`] – confidence intervals, also of paired differences
-//! * [`progress`] – how far a run is, and the wish to end it
+//! * [`progress`] – how far a run is, and the request to end it
 
 pub mod distribution;
 pub mod histogram;
@@ -63,7 +63,7 @@ pub enum Ended {
 }
 
 /// Events after which a run ends unless it was given another allowance: a minute or two of computing, and far beyond what
-/// any load asks for that comes to an end.
+/// any load requests that comes to an end.
 pub const MOST_EVENTS: u64 = 500_000_000;
 
 /// Runs events in order until none is left, the next one lies after `until`, `progress` is cancelled, or

@@ -1,4 +1,4 @@
-//! How far long work is, and the wish to end it: shared between who works, who watches and who cancels. Share it by
+//! How far long work is, and the request to end it: shared among the worker, the observer and whoever cancels. Share it by
 //! reference, or in an [`std::sync::Arc`].
 
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Progress {
         self.cancelled.load(Relaxed)
     }
 
-    /// Announces work that is counted, beside what was announced before.
+    /// Announces work that is counted, alongside what was announced before.
     pub fn expect(&self, more: u64) {
         self.total.fetch_add(more, Relaxed);
     }

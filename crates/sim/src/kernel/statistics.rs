@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// The integral of a level over time: mean queue length, utilisation, memory in use.
+/// The integral of a level over time: mean queue length, utilization, memory in use.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TimeWeighted {
     level: f64,

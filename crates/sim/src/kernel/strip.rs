@@ -1,4 +1,4 @@
-//! Levels over time in a bounded number of equal cells, for charts: when the cells run out, neighbours are joined.
+//! Levels over time in a bounded number of equal cells, for charts: when the cells run out, neighbors are joined.
 
 use super::time::Time;
 

@@ -1,6 +1,6 @@
 //! What the algorithms take where no link is shared: latency and bandwidth alone (Hockney; Thakur, Rabenseifner, Gropp,
 //! *Optimization of collective communication operations in MPICH*, 2005). The simulation must agree with them in that
-//! limit, and they are drawn beside it where it does not.
+//! limit, and they are drawn alongside it where it does not.
 
 use super::collectives::{Algorithm, Operation};
 

@@ -116,7 +116,7 @@ pub struct Flows {
     channels: Vec<Channel>,
     /// The flows over each channel, and which of their hops it is.
     listed: Vec<(u32, u32)>,
-    /// What is known of each channel while rates are set: apart, for who has a way to himself needs none of it.
+    /// What is known of each channel while rates are set: apart, since a flow that shares no link needs none of it.
     fillings: Vec<Filling>,
     /// The channel of each link.
     of: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What is asked of a network simulation: plain data.
+//! Input of a network simulation: plain data.
 
 use super::collectives::{Algorithm, Operation};
 use super::routing::Routing;
@@ -57,7 +57,7 @@ pub enum Problem {
     NotDone {
         /// Which job, from 0.
         job: u32,
-        /// What was asked.
+        /// The input.
         operation: Operation,
         /// Of what.
         algorithm: Algorithm,

@@ -3,12 +3,12 @@
 //!
 //! * [`topology`], [`shapes`] – nodes and links; networks as they are built
 //! * [`routing`] – ways through them
-//! * [`flows`] – who gets how much of a link
+//! * [`flows`] – how flows share links
 //! * [`transfers`], [`collectives`] – the messages of a collective and their order
 //! * [`closed_form`] – what the same algorithms take where nothing is shared
-//! * [`input`], [`output`] – what is asked and answered
+//! * [`input`], [`output`] – input and output
 //!
-//! A message is a fluid: it flows at its fair rate and arrives its way's latency after it has left. Not modelled:
+//! A message is a fluid: it flows at its fair rate and arrives its way's latency after it has left. Not modeled:
 //! packets, congestion control and its unfairness, limited buffers, adaptive routing, the time to add up.
 
 pub mod closed_form;
@@ -177,7 +177,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
         from: link.from,
         to: link.to,
         bytes: carried,
-        utilisation: if seconds > 0.0 && link.bandwidth > 0.0 { carried / link.bandwidth / seconds } else { 0.0 },
+        utilization: if seconds > 0.0 && link.bandwidth > 0.0 { carried / link.bandwidth / seconds } else { 0.0 },
     };
     Ok(Output {
         links: topology.links().iter().zip(network.flows.carried()).map(link).collect(),

@@ -67,7 +67,7 @@ pub struct LinkRecord {
     /// Bytes carried.
     pub bytes: f64,
     /// Share of the time, to the end of the last job, that this takes at full bandwidth.
-    pub utilisation: f64,
+    pub utilization: f64,
 }
 
 /// The answer.

@@ -68,7 +68,7 @@ impl Ends {
     }
 }
 
-/// Finds ways. What it knows of one destination it forgets with the next, so that ways are best asked for destination by
+/// Finds ways. What it knows of one destination it forgets with the next, so that ways are best requested destination by
 /// destination.
 #[derive(Debug)]
 pub struct Router<'a> {

@@ -260,7 +260,7 @@ fn analytical_fabric() -> collective::Fabric {
         congestion: 0.0,
         network: Default::default(),
         pair_share: 1.0,
-        bridge: (0.0, 1.0),
+        bridge: None,
     }
 }
 
@@ -460,7 +460,7 @@ fn bytes_are_counted_as_nccl_tests_count_them_and_none_is_lost() {
             .unwrap();
     near("bus bandwidth", out.jobs[0].bus_bandwidth, 100e9, 0.01);
     // Seven eighths, twice, over every port, both ways.
-    assert!(out.links.iter().all(|l| (l.bytes / 14e9 - 1.0).abs() < 1e-9 && l.utilisation > 0.99));
+    assert!(out.links.iter().all(|l| (l.bytes / 14e9 - 1.0).abs() < 1e-9 && l.utilization > 0.99));
     assert_eq!(out.messages, 2 * 7 * 8);
     assert_eq!(out.jobs[0].messages, 2 * 7 * 8);
 }

@@ -18,7 +18,7 @@ pub(super) struct Engine {
     /// The same where what the busiest attention group computes of prompts is known.
     grouped: Machine,
     pub(super) total_blocks: u64,
-    /// Blocks that stay free when a request is let in beside others, for those to grow.
+    /// Blocks that stay free when a request is let in alongside others, for those to grow.
     pub(super) watermark: u64,
     /// Whether what a sequence computed before it was thrown out is found again where nothing has been written over it.
     /// Engines that run ahead cache prefixes unless described otherwise.
@@ -35,7 +35,7 @@ pub(super) struct Engine {
     /// Whether layers with a sliding window keep the whole sequence.
     whole_windows: bool,
     pub(super) overlapped: bool,
-    /// Steps for which prompts are held back until every attention group has one; 0 = none are.
+    /// Steps for which prompts are held back until every attention group has one.
     pub(super) balance_steps: u32,
     /// Decode steps between two looks at what has come in.
     pub(super) recv_interval: u32,
@@ -106,10 +106,7 @@ impl Engine {
             groups: layout.attention_dp.clamp(1.0, MOST_GROUPS) as usize,
             // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
-            threshold: match input.long_prefill_token_threshold {
-                0 => u32::MAX,
-                n => n,
-            },
+            threshold: input.long_prefill_token_threshold.unwrap_or(u32::MAX),
             chunked_prefill: s.chunked_prefill,
             reserve_output: s.reserve_output,
             whole_windows: s.whole_windows,
@@ -130,8 +127,8 @@ impl Engine {
             prefilled: input.prefilled,
             beams: s.beams.max(1.0) as u32,
             seen: if s.arch.causal { 1.0 } else { UNMASKED },
-            compiled: (s.compiled_batch > 0.0).then(|| Compiled {
-                batch: s.compiled_batch,
+            compiled: s.compiled_batch.map(|batch| Compiled {
+                batch,
                 context: steady_state::mean_context(s),
                 padding: steady_state::computed(s, s.isl) / s.isl.max(1.0),
             }),
@@ -140,8 +137,7 @@ impl Engine {
 
     /// The same engine, drafting nothing where so many sequences run that it does not.
     pub(super) fn with(&self, running: usize) -> Engine {
-        let most = self.speculation.most_batch;
-        if self.verified > 1 && most > 0.0 && running as f64 > most {
+        if self.verified > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
             return Engine { verified: 1, draft_cost: 0.0, ..*self };
         }
         *self
@@ -155,7 +151,7 @@ impl Engine {
 
     /// Blocks of `tokens` tokens.
     pub(super) fn blocks(&self, tokens: u32) -> u32 {
-        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected <= 0.0 {
+        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected.is_none() {
             return tokens.div_ceil(self.block_size);
         }
         (self.machine.shape.kept(f64::from(tokens), self.whole_windows) / f64::from(self.block_size)).ceil() as u32

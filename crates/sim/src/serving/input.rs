@@ -1,4 +1,4 @@
-//! What is asked of a serving simulation: plain data.
+//! Input of a serving simulation: plain data.
 
 use crate::kernel::{Distribution, MOST_EVENTS};
 use crate::range::{OutOfRange, Ranges};
@@ -20,7 +20,7 @@ pub struct Input {
     pub constants: Constants,
     /// When requests arrive.
     pub arrivals: Arrivals,
-    /// Requests in flight at most, over all replicas: what comes beyond them is held back by who sends it.
+    /// Requests in flight at most, over all replicas: what comes beyond them is held back by the sender.
     pub most_in_flight: u64,
     /// Their prompts' and outputs' lengths. A trace brings its own.
     pub lengths: Lengths,
@@ -32,9 +32,9 @@ pub struct Input {
     pub warm_up: u32,
     /// Tokens of a KV block (`block_size`).
     pub block_size: u32,
-    /// Most prompt tokens of one request in a step; 0 = no limit (`long_prefill_token_threshold`).
-    pub long_prefill_token_threshold: u32,
-    /// Requests come through the runtime's front end (HTTP, tokenising), which costs time; otherwise they are handed
+    /// Most prompt tokens of one request in a step, where limited (`long_prefill_token_threshold`).
+    pub long_prefill_token_threshold: Option<u32>,
+    /// Requests come through the runtime's front end (HTTP, tokenizing), which costs time; otherwise they are handed
     /// to the engine as they are, as in an offline batch.
     pub front_end: bool,
     /// Prompts come with their keys and values, so that the generation alone is simulated.
@@ -130,7 +130,7 @@ pub enum Prefixes {
         groups: u32,
         /// Shared tokens of a group.
         tokens: Distribution,
-        /// Popularity: the k-th group is asked for in proportion to k^-skew (Zipf); 0 = all equally.
+        /// Popularity: the k-th group is requested in proportion to k^-skew (Zipf); 0 = all equally.
         skew: f64,
     },
     /// As the trace names them.
@@ -279,7 +279,7 @@ impl Input {
             requests,
             warm_up: 0,
             block_size: 16,
-            long_prefill_token_threshold: 0,
+            long_prefill_token_threshold: None,
             front_end: !matches!(system.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }),
             prefilled: matches!(system.load, Load::DecodeOnly { .. }),
             staggered: false,

@@ -127,7 +127,7 @@ impl KvPool {
                 let before = self.last;
                 self.last = index;
                 match self.pieces.get_mut(before as usize) {
-                    Some(neighbour) => neighbour.after = index,
+                    Some(neighbor) => neighbor.after = index,
                     None => self.first = index,
                 }
                 self.unused += 1;
@@ -146,11 +146,11 @@ impl KvPool {
 
     fn unlink(&mut self, before: u32, after: u32) {
         match self.pieces.get_mut(before as usize) {
-            Some(neighbour) => neighbour.after = after,
+            Some(neighbor) => neighbor.after = after,
             None => self.first = after,
         }
         match self.pieces.get_mut(after as usize) {
-            Some(neighbour) => neighbour.before = before,
+            Some(neighbor) => neighbor.before = before,
             None => self.last = before,
         }
         self.unused -= 1;

@@ -5,16 +5,16 @@
 //! scheduler is the usual one (decodes first, then chunks of prompts, under a token budget; recomputation
 //! on preemption); with prompts in steps of their own, and a look at the queue every so many steps, a polling one.
 //!
-//! * [`input`] – what is asked
-//! * [`workload`] – who arrives when, with what lengths
+//! * [`input`] – what goes in: plain data
+//! * [`workload`] – which requests arrive when, with what lengths
 //! * `kv` – blocks of keys and values, and the prefix cache
 //! * `engine`, `replica` – what a pool's engines have in common; one of them: its queue, its batch, its steps
 //! * `cluster` – routing, front ends, transfers between pools, scaling
 //! * [`output`] – distributions, goodput, levels over time
 //!
-//! Not modelled: priorities, swapping to host memory (preempted sequences are recomputed, but for what a prefix cache
+//! Not modeled: priorities, swapping to host memory (preempted sequences are recomputed, but for what a prefix cache
 //! still has of them), layer-wise overlap of KV transfers, network contention between transfers of different replicas,
-//! prompts beside decodes where they are not chunked.
+//! prompts alongside decodes where they are not chunked.
 
 mod cluster;
 mod engine;

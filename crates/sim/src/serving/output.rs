@@ -166,7 +166,7 @@ pub(super) struct Window {
 
 impl Output {
     /// Figures that follow from the records.
-    pub(super) fn summarise(&mut self, window: &Window, slo: &Slo) {
+    pub(super) fn summarize(&mut self, window: &Window, slo: &Slo) {
         let mut sample = Vec::with_capacity(self.records.len());
         let mut quantiles = |records: &[RequestRecord], tells: fn(&RequestRecord) -> bool, figure: fn(&_) -> f64| {
             sample.clear();

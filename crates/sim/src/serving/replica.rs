@@ -61,7 +61,7 @@ pub(super) struct Replica {
     steps_unseen: u32,
     seen_upto: Time,
     preempted: bool,
-    /// Whether the last step left somebody waiting for want of a place or of memory, and when it was composed.
+    /// Whether the last step left somebody waiting for lack of a place or of memory, and when it was composed.
     full: bool,
     composed: Time,
     sum: Sum,
@@ -401,7 +401,7 @@ impl Replica {
             }
             r.emit(tokens, now, gaps);
             if r.emitted == tokens {
-                // The front end that hands it out is busy with who came in before.
+                // The front end that hands it out is busy with earlier requests.
                 r.handed_out = now.max(self.front_free);
             }
             out.tokens += u64::from(tokens);

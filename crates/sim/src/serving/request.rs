@@ -10,7 +10,7 @@ pub(super) struct Request {
     pub(super) arrival: Time,
     /// When it joined the queue of its replica.
     pub(super) queued: Time,
-    /// When it was first let into a batch, how long it had waited for that, and whether for want of a place there.
+    /// When it was first let into a batch, how long it had waited for that, and whether for lack of a place there.
     pub(super) admitted: Time,
     pub(super) waited: Time,
     pub(super) passed_over: bool,

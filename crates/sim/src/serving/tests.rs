@@ -11,7 +11,7 @@ use super::*;
 use crate::kernel::Distribution;
 use crate::kernel::replication::replicate;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
-use atlas_perf::arch::Architecture;
+use atlas_perf::arch::{Architecture, Window};
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::step::Machine;
 use atlas_perf::serving::{
@@ -93,7 +93,11 @@ fn the_quiet_limit_is_the_analytical_answer() {
         ("long output", ServingInput { isl: 100.0, osl: 4000.0, ..one }),
         (
             "windows",
-            ServingInput { arch: Architecture { window: 1024.0, window_share: 0.5, ..llama_8b() }, isl: 8000.0, ..one },
+            ServingInput {
+                arch: Architecture { window: Some(Window { size: 1024.0, share: 0.5 }), ..llama_8b() },
+                isl: 8000.0,
+                ..one
+            },
         ),
         ("prefixes", ServingInput { prefix_hit: 0.5, ..one }),
         ("separate prefill", ServingInput { chunked_prefill: false, ..one }),
@@ -260,7 +264,7 @@ fn only_an_overload_grows_throughout() {
     }
 }
 
-/// What the host does where it schedules ahead, or does nothing beside the device.
+/// What the host does where it schedules ahead, or does nothing alongside the device.
 fn host(ahead: bool) -> HostOverlap {
     if ahead { HostOverlap::Scheduling } else { HostOverlap::None }
 }

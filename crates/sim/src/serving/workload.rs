@@ -1,4 +1,4 @@
-//! Who arrives when, with what lengths and prefixes. Everything about request `i` is drawn from streams of its own, so
+//! Which requests arrive when, with what lengths and prefixes. Everything about request `i` is drawn from streams of its own, so
 //! that two systems under comparison see the same requests.
 
 use super::input::{Arrivals, Input, Phase, Prefixes};

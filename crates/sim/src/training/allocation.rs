@@ -1,8 +1,8 @@
-//! Memory of a step in the order in which it is asked for: states first, then every pass's activations as the schedule
+//! Memory of a step in the order of allocation: states first, then every pass's activations as the schedule
 //! takes the passes, through a caching allocator. What a stage holds at most, and what the allocator reserves for it.
 //!
 //! Sizes are the closed form's ([`memory`]): what a layer keeps for its backward pass, cut into the tensors it is made of;
-//! what is recomputed; logits; gradients on their way. Not modelled: workspaces of kernels, buffers of communication.
+//! what is recomputed; logits; gradients on their way. Not modeled: workspaces of kernels, buffers of communication.
 
 use super::allocator::{Allocator, Held};
 use super::costs::layers_of;

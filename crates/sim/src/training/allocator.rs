@@ -1,5 +1,5 @@
 //! A caching allocator: what is given back is kept for the
-//! next, in pools of small and large blocks; blocks are split where they are too large and joined again where neighbours
+//! next, in pools of small and large blocks; blocks are split where they are too large and joined again where neighbors
 //! are free; segments are never returned. What it holds beyond what is in use is fragmentation.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const LARGE_REST: u64 = MIB;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held(u32);
 
-/// A block of a segment, its neighbours beside it.
+/// A block of a segment, its neighbors alongside it.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     bytes: u64,
@@ -131,7 +131,7 @@ impl Allocator {
         Held(at)
     }
 
-    /// Takes a block back; neighbours that are free become one.
+    /// Takes a block back; neighbors that are free become one.
     pub fn release(&mut self, held: Held) {
         let mut at = held.0;
         let Some(block) = self.block(at).filter(|block| !block.free) else { return };
@@ -188,7 +188,7 @@ mod tests {
         let mut a = Allocator::default();
         let held: Vec<Held> = (0..4).map(|_| a.allocate(mib(4.0))).collect();
         assert_eq!(a.reserved(), 20 * MIB);
-        // Two free neighbours make room for eight; two apart do not.
+        // Two free neighbors make room for eight; two apart do not.
         a.release(held[0]);
         a.release(held[2]);
         a.allocate(mib(8.0));

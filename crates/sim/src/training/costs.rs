@@ -1,8 +1,8 @@
-//! What a step is made of on one kind of accelerator: the programs of its passes, and what runs beside and between them.
+//! What a step is made of on one kind of accelerator: the programs of its passes, and what runs alongside and between them.
 //!
-//! Times are the analytical engine's; what it hides or exposes by rule is asked for in full and hidden by the events.
-//! Where it says how much of a collective software cuts up and runs beside the kernel that it belongs to, so much of it
-//! may run beside that kernel here: whether it does, the streams decide.
+//! Times are the analytical engine's; what it hides or exposes by rule is requested in full and hidden by the events.
+//! Where it says how much of a collective software cuts up and runs alongside the kernel that it belongs to, so much of it
+//! may run alongside that kernel here: whether it does, the streams decide.
 
 use super::operators::{self, Block, Operator};
 use super::passes::{self, Traffic};
@@ -132,13 +132,13 @@ pub enum Meets {
     Always,
 }
 
-/// Share of a pass below which a transfer beside it is not worth running it task by task.
+/// Share of a pass below which a transfer alongside it is not worth running it task by task.
 const NEGLIGIBLE: f64 = 0.005;
 
 /// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
 ///
-/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick traffic
-/// cost that share of theirs. With constant rates while both run these two have one solution. The share of the kernels beside
+/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels alongside thick traffic
+/// cost that share of theirs. With constant rates while both run these two have one solution. The share of the kernels alongside
 /// which the analytical engine lets nothing run (`1 - overlap_share`) is its allowance for the first gather and the last
 /// scatter, for which kernels wait here.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -236,7 +236,7 @@ impl Costs {
         }
     }
 
-    /// When what is sent inside passes meets what is sent beside them.
+    /// When what is sent inside passes meets what is sent alongside them.
     #[must_use]
     pub fn meets(&self) -> Meets {
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
@@ -298,7 +298,7 @@ impl Costs {
 /// Ranks that a layer's weights are sharded over.
 fn sharded(i: &TrainingInput) -> f64 {
     let ranks = i.dp * i.cp;
-    if i.shard > 0.0 { i.shard.min(ranks) } else { ranks }
+    i.shard_ranks(ranks)
 }
 
 /// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
@@ -344,9 +344,8 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let tensor = comm::tensor(&open, c, &fabric, plan);
     // Passes of a layer: forward, backward, and forward again.
     let passes = 2.0 + plan.full_share;
-    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
     // Weights travel in 16 bit, twice; gradients once.
-    let weights = 2.0 / (4.0 + reduced * i.trained);
+    let weights = 2.0 / (4.0 + i.reduced_bytes() * i.trained);
     let per_layer = per_micro / layers.max(1e-9);
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
     let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)) / i.micro_batches();

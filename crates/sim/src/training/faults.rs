@@ -1,5 +1,5 @@
 //! Months of training with failures: lost work, restarts, spare nodes, checkpoints; and the interval between checkpoints
-//! that leaves most of the time to work, beside what theory says.
+//! that leaves most of the time to work, alongside what theory says.
 
 use crate::kernel::replication::replicate;
 use crate::kernel::{Distribution, EventQueue, Handle, Interval, Model, Progress, Stream, Time, run_within};

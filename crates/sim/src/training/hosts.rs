@@ -125,7 +125,7 @@ mod tests {
             flops: system.accelerator.flops.map(|rate| 0.5 * rate),
             ..system.accelerator
         };
-        let kind = OtherKind { accelerator: slower, nic_bw: 0.0, places: Vec::new() };
+        let kind = OtherKind { accelerator: slower, places: Vec::new() };
         let mixed = |system: &TrainingInput, count| {
             let kinds = hosts.mixed(system, &Constants::default(), &[(kind.clone(), count)]);
             kinds.into_iter().next().map(|kind| kind.places).unwrap_or_default()

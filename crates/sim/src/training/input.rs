@@ -1,4 +1,6 @@
-//! What is asked of a training simulation, and what it answers: plain data.
+//! Input and output of a training simulation: plain data.
+
+use std::ops::Range;
 
 use super::program::Action;
 use super::schedule::Kind;
@@ -38,10 +40,8 @@ pub struct Input {
     pub loading: f64,
     /// Simulate every data-parallel replica, those that are alike too.
     pub every_replica: bool,
-    /// Keep the tasks of this step for the timeline; `u32::MAX` = of none.
-    pub recorded_step: u32,
-    /// Steps from it on whose tasks are kept.
-    pub recorded_steps: u32,
+    /// Steps whose tasks are kept for the timeline.
+    pub recorded: Option<Range<u32>>,
 }
 
 /// A stage of one replica that is slow all the time.
@@ -69,8 +69,6 @@ pub struct Place {
 pub struct OtherKind {
     /// Which.
     pub accelerator: Accelerator,
-    /// Scale-out bytes/s of one; 0 = its reference.
-    pub nic_bw: f64,
     /// The stages, each at most once among all kinds.
     pub places: Vec<Place>,
 }
@@ -79,11 +77,11 @@ impl OtherKind {
     /// The job if it ran on these alone.
     #[must_use]
     pub fn system(&self, of: &TrainingInput) -> TrainingInput {
-        TrainingInput { accelerator: self.accelerator, nic_bw: self.nic_bw, ..*of }
+        TrainingInput { accelerator: self.accelerator, ..*of }
     }
 }
 
-/// Compression of gradients (PowerSGD, top-k, quantisation).
+/// Compression of gradients (PowerSGD, top-k, quantization).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compression {
     /// Bytes before over bytes after.
@@ -285,8 +283,7 @@ impl Input {
             compression: None,
             loading: 0.0,
             every_replica: false,
-            recorded_step: 0,
-            recorded_steps: 1,
+            recorded: Some(0..1),
         }
     }
 

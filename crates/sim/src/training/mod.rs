@@ -1,4 +1,4 @@
-//! Training steps as they happen: passes of chunks on pipeline stages, transfers between them, bucketed reductions beside
+//! Training steps as they happen: passes of chunks on pipeline stages, transfers between them, bucketed reductions alongside
 //! them, the optimizer after all; uneven hardware; and months of them, with failures and checkpoints.
 //!
 //! * [`operators`] – the analytical engine's operators, one at a time
@@ -6,12 +6,12 @@
 //! * [`costs`] – all that a step is made of
 //! * [`schedule`] – in which order a stage takes its passes
 //! * [`hosts`] – which ranks share a host
-//! * [`input`] – what is asked and answered
-//! * [`allocation`], [`allocator`] – what a stage holds, in the order in which it is asked for
+//! * [`input`] – input and output
+//! * [`allocation`], [`allocator`] – what a stage holds, in the order of allocation
 //! * [`faults`] – failures, restarts, checkpoints
 //!
 //! Where all replicas are alike one stands for all; that this changes nothing is a test. Where nothing inside a pass can meet
-//! what runs beside it, the pass takes what its streams take alone; else it runs task by task. Not modelled: contention
+//! what runs alongside it, the pass takes what its streams take alone; else it runs task by task. Not modeled: contention
 //! of different stages inside the network's core, other ranks of a stage one by one.
 
 pub mod allocation;

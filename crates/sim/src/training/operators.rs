@@ -110,7 +110,7 @@ pub fn convolutions(t: &TimeBreakdown, trained: f64) -> Vec<Operator> {
     vec![matrices, Operator { forward: 0.375 * rest, input: 0.625 * rest, again, ..whole(Action::Elementwise) }]
 }
 
-/// An operator's passes. The analytical engine sums them; what tells them apart is asked for: everything recomputed shows
+/// An operator's passes. The analytical engine sums them; what tells them apart is computed: everything recomputed shows
 /// the forward pass, nothing trained leaves the gradients of weights out.
 fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: Plan) -> Operator {
     let list = |name| {

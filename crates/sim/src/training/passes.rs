@@ -1,8 +1,8 @@
 //! The passes of a chunk of layers as programs: operators in order, and the collectives that each needs and feeds.
 //!
 //! Tensor parallelism gathers behind a block's norm and scatters before its residual (all-reduces there without sequence
-//! parallelism); context parallelism exchanges keys and values beside all of attention but its last step; experts are
-//! between a dispatch and a combine. Of collectives that software cuts up, the stated part runs beside the kernel that
+//! parallelism); context parallelism exchanges keys and values alongside all of attention but its last step; experts are
+//! between a dispatch and a combine. Of collectives that software cuts up, the stated part runs alongside the kernel that
 //! they belong to. Fully sharded weights are gathered one layer ahead, their gradients scattered layer by layer
 //! (arXiv 2304.11277, sections 3.3 and 3.4).
 
@@ -16,7 +16,7 @@ use atlas_perf::ops::OpName;
 pub struct Traffic {
     /// Tensor parallelism, one pass.
     pub tensor: f64,
-    /// Share of it that waits for its kernel and is waited for; the rest runs beside it.
+    /// Share of it that waits for its kernel and is waited for; the rest runs alongside it.
     pub tensor_exposed: f64,
     /// What it goes through.
     pub tensor_port: Port,
@@ -281,8 +281,8 @@ impl<'a> Writer<'a> {
                 (_, action) => action,
             };
             if context > 0.0 && attends(op) {
-                // A rank attends to its own keys while its neighbour's travel, and so on round the ring: all but the last
-                // step of attention run beside the exchange (arXiv 2310.01889, section 3).
+                // A rank attends to its own keys while its neighbor's travel, and so on round the ring: all but the last
+                // step of attention run alongside the exchange (arXiv 2310.01889, section 3).
                 let last = seconds(op) / t.context_ranks;
                 self.send(Lane::Model, Action::Context, context, t.context_port, self.done());
                 self.kernel(action, seconds(op) - last);
@@ -302,7 +302,7 @@ impl<'a> Writer<'a> {
                 self.need(Lane::Model);
                 self.send(Lane::Model, Action::Tensor, beside, t.tensor_port, self.done());
             } else if at == 1 && beside > 0.0 && experts <= 0.0 {
-                // The kernel that the gather ran beside is over; the next one has all of its input.
+                // The kernel that the gather ran alongside is over; the next one has all of its input.
                 self.need(Lane::Model);
             }
         }

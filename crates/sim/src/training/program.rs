@@ -249,7 +249,7 @@ mod tests {
     #![allow(clippy::indexing_slicing)]
     use super::*;
 
-    /// Three kernels, a collective between the first two of which half runs beside the second.
+    /// Three kernels, a collective between the first two of which half runs alongside the second.
     fn program() -> Program {
         let mut p = Program::default();
         let kernel = Action::Elementwise;

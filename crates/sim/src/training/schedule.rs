@@ -40,7 +40,7 @@ pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pa
 /// Zero bubble by hand (arXiv 2401.10241, sections 2.2 and 2.3): from ZB-H1, which holds as many micro-batches as there are
 /// stages, to ZB-H2, which holds nearly twice as many and leaves no bubble where all passes take the same. A stage begins
 /// with as many forward passes as bring its first gradient back in time, and gradients of weights wait until the memory that
-/// they hold is asked for: every stage fills the same memory.
+/// they hold is requested: every stage fills the same memory.
 fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass> {
     let (least, most) = (f64::from(stages), f64::from(2 * stages) - 1.0);
     let limit = in_flight.floor().clamp(least, most.max(least));

@@ -69,7 +69,7 @@ struct Transfer {
 #[derive(Debug, Clone, Copy)]
 enum Item {
     Reduce(u32),
-    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs beside it.
+    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs alongside it.
     Gather(u32),
     Rest(u32),
 }
@@ -231,7 +231,7 @@ impl<'a> Job<'a> {
                 factors[place * stages as usize + slow.stage as usize] *= slow.factor;
             }
         }
-        let joined = input.recorded_step == u32::MAX;
+        let joined = input.recorded.is_none();
         let costs: Vec<Costs> = std::iter::once(*s)
             .chain(input.kinds.iter().map(|kind| kind.system(s)))
             .map(|system| costs_of(&system, input, joined))
@@ -315,7 +315,7 @@ impl<'a> Job<'a> {
     /// Whether a stage's present step is described.
     fn recording(&self, stage: u32) -> bool {
         let step = self.rounds[stage as usize].step;
-        step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
+        self.input.recorded.as_ref().is_some_and(|steps| steps.contains(&step))
     }
 
     fn record(&mut self, task: Task) -> u32 {
@@ -352,7 +352,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A task that was described when it began has ended.
+    /// A task that was recorded when it began has ended.
     fn ended(&mut self, task: u32, now: Time) {
         if let Some(task) = self.out.tasks.get_mut(task as usize) {
             task.end = now.seconds();
@@ -404,7 +404,7 @@ fn meets(costs: &[Costs], passes: f64) -> Meets {
     if found == Meets::Transfers && tasks > MOST_TASKS { Meets::Collectives } else { found }
 }
 
-/// What a step is made of on one kind of accelerator, as it was asked for.
+/// What a step is made of on one kind of accelerator, as it was requested.
 fn costs_of(system: &TrainingInput, input: &Input, joined: bool) -> Costs {
     let mut costs = Costs::of(system, &input.constants);
     if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {

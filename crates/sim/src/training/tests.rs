@@ -10,6 +10,7 @@ use super::costs::Costs;
 use super::program::{Lane, Port};
 use super::schedule::Kind;
 use super::*;
+use atlas_perf::accelerator::Accelerator;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{Recompute, Reshard, Schedule, Sharding, Software, TrainingInput, estimate};
@@ -39,6 +40,11 @@ fn pipelined() -> TrainingInput {
         recompute: Recompute::Selective,
         ..TrainingInput::default()
     }
+}
+
+/// The job on accelerators with this scale-out bandwidth.
+fn on_network(nic_bw: f64, system: TrainingInput) -> TrainingInput {
+    TrainingInput { accelerator: Accelerator { nic_bw, ..system.accelerator }, ..system }
 }
 
 fn run_of(system: &TrainingInput) -> Output {
@@ -181,10 +187,10 @@ fn one_replica_stands_for_all_where_all_are_alike() {
         TrainingInput { sharding: Sharding::None, vpp: 2.0, ..pipelined() },
         // 512 accelerators.
         TrainingInput { accelerators: 512.0, dp: 16.0, global: 256.0, ..pipelined() },
-        // Passes task by task, sharing their ports with what is sent beside them.
+        // Passes task by task, sharing their ports with what is sent alongside them.
         sharded(),
         expert_parallel(),
-        TrainingInput { nic_bw: 3e9, ..expert_parallel() },
+        on_network(3e9, expert_parallel()),
     ];
     for system in cases {
         let mut input = Input { steps: 2, ..Input::of(&system, &Constants::default()) };
@@ -207,7 +213,7 @@ fn stages_on_slower_accelerators_hold_the_others_up() {
     let step = |input: &Input| simulate(input, 1, &Progress::new()).unwrap();
     let even = step(&input).step.mean;
     let everywhere: Vec<Place> = (0..4).flat_map(|replica| (0..4).map(move |stage| Place { replica, stage })).collect();
-    let kind = |places: &[Place]| vec![OtherKind { accelerator: slower, nic_bw: 0.0, places: places.to_vec() }];
+    let kind = |places: &[Place]| vec![OtherKind { accelerator: slower, places: places.to_vec() }];
     // All of them: the job of those accelerators.
     input.kinds = kind(&everywhere);
     let all = step(&input);
@@ -221,7 +227,7 @@ fn stages_on_slower_accelerators_hold_the_others_up() {
     // Faster ranks do not help, since all wait for the slowest.
     let mut faster = input.system.accelerator;
     faster.flops = faster.flops.map(|rate| 2.0 * rate);
-    input.kinds = vec![OtherKind { accelerator: faster, nic_bw: 0.0, places: everywhere[..4].to_vec() }];
+    input.kinds = vec![OtherKind { accelerator: faster, places: everywhere[..4].to_vec() }];
     let some = step(&input).step.mean;
     assert!((some / even - 1.0).abs() < 0.02, "{some} {even}");
 }
@@ -246,7 +252,7 @@ fn one_slow_stage_slows_all_replicas_and_jitter_costs_more_the_more_wait() {
 
 #[test]
 fn overlap_hides_the_reduction_and_buckets_help() {
-    let slow_card = TrainingInput { nic_bw: 3e9, sharding: Sharding::None, ..pipelined() };
+    let slow_card = TrainingInput { sharding: Sharding::None, ..on_network(3e9, pipelined()) };
     let open = TrainingInput { software: Software { overlap_data: false, ..Software::default() }, ..slow_card };
     let step = |system: &TrainingInput, buckets| {
         let input = Input { steps: 3, buckets, ..Input::of(system, &Constants::default()) };
@@ -258,7 +264,7 @@ fn overlap_hides_the_reduction_and_buckets_help() {
 
 #[test]
 fn compression_shortens_a_slow_reduction_and_a_slow_loader_sets_the_pace() {
-    let mut input = Input::of(&TrainingInput { nic_bw: 3e9, ..pipelined() }, &Constants::default());
+    let mut input = Input::of(&on_network(3e9, pipelined()), &Constants::default());
     input.steps = 4;
     let step = |input: &Input| simulate(input, 1, &Progress::new()).unwrap().step;
     let plain = step(&input).mean;

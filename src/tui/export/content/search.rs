@@ -1,4 +1,4 @@
-//! What the views that search have to say in a file: sweeps, frontiers, the optimiser.
+//! What the views that search have to say in a file: sweeps, frontiers, the optimizer.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::tui::sweeping::Curves;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Setting;
 use atlas_plan::scenario::Parts;
-use atlas_plan::search::optimise::{Candidate, Optimum};
+use atlas_plan::search::optimize::{Candidate, Optimum};
 use atlas_report::chart::pictures;
 use atlas_report::chart::pictures::Heat;
 use atlas_report::chart::{Axis, Bar, Bars, Plot, Series, drawing};

@@ -189,7 +189,7 @@ fn levels(served: &Served, about: &str) -> Document {
 }
 
 /// A latency's name, how a record has it in seconds, and its limit in ms.
-type Latency = (&'static str, fn(&RequestRecord) -> f64, f64);
+type Latency = (&'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
 fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
     let scenario = app.answer.scenario.as_ref()?;
@@ -213,7 +213,6 @@ fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
             let value = value(share)?;
             cells.push(Cell::figure(units::duration_ms(value), value));
         }
-        let limit = Some(limit).filter(|limit| *limit > 0.0);
         let kept = limit.map(|limit| sample.partition_point(|time| *time <= limit) as f64 / (last + 1.0));
         cells.push(limit.map_or_else(|| Cell::text("–"), |limit| Cell::figure(units::duration_ms(limit), limit)));
         cells.push(kept.map_or_else(|| Cell::text("–"), |kept| Cell::figure(units::percent(kept), kept)));

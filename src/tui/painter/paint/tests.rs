@@ -208,7 +208,7 @@ fn no_text_reaches_the_terminal_as_a_command() {
 
 #[test]
 fn what_was_painted_from_scratch_is_known() {
-    // Copied after the write, and before it: where a symbol covers its neighbour.
+    // Copied after the write, and before it: where a symbol covers its neighbor.
     for lines in [["plain ── text", "             "], ["wide 漢 text ", "e\u{301} and more   "]] {
         let picture = Buffer::with_lines(lines);
         let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);

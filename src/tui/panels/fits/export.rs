@@ -11,7 +11,7 @@ use crate::tui::app::App;
 #[must_use]
 pub fn document(app: &App) -> Option<Document> {
     let grid = app.panels.fits.table.answer()?;
-    let metric = speed(app.answer.mode())?;
+    let metric = speed(app.answer.mode());
     let mut head = vec![("model".to_owned(), Align::Left), ("parameters".to_owned(), Align::Right)];
     head.extend(grid.targets.iter().map(|name| (name.to_string(), Align::Right)));
     let rows = shown(app).into_iter().map(|row| {

@@ -125,8 +125,8 @@ impl Work {
                 Some(Verdict::Fits) => {
                     let value =
                         |metric: &Metric| metric.applies_to(&scenario).then(|| (metric.get)(&estimate, &scenario));
-                    let speed = speed(scenario.mode()).and_then(value).unwrap_or_default();
-                    let price = Metric::named("dollar_per_1m_tokens").and_then(value);
+                    let speed = value(speed(scenario.mode())).unwrap_or_default();
+                    let price = value(const { Metric::known("dollar_per_1m_tokens") });
                     let free = (figure::HEADROOM.get)(&estimate, &scenario);
                     return Cell::Fits { layout, free, speed, price };
                 }

@@ -82,11 +82,11 @@ pub const TIGHT: f64 = 0.1;
 
 /// The figure of a cell: how fast a user reads, or how fast an accelerator trains.
 #[must_use]
-pub fn speed(mode: Mode) -> Option<&'static Metric> {
-    Metric::named(match mode {
-        Mode::Inference => "tokens_per_sec_per_user",
-        Mode::Training => "tokens_per_sec_per_accel",
-    })
+pub fn speed(mode: Mode) -> &'static Metric {
+    match mode {
+        Mode::Inference => const { Metric::known("tokens_per_sec_per_user") },
+        Mode::Training => const { Metric::known("tokens_per_sec_per_accel") },
+    }
 }
 
 /// The models that the filter keeps.

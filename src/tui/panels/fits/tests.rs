@@ -45,7 +45,7 @@ fn enter_on_the_model_of_the_scenario_applies_its_layout_and_the_figures_agree()
         hands.app.now.setup.overrides.get(&Knob::Tp).map(ToString::to_string).unwrap_or("4".into()),
         tp.to_string()
     );
-    let metric = super::speed(hands.app.answer.mode()).unwrap();
+    let metric = super::speed(hands.app.answer.mode());
     let own = hands.app.answer.value(metric).unwrap();
     assert!((own / speed - 1.0).abs() < 1e-9, "{own} {speed}");
 }

@@ -33,11 +33,10 @@ pub fn describe(app: &App, cell: &Cell) -> String {
     match cell {
         Cell::Fits { layout: (tp, pp), free, speed: value, price } => {
             let metric = speed(app.answer.mode());
-            let speed = metric.map_or_else(String::new, |metric| format!(", {} {}", metric.label, metric.show(*value)));
-            let usual = Metric::named("dollar_per_1m_tokens");
-            let price = price
-                .zip(usual)
-                .map_or_else(String::new, |(price, metric)| format!(", {} {}", metric.label, metric.show(price)));
+            let speed = format!(", {} {}", metric.label, metric.show(*value));
+            let per_token = const { Metric::known("dollar_per_1m_tokens") };
+            let shown = |price: f64| format!(", {} {}", per_token.label, per_token.show(price));
+            let price = price.map_or_else(String::new, shown);
             format!("fits with tp={tp} pp={pp}, {:.0} % free{speed}{price}", 100.0 * free)
         }
         Cell::Short(bytes) => format!("does not fit: {:.0} GB missing on each device", bytes / MEMORY_GB),
@@ -67,7 +66,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let state = &app.panels.fits;
     let rows = shown(app);
     let metric = speed(app.answer.mode());
-    let label = metric.map_or("", |metric| metric.label);
+    let label = metric.label;
     let of = state.table.answer().map_or(0, |grid| grid.rows.len());
     let remark = app.filter_remark(Table::Fits, rows.len(), of).unwrap_or_else(|| match state.table.answer() {
         Some(_) if !state.table.is_fresh() => "working".to_owned(),
@@ -113,7 +112,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Cell::Fits { speed, .. } => Some(*speed),
         _ => None,
     });
-    let scale = metric.map(|metric| Scale::of(metric, speeds));
+    let scale = Scale::of(metric, speeds);
     let lines = inner.height.saturating_sub(HEADING);
     for (line, (index, row)) in (0..lines).zip(rows.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + HEADING + line;
@@ -124,7 +123,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         for (slot, column) in slots() {
             let Some(cell) = row.cells.get(column) else { continue };
             let place = Rect::new(inner.x + names + slot * COLUMN, y, COLUMN - 2, 1);
-            draw_cell(canvas, place, cell, scale.as_ref());
+            draw_cell(canvas, place, cell, &scale);
             if (index, column) == (app.view_row, state.column) {
                 canvas.tint(Rect { x: place.x + 1, width: COLUMN - 1, ..place }, canvas.role(Role::Selection));
             }
@@ -137,12 +136,12 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// A speed with how full the memory is, or what is missing.
-fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: Option<&Scale>) {
+fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
     let (dim, error) = (canvas.role(Role::Dim), canvas.role(Role::Error));
     match cell {
         Cell::Fits { free, speed, .. } => {
             let style = canvas.role(if *free < TIGHT { Role::Warn } else { Role::Good });
-            let text = scale.map_or_else(String::new, |scale| scale.show(*speed));
+            let text = scale.show(*speed);
             canvas.right(place.x, place.y, place.width - 2, &text, style);
             let glyph = canvas.glyphs.level(1.0 - free);
             canvas.text(place.right() - 1, place.y, 1, glyph, style);

@@ -130,7 +130,7 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
 }
 
 /// A latency's name, the knob of its limit, how a record has it, and the limit, ms.
-type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, f64);
+type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
 /// The figures of the closed form beside the three distributions.
 const CLOSED: [&str; 3] = ["ttft_ms", "tpot_ms", "p50_ms"];
@@ -159,7 +159,6 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
         sample.sort_by(f64::total_cmp);
         let [Some(least), Some(most)] = [sample.first().copied(), sample.last().copied()] else { return false };
-        let limit = (limit > 0.0).then_some(limit);
         let ends = [least, most].into_iter().chain(limit);
         let Some(across) = Axis::linear(name).range(ends) else { continue };
         let Some(up) = Axis::linear("share").range([0.0, 1.0].into_iter()) else { continue };

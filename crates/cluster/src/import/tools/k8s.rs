@@ -224,7 +224,7 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Files<'
     if let Some(w) = names::gguf(&name) {
         out.fields.imply("weights_precision", w, d.at("metadata.name").map_or(0, |n| n.line));
     }
-    if let Some(r) = role(&name).or_else(|| labelled_role(d)) {
+    if let Some(r) = role(&name).or_else(|| labeled_role(d)) {
         let at = d.at("metadata.name").map_or(d.line, |n| n.line);
         out.fields.imply("role", r, at);
     }
@@ -232,7 +232,7 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Files<'
 }
 
 /// A role in the labels of the pods.
-fn labelled_role(d: &Node) -> Option<&'static str> {
+fn labeled_role(d: &Node) -> Option<&'static str> {
     let labels =
         d.at("spec.template.metadata.labels").or(d.at("spec.leaderWorkerTemplate.workerTemplate.metadata.labels"))?;
     labels.map().iter().filter(|(k, _)| k.contains("role")).find_map(|(_, v)| role(&v.text()?))

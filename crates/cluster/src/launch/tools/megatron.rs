@@ -131,8 +131,8 @@ fn architecture(job: &Job<'_>, a: &mut Arguments) {
     }
     if let Some(latent) = m.latent {
         a.on("--multi-latent-attention", true);
-        if latent.q_lora_rank > 0.0 {
-            a.put("--q-lora-rank", count(latent.q_lora_rank));
+        if let Some(rank) = latent.q_lora_rank {
+            a.put("--q-lora-rank", count(rank));
         }
         a.put("--kv-lora-rank", count(latent.kv_lora_rank))
             .other(["--qk-head-dim".into(), count(latent.qk_nope_dim).into()])

@@ -153,7 +153,7 @@ impl<'a> Guide<'a> {
         let Some(fit) = regress(&xs, &ys, &wanted, true) else { return false };
         let gamma = rows.first().map_or(1.0, |(.., known)| known.gamma);
         let base = 1.0 + omega * gamma * self.c().chi_base;
-        let described = "accelerator-time of a token regressed on tp - 1 and pp - 1, relative to each other; chi_base as it stands, for want of a run without parallelism";
+        let described = "accelerator-time of a token regressed on tp - 1 and pp - 1, relative to each other; chi_base unchanged, for lack of a run without parallelism";
         for (index, slot) in [(1, CHI_TP), (2, CHI_PP)] {
             if wanted.get(index) != Some(&true) {
                 continue;

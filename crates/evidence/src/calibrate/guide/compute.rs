@@ -202,7 +202,7 @@ impl<'a> Guide<'a> {
                 values.push(rho);
                 rows.push(row);
             } else {
-                self.warn(format!("rho_base: {}: {rho:.2} of the peak is no utilisation and is left out", row.short()));
+                self.warn(format!("rho_base: {}: {rho:.2} of the peak is no utilization and is left out", row.short()));
             }
         }
         let Some(mut rho) = location(&values) else {

@@ -122,7 +122,7 @@ impl<'a> Guide<'a> {
         self.first_token();
     }
 
-    /// What the model multiplies tails by, beside the multiplier.
+    /// What the model multiplies tails by, alongside the multiplier.
     fn widening(&self, row: &Observation) -> f64 {
         let sriov = row.word("virt").is_some_and(|virt| virt.eq_ignore_ascii_case("sriov"));
         let c = self.c();
@@ -155,7 +155,7 @@ impl<'a> Guide<'a> {
         true
     }
 
-    /// TTFT over the median latency: not in the guide, but measured beside it.
+    /// TTFT over the median latency: not in the guide, but measured alongside it.
     fn first_token(&mut self) {
         let rows = self.own().filter_map(|row| {
             let share = row.figure("ttft_ms")?.value / row.figure("p50_ms")?.value;
@@ -190,8 +190,8 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
     let loss = |split: usize| -> f64 {
         let (slow, fast) = points.split_at(split.min(points.len()));
         let off = |logs: Vec<f64>| {
-            let centre = median(&logs);
-            logs.iter().map(|log| (log - centre).abs()).sum::<f64>()
+            let center = median(&logs);
+            logs.iter().map(|log| (log - center).abs()).sum::<f64>()
         };
         off(slow.iter().map(|(rate, latency, _)| (rate * latency).ln()).collect())
             + off(fast.iter().map(|(_, latency, _)| latency.ln()).collect())

@@ -34,8 +34,8 @@ impl<'a> Guide<'a> {
         match line(&known) {
             Some(fit) => self.fractions(&fit, &known, whole),
             None => {
-                self.lacks("phi_idle", "power at rest and at several loads, with the utilisation");
-                self.lacks("phi_util", "power at rest and at several loads, with the utilisation");
+                self.lacks("phi_idle", "power at rest and at several loads, with the utilization");
+                self.lacks("phi_util", "power at rest and at several loads, with the utilization");
                 if whole {
                     self.largest(&points);
                 }
@@ -51,7 +51,7 @@ impl<'a> Guide<'a> {
             return self.warn("power: the line through the samples is not positive at full load; it is left out");
         }
         if let (true, Some(nominal)) = (whole, fit.derived(full)) {
-            let method = "power at full utilisation on the line through all samples";
+            let method = "power at full utilization on the line through all samples";
             self.take(nominal_watts(nominal, method, rows()));
         }
         let shares: [(Slot, Share); 2] = [
@@ -61,12 +61,12 @@ impl<'a> Guide<'a> {
         for (slot, share) in shares {
             if let Some(found) = fit.derived(share) {
                 let found = found.at_least(0.0);
-                let method = "power = p_node_nominal (phi_idle + phi_util utilisation), robust line";
+                let method = "power = p_node_nominal (phi_idle + phi_util utilization), robust line";
                 self.take(Parameter::new(&slot, found, method, rows()));
             }
         }
         if fit.beta.get(1) == Some(&0.0) {
-            self.warn("power: it does not rise with utilisation in these samples");
+            self.warn("power: it does not rise with utilization in these samples");
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Guide<'a> {
         let near: Vec<f64> = points.iter().map(|(_, watts, _)| *watts).filter(|watts| *watts > 0.95 * most).collect();
         if let Some(found) = location(&near) {
             let rows = points.iter().filter(|(_, watts, _)| *watts > 0.95 * most).map(|(.., row)| *row);
-            self.take(nominal_watts(found, "largest power measured, without knowledge of the utilisation", rows));
+            self.take(nominal_watts(found, "largest power measured, without knowledge of the utilization", rows));
         }
     }
 }

@@ -29,7 +29,7 @@ pub struct Platform {
     /// `framework`.
     pub framework: Option<String>,
     /// Its `platform_optimizations`.
-    pub optimisations: Optimisations,
+    pub optimizations: Optimizations,
     /// USD per GPU and hour, by `benchmarking.enhanced_metrics.cloud_costs`, and where that stands.
     pub usd_per_gpu_hour: Option<(f64, Position)>,
     /// Its entry of `benchmarking.enhanced_metrics.hardware_specs`.
@@ -38,7 +38,7 @@ pub struct Platform {
 
 /// One of `platform_optimizations`.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Optimisations {
+pub struct Optimizations {
     /// `precision`; fp8 where `fp8_hybrid` is on.
     pub precision: Option<(Format, Position)>,
     /// `activation_checkpointing` or `gradient_checkpointing`.
@@ -101,7 +101,7 @@ pub(super) fn read(
     let (methodology, training) = reader.top(&root);
     let mut platforms = reader.platforms(&root);
     let models = reader.models(&root);
-    reader.optimisations(&root, &mut platforms);
+    reader.optimizations(&root, &mut platforms);
     reader.benchmarking(&root, &mut platforms);
     let layouts = reader.layouts(&root, &platforms, &models);
     let experiment =
@@ -223,7 +223,7 @@ impl Reader<'_> {
             nodes: nodes?,
             stack,
             framework,
-            optimisations: Optimisations::default(),
+            optimizations: Optimizations::default(),
             usd_per_gpu_hour: None,
             specs: None,
         })
@@ -279,7 +279,7 @@ impl Reader<'_> {
         })
     }
 
-    fn optimisations(&mut self, root: &Node, platforms: &mut [Platform]) {
+    fn optimizations(&mut self, root: &Node, platforms: &mut [Platform]) {
         let entries = self.named(root, &["platform_optimizations"]);
         for entry in entries {
             let path = format!("platform_optimizations.{}", entry.key);
@@ -302,12 +302,12 @@ impl Reader<'_> {
             fields.all();
             fields.finish();
             let on = checkpointing.iter().flatten().find(|(on, _)| *on).copied();
-            let found = Optimisations {
+            let found = Optimizations {
                 precision: hybrid.or(precision),
                 checkpointing: on.or(checkpointing.into_iter().flatten().next()),
             };
             if let Some(platform) = platform {
-                platform.optimisations = found;
+                platform.optimizations = found;
             }
         }
     }

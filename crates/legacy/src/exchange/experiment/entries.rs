@@ -183,7 +183,7 @@ impl Builder<'_> {
             let Some((said, catalogued)) = said.zip(catalogued) else { continue };
             if (said - catalogued).abs() > WORTH_A_WORD * catalogued {
                 let at = self.place(&["models", &model.key, key], model.at);
-                let which = if key == "num_parameters" { "which is used" } else { "which is laid over" };
+                let which = if key == "num_parameters" { "which is used" } else { "which takes precedence" };
                 let message = format!("found {said}, but `{}` has {catalogued} in the catalog, {which}", known.id);
                 self.complain(Severity::Warning, at, format!("{path}.{key}"), message, None);
             }
@@ -288,21 +288,21 @@ impl Experiment {
     /// The precision in force: under maximum-performance the platform's own, else the training's.
     #[must_use]
     pub fn precision(&self, methodology: Methodology, platform: &Platform) -> Option<(Format, Position)> {
-        let own = platform.optimisations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
+        let own = platform.optimizations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
         own.or(self.training.precision)
     }
 
     /// Whether activations are computed again. Under identical-config only what all platforms agree on counts.
     #[must_use]
     pub fn checkpointing(&self, methodology: Methodology, platform: &Platform) -> Option<(bool, Position)> {
-        let own = platform.optimisations.checkpointing;
+        let own = platform.optimizations.checkpointing;
         if methodology == Methodology::MaximumPerformance {
             return own;
         }
         let agreed = self
             .platforms
             .iter()
-            .all(|other| other.optimisations.checkpointing.map(|(on, _)| on) == own.map(|(on, _)| on));
+            .all(|other| other.optimizations.checkpointing.map(|(on, _)| on) == own.map(|(on, _)| on));
         own.filter(|_| agreed)
     }
 }

@@ -1,5 +1,5 @@
 //! The predecessor comparison tool's single experiment YAML: hardware platforms, models, training, parallelism per
-//! methodology, platform optimisations, benchmarking, paths. Read with all complaints at once, and loaded as targets
+//! methodology, platform optimizations, benchmarking, paths. Read with all complaints at once, and loaded as targets
 //! (a platform each), workloads (a model each) and knobs (its parallelism on each platform, under each methodology).
 
 mod document;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub use document::{Model, Optimisations, Platform, Training};
+pub use document::{Model, Optimizations, Platform, Training};
 pub use files::Expected;
 pub use layout::Layout;
 pub use resolved::Resolved;

@@ -21,7 +21,7 @@ pub struct Resolved {
 pub(super) const MIN_LEARNING_RATE: f64 = 0.1;
 
 impl Experiment {
-    /// All values, those that follow from others behind the ones they stand beside.
+    /// All values, those that follow from others behind the ones they stand alongside.
     #[must_use]
     pub fn resolved(&self, catalog: &Catalog) -> Vec<Resolved> {
         let mut out = Vec::new();

@@ -60,7 +60,7 @@ impl Experiment {
         let mut out = Variables::default();
         // The precision of the platform takes precedence over the general one.
         if let Some(platform) = platform {
-            self.of_optimisations(&mut out, "", platform);
+            self.of_optimizations(&mut out, "", platform);
         }
         self.short(&mut out);
         if let Some(model) = model {
@@ -78,7 +78,7 @@ impl Experiment {
         }
         for platform in platforms {
             self.of_platform(&mut out, &format!("{}_", platform.key), platform);
-            self.of_optimisations(&mut out, &format!("{}_", platform.key), platform);
+            self.of_optimizations(&mut out, &format!("{}_", platform.key), platform);
             for model in &self.models {
                 let prefix = format!("{}_{}_", model.key, platform.key);
                 self.of_layout(&mut out, &prefix, model, platform);
@@ -134,7 +134,7 @@ impl Experiment {
     }
 
     /// What the methodology in force makes of the platform's optimizations.
-    fn of_optimisations(&self, out: &mut Variables, prefix: &str, platform: &Platform) {
+    fn of_optimizations(&self, out: &mut Variables, prefix: &str, platform: &Platform) {
         let Some((precision, _)) = self.precision(self.methodology, platform) else { return };
         out.text(&format!("{prefix}PRECISION"), precision.name());
         out.text(&format!("{prefix}FP8"), if precision == Format::Fp8 { "true" } else { "false" });

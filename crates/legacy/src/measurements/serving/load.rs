@@ -47,7 +47,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         }
     }
     for phrase in ["decode only", "decode-only", "(decode)", "single-stream generation"] {
-        // A decode rate quoted beside the row's own figures does not make the row one.
+        // A decode rate quoted alongside the row's own figures does not make the row one.
         let quoted = has("decode tok/s") || has("decode-phase rate");
         if has(phrase) && !quoted && (concurrency.is_some() || limit.is_some()) {
             record.convert("load", "decode-only", quote(phrase));

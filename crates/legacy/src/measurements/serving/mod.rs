@@ -106,7 +106,7 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
     ] {
         record.take(row, old, new);
     }
-    // llama.cpp times prompts and generation apart. Where a collection puts its single stream under "total" beside other
+    // llama.cpp times prompts and generation apart. Where a collection puts its single stream under "total" alongside other
     // engines', the figure is the generation's.
     let lengths = (row.positive("input_len"), row.positive("output_len"));
     let single = row.positive("concurrency").or_else(|| row.positive("max_batch_size")) == Some(1.0);

@@ -77,7 +77,7 @@ struct Rate {
 
 /// Rate of the compute network that a description states.
 fn rate(link: &str) -> Option<Rate> {
-    // Storage and management networks may be listed beside the compute fabric.
+    // Storage and management networks may be listed alongside the compute fabric.
     let lower = link.to_ascii_lowercase();
     if ["which one not stated", "not stated"].iter().any(|w| lower.contains(w)) {
         return None;

@@ -155,7 +155,7 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     assert!((2.0 * half.memory.activations / (none.memory.activations + full.memory.activations) - 1.0).abs() < 1e-9);
     assert_eq!(half.recompute.full_layers(depth), depth / 2.0);
     assert_eq!(half.recompute.mode, Recompute::None);
-    // The others recompute their cheap operators where that is asked for.
+    // The others recompute their cheap operators where that is requested.
     let selective = at(Recompute::Selective, depth / 2.0);
     assert!(selective.memory.activations < half.memory.activations && selective.step_seconds > half.step_seconds);
     // A stated number is kept, whether or not it fits.

@@ -46,7 +46,7 @@ pub(super) static RULES: &[Rule] = &[
         "the profile's fabric_factors",
         |case, out| {
             for (name, factor) in case.fabrics {
-                if *factor < case.scenario.fabric_factor {
+                if case.scenario.fabric_factor.is_some_and(|used| *factor < used) {
                     out.push(vec![(Knob::Fabric, Setting::Choice(name.clone()))]);
                 }
             }

@@ -85,7 +85,7 @@ pub(super) static RULES: &[Rule] = &[
     serving(
         "AMD: one replica per accelerator",
         "models up to 70B fit in 192 GB, and the links between the eight devices are no switch",
-        "AMD, ROCm documentation, Inference optimisation on Instinct MI300X (vLLM)",
+        "AMD, ROCm documentation, Inference optimization on Instinct MI300X (vLLM)",
         |case, out| {
             if is_amd(case.device.generation) && case.device.mem_bytes >= LARGE_MEMORY && case.tp > 1.0 {
                 let mut changes = case.layout(1.0, 1.0, 1.0);
@@ -112,7 +112,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "TPU: int8 training",
-        "the matrix units run int8 at twice the bf16 rate; forward and input gradients are quantised, weight gradients not",
+        "the matrix units run int8 at twice the bf16 rate; forward and input gradients are quantized, weight gradients not",
         "Google Cloud, Accurate Quantized Training (AQT) for TPU v5e (2023)",
         |case, out| {
             let wide = matches!(case.format, Format::Bf16 | Format::Fp16 | Format::Fp32);
@@ -161,7 +161,7 @@ pub(super) static RULES: &[Rule] = &[
     serving(
         "consumer and workstation cards: 4-bit weights",
         "with GDDR bandwidth and PCIe between cards, bytes read per token decide everything",
-        "Lin et al., AWQ, arXiv 2306.00978; llama.cpp documentation, quantisation",
+        "Lin et al., AWQ, arXiv 2306.00978; llama.cpp documentation, quantization",
         |case, out| {
             let card = case.device.generation == Generation::Workstation;
             if card && !matches!(case.format, Format::Int4 | Format::Fp4) {

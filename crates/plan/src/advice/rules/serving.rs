@@ -170,7 +170,7 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "data-parallel attention beside shared experts",
+        "data-parallel attention with shared experts",
         "ranks that hold whole sequences need no all-reduces and repeat no keys and values, while experts stay spread over all",
         "SGLang documentation, DP attention; vLLM documentation, Expert Parallel Deployment",
         attention_groups,
@@ -240,7 +240,7 @@ pub(super) static RULES: &[Rule] = &[
     training(
         "fewer, larger slices of experts",
         "experts cut over tensor-parallel ranks leave products too narrow for the matrix units",
-        "DeepSeek-V3, arXiv 2412.19437, section 3.2 (no tensor parallelism beside 64-way expert parallelism)",
+        "DeepSeek-V3, arXiv 2412.19437, section 3.2 (no tensor parallelism with 64-way expert parallelism)",
         |case, out| {
             let ep = floor_power(case.arch.experts.min(case.domain));
             if case.arch.is_moe() && case.tp > 1.0 && ep > case.ep {

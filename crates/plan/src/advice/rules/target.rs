@@ -28,7 +28,7 @@ pub(super) static RULES: &[Rule] = &[
     both(
         "more network bandwidth",
         "time in the network between nodes shrinks in proportion",
-        "NVIDIA, DGX SuperPOD reference architecture (one 400 Gb/s NIC per GPU, rail-optimised)",
+        "NVIDIA, DGX SuperPOD reference architecture (one 400 Gb/s NIC per GPU, rail-optimized)",
         |case, out| {
             let gbps = case.number(Knob::NetworkGbps);
             if gbps > 0.0 && case.share(Cause::InterNode) > NETWORK_MATTERS {

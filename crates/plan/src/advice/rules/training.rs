@@ -47,7 +47,7 @@ pub(super) static RULES: &[Rule] = &[
         "memory won by recomputation may buy larger matrix products and fewer passes than it costs",
         "Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198, section 5",
         |case, out| {
-            // `auto` recomputes as much as a larger micro-batch asks for without being described.
+            // `auto` recomputes as much as a larger micro-batch needs, without a change of this knob.
             let mode = match case.recompute {
                 Recompute::None => "selective",
                 Recompute::Selective => "full",
@@ -62,7 +62,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "larger micro-batch",
-        "more tokens fill the matrix units and amortise launches and gathers, as long as the pipeline stays full",
+        "more tokens fill the matrix units and amortize launches and gathers, as long as the pipeline stays full",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 3",
         |case, out| {
             out.push(case.micro(2.0 * case.micro));
@@ -105,7 +105,7 @@ pub(super) static RULES: &[Rule] = &[
     training(
         "sequences of a multiple of 128 tokens",
         "tiles of matrix products hold 128 rows; a remainder costs a whole tile and often a whole wave",
-        "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantisation",
+        "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantization",
         |case, out| {
             let prompt = case.number(Knob::Prompt);
             if prompt >= TILE && prompt % TILE != 0.0 {
@@ -116,7 +116,7 @@ pub(super) static RULES: &[Rule] = &[
     training(
         "micro-batch of a power of two",
         "tokens of a micro-batch then fill whole waves of tiles on most devices",
-        "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantisation",
+        "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantization",
         |case, out| {
             let power = case.micro.log2().round().exp2();
             if power != case.micro {

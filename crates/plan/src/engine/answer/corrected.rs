@@ -94,7 +94,7 @@ fn by_key<S: Serializer>(quantity: &Quantity, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(quantity.key())
 }
 
-/// Every corrected figure of an answer beside the shipped one.
+/// Every corrected figure of an answer alongside the shipped one.
 #[must_use]
 pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
     let (Some(own), Some(detail)) = (&scenario.corrections, &estimate.detail) else { return Vec::new() };

@@ -26,7 +26,7 @@ pub const ACTIVE_SHARE: f64 = 0.18;
 /// and about as much again to cross the die, which for 3.35 TB/s is 210 of an H100's 700 W.
 pub const MEMORY_SHARE: f64 = 0.30;
 /// Share of the peak matrix rate at which large multiplications meet the design power: the best that they sustain, since
-/// clocks fall there for want of power (the catalog's measured matmul rates, 0.6 to 0.8 of the peak).
+/// clocks fall there for lack of power (the catalog's measured matmul rates, 0.6 to 0.8 of the peak).
 pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
 /// Share of the memory bandwidth that a large matrix multiplication uses: with tiles of 128 × 256, a megabyte moves for
 /// 200 GFLOP, of which a cache as large as an H100's answers about half.

@@ -36,14 +36,14 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     }
     // Graphs of fixed shapes attend to a whole bucket, window or not, and take one prompt at a time.
     let arch = match served.fixed_shapes {
-        true => Architecture { window: 0.0, window_share: 0.0, ..*arch },
+        true => Architecture { window: None, ..*arch },
         false => *arch,
     };
     let whole_prompts = served.fixed_shapes && served.stack == Stack::Graphed;
-    let compiled_batch = asked.compiled_batch.unwrap_or(match (served.fixed_shapes, asked.max_num_seqs) {
-        (true, Some(sequences)) => sequences,
-        _ => 0.0,
-    });
+    let compiled_batch = match asked.compiled_batch {
+        Some(batch) => Some(batch).filter(|batch| *batch > 0.0),
+        None => asked.max_num_seqs.filter(|_| served.fixed_shapes),
+    };
     // A batch whose steps are timed runs at once.
     let timed = matches!(load, Load::DecodeOnly { .. });
     let max_num_seqs = if timed { f64::INFINITY } else { asked.max_num_seqs.unwrap_or(served.max_num_seqs) };
@@ -56,7 +56,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         isl,
         osl: if arch.causal { shape.generate.max(1.0) } else { 1.0 },
         osl_spread: asked.generate_spread.unwrap_or(1.0),
-        osl_most: asked.generate_max.unwrap_or(0.0),
+        osl_most: asked.generate_max,
         load,
         most_in_flight: most_in_flight(scenario, phase),
         arrivals: match load {

@@ -90,17 +90,16 @@ pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
 #[must_use]
 pub fn nodes_of_rack(scenario: &Scenario) -> Option<f64> {
     let terms = &scenario.terms;
-    let stated = (terms.nodes_per_rack > 0.0).then_some(terms.nodes_per_rack);
-    let bears = || (1e3 * terms.rack_kw / scenario.node_watts.max(1.0)).floor().max(1.0);
-    (terms.rack_kw > 0.0).then(|| stated.unwrap_or_else(bears))
+    let bears = |kw: f64| (1e3 * kw / scenario.node_watts.max(1.0)).floor().max(1.0);
+    terms.rack_kw.map(|kw| terms.nodes_per_rack.unwrap_or_else(|| bears(kw)))
 }
 
 /// Most that an accelerator may draw by knob or rack, W.
 #[must_use]
 pub fn cap(scenario: &Scenario) -> Option<f64> {
-    let stated = Some(scenario.terms.power_cap).filter(|watts| *watts > 0.0);
-    let rack = nodes_of_rack(scenario).and_then(|nodes| {
-        let budget = 1e3 * scenario.terms.rack_kw / nodes;
+    let stated = scenario.terms.power_cap;
+    let rack = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)).and_then(|(kw, nodes)| {
+        let budget = 1e3 * kw / nodes;
         let count = scenario.accelerators_per_node.max(1.0);
         let around = (scenario.node_watts - count * design(scenario)).max(0.0);
         (budget < scenario.node_watts).then(|| ((budget - AROUND_LOADED * around) / count).max(0.0))
@@ -116,9 +115,9 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
 pub fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes = Vec::new();
     let tdp = design(scenario);
-    if let Some(nodes) = nodes_of_rack(scenario) {
+    if let Some((kw, nodes)) = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)) {
         let racks = (scenario.num_nodes / nodes).ceil();
-        notes.push(format!("{nodes} nodes to a rack of {} kW: {racks} racks", scenario.terms.rack_kw));
+        notes.push(format!("{nodes} nodes to a rack of {kw} kW: {racks} racks"));
     }
     let Some(watts) = cap(scenario) else { return notes };
     if watts >= tdp {

@@ -24,7 +24,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
     Some(asked(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))
 }
 
-/// What the files and knobs ask for.
+/// What the files and knobs request.
 fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
     let (shape, plan) = (&phase.shape, &phase.plan);
     let cp = plan.cp.unwrap_or(1.0);
@@ -44,7 +44,6 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         accelerator: machine.device,
         accelerators: shape.tp * cp * shape.pp * shape.dp,
         domain: machine.domain,
-        nic_bw: machine.device.nic_bw,
         oversubscription: machine.oversubscription,
         // An image has no length: token counts in the file have no effect.
         seq: if arch.convolutions.is_some() { 1.0 } else { (shape.prompt + shape.generate).max(1.0) },
@@ -68,7 +67,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
             Regather::OnceUnderPipeline if shape.pp > 1.0 => Reshard::OncePerStep,
             Regather::OnceUnderPipeline | Regather::EveryMicroBatch => Reshard::EveryMicroBatch,
         }),
-        shard: plan.shard.unwrap_or(0.0),
+        shard: plan.shard.filter(|ranks| *ranks > 0.0),
         schedule: plan.schedule.unwrap_or(Schedule::OneForwardOneBackward),
         recompute: scenario.recompute(phase),
         recompute_layers: plan.recompute_layers.filter(|layers| *layers > 0.0),
@@ -78,7 +77,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         imbalance: plan.imbalance.unwrap_or(1.0),
         weight_bytes: if masters { 4.0 } else { 2.0 },
         grad_bytes,
-        reduce_bytes,
+        reduce_bytes: Some(reduce_bytes),
         optimizer,
         optimizer_bytes: optimizer.bytes(!masters),
         offload: match plan.cpu_offload {
@@ -86,7 +85,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
             Some(CpuOffload::Optimizer) => Offload { optimizer: 1.0, ..Offload::default() },
             Some(CpuOffload::Parameters) => Offload { optimizer: 1.0, weights: 1.0, ..Offload::default() },
         },
-        target_seq: 0.0,
+        target_seq: None,
         bucket_bytes: if sharding == Sharding::None { 0.0 } else { traits.bucket_bytes },
         trained: if lora { LORA_SHARE } else { 1.0 },
         packed_bytes: scenario.packed(phase).map(stored_bytes),

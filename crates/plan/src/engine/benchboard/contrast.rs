@@ -92,7 +92,7 @@ fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Es
         ),
         row("peak rate, TFLOP/s", i.tflops, peak, false, "it takes the rate in 16 bit for every precision"),
         row(
-            "utilisation, communication included",
+            "utilization, communication included",
             busy,
             mfu,
             false,

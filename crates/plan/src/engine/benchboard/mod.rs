@@ -1,4 +1,4 @@
-//! The predecessor dashboard's estimator beside the other engines: a scenario put to it, its answers in shared words.
+//! The predecessor dashboard's estimator alongside the other engines: a scenario put to it, its answers in shared words.
 
 pub mod contrast;
 
@@ -23,7 +23,7 @@ pub fn width(format: Format) -> Option<f64> {
     }
 }
 
-/// The format that the files or the user ask for.
+/// The format that the files or the user request.
 #[must_use]
 pub fn format(phase: &Phase) -> Format {
     phase.plan.format.unwrap_or(Format::Bf16)

@@ -70,7 +70,8 @@ pub fn quantity(scenario: &Scenario, phase: &Phase, of: Quantity) -> f64 {
         Quantity::Microbatch => scenario.microbatch,
         Quantity::Prompt => shape.prompt,
         Quantity::Generate => shape.generate,
-        Quantity::Fabric => scenario.fabric_factor,
+        // Checked before the engine answers: without a factor there is no figure.
+        Quantity::Fabric => scenario.fabric_factor.unwrap_or(f64::NAN),
         Quantity::NodeWatts => scenario.node_watts,
         Quantity::MemoryGb => scenario.memory_gb_per_accel,
         Quantity::Hidden => shape.hidden,
@@ -114,7 +115,7 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
 }
 
 /// What hours cost, over tokens. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that figure
-/// is kept beside ours as `parity`.
+/// is kept alongside ours as `parity`.
 #[must_use]
 pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
     let energy = figures.node_power_w * scenario.pue / 1000.0 * scenario.energy_usd_per_kwh();

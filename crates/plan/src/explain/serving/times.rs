@@ -106,10 +106,10 @@ impl Reported<'_> {
                     ("waiting because requests end, and so arrive, together", &["burst_share", "burst_share_separate"])
                 }
                 "prefill" => {
-                    ("the own prompt, in the company of decoding sequences", &["gemm_fraction", "kernel_prefill"])
+                    ("the own prompt, in the company of decoding sequences", &["serving_products", "kernel_prefill"])
                 }
                 "overhead" => (
-                    "accepting, tokenising, the first response",
+                    "accepting, tokenizing, the first response",
                     &["request_overhead", "batched_steps", "polled_seconds"],
                 ),
                 _ => ("the engine's figure", &[]),

@@ -85,7 +85,6 @@ impl Predecessor {
             accelerator: device,
             accelerators,
             domain: 1.0,
-            nic_bw: device.nic_bw,
             seq: if images { 1.0 } else { self.model.sequence_length },
             micro: t.batch_size_per_gpu,
             global: t.batch_size_per_gpu * t.gradient_accumulation_steps * accelerators,

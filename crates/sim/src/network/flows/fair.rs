@@ -12,7 +12,7 @@ use crate::kernel::{EventQueue, Handle, Time};
 /// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
 /// difference at which a rate is not set anew.
 const SLACK: f64 = 10.0 * SAME;
-/// Rounds after which whole neighbourhoods are taken in, so that a change that reaches everybody does not get there one
+/// Rounds after which whole neighborhoods are taken in, so that a change that reaches everybody does not get there one
 /// by one.
 const PATIENCE: u32 = 6;
 
@@ -161,7 +161,7 @@ impl Flows {
             if own.inside < channel.flows {
                 let kept = |&(id, _): &(u32, u32)| {
                     let flow = &flows[id as usize];
-                    // Without a branch: nothing foretells who is taken in.
+                    // Without a branch: which are taken is unpredictable.
                     flow.rate * f64::from(u8::from(flow.met != round))
                 };
                 own.spare = (own.spare - listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);

@@ -121,7 +121,7 @@ impl Cluster<'_> {
         self.out.cell = cell.seconds();
         let levels = |[waiting, running, kv, replicas]: [f64; 4]| Levels { waiting, running, kv, replicas };
         self.out.timeline = cells.into_iter().map(levels).collect();
-        self.out.summarise(&window, &self.input.slo);
+        self.out.summarize(&window, &self.input.slo);
         self.out
     }
 }

@@ -1,4 +1,4 @@
-//! A replica whose memory runs out, step by step: who is thrown out, what of his is found again, and who is let in.
+//! A replica whose memory runs out, step by step: which requests are preempted, what is found again in the cache, and which are admitted.
 
 use super::super::engine::Engine;
 use super::super::replica::{Outcome, Phase, Replica};
@@ -10,7 +10,7 @@ use crate::kernel::{Histogram, Time};
 /// Tokens of a block.
 const BLOCK: u32 = 16;
 
-/// One replica and those who have come to it, all at the beginning.
+/// One replica and its requests, all there at the beginning.
 struct Scene<'a> {
     engine: Engine,
     replica: Replica,
@@ -88,7 +88,7 @@ fn what_was_computed_before_it_was_thrown_out_is_found_again() {
     }
 }
 
-/// vLLM before V1 keeps a hundredth of the blocks free when it lets a request in beside others, not one less.
+/// vLLM before V1 keeps a hundredth of the blocks free when it lets a request in alongside others, not one less.
 #[test]
 fn a_hundredth_of_the_memory_stays_free_for_those_who_grow() {
     let let_in = |overlapped: bool, reserved: bool, short_by: u32| {
@@ -106,7 +106,7 @@ fn a_hundredth_of_the_memory_stays_free_for_those_who_grow() {
     };
     assert_eq!(let_in(false, false, 0), 2);
     assert_eq!(let_in(false, false, 1), 1);
-    // V1 keeps nothing free, and who has his output reserved does not grow.
+    // V1 keeps nothing free, and a request whose output is reserved does not grow.
     assert_eq!(let_in(true, false, 1), 2);
     assert_eq!(let_in(false, true, 1), 2);
     // A single sequence has no others that grow.

@@ -6,7 +6,7 @@ use super::*;
 
 prop_compose! {
     fn any_input()(
-        (max_num_seqs, batched, threshold) in (1u32..40, 32u32..3000, prop::sample::select(vec![0u32, 64, 100, 5000])),
+        (max_num_seqs, batched, threshold) in (1u32..40, 32u32..3000, prop::sample::select(vec![None, Some(64u32), Some(100), Some(5000)])),
         (chunked, reserved, overlapped, front_end) in any::<(bool, bool, bool, bool)>(),
         (drafts, acceptance) in (0u32..4, 0.0f64..=1.0),
         (block, memory, replicas) in (1u32..40, 0.225f64..0.3, 1u32..4),
@@ -29,7 +29,7 @@ prop_compose! {
         s.memory_utilization = memory;
         s.layout.dp = f64::from(replicas);
         if window {
-            (s.arch.window, s.arch.window_share) = (512.0, 0.5);
+            s.arch.window = Some(Window { size: 512.0, share: 0.5 });
         }
         if pools {
             s.pools = Some(Pools { prefill: s.layout, decode: s.layout });

@@ -94,7 +94,7 @@ impl Job<'_> {
         self.wires.send(members, port, seconds, Message::Group(stage), queue);
     }
 
-    /// How fast kernels of a stage run beside its group's collective, over their own rate: those of fully sharded weights take
+    /// How fast kernels of a stage run alongside its group's collective, over their own rate: those of fully sharded weights take
     /// their share of the devices; elsewhere the traffic is thin.
     pub(super) fn beside_group(&self, stage: u32, kind: usize) -> f64 {
         if self.groups[stage as usize].current.is_some() { self.costs[kind].beside_group.compute } else { 1.0 }
@@ -106,7 +106,7 @@ impl Job<'_> {
         }
     }
 
-    /// What kernels beside a group's collective have taken from it is sent after it.
+    /// What kernels alongside a group's collective have taken from it is sent after it.
     fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
         let rate = self.most(|costs| costs.beside_group.data);
         if rate >= 1.0 || self.groups[stage as usize].current.is_none() {

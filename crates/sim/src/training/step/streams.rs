@@ -193,7 +193,7 @@ impl Job<'_> {
         self.schedule_kernel(number, queue);
     }
 
-    /// How fast kernels run at present, over their own rate: each collective of fully sharded weights beside them takes its
+    /// How fast kernels run at present, over their own rate: each collective of fully sharded weights alongside them takes its
     /// share of the device.
     fn rate(&self, number: u32) -> f64 {
         let process = &self.processes[number as usize];
@@ -210,7 +210,7 @@ impl Job<'_> {
         streams.ends = Some(queue.after(Time::from_seconds(streams.left / rate), Event::KernelEnd(number)));
     }
 
-    /// The kernel's end is another one: a collective beside it has begun or ended.
+    /// The kernel's end is another one: a collective alongside it has begun or ended.
     pub(super) fn retime(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let streams = &mut self.processes[number as usize].streams;
@@ -321,7 +321,7 @@ impl Job<'_> {
 }
 
 /// What a collective that has come to its end has lost to kernels, and is sent after it, and how much of that can be lost
-/// again: it has sent `size` of `all`, kernels ran for `beside` of the time, and it ran at `rate` while they did. What is
+/// again: it has sent `size` of `all`, kernels ran for `alongside` of the time, and it ran at `rate` while they did. What is
 /// lost of that is sent after it, and so on: a geometric series, sent as one once it is short.
 pub(super) fn lost(size: f64, beside: f64, rate: f64, all: f64) -> Option<(f64, f64)> {
     let lost = size * beside.min(1.0) * (1.0 - rate);

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_is_sent_at_once_through_one_port_shares_it() {
-    let system = TrainingInput { nic_bw: 1e9, ..pipelined() };
+    let system = on_network(1e9, pipelined());
     let o = run_of(&system);
     let costs = Costs::of(&system, &Constants::default());
     let data: Vec<&Task> = o.tasks.iter().filter(|t| t.stream == StreamKind::Data).collect();
@@ -38,7 +38,7 @@ fn layer_wise_collectives_hide_as_far_as_they_can() {
     let step = |system: &TrainingInput| (run_of(system).step.mean, even_step(system));
     // From thin traffic to traffic that is all there is: the closed form's two limits, and what lies between them.
     for nic_bw in [400e9, 100e9, 25e9, 12e9, 6e9, 2e9] {
-        let (found, closed) = step(&TrainingInput { nic_bw, ..sharded() });
+        let (found, closed) = step(&on_network(nic_bw, sharded()));
         let off = found / closed - 1.0;
         println!("{:>4} GB/s a card: {:+.2} %", nic_bw / 1e9, 100.0 * off);
         assert!(off.abs() < 0.08, "{nic_bw}: {found} against {closed}");
@@ -47,7 +47,7 @@ fn layer_wise_collectives_hide_as_far_as_they_can() {
     let (found, closed) = step(&TrainingInput { software: open, ..sharded() });
     assert!((found / closed - 1.0).abs() < 0.02, "{found} {closed}");
     // Weights are gathered a layer ahead: while the one before computes.
-    let o = run_of(&TrainingInput { nic_bw: 100e9, ..sharded() });
+    let o = run_of(&on_network(100e9, sharded()));
     use super::program::Action;
     let gathers = o.tasks.iter().filter(|t| t.kind == TaskKind::Inside(Action::Gather));
     let beside = |task: &&Task| o.operators.iter().any(|op| op.begin < task.end && op.end > task.begin);
@@ -58,7 +58,7 @@ fn layer_wise_collectives_hide_as_far_as_they_can() {
 #[test]
 fn experts_exchanges_take_the_closed_form_s_share() {
     for nic_bw in [400e9, 50e9] {
-        let system = TrainingInput { nic_bw, ..expert_parallel() };
+        let system = on_network(nic_bw, expert_parallel());
         let off = run_of(&system).step.mean / even_step(&system) - 1.0;
         println!("experts, {} GB/s a card: {:+.2} %", nic_bw / 1e9, 100.0 * off);
         assert!(off.abs() < 0.05, "{nic_bw}: {off}");
@@ -67,14 +67,14 @@ fn experts_exchanges_take_the_closed_form_s_share() {
 
 #[test]
 fn weights_replicated_over_nodes_are_reduced_beside_kernels_that_they_slow() {
-    let node = TrainingInput { shard: 8.0, ..sharded() };
+    let node = TrainingInput { shard: Some(8.0), ..sharded() };
     let costs = Costs::of(&node, &Constants::default());
 
     assert_eq!((costs.layer_port, costs.data_port), (Port::Link, Port::Nic));
     assert!(costs.reduce > 0.0);
     // While the reduction hides behind backward passes it costs them what the closed form says.
     for nic_bw in [400e9, 100e9, 50e9] {
-        let system = TrainingInput { nic_bw, ..node };
+        let system = on_network(nic_bw, node);
         let off = run_of(&system).step.mean / even_step(&system) - 1.0;
         println!("replicated over nodes, {} GB/s a card: {:+.2} %", nic_bw / 1e9, 100.0 * off);
         assert!(off.abs() < 0.02, "{nic_bw}: {off}");
@@ -137,7 +137,7 @@ fn keys_and_values_hide_behind_all_but_the_last_step_of_attention() {
         ..TrainingInput::default()
     };
     for (seq, nic_bw) in [(65_536.0, 50e9), (16_384.0, 50e9), (16_384.0, 5e9)] {
-        let system = TrainingInput { seq, nic_bw, domain: 4.0, ..long };
+        let system = TrainingInput { seq, domain: 4.0, ..on_network(nic_bw, long) };
         let closed = estimate(&system, &Constants::default());
         let o = run_of(&system);
         let off = o.step.mean / closed.step_seconds - 1.0;
@@ -145,6 +145,6 @@ fn keys_and_values_hide_behind_all_but_the_last_step_of_attention() {
         println!("{seq} tokens, {} GB/s a card: {:+.2} %, {:.3} shown", nic_bw / 1e9, 100.0 * off, shown);
         assert!(off.abs() < 0.05, "{seq} {nic_bw}: {off}");
     }
-    let quick = estimate(&TrainingInput { nic_bw: 50e9, domain: 4.0, ..long }, &Constants::default());
+    let quick = estimate(&TrainingInput { domain: 4.0, ..on_network(50e9, long) }, &Constants::default());
     assert_eq!(quick.time.context_parallel, 0.0);
 }

@@ -39,7 +39,7 @@ fn stated_layers_of_the_ends_are_what_the_stages_compute() {
 
 /// The last of a few steps: where stages go on without waiting for each other, the first one fills an empty pipeline.
 fn settled_step(system: &TrainingInput) -> f64 {
-    let input = Input { steps: 4, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    let input = Input { steps: 4, recorded: None, ..Input::of(system, &Constants::default()) };
     *simulate(&input, 1, &Progress::new()).unwrap().steps.last().unwrap()
 }
 

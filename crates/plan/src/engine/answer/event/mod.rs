@@ -60,14 +60,9 @@ pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
 #[must_use]
 pub fn unpriced(mut scenario: Scenario) -> Scenario {
     // Notes say whether a price is known, not which.
-    let known = |price: f64| if price > 0.0 { 1.0 } else { price };
-    scenario.hourly_usd = known(scenario.hourly_usd);
-    scenario.capex_usd_node = known(scenario.capex_usd_node);
+    scenario.hourly_usd = if scenario.hourly_usd > 0.0 { 1.0 } else { scenario.hourly_usd };
+    scenario.capex_usd_node = scenario.capex_usd_node.map(|_| 1.0);
     (scenario.pue, scenario.usd_per_kwh, scenario.kg_co2e_per_kwh, scenario.amortization_years) = (1.0, 0.0, 0.0, 1.0);
-    // Without a profile the calibrated model's factor of the fabric is no number, which equals nothing, not even itself.
-    if scenario.fabric_factor.is_nan() {
-        scenario.fabric_factor = 1.0;
-    }
     scenario
 }
 

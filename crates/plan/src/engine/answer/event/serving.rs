@@ -30,7 +30,7 @@ const GROWTH: f64 = 0.05;
 /// The answer to a phase: the load as it was simulated, its figures, and what the simulation adds.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The deployment with the load and the arrivals that the knobs ask for, where it was to be simulated.
+    /// The deployment with the load and the arrivals that the knobs request, where it was to be simulated.
     changed: Option<Box<ServingInput>>,
     /// In the closed form's words.
     pub estimate: ServingEstimate,
@@ -53,7 +53,7 @@ impl Answer {
 }
 
 /// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
-/// one. `None` where it cannot be simulated, for want of memory.
+/// one. `None` where it cannot be simulated, for lack of memory.
 #[must_use]
 pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     let system = &match system.load {
@@ -69,7 +69,7 @@ pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     answer.simulated.map(|_| answer.estimate)
 }
 
-/// The load that the knobs ask for. Open arrivals without a rate come as fast as the closed load would be served.
+/// The load that the knobs request. Open arrivals without a rate come as fast as the closed load would be served.
 fn loaded(
     settings: &Simulation,
     input: &ServingInput,
@@ -90,7 +90,7 @@ fn loaded(
         (Asked::Poisson | Asked::Gamma, _) => Load::Open { rate: closed.requests_per_sec.max(1e-9) },
         (Asked::Burst, Load::Burst { .. }) => input.load,
         (Asked::Burst, _) => {
-            let asked = if settings.requests > 0 { f64::from(settings.requests) } else { in_flight };
+            let asked = settings.requests.map_or(in_flight, f64::from);
             Load::Burst { requests: asked.max(1.0) }
         }
     };
@@ -107,6 +107,7 @@ fn loaded(
 pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants, closed: &ServingEstimate) -> Input {
     let system = loaded(settings, system, constants, closed);
     let mut input = Input::of(&system, constants, 1);
+    input.long_prefill_token_threshold = settings.long_prefill_token_threshold;
     input.router = match settings.routing {
         plan::Routing::Least => Router::LeastRequests,
         plan::Routing::RoundRobin => Router::RoundRobin,
@@ -119,7 +120,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     }
     // If output lengths vary, prompt lengths do too: data sets of conversations have both, and so do the
     // random ones of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
-    let spread = system.osl_spread.max(system.osl_most / system.osl.max(1.0)).max(1.0);
+    let spread = system.longest_output();
     let lengths = |mean: f64, cv: f64| match cv > 0.0 {
         true => Distribution::LogNormal { mean, cv },
         false if spread > 1.0 => Distribution::Upto { mean, most: spread * mean },
@@ -127,8 +128,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     };
     input.lengths.isl = lengths(system.isl, settings.prompt_cv);
     input.lengths.osl = lengths(system.osl, settings.generate_cv);
-    let limit = |ms: f64| if ms > 0.0 { 1e-3 * ms } else { f64::INFINITY };
-    let [ttft, tpot, e2e] = settings.slo_ms.map(limit);
+    let [ttft, tpot, e2e] = settings.slo_ms.map(|limit| limit.map_or(f64::INFINITY, |ms| 1e-3 * ms));
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
     // Requests that are all alike and begin at once would end at once for ever. No engine is found like that after a
@@ -158,8 +158,8 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             let turns = turns.min(affordable.floor().max(LEAST_TURNS_OF_ALL));
             // Whole turns, so that none is counted in part.
             let turns = match settings.requests {
-                0 => turns,
-                asked => (f64::from(asked) / in_flight).ceil().max(1.0),
+                None => turns,
+                Some(stated) => (f64::from(stated) / in_flight).ceil().max(1.0),
             };
             input.warm_up = count(WARM_UP_TURNS * in_flight);
             input.requests = count((WARM_UP_TURNS + turns) * in_flight + 1.0);
@@ -188,7 +188,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             };
             let least = LEAST_TURNS * in_flight;
             let wanted = (LEAST_REQUESTS * burstiness).max(least).min(affordable.max(least));
-            let counted = if settings.requests > 0 { f64::from(settings.requests) } else { wanted };
+            let counted = settings.requests.map_or(wanted, f64::from);
             let warm_up = (WARM_UP_TURNS * in_flight).max(0.1 * counted);
             input.warm_up = count(warm_up);
             input.requests = count(warm_up + counted);
@@ -221,7 +221,7 @@ fn is_drawn(input: &Input) -> bool {
     random_arrivals || random_drafts || input.lengths.isl.cv() > 0.0 || input.lengths.osl.cv() > 0.0
 }
 
-/// Runs the phase; `None` beside it where it could not be simulated.
+/// Runs the phase; `None` alongside it where it could not be simulated.
 pub(super) fn answer(
     settings: &Simulation,
     system: &ServingInput,
@@ -231,7 +231,7 @@ pub(super) fn answer(
 ) -> (Answer, Option<Output>) {
     let input = input(settings, system, constants, &closed);
     let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
-    // The deployment as it is asked for, whatever part of it is simulated.
+    // The deployment as it is requested, whatever part of it is simulated.
     let whole = ServingInput { load: loaded(settings, system, constants, &closed).load, ..*system };
     let drawn = is_drawn(&input);
     let runs = if drawn { settings.replications } else { 1 };
@@ -265,7 +265,7 @@ pub(super) fn answer(
 /// Tokens per second of the deployment before an endless backlog: a queue that grows takes long to fill the system, and
 /// is measured while it does.
 fn saturated(settings: &Simulation, system: &ServingInput, constants: &Constants, progress: &Progress) -> Option<f64> {
-    let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: 0, ..*settings };
+    let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: None, ..*settings };
     let backlog = &ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
     let mut input = input(settings, backlog, constants, &estimate(backlog, constants));
     // Answers are streamed as those of the service are.

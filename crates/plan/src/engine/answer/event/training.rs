@@ -66,7 +66,7 @@ pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreak
 fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
     // Where stages go on without waiting for each other, only the first step fills an empty pipeline.
     let steps = if system.schedule.own_optimizers() { 3 } else { 1 };
-    let input = Input { steps, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    let input = Input { steps, recorded: None, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
     let step = out.steps.last().copied().filter(|step| *step > 0.0)?;
     Some((step, out.load))
@@ -84,7 +84,7 @@ fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> V
     hosts(scenario, system).slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
 }
 
-/// Runs the phase. `records` asks for the tasks of the first run's last step.
+/// Runs the phase. `records` requests the tasks of the first run's last step.
 pub(super) fn answer(
     scenario: &Scenario,
     settings: &Simulation,
@@ -97,14 +97,15 @@ pub(super) fn answer(
     let drawn = settings.jitter > 0.0;
     let runs = if drawn { settings.replications } else { 1 };
     // Where the events have an even job to compare with, that is one run more.
-    let even = Input { jitter: 0.0, slow: Vec::new(), recorded_step: u32::MAX, ..uneven.clone() };
+    let even = Input { jitter: 0.0, slow: Vec::new(), recorded: None, ..uneven.clone() };
     let is_even = !drawn && uneven.slow.is_empty();
     let all = runs + u32::from(!is_even);
     let (mut rates, mut step, mut load, mut busy) = (Tally::default(), 0.0, StageLoad::default(), 0.0);
     let (mut handled, mut replicas, mut kept) = (0, 0, None);
     for number in 0..runs {
         events.within(number, all);
-        uneven.recorded_step = if records && number == 0 { settings.steps.saturating_sub(1) } else { u32::MAX };
+        let last = settings.steps.saturating_sub(1);
+        uneven.recorded = (records && number == 0).then_some(last..last + 1);
         let seed = settings.seed.wrapping_add(u64::from(number));
         let Ok(out) = simulate(&uneven, seed, events.progress) else { return (Answer::closed(closed), None) };
         rates.add(out.tokens_per_second);
@@ -197,14 +198,14 @@ struct Failing {
 
 /// A long course of failures, of a job whose step takes so long; `None` where nothing fails and nothing is saved.
 fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Failing> {
-    let fails = settings.node_mtbf > 0.0;
+    let fails = settings.node_mtbf.is_some();
     if !fails && settings.checkpoint_interval.is_none() {
         return None;
     }
     let mut input = faults::Input {
         work: 0.0,
         nodes: scenario.num_nodes.max(1.0),
-        node_mtbf: if fails { settings.node_mtbf } else { f64::INFINITY },
+        node_mtbf: settings.node_mtbf.unwrap_or(f64::INFINITY),
         interval: 0.0,
         checkpoint: settings.checkpoint,
         flush: settings.checkpoint_write,

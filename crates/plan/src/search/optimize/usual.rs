@@ -89,7 +89,7 @@ pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Sc
     scenario
 }
 
-/// The start of a search whose planned recomputation leaves as much memory free as a condition asks for.
+/// The start of a search whose planned recomputation leaves as much memory free as a condition requests.
 pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
     let mut start = problem.start.clone();
     let asked = problem.conditions.iter().filter_map(|condition| match condition {

@@ -18,7 +18,7 @@ const BREATH: u64 = 4096;
 /// A problem made ready: which rule can be described at which depth.
 pub(super) struct Search<'p> {
     pub(super) problem: &'p Problem<'p>,
-    /// Rules by the depth at which all that they read is turned.
+    /// Rules by the depth at which all that they read is changed.
     rules: Vec<Vec<Rule>>,
 }
 
@@ -62,7 +62,7 @@ impl<'p> Search<'p> {
         walker.count(0, gauge)
     }
 
-    /// Takes the scenario that was asked about into account.
+    /// Takes the starting scenario into account.
     pub(super) fn consider_start(&self, tally: &mut Tally) {
         if self.problem.asked.check(self.problem.parts).is_ok() {
             let mut estimate = Estimate::default();

@@ -1,5 +1,5 @@
 //! The best point of a space under conditions: every point is looked at where that can be done, and the answer says so.
-//! The scenario that was asked about is always a candidate, so that the answer is never worse than a start that meets the
+//! The starting scenario is always a candidate, so that the answer is never worse than a start that meets the
 //! conditions.
 //!
 //! Layouts that cannot be (see [`Rule`]) are cut off as whole branches before anything is estimated; what is left costs
@@ -33,13 +33,13 @@ pub const MOST: u64 = 20_000_000;
 /// What is sought.
 #[derive(Debug, Clone)]
 pub struct Problem<'p> {
-    /// The scenario that was asked about: a candidate whatever the space holds.
+    /// The starting scenario: a candidate whatever the space holds.
     pub asked: &'p Scenario,
-    /// The scenario whose knobs are turned; see [`freed`].
+    /// The scenario whose knobs are changed; see [`freed`].
     pub start: &'p Scenario,
     /// What it is made of.
     pub parts: &'p Parts,
-    /// What is turned.
+    /// What is changed.
     pub space: Space,
     /// The figure to improve, in the direction that is better for it.
     pub objective: &'static Metric,
@@ -77,7 +77,7 @@ impl<'p> Problem<'p> {
         }
     }
 
-    /// The search for the scenario that was asked about. Layouts may leave accelerators idle where it does.
+    /// The search for the starting scenario. Layouts may leave accelerators idle where it does.
     #[must_use]
     pub fn from(self, asked: &'p Scenario) -> Problem<'p> {
         let devices = asked.accelerators() * asked.machine.map_or(1.0, |machine| machine.dies);
@@ -102,7 +102,7 @@ impl<'p> Problem<'p> {
 /// Looks for the best point. `gauge` tells how far it is, and stops it. Where no candidate meets the usual conditions,
 /// those on latency are dropped, then all of them, and the answer says so.
 #[must_use]
-pub fn optimise(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
+pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let began = Instant::now();
     let mut asked = problem.clone();
     let mut found = search(&asked, gauge, began);

@@ -76,7 +76,7 @@ impl Worker<'_> {
         self.walker.values(axis)
     }
 
-    /// The values of the axes that are nearest to the scenario that was asked about, where no rule cuts them off.
+    /// The values of the axes that are nearest to the starting scenario, where no rule cuts them off.
     fn at_start(&mut self) -> Option<Worth> {
         for axis in 0..self.walker.digits().len() {
             let digit = self.walker.digit_of_start(axis);

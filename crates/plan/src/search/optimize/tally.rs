@@ -12,7 +12,7 @@ pub(super) struct Ranked {
     /// What decides between equals: more tokens, then less memory.
     pub(super) tokens: f64,
     pub(super) memory: f64,
-    /// `None`: the scenario that was asked about, which goes before its equals.
+    /// `None`: the starting scenario, which goes before its equals.
     pub(super) point: Option<u128>,
 }
 
@@ -163,7 +163,7 @@ impl Tally {
             if let Some(known) = self.front.get_mut(at).filter(|known| known.scores == new.scores) {
                 known.point = known.point.min(new.point);
             }
-            // What dominates one candidate dominates its neighbours, too: it is asked first the next time.
+            // What dominates one candidate dominates its neighbors, too: it is asked first the next time.
             self.front.swap(0, at);
             return;
         }

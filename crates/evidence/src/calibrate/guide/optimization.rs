@@ -47,11 +47,11 @@ impl<'a> Guide<'a> {
         if let (1, Some(half)) = (gains.len(), spread) {
             found.interval = Some([found.value - half, found.value + half]);
         }
-        let method = format!("utilisation with {switch} less that without it, {} pairs of runs", gains.len());
+        let method = format!("utilization with {switch} less that without it, {} pairs of runs", gains.len());
         let room = self.c().rho_max;
         if !(-room..=room).contains(&found.value) {
             return self
-                .warn(format!("{}: {:+.2} is no gain of utilisation; it is left out", slot.symbol, found.value));
+                .warn(format!("{}: {:+.2} is no gain of utilization; it is left out", slot.symbol, found.value));
         }
         if found.value < 0.0 {
             self.warn(format!("{}: the runs with {switch} are slower", slot.symbol));

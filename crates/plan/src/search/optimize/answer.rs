@@ -114,26 +114,31 @@ impl Optimum {
 
 /// A latency, the longest that the loosest interactive service of MLPerf Inference v5.0 allows its 99th percentile, ms
 /// (Llama 3.1 405B: 6 s to the first token; Llama 2 70B: 200 ms a token), and the figures a bound on which bounds it.
-const PATIENCE: [(&str, f64, &[&str]); 2] = [
-    ("ttft_ms", 6000.0, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
-    ("tpot_ms", 200.0, &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"]),
+const PATIENCE: [(&Metric, f64, &[&str]); 2] = [
+    (Metric::known("ttft_ms"), 6000.0, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
+    (
+        Metric::known("tpot_ms"),
+        200.0,
+        &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"],
+    ),
 ];
 
 impl Optimum {
-    /// What the best bought that was not asked about: latencies that no user waits for, where nothing bounds them.
+    /// What the best bought that no condition is about: latencies that no user waits for, where nothing bounds them.
     #[must_use]
     pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
         let Some(best) = &self.best else { return Vec::new() };
         let mut warnings = Vec::new();
-        for (name, patience, bounding) in PATIENCE {
+        for (metric, patience, bounding) in PATIENCE {
             let bounds = |metric: &Metric| bounding.contains(&metric.name);
             let mut force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
             let bounded = force.any(|condition| match condition {
                 Condition::Figure(metric, ..) => bounds(metric),
                 _ => false,
             });
-            let metric = Metric::named(name).filter(|metric| metric.applies_to(&best.scenario));
-            let Some(metric) = metric.filter(|_| !bounded && !bounds(problem.objective)) else { continue };
+            if bounded || bounds(problem.objective) || !metric.applies_to(&best.scenario) {
+                continue;
+            }
             let value = (metric.get)(&best.estimate, &best.scenario);
             if value > patience {
                 warnings.push(format!(
@@ -162,7 +167,7 @@ impl Candidate {
         Candidate { changes, scenario, estimate }
     }
 
-    /// The candidate of a point; `None` is the scenario that was asked about.
+    /// The candidate of a point; `None` is the starting scenario.
     fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
         let Some(point) = point else { return Candidate::of(problem.asked.clone(), problem.asked) };
         let mut scenario = problem.start.clone();
