@@ -25,6 +25,9 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
     match key {
         "model" | "hf_repo" | "hf" | "model_url" => weights(out, node),
         "hf_file" => {
+            if let Some(t) = node.text() {
+                out.fields.imply("model", t, node.line);
+            }
             if let Some(g) = node.text().as_deref().and_then(names::gguf) {
                 out.set("weights_precision", g, node.line);
             }

@@ -21,6 +21,7 @@ pub(crate) mod nemo;
 pub(crate) mod neuron;
 pub(crate) mod ollama;
 pub(crate) mod pod;
+pub(crate) mod post_training;
 pub(crate) mod primus;
 pub(crate) mod ray;
 pub(crate) mod resources;
@@ -28,6 +29,7 @@ pub(crate) mod serving;
 pub(crate) mod sglang;
 pub(crate) mod srtslurm;
 pub(crate) mod torchtitan;
+pub(crate) mod torchtune;
 pub(crate) mod trtllm;
 pub(crate) mod vllm;
 
