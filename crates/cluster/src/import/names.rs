@@ -217,6 +217,12 @@ const FAMILIES: &[&str] = &[
     "smollm",
 ];
 
+/// Whether a name is that of a model: it begins as a family does, or states a size.
+pub(crate) fn is_model(name: &str) -> bool {
+    let low = name.to_ascii_lowercase();
+    FAMILIES.iter().any(|family| low.starts_with(family)) || words(&low).any(is_size)
+}
+
 /// Whether a word is a size such as `70b`, `8x7B`, `1.5b`, `345m`.
 pub(crate) fn is_size(w: &str) -> bool {
     let low = w.to_ascii_lowercase();

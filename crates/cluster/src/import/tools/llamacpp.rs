@@ -60,6 +60,11 @@ fn weights(out: &mut Out, node: &Node) -> bool {
             out.set("weights_precision", g, node.line);
         }
         true
+    } else if let Some(base) = super::named_in_folder(node) {
+        if let Some(g) = names::gguf(&base) {
+            out.set("weights_precision", g, node.line);
+        }
+        out.set("model", base, node.line)
     } else {
         super::model(out, node)
     }

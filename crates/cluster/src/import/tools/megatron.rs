@@ -13,7 +13,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "hidden_size" => arch(out, "hidden_size", node),
         "ffn_hidden_size" => arch(out, "ffn_hidden_size", node),
         "num_attention_heads" => arch(out, "num_attention_heads", node),
-        "num_query_groups" => arch(out, "num_query_groups", node),
+        "num_query_groups" | "num_key_value_heads" => arch(out, "num_query_groups", node),
         "max_position_embeddings" => arch(out, "max_position_embeddings", node),
         "vocab_size" | "pad_vocab_size_to" | "padded_vocab_size" => arch(out, "vocab_size", node),
         "num_experts" | "num_moe_experts" => {
