@@ -194,3 +194,12 @@ fn a_file_of_contradictions_is_read_in_time() {
     let skipped: u64 = tally.skipped.values().map(|skipped| skipped.n).sum();
     assert_eq!(tally.recognised + tally.noted + tally.passed_over + skipped, tally.lines);
 }
+
+#[test]
+fn percentiles_of_latencies_are_no_shares() {
+    let text = "[BENCHMARK] model_name llama_70b world_size 8 batch_size 64 input_length 128 output_length 2048 tokens_per_sec 3271.12 percentile95(ms) 40100.0 percentile99(ms) 40120.0 latency(ms) 40070.1\n";
+    let ingested = read("a.log", text.as_bytes());
+    let reading = &ingested.readings[0];
+    assert_eq!(reading.facts.get("results").unwrap()[0]["percentile99(ms)"], 40_120);
+    assert!(reading.notes.is_empty(), "{:?}", reading.notes);
+}
