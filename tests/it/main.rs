@@ -6,6 +6,8 @@ mod common;
 mod advice;
 mod analytical;
 mod ask;
+mod ask_esc;
+mod ask_https;
 mod benchboard;
 mod calibrate;
 #[cfg(unix)]

@@ -38,6 +38,9 @@ pub enum EndpointError {
     /// No connection, or it broke.
     #[error("the endpoint cannot be reached: {0}")]
     Connection(String),
+    /// Its certificate, or one of the files that certificates are checked with, is refused.
+    #[error("the endpoint is not trusted: {0}; CURL_CA_BUNDLE names the certificates of an authority of your own")]
+    Untrusted(String),
     /// Nothing arrived in time.
     #[error("the endpoint does not answer in time ({0}); ATLAS_ASSISTANT_TIMEOUT_S sets how long to wait")]
     Timeout(String),
@@ -104,6 +107,7 @@ impl EndpointError {
         }
         match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => EndpointError::Timeout(error.to_string()),
+            std::io::ErrorKind::PermissionDenied => EndpointError::Untrusted(error.to_string()),
             _ => EndpointError::Connection(error.to_string()),
         }
     }
