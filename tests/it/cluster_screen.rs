@@ -43,6 +43,10 @@ fn idle_nodes_stand_beside_a_detected_target_and_follow_the_cluster() {
     let found = atlas(dir.path(), &["detect", "--only", "slurm"]).env("PATH", path(dir.path())).assert().success();
     let targets = stdout(&found);
     assert!(targets.contains("accelerator: nvidia-h100-sxm-80gb"), "{targets}");
+    // What Slurm does not know is left to the user.
+    let priced = "  cost: { hourly_usd: 32.0, energy_watts_node: 10200, pue: 1.2 }\n";
+    let targets = targets.replace("  cost:\n", priced);
+    assert!(targets.contains(priced), "{targets}");
     std::fs::create_dir_all(dir.path().join("workload")).unwrap();
     std::fs::write(dir.path().join("workload/targets.yaml"), targets).unwrap();
 
@@ -86,7 +90,7 @@ fn enter_on_a_submission_watches_the_log_of_its_job() {
     session.keys("\r");
     session.wait_for("4711");
     session.keys("\r");
-    session.wait_for("step 300");
+    session.wait_for("90 of 300 steps");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);
 }

@@ -17,7 +17,7 @@ fn files(dir: &Path) {
 fn tokens(dir: &Path) -> f64 {
     let args = ["run", "--target", TARGET, "--workload", "gpt5_1t_train", "--format", "json"];
     let record: serde_json::Value = serde_json::from_str(&stdout(&atlas(dir, &args).assert().success())).unwrap();
-    record["tokens_per_sec"].as_f64().unwrap_or_else(|| panic!("{record}"))
+    record["metrics"]["tokens_per_sec"].as_f64().unwrap_or_else(|| panic!("{record}"))
 }
 
 #[test]

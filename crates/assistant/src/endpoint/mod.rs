@@ -180,11 +180,13 @@ pub fn ask(
 /// As [`ask`], of a response that cannot be read.
 pub fn replay(protocol: Protocol, stream: bool, body: &[u8]) -> Result<(String, Vec<Call>), EndpointError> {
     let (mut turn, mut outcome) = (Turn::default(), Ok(()));
-    let mut event = |data: String| {
-        outcome = turn.read(protocol, &data, &mut |_| ());
+    let mut event = |data: Option<String>| {
+        if let Some(data) = data {
+            outcome = turn.read(protocol, &data, &mut |_| ());
+        }
         outcome.is_ok()
     };
-    let read = if stream { http::events(body, &mut event) } else { http::whole(body, &mut event) };
+    let read = if stream { http::events(body, &mut event) } else { http::whole(body, &mut |text| event(Some(text))) };
     read.and(outcome)?;
     turn.end()?;
     Ok((turn.text, turn.calls))
