@@ -32,6 +32,7 @@ use atlas_report::table::{Align, Table};
   atlas compare --config config.yaml --workload llama
   atlas compare --config config.yaml --methodology identical-config
   atlas tui --config config.yaml
+  atlas config profile --target CUSTOM_ACCELERATOR --base nvidia --set compute.base_tokens_per_accel=1200
 
 Without a FILE it is that of --config, else config.yaml here, else workload/config.yaml. A platform is a target, a model a \
 workload, and its parallelism on each the knobs. ${VAR} and ${VAR:-default} are expanded from the environment; TRAIN_ITERS \
@@ -49,6 +50,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Print the values as variables of a shell
     Export(ExportArgs),
+    /// Write the hardware profile of a target that has none, with the coefficients of another
+    Profile(super::config_profile::Args),
 }
 
 /// How a configuration is shown.
@@ -96,6 +99,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.command {
         Command::Show(args) => show(&args, globals),
         Command::Export(args) => export(&args, globals),
+        Command::Profile(args) => super::config_profile::run(&args, globals),
     }
 }
 

@@ -11,6 +11,7 @@ use atlas_document::files::write_new;
 use atlas_document::sources::read_bytes;
 use atlas_plan::advice::{Objective, advise};
 use atlas_plan::engine;
+use atlas_plan::knob::{Knob, Setting};
 use atlas_report::estimate;
 use serde_json::Value;
 
@@ -134,11 +135,30 @@ pub struct Imported {
     pub workload: String,
 }
 
+/// Tokens of a request that the interface begins with, where a server's files state none: those of the 1k/256 benchmarks.
+const PROMPT: f64 = 1024.0;
+const GENERATE: f64 = 256.0;
+
 /// Writes the documents of a job to a directory of their own.
 pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Imported> {
     let read = read(paths, BTreeMap::new())?;
     let library = pick::library(globals);
-    let found = made(&read, &library, &Given::default())?;
+    let found = match documents(&read, &library, &Given::default()) {
+        Ok(found) => found,
+        // The files of a server state no lengths; the interface begins with some, where they can be changed.
+        Err(gaps) if gaps.iter().all(|gap| matches!(gap.what.as_str(), "prompt" | "generate")) => {
+            let most = read.fields.get("max_model_len").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
+            let (prompt, generate) = (PROMPT.min((most / 2.0).floor()), GENERATE.min((most / 4.0).floor()));
+            let lengths = [(Knob::Prompt, prompt), (Knob::Generate, generate)];
+            let overrides = lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))).collect();
+            complain(&format!(
+                "note: the files state no lengths: prompt {prompt} and generate {generate} tokens are assumed; change them \
+                 among the knobs"
+            ));
+            made(&read, &library, &Given { overrides, ..Given::default() })?
+        }
+        Err(_) => made(&read, &library, &Given::default())?,
+    };
     let parts = found.parts(&library)?;
     let folder = tempfile::Builder::new().prefix("atlas-import-").tempdir()?;
     for (name, text) in [("targets.yaml", &found.target), ("workloads.yaml", &found.workload)] {

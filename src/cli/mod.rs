@@ -14,6 +14,7 @@ pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod config;
+pub mod config_profile;
 pub mod confirm;
 pub mod demo;
 pub mod detect;

@@ -16,7 +16,7 @@ use super::args::{Globals, KnobArgs};
 use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::{keep, pick, watching};
+use super::{keep, pick, scale, watching};
 use atlas_cluster::history::{Draft, Kind};
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
@@ -89,6 +89,10 @@ pub struct Args {
     /// One of the predecessor simulator's presets
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
     pub preset: Option<Preset>,
+    /// An example of the predecessor simulator: 1 basic, 2 own configuration, 3 scaling, 4 patterns, 5 from a file
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5),
+        conflicts_with_all = ["preset", "config", "target", "workload", "set", "every_pattern", "jobs", "step_trace"])]
+    pub example: Option<u8>,
     /// A configuration: the predecessor simulator's YAML, or ours
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
@@ -140,6 +144,9 @@ pub struct Args {
 /// Simulates and tells.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
+    if args.example == Some(SCALING_STUDY) {
+        return scale::run(&scaling(&args)?, globals);
+    }
     if let Some(path) = &args.step_trace {
         return replay::run(path, &args, &library, globals);
     }
@@ -167,6 +174,32 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::Reported.into());
     }
     Ok(())
+}
+
+/// Examples that are studies.
+const SCALING_STUDY: u8 = 3;
+const PATTERN_STUDY: u8 = 4;
+
+/// The predecessor's scaling study: its medium preset on 1 to 16 nodes.
+fn scaling(args: &Args) -> color_eyre::Result<scale::Args> {
+    if args.trace.is_some() || args.array.slurm {
+        return Err(Failure::usage(["--example 3 is a study of scaling: it has no --trace and no --slurm"]).into());
+    }
+    Ok(scale::Args {
+        nodes: vec![1.0, 2.0, 4.0, 8.0, 16.0],
+        mode: scale::Mode::default(),
+        threshold: atlas_plan::simulation::scale::LIMIT,
+        preset: Some(Preset::Medium),
+        config: None,
+        target: None,
+        workload: None,
+        set: Vec::new(),
+        options: args.options.clone(),
+        out: args.out.clone(),
+        svg: None,
+        png: None,
+        format: args.format,
+    })
 }
 
 /// Answers all configurations on this machine.
@@ -199,6 +232,9 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
     if let Some(path) = &args.jobs {
         return Ok(vec![Config { subject: Subject::Jobs(Box::new(jobs::traced(path, args, library)?)), options }]);
     }
+    if let Some(config) = args.example.and_then(Predecessor::example) {
+        return Ok(predecessors(config, options, args.example == Some(PATTERN_STUDY)));
+    }
     if let Some(preset) = args.preset {
         return Ok(predecessors(preset.config(), options, args.every_pattern));
     }
@@ -221,7 +257,10 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
         };
     }
     let Some(workload) = &args.workload else {
-        return Err(Failure::usage(["nothing to simulate: give --preset, --config, or --target and --workload"]).into());
+        return Err(Failure::usage([
+            "nothing to simulate: give --preset, --example, --config, or --target and --workload",
+        ])
+        .into());
     };
     let pair = |target: &String| Pair { target: target.clone(), workload: workload.clone(), set: args.set.clone() };
     let config = |target| Config { subject: Subject::Scenario(pair(target)), options: options.clone() };

@@ -544,3 +544,34 @@ fn hosts_with_another_accelerator_set_the_pace_of_their_operators() {
     assert!((number(&found["summary"]["avg_iteration_time"]) / one - 1.0).abs() < 1e-12);
     assert!(found["notes"].to_string().contains("a100-sxm-80gb"), "{}", found["notes"]);
 }
+
+#[test]
+fn the_five_examples_run_as_the_configurations_that_they_stand_for() {
+    let dir = temp();
+    let steps = ["--steps", "2"];
+    let example =
+        |number: &str, more: &[&str]| run(dir.path(), &[&["simulate", "--example", number], &steps[..], more].concat());
+    assert_eq!(example("1", &[]), run(dir.path(), &["simulate", "--preset", "small", "--steps", "2"]));
+    assert!(example("2", &[]).contains("custom_experiment"));
+    let scaling = run(dir.path(), &["scale", "--nodes", "1,2,4,8,16", "--steps", "2"]);
+    assert_eq!(example("3", &[]), scaling);
+    let patterns = example("4", &[]);
+    for name in ["ring_allreduce", "tree_allreduce", "reduce_scatter", "allgather", "alltoall"] {
+        assert!(patterns.contains(name), "{name}: {patterns}");
+    }
+    assert!(example("5", &[]).contains("my_experiment"));
+    let refused = stderr(&atlas(dir.path(), &["simulate", "--example", "6"]).assert().failure());
+    assert!(refused.contains("1..=5"), "{refused}");
+}
+
+#[test]
+fn a_list_of_layers_is_refused_where_it_stands() {
+    let dir = temp();
+    let text = "name: mine\nmodel:\n  model_type: transformer\n  layers:\n    - {forward_flops: 118.0e9, num_parameters: 9408}\n";
+    std::fs::write(dir.path().join("mine.yaml"), text).unwrap();
+    let refused = stderr(&atlas(dir.path(), &["simulate", "--config", "mine.yaml"]).assert().failure());
+    assert!(
+        refused.contains("mine.yaml:4:") && refused.contains("layers") && refused.contains("num_layers"),
+        "{refused}"
+    );
+}

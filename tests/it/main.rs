@@ -1,11 +1,14 @@
 //! The integration tests: one binary, so that the application is linked to its tests once. A topic is a module.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod cluster_screen;
 mod common;
 
 mod advice;
 mod analytical;
 mod ask;
+mod ask_esc;
+mod ask_https;
 mod benchboard;
 mod calibrate;
 #[cfg(unix)]
@@ -37,6 +40,7 @@ mod library;
 mod load;
 mod measurement_rows;
 mod optimize;
+mod own_profile;
 mod panels;
 #[cfg(unix)]
 mod refused;

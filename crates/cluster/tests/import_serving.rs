@@ -4,7 +4,7 @@
 mod common;
 
 use common::{expect, read};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn vllm_flags_files_and_environment_spellings_agree() {
@@ -252,4 +252,17 @@ fn misplaced_yaml_is_read_and_reported() {
     expect(&i, &json!({ "model": "org/base-7B", "max_model_len": 4096, "replicas": 1 }));
     let lines: Vec<_> = i.not_understood.iter().filter_map(|n| n.at.line).collect();
     assert_eq!(lines, [12, 14]);
+}
+
+#[test]
+fn a_model_in_a_folder_of_the_caller_is_known_by_its_own_name() {
+    for (command, model) in [
+        ("vllm serve $MODELS/Llama-3.1-70B-Instruct", json!("Llama-3.1-70B-Instruct")),
+        ("python -m sglang.launch_server --model-path ${ROOT}/hub/DeepSeek-R1/", json!("DeepSeek-R1")),
+        ("llama-server -m \"$HOME/m/gpt-oss-120b-Q4_K_M.gguf\"", json!("gpt-oss-120b-Q4_K_M.gguf")),
+        ("vllm serve $MODELS/latest", Value::Null),
+        ("vllm serve $MODELS/$NAME-8B", Value::Null),
+    ] {
+        expect(&read("serve.sh", &format!("{command}\n")), &json!({"model": model}));
+    }
 }

@@ -339,6 +339,10 @@ impl Intake {
 
     /// Offers a line to the segment at hand, or to a new one where it contradicts that.
     fn offered(&mut self, line: Line<'_>, trimmed: &str) -> Outcome {
+        // A document on one line is no line of text: its strings hold many lines, and its keys are no settings.
+        if let Some(outcome) = self.one_line_document(trimmed, line.number) {
+            return outcome;
+        }
         let outcome = match self.segment.line(line, self.code) {
             Offered::Done(outcome) => outcome,
             Offered::Contradicts if self.segments >= MOST_SEGMENTS => {
@@ -361,23 +365,33 @@ impl Intake {
             Outcome::Skipped(_) => {}
             Outcome::Noted | Outcome::No | Outcome::Begins => self.code = code::continues(line.text, self.code),
         }
-        if trimmed.starts_with("{\"")
-            && trimmed.trim_ascii_end().ends_with('}')
-            && let Ok(document) = json::json(trimmed.as_bytes())
-        {
-            if notebook::is_notebook(&document) {
-                return if self.notebook(&document) { Outcome::Took } else { Outcome::No };
+        outcome
+    }
+
+    /// Offers a line that holds a whole document; `None` where no reader of documents wants it.
+    fn one_line_document(&mut self, trimmed: &str, number: u64) -> Option<Outcome> {
+        if !trimmed.starts_with("{\"") {
+            return None;
+        }
+        let document = if trimmed.trim_ascii_end().ends_with('}') { json::json(trimmed.as_bytes()).ok() } else { None };
+        let Some(document) = document else {
+            let cut = trimmed.contains("\"cell_type\"") && trimmed.contains("\"outputs\"");
+            return cut.then_some(Outcome::Skipped("a notebook on one line that is cut off"));
+        };
+        if notebook::is_notebook(&document) {
+            return Some(if self.notebook(&document) { Outcome::Took } else { Outcome::No });
+        }
+        match self.segment.json(&document, number) {
+            Outcome::No => None,
+            Outcome::Begins => {
+                self.split();
+                Some(self.segment.json(&document, number))
             }
-            match self.segment.json(&document, line.number) {
-                Outcome::No => {}
-                Outcome::Begins => {
-                    self.split();
-                    return self.segment.json(&document, line.number);
-                }
-                outcome => return outcome,
+            outcome => {
+                self.code &= outcome != Outcome::Took;
+                Some(outcome)
             }
         }
-        outcome
     }
 
     /// Gathers a JSON document that stands on several lines between others.

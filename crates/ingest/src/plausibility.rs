@@ -90,12 +90,17 @@ fn apart(a: f64, b: f64) -> f64 {
     if size > 0.0 { (a - b).abs() / size } else { 0.0 }
 }
 
+/// Whether a name is that of a share; a percentile is a figure of whatever it is taken of.
+fn is_share(name: &str) -> bool {
+    name.contains("percent") && !name.contains("percentile")
+}
+
 /// Single figures that are beyond any machine.
 fn check_figures(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     for (name, value) in report {
         for value in numbers(value) {
             let problem = match name.as_str() {
-                name if name.contains("percent") && !(-0.5..=100.5).contains(&value) => "is no share",
+                name if is_share(name) && !(-0.5..=100.5).contains(&value) => "is no share",
                 name if name.contains("busbw") && value > MOST_BANDWIDTH => "GB/s is beyond any network",
                 "power_w" | "mean_power_w_per_gpu" | "max_power_w" if !(0.0..=MOST_WATTS).contains(&value) => {
                     "W is beyond any accelerator"

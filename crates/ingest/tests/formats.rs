@@ -23,6 +23,55 @@ fn outputs_of_a_notebook_are_read_as_a_log() {
     assert_eq!(reading.config.get("seq_len"), Some(4096.0));
 }
 
+/// Steps in one cell, the result of a benchmark in the next.
+fn two_cells() -> Value {
+    let stream = |text: [&str; 2]| {
+        json!({"cell_type": "code", "source": [], "outputs": [
+        {"output_type": "stream", "name": "stdout", "text": text}]})
+    };
+    json!({"cells": [
+        stream(["step: 10  loss: 10.25  memory: 47.71GiB(60.28%)  tps: 6,234  mfu: 36.51%\n",
+            "step: 20  loss:  8.25  memory: 47.71GiB(60.28%)  tps: 6,250  mfu: 36.60%\n"]),
+        stream(["============ Serving Benchmark Result ============\n", "Mean TTFT (ms):   31.45\n"]),
+    ], "metadata": {}, "nbformat": 4})
+}
+
+#[test]
+fn a_notebook_on_one_line_is_read_output_by_output() {
+    let text = serde_json::to_string(&two_cells()).unwrap();
+    for text in [text.clone(), format!("a line before\n{text}\n")] {
+        let ingested = read("a.ipynb", text.as_bytes());
+        let steps = ingested.readings.iter().find(|reading| reading.format == "torchtitan").unwrap();
+        assert_eq!(steps.facts.get("tokens_per_s_per_gpu_by_step"), Some(&json!({"10": 6234.0, "20": 6250.0})));
+        assert_eq!(steps.facts.get("mfu_percent_by_step"), Some(&json!({"10": 36.51, "20": 36.6})));
+        let served = ingested.readings.iter().find(|reading| reading.format == "vllm-bench-text").unwrap();
+        assert_eq!(served.facts.get("results").unwrap()[0]["ttft_ms.mean"], 31.45);
+    }
+}
+
+#[test]
+fn a_notebook_on_one_line_that_is_cut_off_is_refused_with_the_reason() {
+    let text = serde_json::to_string(&two_cells()).unwrap();
+    let cut = text.find("metadata").unwrap();
+    let error = atlas_ingest::ingest(&text.as_bytes()[..cut], &common::context("a.ipynb")).unwrap_err().to_string();
+    assert!(error.contains("a notebook on one line that is cut off"), "{error}");
+}
+
+#[test]
+fn a_document_on_one_line_is_no_line_of_settings() {
+    let state = json!({"global_step": 20, "max_steps": 20, "train_batch_size": 4, "log_history": [
+        {"epoch": 0.5, "loss": 2.5, "step": 10, "learning_rate": 1e-5},
+        {"epoch": 1.0, "loss": 2.25, "step": 20, "learning_rate": 1e-5}]});
+    for text in [serde_json::to_string(&state).unwrap(), serde_json::to_string_pretty(&state).unwrap()] {
+        let ingested = read("trainer_state.json", text.as_bytes());
+        let reading = &ingested.readings[0];
+        assert_eq!(
+            (reading.config.get("global_batch_size"), reading.facts.number("train_batch_size")),
+            (None, Some(4.0))
+        );
+    }
+}
+
 #[test]
 fn the_table_of_losses_in_a_notebook_is_a_run() {
     let html = "<div><progress value='30' max='30'></progress> [30/30 01:15, Epoch 1/1]</div><table><thead><tr><th>Step</th><th>Training Loss</th></tr></thead><tbody><tr><td>10</td><td>2.500000</td></tr><tr><td>20</td><td>2.250000</td></tr></tbody></table>";
@@ -144,4 +193,13 @@ fn a_file_of_contradictions_is_read_in_time() {
     let tally = &ingested.tally;
     let skipped: u64 = tally.skipped.values().map(|skipped| skipped.n).sum();
     assert_eq!(tally.recognized + tally.noted + tally.passed_over + skipped, tally.lines);
+}
+
+#[test]
+fn percentiles_of_latencies_are_no_shares() {
+    let text = "[BENCHMARK] model_name llama_70b world_size 8 batch_size 64 input_length 128 output_length 2048 tokens_per_sec 3271.12 percentile95(ms) 40100.0 percentile99(ms) 40120.0 latency(ms) 40070.1\n";
+    let ingested = read("a.log", text.as_bytes());
+    let reading = &ingested.readings[0];
+    assert_eq!(reading.facts.get("results").unwrap()[0]["percentile99(ms)"], 40_120);
+    assert!(reading.notes.is_empty(), "{:?}", reading.notes);
 }

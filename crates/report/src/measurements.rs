@@ -212,16 +212,17 @@ pub fn formats() -> String {
             "training",
             "Megatron-LM (old and new), Megatron-DeepSpeed, Megatron-Bridge, MindSpeed, GPT-NeoX, Primus, NeMo 1 and 2, \
              DLLogger, DeepSpeed (timer, pipeline, chat), torchtitan, Hugging Face Trainer (output, trainer_state.json), \
-             nanotron, LitGPT, MaxText, nanoGPT and its speed runs, InternEvo, MLPerf training, TensorBoard event files, \
+             nanotron, LitGPT, MaxText, nanoGPT and its speed runs, InternEvo, picotron, NxD, MLPerf training, outputs of notebooks, TensorBoard event files, \
              Weights & Biases (history as JSON Lines or CSV, CSV of a chart)",
         ),
         (
             "serving",
             "vLLM (bench serve, throughput, latency; text, JSON; server), SGLang (bench serving, offline, one batch; \
              text, JSON; server), TensorRT-LLM (trtllm-bench, C++ benchmarks), GenAI-Perf, AIPerf, LLMPerf, \
-             llama-bench (md, json, jsonl, csv, sql), llama.cpp timings, sweeps as CSV, MLPerf inference",
+             GuideLLM, Perf Analyzer, InferenceMAX, llama-bench (md, json, jsonl, csv, sql), batched-bench, sweep-bench, \
+             llama.cpp timings, sweeps as CSV, MLPerf inference, Prometheus dumps (vLLM, SGLang)",
         ),
-        ("network", "nccl-tests, rccl-tests"),
+        ("network", "nccl-tests, rccl-tests, torch all_reduce_bench"),
         (
             "power and memory",
             "nvidia-smi (query CSV, table, dmon), rocm-smi (concise, lines, CSV, JSON), amd-smi (monitor, CSV, metric), \

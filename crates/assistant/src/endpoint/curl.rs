@@ -15,6 +15,9 @@ use super::settings::{Settings, is_local};
 const MOST_HEAD: u64 = 64 << 10;
 /// The exit status of curl where nothing arrived in time.
 const TIMED_OUT: i32 = 28;
+/// Exit statuses of curl where a certificate was refused, or one of the files that are needed to check it: another attempt
+/// ends the same way.
+const CERTIFICATES: [i32; 7] = [51, 58, 60, 77, 83, 90, 91];
 
 /// Sends a request; answers the head of the response and its body, which is read as it arrives.
 pub(super) fn send(request: &Request, settings: &Settings) -> Result<(Head, Body), EndpointError> {
@@ -60,7 +63,11 @@ impl Body {
             stderr.take(MOST_HEAD).read_to_string(&mut text)?;
         }
         let text = text.lines().next().map_or_else(|| format!("curl: {status}"), str::to_owned);
-        let kind = if status.code() == Some(TIMED_OUT) { io::ErrorKind::TimedOut } else { io::ErrorKind::Other };
+        let kind = match status.code() {
+            Some(TIMED_OUT) => io::ErrorKind::TimedOut,
+            Some(code) if CERTIFICATES.contains(&code) => io::ErrorKind::PermissionDenied,
+            _ => io::ErrorKind::Other,
+        };
         Err(io::Error::new(kind, text))
     }
 }

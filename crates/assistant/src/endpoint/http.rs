@@ -46,6 +46,8 @@ impl Head {
 /// What the connection's thread sends.
 enum Sent {
     Event(String),
+    /// A line that says nothing, such as the comments that keep a connection open.
+    Nothing,
     End(Result<(), EndpointError>),
 }
 
@@ -106,7 +108,7 @@ fn once(
         match receiver.recv_timeout(LOOK) {
             Ok(Sent::Event(data)) => event(&data)?,
             Ok(Sent::End(end)) => return end,
-            Err(RecvTimeoutError::Timeout) => {}
+            Ok(Sent::Nothing) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(EndpointError::Connection("the connection's thread ended".to_owned()));
             }
@@ -161,8 +163,8 @@ fn receive(head: &Head, body: impl std::io::Read, sender: &SyncSender<Sent>) -> 
     }
     let body = body.take(MOST_BYTES + 1);
     // Whoever stopped waiting needs no more.
-    let mut send = |data| sender.send(Sent::Event(data)).is_ok();
-    if head.streams { events(body, &mut send) } else { whole(body, &mut send) }
+    let mut send = |data: Option<String>| sender.send(data.map_or(Sent::Nothing, Sent::Event)).is_ok();
+    if head.streams { events(body, &mut send) } else { whole(body, &mut |text| send(Some(text))) }
 }
 
 /// A response that is one document.
@@ -176,8 +178,12 @@ pub(super) fn whole(mut body: impl std::io::Read, event: &mut dyn FnMut(String) 
     Ok(())
 }
 
-/// Server-sent events: `data:` lines up to an empty one. Ends where `event` wants no more.
-pub(super) fn events(body: impl std::io::Read, event: &mut dyn FnMut(String) -> bool) -> Result<(), EndpointError> {
+/// Server-sent events: `data:` lines up to an empty one; `None` for an empty line without them. Ends where `event` wants no
+/// more, which a stream that only keeps the connection open has to be asked as well.
+pub(super) fn events(
+    body: impl std::io::Read,
+    event: &mut dyn FnMut(Option<String>) -> bool,
+) -> Result<(), EndpointError> {
     let mut reader = BufReader::new(body);
     let mut data = String::new();
     let mut total = 0_u64;
@@ -198,7 +204,8 @@ pub(super) fn events(body: impl std::io::Read, event: &mut dyn FnMut(String) -> 
             }
             data.push_str(rest.strip_prefix(' ').unwrap_or(rest));
         }
-        if (text.is_empty() || size == 0) && !data.is_empty() && !event(std::mem::take(&mut data)) {
+        let ended = text.is_empty() || size == 0;
+        if ended && !event(Some(std::mem::take(&mut data)).filter(|data| !data.is_empty())) {
             return Ok(());
         }
         if size == 0 {

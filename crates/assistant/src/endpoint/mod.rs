@@ -38,6 +38,9 @@ pub enum EndpointError {
     /// No connection, or it broke.
     #[error("the endpoint cannot be reached: {0}")]
     Connection(String),
+    /// Its certificate, or one of the files that certificates are checked with, is refused.
+    #[error("the endpoint is not trusted: {0}; CURL_CA_BUNDLE names the certificates of an authority of your own")]
+    Untrusted(String),
     /// Nothing arrived in time.
     #[error("the endpoint does not answer in time ({0}); ATLAS_ASSISTANT_TIMEOUT_S sets how long to wait")]
     Timeout(String),
@@ -104,6 +107,7 @@ impl EndpointError {
         }
         match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => EndpointError::Timeout(error.to_string()),
+            std::io::ErrorKind::PermissionDenied => EndpointError::Untrusted(error.to_string()),
             _ => EndpointError::Connection(error.to_string()),
         }
     }
@@ -176,11 +180,13 @@ pub fn ask(
 /// As [`ask`], of a response that cannot be read.
 pub fn replay(protocol: Protocol, stream: bool, body: &[u8]) -> Result<(String, Vec<Call>), EndpointError> {
     let (mut turn, mut outcome) = (Turn::default(), Ok(()));
-    let mut event = |data: String| {
-        outcome = turn.read(protocol, &data, &mut |_| ());
+    let mut event = |data: Option<String>| {
+        if let Some(data) = data {
+            outcome = turn.read(protocol, &data, &mut |_| ());
+        }
         outcome.is_ok()
     };
-    let read = if stream { http::events(body, &mut event) } else { http::whole(body, &mut event) };
+    let read = if stream { http::events(body, &mut event) } else { http::whole(body, &mut |text| event(Some(text))) };
     read.and(outcome)?;
     turn.end()?;
     Ok((turn.text, turn.calls))

@@ -6,7 +6,9 @@ use super::fields::{Fields, Out};
 use super::program::{self, Kind, Program};
 use super::shell::{Command, Text};
 use super::tools::serving::Engine;
-use super::tools::{accelerate, bench, bridge, hf, litgpt, maxtext, megatron, nemo, neuron, torchtitan};
+use super::tools::{
+    accelerate, bench, bridge, hf, litgpt, maxtext, megatron, nemo, neuron, post_training, torchtitan, torchtune,
+};
 use super::value::Node;
 use super::{names, slurm};
 
@@ -54,7 +56,8 @@ impl Collector {
                 slurm::srun(before, &mut out);
                 self.servers.push((engine, out));
             }
-            Kind::Client(name) => self.clients.push((name, bench::command(&args))),
+            Kind::Client(name) => self.clients.push((name, bench::command(name, &args))),
+            Kind::Offline(engine, name) => self.offline(engine, name, &args, cmd),
             Kind::Ollama => {
                 out.fields.set("kind", "serving", cmd.line);
                 out.fields.set("framework", "ollama", cmd.line);
@@ -84,38 +87,6 @@ impl Collector {
                     self.trainings.push(out);
                 }
             }
-        }
-    }
-
-    /// `trtllm-bench` is a server and a client in one.
-    fn trtllm_bench(&mut self, args: &Args, line: u32, files: Lookup<'_>) {
-        let mut out = Out::default();
-        let plain = Args { positional: Vec::new(), ..args.clone() };
-        Engine::Trtllm.command(&plain, &mut out);
-        referenced(&mut out, files, |n, o| Engine::Trtllm.keys(n, o));
-        out.fields.set("kind", "benchmark", line);
-        out.fields.set("launcher", "trtllm-bench", line);
-        if let Some(n) = args.flag(&["backend"]) {
-            out.text("backend", n);
-        }
-        let mut c = Out::default();
-        for f in &args.flags {
-            match names::snake(&f.name).as_str() {
-                "num_requests" => c.int("num_prompts", &f.node),
-                "concurrency" => c.int("concurrency", &f.node),
-                _ => true,
-            };
-        }
-        out.strange.retain(|(n, _)| {
-            !matches!(n.as_str(), "--workspace" | "--dataset" | "--num_requests" | "--concurrency" | "--engine_dir")
-        });
-        match self.servers.first_mut() {
-            // Building the engine and running it are one benchmark.
-            Some((Engine::Trtllm, first)) => first.fields.fill(&out.fields),
-            _ => self.servers.push((Engine::Trtllm, out)),
-        }
-        if !c.fields.is_empty() && self.clients.is_empty() {
-            self.clients.push(("trtllm-bench", c));
         }
     }
 
@@ -153,7 +124,11 @@ impl Collector {
                     return false;
                 }
             }
-            Kind::Serve(_) | Kind::Client(_) | Kind::TrtllmBench | Kind::Dataset | Kind::Ollama => return false,
+            Kind::Verl => post_training::verl(args, out),
+            Kind::Torchtune => torchtune::command(args, out),
+            Kind::Serve(_) | Kind::Client(_) | Kind::Offline(..) | Kind::TrtllmBench | Kind::Dataset | Kind::Ollama => {
+                return false;
+            }
         }
         launch(l, cmd, out);
         referenced(out, files, |n, o| {
@@ -245,6 +220,10 @@ fn trainer(p: &Program, args: &Args, l: &Launcher, out: &mut Out) -> bool {
         out.fields.set("launcher", "composer", 0);
         return true;
     }
+    if p.name.starts_with("openrlhf") {
+        post_training::openrlhf(args, out);
+        return true;
+    }
     let launched = matches!(l.name, Some("torchrun" | "deepspeed" | "accelerate" | "gaudi_spawn"));
     let name = p.name.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| name.contains(w));
@@ -314,7 +293,11 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
     if l.name == Some("accelerate") {
         accelerate::launch(l, out);
     }
-    let standalone = l.name == Some("deepspeed") || l.flags.iter().any(|f| f.name == "--standalone");
+    let here = |f: &argv::Flag| {
+        matches!(names::snake(&f.name).as_str(), "rdzv_endpoint" | "master_addr")
+            && f.node.text().is_some_and(|t| t.starts_with("localhost") || t.starts_with("127.0.0.1"))
+    };
+    let standalone = l.name == Some("deepspeed") || l.flags.iter().any(|f| f.name == "--standalone" || here(f));
     if standalone
         && l.nodes.is_none()
         && !out.fields.has("num_accelerators")
@@ -326,7 +309,7 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
 }
 
 /// Reads the files that the settings name, where they are known.
-fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(&Node, &mut Out)) {
+pub(super) fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(&Node, &mut Out)) {
     for (path, line) in std::mem::take(&mut out.references) {
         if let Some(node) = files(&path) {
             read(&node, out);
@@ -366,7 +349,7 @@ fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &
 }
 
 /// Devices that a variable in front of the command or in its container selects.
-fn visible_devices(cmd: &Command, out: &mut Out) {
+pub(super) fn visible_devices(cmd: &Command, out: &mut Out) {
     for (k, v) in &cmd.env {
         count_visible(k, v, out);
     }
@@ -428,8 +411,13 @@ pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
             d.fields.set("num_accelerators", n.saturating_mul(count), at);
         }
     }
+    let several = distinct.len() > 1;
     for d in &mut distinct {
         d.fields.remove("visible_devices");
+        // A program that is started in two ways is no other configuration.
+        if several && d.fields.str("kind") == Some("benchmark") {
+            d.fields.remove("launcher");
+        }
     }
     let mut all = distinct.into_iter();
     let mut first = all.next()?;

@@ -5,6 +5,7 @@ use super::fields::{Fields, Out};
 /// Completes and checks a training job.
 pub(crate) fn training(out: &mut Out) {
     counts(&mut out.fields);
+    sharded_world(&mut out.fields);
     virtual_stages(&mut out.fields);
     data_parallel(out);
     batches(out);
@@ -30,6 +31,23 @@ pub(crate) fn counts(f: &mut Fields) {
             f.imply("nodes", all / p, at);
         }
         _ => {}
+    }
+}
+
+/// torchtitan states every degree but one; with a stated degree of sharding the world is their product.
+fn sharded_world(f: &mut Fields) {
+    if f.str("framework") != Some("torchtitan") {
+        return;
+    }
+    let Some(shard) = f.int("dp_shard").filter(|n| *n > 0) else { return };
+    let degree = |key: &str| f.int(key).filter(|n| *n > 0).unwrap_or(1);
+    let dp = shard.saturating_mul(degree("dp_replicate"));
+    let world = ["tp", "pp", "cp"].iter().fold(dp, |all, key| all.saturating_mul(degree(key)));
+    let at = f.at("dp_shard");
+    // All devices on one shard are a test of the code rather than a count.
+    if shard > 1 {
+        f.imply("num_accelerators", world, at);
+        f.imply("dp", dp, at);
     }
 }
 
@@ -168,6 +186,13 @@ pub(crate) fn serving(out: &mut Out) {
         f.imply("num_accelerators", all, at);
     }
     if f.has("slurm.nodes") || f.has("nodes") {
+        // A count that only the parallel sizes imply gives way to what the scheduler grants.
+        let granted = f.int("nodes").zip(f.int("accelerators_per_node")).map(|(n, p)| n.saturating_mul(p));
+        let implied = f.entry("num_accelerators").is_some_and(|e| e.implied);
+        if f.has("slurm.nodes") && implied && granted.is_some_and(|g| f.int("num_accelerators").is_some_and(|n| n > g))
+        {
+            f.remove("num_accelerators");
+        }
         counts(f);
     }
     let (tp, pp, all) = (f.int("tp"), f.int("pp"), f.int("num_accelerators"));

@@ -31,6 +31,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
         for (k, v) in args.map() {
             super::tools::megatron::flag(&snake(k), v, &mut out);
         }
+    } else if bench::is_inference_perf(doc) {
+        bench::inference_perf(doc, &mut out);
     } else if has("vllm_engine_config") {
         mlperf::harness(doc, &mut out);
     } else if has("tests") && has("defaults") {

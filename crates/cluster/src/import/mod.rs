@@ -13,6 +13,8 @@ mod job;
 mod json;
 mod names;
 pub(crate) use names::accelerator_label;
+mod offline;
+mod pbs;
 mod program;
 mod report;
 mod script;

@@ -210,7 +210,18 @@ const FAMILIES: &[&str] = &[
     "zephyr",
     "hunyuan",
     "exaone",
+    "apertus",
+    "mathstral",
+    "ministral",
+    "codestral",
+    "smollm",
 ];
+
+/// Whether a name is that of a model: it begins as a family does, or states a size.
+pub(crate) fn is_model(name: &str) -> bool {
+    let low = name.to_ascii_lowercase();
+    FAMILIES.iter().any(|family| low.starts_with(family)) || words(&low).any(is_size)
+}
 
 /// Whether a word is a size such as `70b`, `8x7B`, `1.5b`, `345m`.
 pub(crate) fn is_size(w: &str) -> bool {
@@ -252,6 +263,37 @@ pub(crate) fn model_in(name: &str) -> Option<String> {
         }
     }
     None
+}
+
+/// The name of a job without the framework and the kind of run around it.
+pub(crate) fn without_framework(name: &str) -> &str {
+    const AROUND: &[&str] = &[
+        "megatron",
+        "lm",
+        "nemo",
+        "fsdp",
+        "deepspeed",
+        "ds",
+        "train",
+        "training",
+        "pretrain",
+        "pretraining",
+        "finetune",
+        "sft",
+        "ft",
+        "run",
+        "job",
+        "slurm",
+    ];
+    let is_around = |word: &str| AROUND.iter().any(|w| word.eq_ignore_ascii_case(w));
+    let mut rest = name;
+    while let Some((_, tail)) = rest.split_once(['-', '_']).filter(|(head, _)| is_around(head)) {
+        rest = tail;
+    }
+    while let Some((head, _)) = rest.rsplit_once(['-', '_']).filter(|(_, tail)| is_around(tail)) {
+        rest = head;
+    }
+    rest
 }
 
 /// The word for a model's identity: a Hub id stays, a path gives its last part.

@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     /// A benchmark client, by its usual name.
     Client(&'static str),
     TrtllmBench,
+    /// A benchmark that loads the engine itself, by its usual name.
+    Offline(Engine, &'static str),
     /// A script that writes a synthetic data set.
     Dataset,
     Megatron,
@@ -22,6 +24,8 @@ pub(crate) enum Kind {
     Litgpt,
     Ollama,
     Neuron,
+    Verl,
+    Torchtune,
     /// A tool that reads everything from a file it is given: its framework.
     Configured(&'static str),
     /// A training script that only its flags can explain.
@@ -159,6 +163,12 @@ fn module(m: &str) -> Option<Kind> {
         Kind::Serve(Engine::Trtllm)
     } else if starts("sglang.bench_serving") {
         Kind::Client("sglang.bench_serving")
+    } else if starts("sglang.bench_one_batch_server") {
+        Kind::Client("sglang.bench_one_batch_server")
+    } else if starts("sglang.bench_one_batch") {
+        Kind::Offline(Engine::Sglang, "sglang.bench_one_batch")
+    } else if starts("sglang.bench_offline_throughput") {
+        Kind::Offline(Engine::Sglang, "sglang.bench_offline_throughput")
     } else if starts("sglang.bench") {
         Kind::Client("sglang.bench")
     } else if m.contains("benchmark_serving") || m.contains("bench_serving") {
@@ -173,7 +183,9 @@ fn module(m: &str) -> Option<Kind> {
         Kind::Configured("llama-factory")
     } else if starts("litgpt") {
         Kind::Litgpt
-    } else if starts("trl.") {
+    } else if starts("verl.") {
+        Kind::Verl
+    } else if starts("trl.") || starts("openrlhf.cli.train") {
         Kind::Trainer
     } else if starts("megatron") || m.contains("pretrain_gpt") {
         Kind::Megatron
@@ -186,8 +198,8 @@ fn binary(base: &str, whole: &str, next: &str, after: &str) -> Option<(Kind, usi
     Some(match (base, next) {
         ("vllm", "serve") => (Kind::Serve(Engine::Vllm), 2),
         ("vllm", "bench") if matches!(after, "serve") => (Kind::Client("vllm bench serve"), 3),
-        ("vllm", "bench") if after == "throughput" => (Kind::Client("vllm bench throughput"), 3),
-        ("vllm", "bench") if after == "latency" => (Kind::Client("vllm bench latency"), 3),
+        ("vllm", "bench") if after == "throughput" => (Kind::Offline(Engine::Vllm, "vllm bench throughput"), 3),
+        ("vllm", "bench") if after == "latency" => (Kind::Offline(Engine::Vllm, "vllm bench latency"), 3),
         ("sglang", "serve") => (Kind::Serve(Engine::Sglang), 2),
         ("trtllm-serve", "serve") => (Kind::Serve(Engine::Trtllm), 2),
         ("trtllm-serve", "disaggregated" | "disaggregated_mpi_worker") => return None,
@@ -199,8 +211,12 @@ fn binary(base: &str, whole: &str, next: &str, after: &str) -> Option<(Kind, usi
         ("server", _) if whole == "./server" || whole.contains("llama.cpp") => (Kind::Serve(Engine::LlamaCpp), 1),
         ("text-generation-launcher", _) => (Kind::Serve(Engine::Tgi), 1),
         ("run_benchmark_serving" | "benchmark_serving", _) => (Kind::Client("benchmark_serving"), 1),
-        ("genai-perf" | "aiperf", "profile") => (Kind::Client("aiperf"), 2),
-        ("guidellm", "benchmark") => (Kind::Client("guidellm"), 2),
+        ("genai-perf", "profile") => (Kind::Client("genai-perf"), 2),
+        ("aiperf", "profile") => (Kind::Client("aiperf"), 2),
+        ("guidellm", _) if next == "benchmark" || next.starts_with('-') => (Kind::Client("guidellm"), 1),
+        ("evalscope", "perf") => (Kind::Client("evalscope perf"), 2),
+        ("llama-bench", _) => (Kind::Offline(Engine::LlamaCpp, "llama-bench"), 1),
+        ("tune", "run") => (Kind::Torchtune, 2),
         ("ollama", "serve") => (Kind::Ollama, 2),
         ("litgpt", _) => (Kind::Litgpt, 1),
         ("axolotl", "train") => (Kind::Configured("axolotl"), 2),
@@ -224,6 +240,9 @@ fn script(base: &str, whole: &str) -> Option<Kind> {
             Kind::NemoLauncher
         }
         "benchmark_serving.py" | "bench_serving.py" => Kind::Client("benchmark_serving"),
+        "benchmark_throughput.py" => Kind::Offline(Engine::Vllm, "benchmark_throughput"),
+        "benchmark_latency.py" => Kind::Offline(Engine::Vllm, "benchmark_latency"),
+        "token_benchmark_ray.py" => Kind::Client("llmperf"),
         "prepare_dataset.py" => Kind::Dataset,
         "run_train.py" if whole.contains("nanotron") || base == "run_train.py" => Kind::Configured("nanotron"),
         "deepy.py" => Kind::Configured("gpt-neox"),

@@ -7,7 +7,7 @@ use super::fields::{Fields, Out, place};
 use super::shell::{self, Script, Setup, Text};
 use super::tools::{self, bench, mlperf, serving};
 use super::value::{Node, Value};
-use super::{json, names, program, slurm, unknown, yaml};
+use super::{json, names, pbs, program, slurm, unknown, yaml};
 
 /// Whether another of the scripts sources or starts this one.
 pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
@@ -129,6 +129,12 @@ fn one(
             }
         }
     }
+    if directives.is_empty() {
+        let mut d = Out::default();
+        if pbs::report(plain, |l| place(index, l), &mut d) && out.fields.has("kind") {
+            d.fields.iter().for_each(|e| out.fields.put(e.clone()));
+        }
+    }
     // Libraries of functions are no settings.
     let settings =
         |p: &str| !["lib", "activate", "setvars", "profile", "bashrc", "conda"].iter().any(|w| p.contains(w));
@@ -140,7 +146,7 @@ fn one(
     }
     variables(&script, plain, index, &mut out);
     tasks(&mut out);
-    if let Some(n) = job_model(directives, &out) {
+    if let Some(n) = job_model(directives, name, plain, &out) {
         out.fields.imply("model", n.0, n.1);
     }
     requirements(&script, plain, &mut out);
@@ -207,7 +213,7 @@ fn settle(c: Collector, script: &Script, plain: &str, index: usize, out: &mut Ou
     let served = !servers.is_empty();
     if served {
         server(servers, out);
-        if client.is_some() {
+        if client.is_some() && out.fields.str("kind") == Some("serving") {
             let at = out.fields.at("kind");
             out.fields.set("kind", "serving+benchmark", at);
         }
@@ -396,7 +402,7 @@ fn recipe_comment(plain: &str, index: usize, out: &mut Out) {
 }
 
 /// A model in the job's name.
-fn job_model(d: &slurm::Directives, out: &Out) -> Option<(String, u32)> {
+fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &Out) -> Option<(String, u32)> {
     if out.fields.has("model") || out.fields.str("kind") != Some("training") {
         return None;
     }
@@ -408,10 +414,12 @@ fn job_model(d: &slurm::Directives, out: &Out) -> Option<(String, u32)> {
     if !sized {
         return None;
     }
-    // A family in the name ends the guess at its size; a run's own name is taken whole.
+    // A family in the name ends the guess at its size; a run's own name is taken whole, but for words of what runs it.
     match names::model_in(name) {
-        Some(_) => None,
-        None => Some((name.to_owned(), line)),
+        // A comment or the name of the file tells it better.
+        Some(_) if names::model_in(file).is_some() || super::hints::comment_model(plain).is_some() => None,
+        Some(model) => Some((model, line)),
+        None => Some((names::without_framework(name).to_owned(), line)),
     }
 }
 

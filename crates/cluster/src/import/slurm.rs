@@ -195,8 +195,13 @@ impl Directives {
         if let Some((n, l)) = self.per_node() {
             out.set("accelerators_per_node", n, l);
         }
-        for name in ["constraint", "gres", "gpus-per-node", "gpus"] {
-            if let Some((v, l)) = self.get(name)
+        for name in ["constraint", "gres", "gpus-per-node", "gpus-per-task", "gpus", "partition"] {
+            // A partition may be named after an architecture, which is no accelerator.
+            let vague = |v: &str| {
+                let low = v.to_ascii_lowercase();
+                name == "partition" && (low.contains("hopper") || low.contains("blackwell"))
+            };
+            if let Some((v, l)) = self.get(name).filter(|(v, _)| !vague(v))
                 && let Some(a) = names::accelerator_label(
                     v.split(':').filter(|p| p.parse::<u32>().is_err()).collect::<Vec<_>>().join(":").as_str(),
                 )

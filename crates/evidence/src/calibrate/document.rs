@@ -49,6 +49,23 @@ pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> St
     out
 }
 
+/// The profile of a target that nothing was measured on: the coefficients of another, to be calibrated.
+#[must_use]
+pub fn uncalibrated(target: &str, vendor: &str, base: &str, figures: &Figures) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "# Written by `atlas config profile`. Nothing here was measured on this target: `atlas calibrate`"
+    );
+    let _ = writeln!(out, "# replaces what measurements determine.");
+    line(&mut out, 0, "description", &quoted(&format!("{target}, not calibrated: coefficients of profile {base}")));
+    let _ = writeln!(out, "match:");
+    line(&mut out, 2, "name", &quoted(target));
+    line(&mut out, 2, "vendor", &quoted(vendor));
+    coefficients(&mut out, figures);
+    out
+}
+
 fn line(out: &mut String, indent: usize, key: &str, value: &str) {
     let _ = writeln!(out, "{:indent$}{key}: {value}", "");
 }

@@ -136,7 +136,7 @@ pub struct Figures {
 }
 
 /// What p_node_nominal can be, W.
-const WATTS: [f64; 2] = [1.0, 1e7];
+pub const WATTS: [f64; 2] = [1.0, 1e7];
 
 impl Figures {
     /// Whether a parameter is one that could be.

@@ -16,6 +16,7 @@
 //! | iterations | all at once | one after the other |
 
 pub mod custom;
+mod examples;
 mod work;
 
 use std::sync::Arc;
@@ -264,6 +265,12 @@ impl Predecessor {
             let flops = f.number("total_flops", Bounds::POSITIVE);
             if flops.is_some() {
                 f.warn("total_flops", "not used: operators are counted one by one", None);
+            }
+            if f.node("layers").is_some() {
+                let message = "a list of layers is not simulated: times follow from operators, not from stated FLOPs";
+                let help = "give num_layers, hidden_size and num_attention_heads, a model_type of the catalog, or a \
+                            model of your own in models.yaml";
+                f.error("layers", message, Some(help.to_owned()));
             }
             let model_type = f.text("model_type").unwrap_or_else(|| usual.model_type.clone());
             if let Err(message) = known(&model_type, catalog) {

@@ -6,39 +6,94 @@ use crate::import::argv::Args;
 use crate::import::fields::{Fields, Out};
 use crate::import::names::snake;
 use crate::import::unknown;
-use crate::import::value::Node;
+use crate::import::value::{Node, Value};
+
+/// Settings of the clients, and the field of each.
+const FLAGS: &[(&str, &[&str])] = &[
+    (
+        "num_prompts",
+        &[
+            "num_prompts",
+            "num_prompt",
+            "num_requests",
+            "request_count",
+            "n_requests",
+            "max_requests",
+            "max_num_completed_requests",
+            "number",
+        ],
+    ),
+    ("request_rate", &["request_rate", "qps", "req_rate"]),
+    ("concurrency", &["max_concurrency", "concurrency", "num_concurrent", "num_concurrent_requests", "parallel"]),
+    (
+        "isl",
+        &[
+            "random_input_len",
+            "random_input",
+            "input_len",
+            "isl",
+            "synthetic_input_tokens_mean",
+            "prompt_input_tokens_mean",
+            "mean_input_tokens",
+            "prompt_tokens",
+            "random_input_length",
+            "input_length",
+        ],
+    ),
+    (
+        "osl",
+        &[
+            "random_output_len",
+            "random_output",
+            "output_len",
+            "osl",
+            "output_tokens_mean",
+            "prompt_output_tokens_mean",
+            "mean_output_tokens",
+            "output_tokens",
+            "random_output_length",
+            "output_length",
+            "sharegpt_output_len",
+        ],
+    ),
+    ("dataset", &["dataset_name"]),
+];
+
+fn field(key: &str) -> Option<&'static str> {
+    FLAGS.iter().find(|(_, names)| names.contains(&key)).map(|(field, _)| *field)
+}
+
+/// Whether a client's own setting has this name.
+pub(crate) fn is_known(key: &str) -> bool {
+    field(key).is_some()
+}
 
 /// Reads one flag or key of a client into its own record.
 pub(crate) fn flag(key: &str, node: &Node, f: &mut Out) -> bool {
-    match key {
-        "model" | "m" => super::model(f, node),
-        "num_prompts" | "num_prompt" | "num_requests" | "request_count" | "n_requests" => f.int("num_prompts", node),
-        "request_rate" | "qps" | "req_rate" => rate(f, node),
-        "max_concurrency" | "concurrency" | "num_concurrent" => f.int("concurrency", node),
-        "random_input_len"
-        | "random_input"
-        | "input_len"
-        | "isl"
-        | "synthetic_input_tokens_mean"
-        | "prompt_tokens"
-        | "random_input_length"
-        | "input_length" => f.int("isl", node),
-        "random_output_len"
-        | "random_output"
-        | "output_len"
-        | "osl"
-        | "output_tokens_mean"
-        | "output_tokens"
-        | "random_output_length"
-        | "output_length"
-        | "sharegpt_output_len" => f.int("osl", node),
-        "dataset_name" => {
+    match (key, field(key)) {
+        ("model" | "m", _) => super::model(f, node),
+        (_, Some("request_rate")) => rate(f, node),
+        (_, Some("dataset")) => {
             if let Some(t) = node.text().filter(|t| t != "random") {
                 f.set("dataset", t, node.line);
             }
             true
         }
+        (_, Some(name)) => counts(name, node, f),
         _ => true,
+    }
+}
+
+/// One whole number, or a list of them.
+pub(crate) fn counts(name: &str, node: &Node, f: &mut Out) -> bool {
+    let words: Vec<String> = match &node.value {
+        Value::List(list) => list.iter().filter_map(Node::text).collect(),
+        _ => node.text().map(|t| t.split([',', ' ']).map(str::to_owned).collect()).unwrap_or_default(),
+    };
+    let list: Option<Vec<i64>> = words.iter().map(|w| w.trim_matches(['[', ']']).parse().ok()).collect();
+    match list {
+        Some(list) if list.len() > 1 => f.set(name, list, node.line),
+        _ => f.int(name, node),
     }
 }
 
@@ -50,12 +105,72 @@ fn rate(f: &mut Out, node: &Node) -> bool {
 }
 
 /// Reads a client's command.
-pub(crate) fn command(args: &Args) -> Out {
+pub(crate) fn command(name: &str, args: &Args) -> Out {
     let mut f = Out::default();
+    let counted = args.has(&["request_count"]);
     for a in &args.flags {
-        flag(&snake(&a.name), &a.node, &mut f);
+        let key = snake(&a.name);
+        // The prompts of these are the pool that requests are drawn from.
+        let pool = matches!(name, "genai-perf" | "aiperf") && key == "num_prompts" && counted;
+        if !pool {
+            flag(&key, &a.node, &mut f);
+        }
+    }
+    if name == "guidellm" {
+        guidellm(args, &mut f);
     }
     f
+}
+
+/// GuideLLM states lengths in one setting, and what its rates are in another.
+fn guidellm(args: &Args, f: &mut Out) {
+    if let Some(n) = args.flag(&["data"])
+        && let Some(text) = n.text()
+    {
+        let plain = text.trim().trim_matches(['{', '}']).replace(['"', '\'', ' '], "");
+        for (key, value) in plain.split(',').filter_map(|pair| pair.split_once(['=', ':'])) {
+            if matches!(key, "prompt_tokens" | "output_tokens") {
+                flag(key, &Node::str(value, n.line), f);
+            }
+        }
+    }
+    let kind = args.flag(&["rate_type", "profile"]).and_then(Node::text);
+    let Some(rates) = args.flag(&["rate"]) else { return };
+    match kind.as_deref() {
+        Some("concurrent") => drop(counts("concurrency", rates, f)),
+        Some("constant" | "poisson" | "async") => drop(rate(f, rates)),
+        _ => {}
+    }
+}
+
+/// Whether a document configures inference-perf.
+pub(crate) fn is_inference_perf(doc: &Node) -> bool {
+    doc.at("load.stages").is_some() && (doc.has("server") || doc.has("api"))
+}
+
+/// Reads a configuration of inference-perf.
+pub(crate) fn inference_perf(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "benchmark", doc.line);
+    out.fields.set("tool_name", "inference-perf", doc.line);
+    if let Some(n) = doc.first(&["server.model_name", "tokenizer.pretrained_model_name_or_path"]) {
+        super::model(out, n);
+    }
+    for (field, path) in [("isl", "data.input_distribution.mean"), ("osl", "data.output_distribution.mean")] {
+        if let Some(n) = doc.at(path) {
+            out.int(&format!("benchmark.{field}"), n);
+        }
+    }
+    let stages = doc.at("load.stages").map(Node::list).unwrap_or(&[]);
+    for (field, key) in [("request_rate", "rate"), ("concurrency", "concurrency_level")] {
+        let nodes: Vec<&Node> = stages.iter().filter_map(|s| s.get(key)).collect();
+        let values: Vec<Json> = nodes.iter().map(|n| n.json()).collect();
+        let Some(at) = nodes.first().map(|n| n.line) else { continue };
+        let name = format!("benchmark.{field}");
+        match values.as_slice() {
+            [one] if field == "request_rate" => out.fields.set(&name, one.clone(), at),
+            _ => out.fields.set(&name, values, at),
+        }
+    }
 }
 
 /// Puts the clients of a file together: one gives `benchmark`, several that differ give variants.
@@ -82,7 +197,9 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
     if let Some(first) = runs.first().cloned() {
         let base = without(&first);
         if runs.iter().all(|r| without(r) == base) {
-            let list: Vec<Json> = runs.iter().filter_map(|r| r.entry("concurrency").map(|e| e.value.clone())).collect();
+            let several = |value: &Json| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+            let list: Vec<Json> =
+                runs.iter().filter_map(|r| r.entry("concurrency")).flat_map(|e| several(&e.value)).collect();
             for e in first.iter() {
                 let key = format!("benchmark.{}", e.key);
                 if e.key != "concurrency" {

@@ -27,6 +27,9 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) 
     }
     (!out.fields.is_empty()).then(|| {
         out.fields.imply("manifest", "helm values", 0);
+        if let Some((a, at)) = pod::selected(d) {
+            out.fields.imply("accelerator", a, at);
+        }
         out
     })
 }

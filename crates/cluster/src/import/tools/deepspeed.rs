@@ -50,6 +50,9 @@ pub(crate) fn keys(doc: &Node, out: &mut Out) {
             }
         }
     }
+    if let Some(n) = get("activation_checkpointing.cpu_checkpointing").filter(|n| n.on() == Some(true)) {
+        out.set("offload_activations", true, n.line);
+    }
     if get("zero_optimization.cpu_offload").and_then(Node::on) == Some(true) {
         out.set("offload_optimizer", "cpu", get("zero_optimization.cpu_offload").map_or(0, |n| n.line));
     }

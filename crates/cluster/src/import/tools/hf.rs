@@ -50,7 +50,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             None => true,
         },
         "bf16" | "fp16" | "fp8" => half(out, key, node),
-        "mixed_precision" => super::precision(out, node),
+        "mixed_precision" | "dtype" | "compute_dtype" => super::precision(out, node),
         "deepspeed" | "deepspeed_config" | "ds_config" => {
             if let Some(t) = node.text() {
                 if let Some(z) = super::zero_in_name(&t) {
@@ -136,6 +136,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "num_layers" | "num_hidden_layers" => out.int("architecture.num_layers", node),
         "hidden_width" | "hidden_size" => out.int("architecture.hidden_size", node),
         "intermediate_size" => out.int("architecture.ffn_hidden_size", node),
+        "vocab_size" => out.int("architecture.vocab_size", node),
         "num_heads" | "num_attention_heads" => out.int("architecture.num_attention_heads", node),
         "num_key_value_heads" => out.int("architecture.num_query_groups", node),
         "world_size"

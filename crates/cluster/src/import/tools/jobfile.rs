@@ -77,7 +77,11 @@ fn devices(doc: &Node) -> (Option<String>, Option<i64>, u32) {
     let Some(n) = doc.first(&["resources.gpu", "resources.accelerators"]) else { return (None, None, 0) };
     let name = n.get("name").and_then(Node::text);
     let count = n.get("count").and_then(Node::int);
-    let text = n.text().or_else(|| n.map().first().map(|(k, v)| format!("{k}:{}", v.int().unwrap_or(1))));
+    // Of several that would do, the first; `{H100:8, A100:8}` is a set of words without values.
+    let text = n.text().or_else(|| {
+        let (k, v) = n.map().first()?;
+        Some(if k.contains(':') { k.clone() } else { format!("{k}:{}", v.int().unwrap_or(1)) })
+    });
     match (name, text) {
         (Some(name), _) => (names::accelerator_label(&name), count.or(Some(1)), n.line),
         (None, Some(t)) => {

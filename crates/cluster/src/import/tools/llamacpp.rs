@@ -25,6 +25,9 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
     match key {
         "model" | "hf_repo" | "hf" | "model_url" => weights(out, node),
         "hf_file" => {
+            if let Some(t) = node.text() {
+                out.fields.imply("model", t, node.line);
+            }
             if let Some(g) = node.text().as_deref().and_then(names::gguf) {
                 out.set("weights_precision", g, node.line);
             }
@@ -57,6 +60,11 @@ fn weights(out: &mut Out, node: &Node) -> bool {
             out.set("weights_precision", g, node.line);
         }
         true
+    } else if let Some(base) = super::named_in_folder(node) {
+        if let Some(g) = names::gguf(&base) {
+            out.set("weights_precision", g, node.line);
+        }
+        out.set("model", base, node.line)
     } else {
         super::model(out, node)
     }

@@ -76,6 +76,13 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
                 }
                 true
             }
+            "optimizer_memory_host_offload" | "parameter_memory_host_offload" => {
+                let field = if k.starts_with("optimizer") { "offload_optimizer" } else { "offload_params" };
+                v.on() != Some(true) || out.set(field, "cpu", v.line)
+            }
+            "num_experts" => v.int().is_some_and(|n| n < 2) || out.int("architecture.num_experts", v),
+            "num_experts_per_tok" => out.int("architecture.moe_topk", v),
+            "kv_quant_dtype" => super::vllm::kv(out, v),
             "opt_type" => {
                 if let Some(t) = v.text() {
                     out.set("optimizer", t.to_ascii_lowercase(), v.line);
@@ -97,6 +104,23 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
         }
     }
     mesh(gpu, out);
+    let of = |key: &str| entries.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v);
+    let chips = of("compile_topology").and_then(|n| Some((chips(&n.text()?)?, n.line)));
+    let slices = of("compile_topology_num_slices").and_then(Node::int).unwrap_or(1).max(1);
+    if let Some((chips, line)) = chips {
+        out.fields.imply("num_accelerators", chips.saturating_mul(slices), line);
+    }
+}
+
+/// Chips of a slice such as `v6e-256`; up to v5p the number counts the two cores of each.
+fn chips(topology: &str) -> Option<i64> {
+    let (generation, count) = topology.rsplit_once('-')?;
+    let count: i64 = count.parse().ok()?;
+    match generation.to_ascii_lowercase().as_str() {
+        "v2" | "v3" | "v4" | "v5p" => Some(count / 2),
+        "v5e" | "v6e" | "tpu7x" => Some(count),
+        _ => None,
+    }
 }
 
 /// `ici_fsdp_parallelism` → `ici.fsdp`.

@@ -13,7 +13,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "hidden_size" => arch(out, "hidden_size", node),
         "ffn_hidden_size" => arch(out, "ffn_hidden_size", node),
         "num_attention_heads" => arch(out, "num_attention_heads", node),
-        "num_query_groups" => arch(out, "num_query_groups", node),
+        "num_query_groups" | "num_key_value_heads" => arch(out, "num_query_groups", node),
         "max_position_embeddings" => arch(out, "max_position_embeddings", node),
         "vocab_size" | "pad_vocab_size_to" | "padded_vocab_size" => arch(out, "vocab_size", node),
         "num_experts" | "num_moe_experts" => {
@@ -79,6 +79,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             true
         }
         "data_parallel_sharding_strategy" => match node.text().as_deref() {
+            Some("no_shard") => out.set("sharding", "none", node.line),
             Some("optim") => out.set("sharding", "zero1", node.line),
             Some("optim_grads") => out.set("sharding", "zero2", node.line),
             Some("optim_grads_params") => out.set("sharding", "zero3", node.line),
@@ -154,6 +155,21 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "cpu_offloading" | "optimizer_cpu_offload" => {
             if node.on() == Some(true) {
                 out.set("offload_optimizer", "cpu", node.line)
+            } else {
+                true
+            }
+        }
+        "cpu_offloading_weights" => {
+            if node.on() == Some(true) {
+                out.set("offload_params", "cpu", node.line)
+            } else {
+                true
+            }
+        }
+        "fine_grained_activation_offloading" => out.flag("offload_activations", node),
+        "fsdp" => {
+            if node.on() == Some(true) {
+                out.set("sharding", "zero3", node.line)
             } else {
                 true
             }

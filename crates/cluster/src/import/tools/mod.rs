@@ -21,6 +21,7 @@ pub(crate) mod nemo;
 pub(crate) mod neuron;
 pub(crate) mod ollama;
 pub(crate) mod pod;
+pub(crate) mod post_training;
 pub(crate) mod primus;
 pub(crate) mod ray;
 pub(crate) mod resources;
@@ -28,6 +29,7 @@ pub(crate) mod serving;
 pub(crate) mod sglang;
 pub(crate) mod srtslurm;
 pub(crate) mod torchtitan;
+pub(crate) mod torchtune;
 pub(crate) mod trtllm;
 pub(crate) mod vllm;
 
@@ -121,12 +123,23 @@ pub(crate) fn model(out: &mut Out, node: &Node) -> bool {
             }
             out.set("model", id, node.line)
         }
-        None => {
-            out.unset(node);
-            out.fields.remove("model");
-            true
-        }
+        None => match named_in_folder(node) {
+            Some(base) => out.set("model", base, node.line),
+            None => {
+                out.unset(node);
+                out.fields.remove("model");
+                true
+            }
+        },
     }
+}
+
+/// The last part of a path whose folder is left to the caller: `$MODELS/base-7B`.
+pub(crate) fn named_in_folder(node: &Node) -> Option<String> {
+    let (folder, base) = node.raw()?.trim().trim_end_matches('/').rsplit_once('/')?;
+    let (id, path) = names::model_id(&format!("/{base}"));
+    let named = super::unknown::is_in(folder) && !super::unknown::is_in(base) && path.is_some_and(|path| path != id);
+    (named && !names::is_placeholder(base) && names::is_model(base)).then_some(id)
 }
 
 /// Settings that say nothing about speed, memory or the machine, by the words of their names.

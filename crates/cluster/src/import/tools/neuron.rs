@@ -33,6 +33,11 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             out.fields.imply("model", head, n.line);
         }
     }
+    if let Some(n) = doc.get("name")
+        && let Some(t) = n.text().filter(|t| t.split(['_', '-']).any(crate::import::names::is_size))
+    {
+        out.fields.imply("model", t, n.line);
+    }
     if let Some(n) = doc.at("trainer.lnc").filter(|n| n.int() == Some(2)) {
         // Two physical cores to a logical one exist from the second generation on.
         out.fields.imply("accelerator", "trn2", n.line);

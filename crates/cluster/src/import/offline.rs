@@ -1,0 +1,73 @@
+//! Benchmarks that load the engine themselves: a server and a client in one command.
+
+use super::argv::Args;
+use super::collect::{Collector, Lookup, referenced, visible_devices};
+use super::fields::Out;
+use super::names;
+use super::shell::Command;
+use super::tools::bench;
+use super::tools::serving::Engine;
+
+impl Collector {
+    /// An engine's own benchmark without a server.
+    pub(super) fn offline(&mut self, engine: Engine, name: &'static str, args: &Args, cmd: &Command) {
+        let mut out = Out::default();
+        let mut client = Out::default();
+        for f in &args.flags {
+            let key = names::snake(&f.name);
+            let sends = match (engine, f.name.as_str(), key.as_str()) {
+                // The batch of these is what they send at once, not a limit of the engine.
+                (Engine::Vllm | Engine::Sglang, _, "batch_size") => bench::counts("concurrency", &f.node, &mut client),
+                (Engine::LlamaCpp, "-p", _) => bench::counts("isl", &f.node, &mut client),
+                (Engine::LlamaCpp, "-n", _) => bench::counts("osl", &f.node, &mut client),
+                (Engine::LlamaCpp, "-r" | "-o" | "-d" | "-pg", _) => true,
+                (_, _, "model" | "model_path") => false,
+                _ => bench::is_known(&key) && bench::flag(&key, &f.node, &mut client),
+            };
+            if !sends {
+                engine.flag(&f.name, &f.node, &mut out);
+            }
+        }
+        visible_devices(cmd, &mut out);
+        engine.finish(&mut out);
+        out.fields.set("kind", "benchmark", cmd.line);
+        out.fields.set("framework", engine.framework(), cmd.line);
+        out.fields.set("launcher", name, cmd.line);
+        self.servers.push((engine, out));
+        if !client.fields.is_empty() {
+            self.clients.push((name, client));
+        }
+    }
+
+    /// `trtllm-bench` is a server and a client in one.
+    pub(super) fn trtllm_bench(&mut self, args: &Args, line: u32, files: Lookup<'_>) {
+        let mut out = Out::default();
+        let plain = Args { positional: Vec::new(), ..args.clone() };
+        Engine::Trtllm.command(&plain, &mut out);
+        referenced(&mut out, files, |n, o| Engine::Trtllm.keys(n, o));
+        out.fields.set("kind", "benchmark", line);
+        out.fields.set("launcher", "trtllm-bench", line);
+        if let Some(n) = args.flag(&["backend"]) {
+            out.text("backend", n);
+        }
+        let mut c = Out::default();
+        for f in &args.flags {
+            match names::snake(&f.name).as_str() {
+                "num_requests" => c.int("num_prompts", &f.node),
+                "concurrency" => c.int("concurrency", &f.node),
+                _ => true,
+            };
+        }
+        out.strange.retain(|(n, _)| {
+            !matches!(n.as_str(), "--workspace" | "--dataset" | "--num_requests" | "--concurrency" | "--engine_dir")
+        });
+        match self.servers.first_mut() {
+            // Building the engine and running it are one benchmark.
+            Some((Engine::Trtllm, first)) => first.fields.fill(&out.fields),
+            _ => self.servers.push((Engine::Trtllm, out)),
+        }
+        if !c.fields.is_empty() && self.clients.is_empty() {
+            self.clients.push(("trtllm-bench", c));
+        }
+    }
+}

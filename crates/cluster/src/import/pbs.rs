@@ -1,0 +1,47 @@
+//! Directives of PBS and LSF: what they say about machines.
+
+use super::fields::Out;
+use super::value::parse_int;
+
+/// Reads `#PBS -l select=4:ngpus=8` and `#BSUB -nnodes 4`; false if the script has no such line.
+pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) -> bool {
+    let mut found = false;
+    for (line, n) in text.lines().zip(1..) {
+        let at = place(n);
+        if let Some(rest) = line.trim().strip_prefix("#PBS") {
+            found = true;
+            let mut words = rest.split_whitespace();
+            while let Some(word) = words.next() {
+                if word == "-l" {
+                    words.next().into_iter().flat_map(|list| list.split(',')).for_each(|r| resource(r, at, out));
+                }
+            }
+        } else if let Some(rest) = line.trim().strip_prefix("#BSUB") {
+            found = true;
+            let words: Vec<&str> = rest.split_whitespace().collect();
+            for pair in words.windows(2) {
+                if let ["-nnodes", count] = pair {
+                    put("nodes", count, at, out);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// `select=4:ncpus=64:ngpus=4`, `nodes=4:gpus=8`, `walltime=04:00:00`.
+fn resource(request: &str, at: u32, out: &mut Out) {
+    for part in request.split(':') {
+        match part.split_once('=') {
+            Some(("select" | "nodes", count)) => put("nodes", count, at, out),
+            Some(("ngpus" | "gpus", count)) => put("accelerators_per_node", count, at, out),
+            _ => {}
+        }
+    }
+}
+
+fn put(key: &str, count: &str, at: u32, out: &mut Out) {
+    if let Some(n) = parse_int(count).filter(|n| *n > 0) {
+        out.fields.set(key, n, at);
+    }
+}

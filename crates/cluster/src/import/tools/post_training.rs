@@ -1,0 +1,83 @@
+//! Post-training: verl's Hydra overrides, and the flags of OpenRLHF.
+
+use crate::import::argv::Args;
+use crate::import::fields::Out;
+use crate::import::names::snake;
+use crate::import::value::Node;
+
+/// Reads `python -m verl.trainer.…` with its overrides. What the rollout engine gets stays apart.
+pub(crate) fn verl(args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "verl", 0);
+    for (path, node) in &args.overrides {
+        let path = path.trim_start_matches(['+', '~']);
+        let known = match path {
+            "actor_rollout_ref.model.path" | "model.partial_pretrain" | "model.path" => super::model(out, node),
+            "trainer.nnodes" => out.int("nodes", node),
+            "trainer.n_gpus_per_node" => out.int("accelerators_per_node", node),
+            "data.train_batch_size" => out.int("global_batch", node),
+            "data.max_length" => out.int("seq_len", node),
+            "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu" | "data.micro_batch_size_per_gpu" => {
+                out.int("micro_batch", node)
+            }
+            "actor_rollout_ref.actor.ulysses_sequence_parallel_size" | "ulysses_sequence_parallel_size" => {
+                out.int("ulysses_sp", node)
+            }
+            "actor_rollout_ref.model.enable_gradient_checkpointing" | "model.enable_gradient_checkpointing" => {
+                super::hf::flag("gradient_checkpointing", node, out)
+            }
+            "actor_rollout_ref.actor.strategy" | "model.strategy" => {
+                if node.text().is_some_and(|t| t.starts_with("fsdp")) {
+                    out.set("sharding", "zero3", node.line);
+                }
+                true
+            }
+            "actor_rollout_ref.actor.fsdp_config.param_offload" => offloaded("offload_params", node, out),
+            "actor_rollout_ref.actor.fsdp_config.optimizer_offload" => offloaded("offload_optimizer", node, out),
+            "actor_rollout_ref.rollout.name" => out.text("rollout.framework", node),
+            "actor_rollout_ref.rollout.tensor_model_parallel_size" => out.int("rollout.tp", node),
+            "actor_rollout_ref.rollout.gpu_memory_utilization" => out.float("rollout.gpu_memory_share", node),
+            "actor_rollout_ref.rollout.n" => out.int("rollout.samples", node),
+            "data.max_prompt_length" => out.int("rollout.isl", node),
+            "data.max_response_length" => out.int("rollout.osl", node),
+            _ => match path.strip_prefix("actor_rollout_ref.actor.megatron.") {
+                Some(key) => super::megatron::flag(&snake(key), node, out),
+                // Other models of the loop have settings of the same names.
+                None => !path.starts_with("actor_rollout_ref.actor.") || super::is_dull(&snake(path)),
+            },
+        };
+        if !known {
+            out.strange.push((path.to_owned(), node.line));
+        }
+    }
+}
+
+fn offloaded(field: &str, node: &Node, out: &mut Out) -> bool {
+    if node.on() == Some(true) {
+        out.set(field, "cpu", node.line);
+    }
+    true
+}
+
+/// Reads `openrlhf.cli.train_…`, whose training batch is that of all ranks.
+pub(crate) fn openrlhf(args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "openrlhf", 0);
+    for f in &args.flags {
+        let key = snake(&f.name);
+        let known = match key.as_str() {
+            "pretrain" => super::model(out, &f.node),
+            "micro_train_batch_size" => out.int("micro_batch", &f.node),
+            "train_batch_size" => out.int("global_batch", &f.node),
+            "max_len" => out.int("seq_len", &f.node),
+            "ring_attn_size" => out.int("cp", &f.node),
+            "ds_tensor_parallel_size" => out.int("tp", &f.node),
+            "adam_offload" => offloaded("offload_optimizer", &f.node, out),
+            "reward_pretrain" | "critic_pretrain" | "flash_attn" | "packing_samples" => true,
+            _ => super::hf::flag(&key, &f.node, out),
+        };
+        if !known {
+            out.strange.push((f.name.clone(), f.node.line));
+        }
+    }
+}

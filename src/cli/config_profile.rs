@@ -1,0 +1,102 @@
+//! `atlas config profile`: the hardware profile of a target that has none.
+
+use std::path::PathBuf;
+
+use color_eyre::eyre::eyre;
+
+use super::args::Globals;
+use super::calibrate::usual_place;
+use super::failure::Failure;
+use super::output::complain;
+use super::pick;
+use atlas_document::files;
+use atlas_evidence::calibrate::document;
+use atlas_evidence::calibrate::parameter::{FABRICS, Figures, NODE_WATTS, SLOTS, WATTS};
+
+/// Write the hardware profile of a target.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Target that the profile is for
+    #[arg(long, value_name = "NAME")]
+    pub target: String,
+    /// Profile that the coefficients are taken from
+    #[arg(long, value_name = "NAME", default_value = "nvidia")]
+    pub base: String,
+    /// A coefficient by its path, such as utilization.base=0.5; repeatable
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Write the profile here [default: profiles/TARGET.yaml, where it is in force for the target]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write over what is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Writes it.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    let library = pick::library(globals);
+    let target = library.target(&args.target).map_err(Failure::from)?;
+    let base = library.profile(&args.base).map_err(Failure::from)?;
+    if !base.calibrated {
+        return Err(
+            Failure::usage([format!("profile {} has no coefficients: --base names one that has", args.base)]).into()
+        );
+    }
+    let mut figures =
+        Figures { coefficients: base.coefficients, fabrics: base.fabrics.to_vec(), node_watts: base.node_watts };
+    // The target's own link has to be among the fabrics.
+    if let Some(link) = &target.interconnect
+        && !figures.fabrics.iter().any(|(name, _)| name.eq_ignore_ascii_case(&link.kind))
+    {
+        figures.fabrics.push((link.kind.as_str().into(), 1.0));
+        complain(&format!("note: profile {} has no fabric {}: its factor is 1", args.base, link.kind));
+    }
+    let problems: Vec<String> = args.set.iter().filter_map(|text| set(&mut figures, text).err()).collect();
+    if !problems.is_empty() {
+        return Err(Failure::usage(problems).into());
+    }
+    let path = args.out.clone().unwrap_or_else(|| usual_place(globals, target));
+    let text = document::uncalibrated(&target.name, &target.vendor, &base.name, &figures);
+    if !args.force && path.exists() {
+        return Err(eyre!("{} is there already: --force writes over it, --out names another file", path.display()));
+    }
+    let written = if args.force { files::write(&path, &text) } else { files::write_new(&path, &text) };
+    written.map_err(|error| eyre!("{} cannot be written: {error}", path.display()))?;
+    complain(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Sets one coefficient.
+fn set(figures: &mut Figures, text: &str) -> Result<(), String> {
+    let known = || SLOTS.iter().map(|slot| slot.path).collect::<Vec<_>>().join(", ");
+    let Some((path, value)) = text.split_once('=') else {
+        return Err(format!("--set {text}: expected PATH=VALUE, PATH one of {}", known()));
+    };
+    let path = path.trim();
+    let slot = SLOTS.iter().find(|slot| slot.path == path);
+    let fabric = path.strip_prefix(FABRICS).and_then(|rest| rest.strip_prefix('.'));
+    let [low, high] = match (slot, fabric) {
+        (Some(slot), _) => slot.range,
+        (None, Some(_)) => [0.05, 100.0],
+        (None, None) if path == NODE_WATTS => WATTS,
+        (None, None) => {
+            return Err(format!(
+                "--set {text}: no coefficient {path}; there are {}, {NODE_WATTS}, {FABRICS}.NAME",
+                known()
+            ));
+        }
+    };
+    let number = value.trim().parse::<f64>().ok().filter(|number| (low..=high).contains(number));
+    let number = number
+        .ok_or_else(|| format!("--set {text}: found {}, expected a number from {low} to {high}", value.trim()))?;
+    match (slot, fabric) {
+        (Some(slot), _) => (slot.set)(&mut figures.coefficients, number),
+        (None, Some(name)) => match figures.fabrics.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            Some((_, factor)) => *factor = number,
+            None => figures.fabrics.push((name.into(), number)),
+        },
+        (None, None) => figures.node_watts = Some(number),
+    }
+    Ok(())
+}
