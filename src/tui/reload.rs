@@ -67,7 +67,7 @@ pub(super) fn reloaded(
     }
     match (before, after) {
         (_, 1..) => {
-            fail(app, format!("{} in the files; the last good state stays (! shows them)", app.problems.summary()))
+            fail(app, format!("{} in the files; the last valid content stays (! lists them)", app.problems.summary()))
         }
         (1.., 0) => {
             app.status = None;

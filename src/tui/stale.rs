@@ -1,20 +1,20 @@
-//! What of the screen no longer shows the state.
+//! Which parts of the screen are out of date.
 //!
-//! Most keys move a cursor, which changes one pane and the line that tells what is under it. Drawing and comparing
-//! nothing else is what makes such a key cheap.
+//! Most keys move a cursor, which changes one pane and the information line. Drawing and comparing
+//! only these makes such keys cheap.
 
 use super::app::Pane;
 use super::keymap::{Action, Mode};
 
-/// What has to be drawn anew.
+/// What has to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stale {
     /// Everything.
     #[default]
     All,
-    /// What fills the screen between its first and its last lines, and the line about what is under the cursor.
+    /// The body of the screen and the information line.
     View,
-    /// One pane, and that line.
+    /// One pane and the information line.
     Pane(Pane),
     /// Nothing.
     Nothing,
@@ -41,12 +41,12 @@ impl Stale {
             | Mode::Measurements
             | Mode::Panel(_)
             | Mode::Breakdown => Stale::View,
-            // Their cursors choose what is estimated, or stand in boxes over the screen.
+            // Their cursors change the scenario, or are in overlays.
             _ => Stale::All,
         }
     }
 
-    /// What has to be drawn anew after both.
+    /// What has to be drawn after both.
     #[must_use]
     pub fn and(self, other: Stale) -> Stale {
         match (self, other) {

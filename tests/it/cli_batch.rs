@@ -231,7 +231,7 @@ fn many_lines_keep_their_order() {
         assert_eq!(answer["id"], i);
         assert_eq!(answer.get("error").is_some(), i % 3 == 2);
     }
-    // Equal scenarios, answered by different workers between different neighbours, have equal answers.
+    // Equal scenarios, answered by different workers between different neighbors, have equal answers.
     for i in 0..4940 {
         assert_eq!(found[i].get("record"), found[i + 60].get("record"), "{i}");
     }

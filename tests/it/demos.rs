@@ -121,9 +121,9 @@ fn spike_and_nominal_power_are_those_of_the_narration() {
     assert_eq!(library.target("NVIDIA_H100_8x_NVLink").unwrap().cost.energy_watts_node, 10_200.0);
 }
 
-/// What the last step of the inference tour says about the optimiser.
+/// What the last step of the inference tour says about the optimizer.
 #[test]
-fn the_optimiser_picks_what_the_tour_says() {
+fn the_optimizer_picks_what_the_tour_says() {
     let library = library();
     let demo = shipped_named("gpt5_1t_inference");
     let picks = demo.targets.iter().map(|name| {
@@ -482,7 +482,7 @@ fn a_headless_run_writes_records_and_a_report_into_a_directory_of_its_own() {
         "| NVIDIA_H100_8x_NVLink | fabric: RoCE → IB |",
         "| GROQ_LPU_NODE | none |",
         "`SAMBANOVA_SNX_NODE` does not meet the SLA",
-        "### 11. The optimiser's pick\n\n- holds: `tokens_per_sec / baseline 1.030 within 0.01 % of 1.0303`\n",
+        "### 11. The optimizer's pick\n\n- holds: `tokens_per_sec / baseline 1.030 within 0.01 % of 1.0303`\n",
         "overload cannot appear",
     ] {
         assert!(markdown.contains(part), "{part} is not in\n{markdown}");

@@ -1,4 +1,4 @@
-//! Sweep, frontier, sensitivity, optimiser: what long work answers, asked with keys, answered as the runtime would.
+//! Sweep, frontier, sensitivity, optimizer: what long work answers, asked with keys, answered as the runtime would.
 
 use crate::common::{keys, screen};
 
@@ -278,7 +278,7 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
 }
 
 #[test]
-fn the_optimiser_finds_what_the_library_finds_and_enter_takes_it() {
+fn the_optimizer_finds_what_the_library_finds_and_enter_takes_it() {
     let mut h = Harness::new(120, 40);
     // Training that does not fit: any candidate is one that does.
     h.keys("jWj/microbatch<Enter><Right><Right><Right><Right>S");
@@ -361,7 +361,7 @@ fn the_views_can_be_drawn_at_every_size() {
 /// At the least size, what was found makes the form go: every candidate and the figures of the one under the cursor are
 /// in sight.
 #[test]
-fn what_the_optimiser_found_is_read_on_the_smallest_screen() {
+fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
     let mut h = serving(80, 24);
     h.keys("SR");
     let text = h.text();
@@ -457,7 +457,7 @@ fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
         let foot: Vec<String> = h.text().lines().rev().skip(1).take(2).map(str::to_owned).collect();
         let info = format!("{}{}", foot[1], foot[0]);
         if lever.name() == "memory bandwidth" {
-            assert!(info.contains("bw: catalog") && info.contains(".yaml"), "{info}");
+            assert!(info.contains("bw: memory bandwidth; catalog") && info.contains(".yaml"), "{info}");
         }
         h.keys("<Esc>");
         assert_eq!((h.app.view, h.app.view_row), (View::Sensitivity, place));

@@ -183,7 +183,7 @@ fn a_cursor_in_a_text_field_costs_nothing_while_it_rests() {
 }
 
 #[test]
-fn without_colours_only_attributes_are_sent() {
+fn without_colors_only_attributes_are_sent() {
     let style = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Blue).add_modifier(Modifier::REVERSED);
     let view = || Paragraph::new("chosen").style(style).block(Block::bordered());
     let mono = readable(&draw(&mut screen(20, 3, ColorDepth::Mono), view(), None));
@@ -208,7 +208,7 @@ fn no_text_reaches_the_terminal_as_a_command() {
 
 #[test]
 fn what_was_painted_from_scratch_is_known() {
-    // Copied after the write, and before it: where a symbol covers its neighbour.
+    // Copied after the write, and before it: where a symbol covers its neighbor.
     for lines in [["plain ── text", "             "], ["wide 漢 text ", "e\u{301} and more   "]] {
         let picture = Buffer::with_lines(lines);
         let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);
