@@ -38,6 +38,7 @@ mod load;
 mod measurement_rows;
 mod optimize;
 mod panels;
+mod pictures;
 #[cfg(unix)]
 mod restoration;
 mod robustness;
