@@ -8,6 +8,7 @@ use atlas_config::library::Library;
 use atlas_config::{Mode, Profile, Target, Workload};
 use atlas_evidence::support;
 use atlas_plan::engine;
+use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric, Section};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -31,6 +32,8 @@ pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Strin
 /// The results of a setup.
 #[derive(Debug, Clone)]
 pub struct Answer {
+    /// The setup.
+    pub setup: Setup,
     /// The target, where it exists.
     pub target: Option<Arc<Target>>,
     /// The workload, where it exists.
@@ -49,12 +52,15 @@ pub struct Answer {
     pub pending: bool,
     /// The measured rows behind the throughput, in one line; looked up when a view first shows it.
     evidence: OnceLock<Option<String>>,
+    /// Caveats of the estimate, computed when first shown.
+    notes: OnceLock<Vec<String>>,
 }
 
 impl Answer {
     /// An empty answer.
     pub(super) fn nothing() -> Answer {
         Answer {
+            setup: Setup::default(),
             target: None,
             workload: None,
             profile: None,
@@ -64,6 +70,7 @@ impl Answer {
             outcome: Err(String::new()),
             pending: false,
             evidence: OnceLock::new(),
+            notes: OnceLock::new(),
         }
     }
 
@@ -77,10 +84,25 @@ impl Answer {
         self.evidence.get_or_init(look_up).as_deref()
     }
 
+    /// Caveats of the estimate.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        let look_up = || Some(notes(self.scenario.as_ref()?, self.outcome.as_ref().ok()?));
+        self.notes.get_or_init(|| look_up().unwrap_or_default())
+    }
+
+    /// Replaces the estimate by that of a simulation.
+    pub(super) fn simulated(&mut self, estimate: Estimate) {
+        self.outcome = Ok(estimate);
+        self.pending = false;
+        self.notes = OnceLock::new();
+    }
+
     /// Evaluates a setup within microseconds; a simulation is replaced by its analytical estimate.
     #[must_use]
     pub fn of(library: &Library, setup: &Setup) -> Answer {
         let mut answer = Answer::nothing();
+        answer.setup.clone_from(setup);
         answer.target = library.target(&setup.target).ok().cloned();
         answer.workload = library.workload(&setup.workload).ok().cloned();
         let parts = match Parts::find(library, &setup.target, &setup.workload) {

@@ -45,6 +45,9 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_report::document::Kind;
 pub use types::{Change, Edit, Flash, Headline, PANES, Snapshot, Status, Subject, Tour, title};
 
+/// Results of former setups that are kept.
+const RECENT: usize = 32;
+
 /// The complete state.
 #[derive(Debug, Clone)]
 pub struct App {
@@ -162,6 +165,8 @@ pub struct App {
     pub export_kind: Kind,
     /// The scenario on the screen.
     pub answer: Answer,
+    /// Results of the setups before, the latest last: going back to one costs nothing.
+    recent: Vec<Answer>,
     /// Advice, computed when first shown.
     advice: OnceCell<Vec<Advice>>,
     /// The baseline of deltas.
@@ -248,6 +253,7 @@ impl App {
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
+            recent: Vec::new(),
             columns: Vec::new(),
         }
     }
@@ -260,7 +266,20 @@ impl App {
 
     /// Recomputes everything that depends on the scenario. Call it once after each change.
     pub fn recompute(&mut self) {
-        self.answer = self.answered(&self.now.setup);
+        let known = self.recent.iter().position(|known| known.setup == self.now.setup);
+        let answer = match known {
+            Some(at) => {
+                let mut answer = self.recent.remove(at);
+                self.replace(&mut answer);
+                answer
+            }
+            None => self.answered(&self.now.setup),
+        };
+        let before = std::mem::replace(&mut self.answer, answer);
+        if before.parts.is_some() {
+            self.recent.drain(..(self.recent.len() + 1).saturating_sub(RECENT));
+            self.recent.push(before);
+        }
         self.generation += 1;
         self.advice = OnceCell::new();
         self.trail = OnceCell::new();
@@ -277,6 +296,12 @@ impl App {
         };
         tables::arrange(self);
         self.recompute_columns();
+    }
+
+    /// Drops the results of the files' former content.
+    pub(super) fn forget_answers(&mut self) {
+        self.recent.clear();
+        self.answer = Answer::nothing();
     }
 
     /// The metric under the cursor of the results.

@@ -241,12 +241,12 @@ pub fn inner_rows(area: Rect) -> usize {
 
 /// Moves what is stale so that what is selected can be seen.
 pub fn follow(app: &mut App) {
-    if !fits(app.size) {
+    if !fits(app.size) || matches!(app.stale, Stale::Nothing | Stale::Outlook) {
         return;
     }
     let areas = areas(app);
     match app.stale {
-        Stale::Nothing => {}
+        Stale::Nothing | Stale::Outlook => {}
         Stale::Pane(pane) => follow_pane(app, pane, areas.pane(pane)),
         Stale::View => follow_view(app, inner_rows(areas.body)),
         Stale::All => {

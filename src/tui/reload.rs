@@ -50,6 +50,7 @@ pub(super) fn reloaded(
     let (before, after) = (app.problems.errors(), problems.errors());
     let shown = app.answer.clone();
     app.library = library;
+    app.forget_answers();
     app.demos = demos;
     app.problems = problems;
     adopt_first_where_empty(app);

@@ -141,11 +141,11 @@ impl App {
     }
 
     /// Replaces the analytical estimate by a cached simulation.
-    fn replace(&self, answer: &mut Answer) {
+    pub(super) fn replace(&self, answer: &mut Answer) {
         let Some(scenario) = answer.scenario.as_ref().filter(|_| answer.pending) else { return };
         if let Some(run) = self.known.of(&event::unpriced(scenario.clone())) {
-            answer.outcome = Ok(run.estimate_of(scenario));
-            answer.pending = false;
+            let estimate = run.estimate_of(scenario);
+            answer.simulated(estimate);
         }
     }
 

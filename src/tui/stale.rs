@@ -3,8 +3,9 @@
 //! Most keys move a cursor, which changes one pane and the information line. Drawing and comparing
 //! only these makes such keys cheap.
 
-use super::app::Pane;
+use super::app::{App, Pane, View};
 use super::keymap::{Action, Mode};
+use super::message::{Message, Timer};
 
 /// What has to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,6 +17,8 @@ pub enum Stale {
     View,
     /// One pane and the information line.
     Pane(Pane),
+    /// The outlook.
+    Outlook,
     /// Nothing.
     Nothing,
 }
@@ -42,6 +45,21 @@ impl Stale {
             | Mode::Panel(_)
             | Mode::Breakdown => Stale::View,
             // Their cursors change the scenario, or are in overlays.
+            _ => Stale::All,
+        }
+    }
+
+    /// What a message can change that is no key; keys are judged by their action.
+    #[must_use]
+    pub(super) fn by(message: &Message, app: &App) -> Stale {
+        let overview = app.view == View::Main && app.overlay.is_none() && app.tour.is_none();
+        match message {
+            Message::Key(_) | Message::Expired(Timer::Outlook(_)) => Stale::Nothing,
+            Message::Worked(serial, Ok(_))
+                if overview && app.queries.outlook.awaits(*serial) && !app.queries.sweep.awaits(*serial) =>
+            {
+                Stale::Outlook
+            }
             _ => Stale::All,
         }
     }

@@ -34,9 +34,9 @@ const STATUS_MS: u64 = 4_000;
 pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     let mut effects = Vec::new();
     let typing = app.mode().types();
-    if !matches!(message, Message::Key(_)) {
-        app.stale = Stale::All;
-    }
+    let part = Stale::by(&message, app);
+    app.stale = app.stale.and(part);
+    let quiet = part == Stale::Outlook || matches!(message, Message::Expired(Timer::Outlook(_)));
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => {}
         Message::Key(key) => press(app, &key, &mut effects),
@@ -66,7 +66,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         app.stale = Stale::All;
     }
     layout::follow(app);
-    if !effects.is_empty() {
+    if !effects.is_empty() && !quiet {
         app.stale = Stale::All;
     }
     effects

@@ -232,7 +232,8 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         matches!(&self.asked, Some((_, Stage::Answered)))
     }
 
-    fn awaits(&self, order: u64) -> bool {
+    /// Whether this order is running for the query.
+    pub(super) fn awaits(&self, order: u64) -> bool {
         matches!(&self.asked, Some((_, Stage::Running { serial, .. })) if *serial == order)
     }
 

@@ -109,10 +109,7 @@ fn whole(app: &App) -> String {
         out += &(text + "\n");
     }
     out += &lines(app.answer.evidence().map(str::to_owned));
-    if let (Some(scenario), Ok(estimate)) = (&app.answer.scenario, &app.answer.outcome) {
-        let notes = atlas_plan::engine::notes::notes(scenario, estimate);
-        out += &lines(notes.iter().map(|note| format!("caveat: {note}")));
-    }
+    out += &lines(app.answer.notes().iter().map(|note| format!("caveat: {note}")));
     out
 }
 

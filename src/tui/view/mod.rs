@@ -119,6 +119,7 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Vec<Rect> {
     let part = match app.stale {
         Stale::View if !empty => areas.body,
         Stale::Pane(pane) if !empty => areas.pane(pane),
+        Stale::Outlook if !empty => areas.outlook,
         Stale::Nothing if !empty => return Vec::new(),
         _ => {
             let screen = picture.area;
@@ -133,6 +134,8 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Vec<Rect> {
     }
     match app.stale {
         Stale::Pane(pane) => draw_pane(app, &mut canvas, pane, &areas),
+        Stale::Outlook if areas.outlook.height > 2 => outlook::outlook(app, &mut canvas, areas.outlook),
+        Stale::Outlook => {}
         _ => body(app, &mut canvas, &areas),
     }
     info(app, &mut canvas, areas.info);
