@@ -148,6 +148,9 @@ fn every_view_draws_within_its_frames_at_three_sizes() {
                         assert!(border, "{name} at {columns}x{rows}: {symbol:?} on the border at {x},{y}\n{text}");
                     }
                 }
+                let bottom = (frame.x + 1..frame.right() - 1).map(|x| buffer[(x, frame.bottom() - 1)].symbol());
+                let clear = start.app.overlay.is_some() || bottom.clone().all(|symbol| symbol == "─");
+                assert!(clear, "{name} at {columns}x{rows}: text on the lower border\n{text}");
             }
         }
     }

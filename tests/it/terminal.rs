@@ -198,7 +198,7 @@ fn a_shipped_entry_is_written_here_before_it_is_edited() {
     let mut session = Session::run(dir.path(), command);
     session.wait_for("$10.47");
     session.keys("e");
-    session.wait_for("e again writes workload/targets.yaml");
+    session.wait_for("e again copies it to workload/targets.yaml");
     assert!(!dir.path().join("workload").exists(), "nothing is written unasked");
     session.keys("e");
     session.wait_for("$5.26");

@@ -309,8 +309,10 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 for (slot, (index, (_, answer))) in slots() {
                     let x = inner.x + LABEL + slot * width;
                     if let Some(value) = answer.value(metric).filter(|_| bar > 0 && most > 0.0) {
-                        let style = canvas.role(if answer.fits() { Role::Bar1 } else { Role::Border });
-                        canvas.segment(Rect::new(x + 2, y, bar - 2, 1), (0.0, value / most), style);
+                        // Low and gray: the numbers come first.
+                        let filled = (f64::from(bar - 2) * value / most).round().max(0.0) as usize;
+                        let text = canvas.glyphs.levels[2].repeat(filled);
+                        canvas.text(x + 2, y, bar - 2, &text, canvas.role(Role::Border));
                     }
                     let cell = Rect::new(x + bar, y, width - bar - 1, 1);
                     let base = base.filter(|_| index != reference && compares(app, answer));

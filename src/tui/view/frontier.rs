@@ -172,6 +172,9 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
         }
         y += 1;
     }
+    if y >= area.bottom() {
+        return;
+    }
     let Some((setup, candidate)) = front.curves.get(curve).and_then(|curve| curve.points.get(point)) else {
         let warn = canvas.role(Role::Warn);
         canvas.text(area.x, y, area.width, "no layout of it can run this", warn);

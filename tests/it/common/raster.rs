@@ -93,9 +93,9 @@ fn covers(letter: char, x: usize, y: usize, bold: bool) -> bool {
         // Blocks of eighths, from below and from the left.
         0x2581..=0x2588 => HIGH - y <= (code - 0x2580) as usize * HIGH / 8,
         0x2589..=0x258f => x < (0x2590 - code) as usize * WIDE / 8,
-        0x2591 => x % 4 == 0 && y % 4 == 0,
-        0x2592 => (x + y) % 2 == 0 && y % 2 == 0,
-        0x2593 => (x + y) % 2 == 0 || y % 2 == 0,
+        0x2591 => x.is_multiple_of(4) && y.is_multiple_of(4),
+        0x2592 => (x + y).is_multiple_of(2) && y.is_multiple_of(2),
+        0x2593 => (x + y).is_multiple_of(2) || y.is_multiple_of(2),
         0x2500..=0x254b => line(letter, x, y),
         _ => match sign(letter) {
             Some(rows) => (4..18).contains(&y) && rows[(y - 4) / 2].as_bytes()[x / 2] != b' ',
