@@ -63,7 +63,7 @@ impl Globals {
 /// Flags of everything that takes over the screen.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Screen {
-    /// Colour theme, by name
+    /// Color theme, by name
     #[arg(long, value_name = "NAME", help_heading = "Screen")]
     pub theme: Option<String>,
     /// Leave the mouse to the terminal

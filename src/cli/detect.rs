@@ -54,9 +54,25 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|value| (0.1..=600.0).contains(value)).ok_or_else(|| "expected 0.1 to 600".to_owned())
 }
 
-/// Looks, and prints or writes what was found.
-pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let catalog: Vec<CatalogEntry> = Catalog::load(&globals.sources(), None)
+/// The commands that detection runs where they exist.
+pub const PROGRAMS: [&str; 11] = [
+    "nvidia-smi",
+    "rocm-smi",
+    "amd-smi",
+    "xpu-smi",
+    "hl-smi",
+    "neuron-ls",
+    "ibstat",
+    "sinfo",
+    "scontrol",
+    "squeue",
+    "kubectl",
+];
+
+/// What detection has to know of the catalog's accelerators.
+#[must_use]
+pub fn entries(catalog: &Catalog) -> Vec<CatalogEntry> {
+    catalog
         .accelerators()
         .iter()
         .map(|sheet| CatalogEntry {
@@ -67,7 +83,12 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             memory_type: sheet.memory.kind.clone(),
             form_factor: sheet.form_factor.clone(),
         })
-        .collect();
+        .collect()
+}
+
+/// Looks, and prints or writes what was found.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    let catalog = entries(&Catalog::load(&globals.sources(), None));
     let wanted = |place: Place| args.only.is_empty() || args.only.contains(&place);
     let options = Options {
         local: wanted(Place::Local),

@@ -3,40 +3,64 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::demo::Setup;
+use crate::demo::narration::three_digits;
 use atlas_config::library::Library;
 use atlas_config::{Mode, Profile, Target, Workload};
 use atlas_evidence::support;
 use atlas_plan::engine;
-use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric};
+use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric, Section};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// A setup worked out.
+/// Half the width of an interval, as a share of the value, from which on a fourth digit means nothing.
+const LIMITED: f64 = 0.05;
+
+/// A metric's value as text, with three digits where its interval is wider than five per cent to either side. A latency or
+/// throughput without an interval of its own is known no better than the key figures.
+#[must_use]
+pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> String {
+    let wide = |metric: &Metric| {
+        let value = (metric.get)(estimate, scenario);
+        metric.interval(estimate, scenario).map(|(low, high)| high - low > 2.0 * LIMITED * value.abs())
+    };
+    let text = metric.show((metric.get)(estimate, scenario));
+    let follows = matches!(metric.section, Section::Throughput | Section::Latency);
+    let key = || follows && Metric::headlines(scenario.mode()).any(|metric| wide(metric) == Some(true));
+    if wide(metric).unwrap_or_else(key) { three_digits(&text) } else { text }
+}
+
+/// The results of a setup.
 #[derive(Debug, Clone)]
 pub struct Answer {
+    /// The setup.
+    pub setup: Setup,
     /// The target, where it exists.
     pub target: Option<Arc<Target>>,
     /// The workload, where it exists.
     pub workload: Option<Arc<Workload>>,
     /// The profile in force.
     pub profile: Option<Arc<Profile>>,
-    /// All that the scenario is made of.
+    /// Target, workload, profile and catalog entries of the scenario.
     pub parts: Option<Parts>,
-    /// What the files say.
+    /// The scenario as the files describe it.
     pub files: Option<Scenario>,
-    /// With the knobs laid over.
+    /// The scenario with the overrides applied.
     pub scenario: Option<Scenario>,
     /// The estimate, or why it failed.
     pub outcome: Result<Estimate, String>,
-    /// Whether the estimate is the closed form's, which stands there until the simulation that was asked for has run.
+    /// Whether the estimate is analytical and stands in until the requested simulation has finished.
     pub pending: bool,
     /// The measured rows behind the throughput, in one line; looked up when a view first shows it.
     evidence: OnceLock<Option<String>>,
+    /// Caveats of the estimate, computed when first shown.
+    notes: OnceLock<Vec<String>>,
 }
 
 impl Answer {
-    /// No answer to nothing.
+    /// An empty answer.
     pub(super) fn nothing() -> Answer {
         Answer {
+            setup: Setup::default(),
             target: None,
             workload: None,
             profile: None,
@@ -46,6 +70,7 @@ impl Answer {
             outcome: Err(String::new()),
             pending: false,
             evidence: OnceLock::new(),
+            notes: OnceLock::new(),
         }
     }
 
@@ -59,10 +84,25 @@ impl Answer {
         self.evidence.get_or_init(look_up).as_deref()
     }
 
-    /// Works a setup out, within microseconds: a simulation is stood for by its closed form.
+    /// Caveats of the estimate.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        let look_up = || Some(notes(self.scenario.as_ref()?, self.outcome.as_ref().ok()?));
+        self.notes.get_or_init(|| look_up().unwrap_or_default())
+    }
+
+    /// Replaces the estimate by that of a simulation.
+    pub(super) fn simulated(&mut self, estimate: Estimate) {
+        self.outcome = Ok(estimate);
+        self.pending = false;
+        self.notes = OnceLock::new();
+    }
+
+    /// Evaluates a setup within microseconds; a simulation is replaced by its analytical estimate.
     #[must_use]
     pub fn of(library: &Library, setup: &Setup) -> Answer {
         let mut answer = Answer::nothing();
+        answer.setup.clone_from(setup);
         answer.target = library.target(&setup.target).ok().cloned();
         answer.workload = library.workload(&setup.workload).ok().cloned();
         let parts = match Parts::find(library, &setup.target, &setup.workload) {
@@ -98,7 +138,7 @@ impl Answer {
         self.workload.as_ref().map_or(Mode::Training, |workload| workload.shape.mode)
     }
 
-    /// A metric's value, where it says something.
+    /// A metric's value, if it applies to the scenario.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         let (scenario, estimate) = (self.scenario.as_ref()?, self.outcome.as_ref().ok()?);
@@ -106,13 +146,20 @@ impl Answer {
         value.filter(|value| value.is_finite())
     }
 
-    /// What the engine knows beyond the figures, where it reasons from hardware.
+    /// A metric's value as text, with three digits where its interval is wider than five per cent to either side.
+    #[must_use]
+    pub fn shown(&self, metric: &Metric) -> Option<String> {
+        self.value(metric)?;
+        Some(shown(metric, self.scenario.as_ref()?, self.outcome.as_ref().ok()?))
+    }
+
+    /// Details beyond the figures, from engines that model hardware.
     #[must_use]
     pub fn detail(&self) -> Option<&Detail> {
         self.outcome.as_ref().ok()?.detail.as_ref()
     }
 
-    /// Whether it can run, as far as the engine can tell.
+    /// Whether the scenario can run, as far as the engine knows.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.outcome.is_ok() && self.detail().is_none_or(|detail| detail.verdict.fits())
@@ -124,7 +171,7 @@ impl Answer {
         self.profile.as_ref().map_or(&[], |profile| &profile.fabrics)
     }
 
-    /// The metrics that say something about this scenario.
+    /// The metrics that apply to this scenario.
     pub fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
         METRICS.iter().filter(|metric| self.scenario.as_ref().is_none_or(|scenario| metric.applies_to(scenario)))
     }

@@ -1,8 +1,8 @@
-//! The state of the application, all of it, as plain data.
+//! The complete state of the application as plain data.
 //!
-//! * this file – the state, and what follows from the scenario
-//! * `types` – what the state is made of
-//! * `mode` – where keys go
+//! * this file – the state and what is derived from the scenario
+//! * `types` – the parts of the state
+//! * `mode` – which mode handles keys
 
 mod mode;
 mod types;
@@ -45,133 +45,138 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_report::document::Kind;
 pub use types::{Change, Edit, Flash, Headline, PANES, Snapshot, Status, Subject, Tour, title};
 
-/// All of it.
+/// Results of former setups that are kept.
+const RECENT: usize = 32;
+
+/// The complete state.
 #[derive(Debug, Clone)]
 pub struct App {
-    /// The files' content.
+    /// Contents of the files.
     pub library: Arc<Library>,
     /// The tours.
     pub demos: Tours,
-    /// Complaints about files, themes and tours.
+    /// Problems in files, themes and tours.
     pub problems: Diagnostics,
-    /// The themes, and which is in force.
+    /// All themes.
     pub themes: Vec<Arc<Theme>>,
     /// Index into `themes`.
     pub theme: usize,
-    /// The characters the terminal can show.
+    /// Characters that the terminal can display.
     pub glyphs: Glyphs,
     /// Columns and rows.
     pub size: (u16, u16),
-    /// What of the picture drawn last does not show this state.
+    /// Which parts of the screen are out of date.
     pub stale: Stale,
-    /// The scenarios; the one on the screen is below.
+    /// The tabs; the current scenario is in `now`.
     pub tabs: Tabs,
-    /// What undo brings back.
+    /// The state that undo restores.
     pub now: Snapshot,
-    /// Points of the history that have a name.
+    /// Named points of the history.
     pub points: Vec<Named>,
-    /// The points of the history, worked out when they are looked at.
+    /// Points of the history, computed when first shown.
     trail: OnceCell<Vec<Point>>,
-    /// Before, oldest first.
+    /// States to undo to, oldest first.
     pub past: Vec<Snapshot>,
-    /// Undone, next redo last.
+    /// States to redo, the next one last.
     pub future: Vec<Snapshot>,
-    /// The last change, for grouping.
+    /// The last change, to group repeated edits into one undo step.
     pub last_change: Option<Change>,
     /// The focused pane.
     pub pane: Pane,
-    /// What fills the screen.
+    /// The current view.
     pub view: View,
-    /// Where Esc leads from what was opened in another view, with the row that was under the cursor there; the last first.
+    /// Views to which Esc returns, with their cursor rows, the most recent last.
     pub back: Vec<(View, usize)>,
-    /// What lies over it.
+    /// The open dialog.
     pub overlay: Option<Overlay>,
-    /// A value being typed.
+    /// The value being edited.
     pub edit: Option<Edit>,
-    /// A line being typed at the foot of the screen.
+    /// The prompt at the bottom of the screen.
     pub prompt: Option<Prompt>,
     /// How the tables are filtered and sorted.
     pub tables: Tables,
-    /// The knob under the cursor of the knobs pane.
+    /// The selected knob.
     pub knob: Knob,
-    /// The figure under the cursor of the results, and of the comparison.
+    /// The selected figure of results and comparison.
     pub figure: &'static str,
-    /// The line above the figures that is under the cursor in their place.
+    /// The selected headline, if the cursor is above the figures.
     pub above: Option<Headline>,
-    /// Groups of figures that are not folded or unfolded as the size of the screen has it.
+    /// Groups of figures whose folding differs from the default for the screen size.
     pub folds: Vec<Section>,
-    /// What is explained in place of the scenario on the screen.
+    /// What the explanation shows instead of the current scenario.
     pub subject: Option<Arc<Subject>>,
-    /// First rows shown of targets, workloads, knobs, results.
+    /// Scroll positions of targets, workloads, knobs and results.
     pub scroll: [usize; 4],
-    /// First row shown in a full-screen view.
+    /// Scroll position of a full-screen view.
     pub view_scroll: usize,
-    /// The row under the cursor of a full-screen view that has one.
+    /// Selected row of a full-screen view.
     pub view_row: usize,
-    /// Nodes of the explanation that are not folded or unfolded as usual, by their path.
+    /// Nodes of the explanation, by path, whose folding differs from the default.
     pub toggled: BTreeSet<String>,
-    /// The comparison's column under the cursor.
+    /// Selected column of the comparison.
     pub column: usize,
-    /// The metric that orders the comparison's columns, best first; the files' order where unset.
+    /// The metric that sorts the comparison, best first; file order if unset.
     pub order: Option<&'static str>,
     /// The metrics that the comparison shows.
     pub chosen: Chosen,
-    /// Whether what is described at the foot took more than its line.
+    /// Whether the description at the bottom needs more than one line.
     pub tall: bool,
-    /// The line of status.
+    /// The status line.
     pub status: Option<Status>,
-    /// The shipped file that the next `e` writes here and opens: offered, not done unasked.
+    /// A shipped file that the next `e` copies here and opens.
     pub offer: Option<PathBuf>,
-    /// Counts statuses and flashes, so that an old timer cannot end a new one.
+    /// Serial number of statuses and flashes, so that an old timer cannot end a new one.
     pub serial: u64,
-    /// What just changed on disk.
+    /// Entries that just changed on disk.
     pub flash: Flash,
-    /// A tour being played.
+    /// The running tour.
     pub tour: Option<Tour>,
-    /// Where records go.
+    /// Directory for records.
     pub out: PathBuf,
-    /// Counts what [`App::recompute`] worked out: what was asked before is of another scenario.
+    /// Incremented by [`App::recompute`]; answers to older generations are outdated.
     pub generation: u64,
-    /// What views have asked the workers, and the answers.
+    /// Queries of views to the workers, and their answers.
     pub queries: Queries,
-    /// What the sweep turns.
+    /// Settings of the sweep.
     pub sweeping: Sweeping,
-    /// What the frontier trades.
+    /// Settings of the frontier.
     pub trading: Trading,
-    /// What the optimizer seeks.
+    /// Settings of the optimizer.
     pub seeking: Seeking,
     /// The race.
     pub race: Race,
-    /// Questions in words.
+    /// The assistant.
     pub assistant: Conversation,
-    /// Jobs, the history, and files.
+    /// Views of jobs, history and files.
     pub panels: Panels,
-    /// What the last search found.
+    /// Matches of the last search.
     pub found: Option<Found>,
-    /// What the outlook asks.
+    /// State of the outlook.
     pub outlook: Outlook,
-    /// What has been simulated.
+    /// Results of simulations.
     pub known: Known,
-    /// What the timeline shows.
+    /// Settings of the timeline.
     pub timeline: Timeline,
-    /// Where a target's own profile goes.
+    /// Directory for profiles of targets.
     pub profiles: PathBuf,
-    /// Measured rows, and a calibration that is proposed.
+    /// Measured rows and the proposed calibration.
     pub measured: Measured,
-    /// The format that was exported last.
+    /// The format of the last export.
     pub export_kind: Kind,
     /// The scenario on the screen.
     pub answer: Answer,
-    /// The playbook's advice, worked out when it is looked at.
+    /// Results of the setups before, the latest last: going back to one costs nothing.
+    recent: Vec<Answer>,
+    /// Advice, computed when first shown.
     advice: OnceCell<Vec<Advice>>,
-    /// What deltas are against.
+    /// The baseline of deltas.
     pub baseline: Answer,
     /// The comparison's columns: every marked target, or all where fewer than two are marked.
     pub columns: Vec<(Arc<str>, Answer)>,
 }
 
 impl App {
-    /// The start: the first target and workload, the files' values.
+    /// The initial state: the first target and workload with the values of the files.
     #[must_use]
     pub fn new(
         library: Arc<Library>,
@@ -248,19 +253,33 @@ impl App {
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
+            recent: Vec::new(),
             columns: Vec::new(),
         }
     }
 
-    /// The theme in force.
+    /// The current theme.
     #[must_use]
     pub fn theme(&self) -> Option<&Arc<Theme>> {
         self.themes.get(self.theme)
     }
 
-    /// Works out what depends on the scenario. Called once per change of it.
+    /// Recomputes everything that depends on the scenario. Call it once after each change.
     pub fn recompute(&mut self) {
-        self.answer = self.answered(&self.now.setup);
+        let known = self.recent.iter().position(|known| known.setup == self.now.setup);
+        let answer = match known {
+            Some(at) => {
+                let mut answer = self.recent.remove(at);
+                self.replace(&mut answer);
+                answer
+            }
+            None => self.answered(&self.now.setup),
+        };
+        let before = std::mem::replace(&mut self.answer, answer);
+        if before.parts.is_some() {
+            self.recent.drain(..(self.recent.len() + 1).saturating_sub(RECENT));
+            self.recent.push(before);
+        }
         self.generation += 1;
         self.advice = OnceCell::new();
         self.trail = OnceCell::new();
@@ -268,7 +287,7 @@ impl App {
         self.measured.stale();
         self.baseline = match self.reference() {
             Some(setup) => self.answered(setup),
-            // Nothing is turned: this is what the files say.
+            // Without overrides the scenario is the same as in the files.
             None if self.now.setup.overrides.is_empty() => self.answer.clone(),
             None => {
                 let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
@@ -279,16 +298,22 @@ impl App {
         self.recompute_columns();
     }
 
+    /// Drops the results of the files' former content.
+    pub(super) fn forget_answers(&mut self) {
+        self.recent.clear();
+        self.answer = Answer::nothing();
+    }
+
     /// The metric under the cursor of the results.
     #[must_use]
     pub fn figure_here(&self) -> Option<&'static Metric> {
-        // What a filter hides from the results can still be explained from elsewhere.
+        // A figure that the filter hides from the results can still be explained from other views.
         let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
         let here = self.answer.metrics().filter(elsewhere).find(|metric| metric.name == self.figure);
         here.or_else(|| self.figures().next())
     }
 
-    /// The line above the figures that is under the cursor, where there is one.
+    /// The selected headline above the figures, if any.
     #[must_use]
     pub fn headline(&self) -> Option<Headline> {
         self.above.filter(|_| self.answer.detail().is_some())
@@ -306,14 +331,14 @@ impl App {
         self.workloads().position(|workload| workload.name == self.now.setup.workload)
     }
 
-    /// The place of the knob under the cursor among them.
+    /// Index of the selected knob.
     #[must_use]
     pub fn knob_index(&self) -> usize {
         let here = self.knob_here();
         self.knobs().position(|spec| spec.knob == here).unwrap_or_default()
     }
 
-    /// Remembers the present for undo, unless the same kind of change went just before.
+    /// Saves the state for undo, unless the previous change was of the same kind.
     pub fn remember(&mut self, change: Change) {
         if change == Change::Single || self.last_change != Some(change) {
             self.past.push(self.now.clone());
@@ -330,7 +355,7 @@ impl App {
         self.trail.get_or_init(|| history::points(self))
     }
 
-    /// What the playbook advises on the scenario, best first.
+    /// Advice on the scenario, best first.
     #[must_use]
     pub fn advice(&self) -> &[Advice] {
         self.advice.get_or_init(|| {
@@ -344,14 +369,14 @@ impl App {
         })
     }
 
-    /// Turns a knob; a value equal to the files' is no override.
-    pub fn turn(&mut self, knob: Knob, setting: Setting) {
+    /// Sets a knob; a value equal to the one in the files removes the override.
+    pub fn set_knob(&mut self, knob: Knob, setting: Setting) {
         self.lay_over(knob, setting);
-        self.outlook.turned = Some(knob);
+        self.outlook.changed = Some(knob);
         self.recompute();
     }
 
-    /// Turns a knob, without working out what follows.
+    /// Sets a knob without recomputing.
     pub fn lay_over(&mut self, knob: Knob, setting: Setting) {
         let same = self.answer.files.as_ref().is_some_and(|files| files.get(knob) == setting);
         if same {

@@ -1,4 +1,4 @@
-//! A question that was typed becomes the scenario and the race: model, settings and hardware in one step of undo.
+//! Applies a typed question to the scenario and the race: model, settings and hardware in one undo step.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::update::{fail, note};
 use atlas_assistant::{Intent, Question};
 use atlas_plan::knob::{Knob, Setting};
 
-/// Does what a line asks for.
+/// Carries out a typed question.
 pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
     let known = race::known(app);
     let workload = match asked.workload(&known) {
@@ -28,7 +28,7 @@ pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
         words.push(format!("{workload}"));
         after.setup.workload = workload;
     }
-    // Several targets race; one alone is selected.
+    // Several targets start a race; a single one is selected.
     if let [(target, nodes)] = targets.as_slice()
         && intent != Intent::Set
     {
@@ -61,7 +61,7 @@ pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
     note(app, format!("{}; u undoes it", words.join(", ")), effects);
 }
 
-/// The workload of the model on the screen that trains or serves, where the question asks for the other.
+/// The workload of the current model in the other mode, if the question asks for it.
 fn of_mode(app: &App, asked: &Question) -> Option<Arc<str>> {
     let mode = asked.mode?;
     let here = app.answer.workload.as_ref()?;

@@ -1,4 +1,4 @@
-//! What a frame may cost in bytes, held on the catalog that ships: bytes are exact on every machine, unlike time.
+//! Byte budgets of frames on the shipped catalog: unlike time, bytes are the same on every machine.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use ratatui::buffer::Buffer;
@@ -38,14 +38,14 @@ fn a_frame_stays_within_its_budget() {
         assert!(start <= first, "{size:?}: the first frame is {start} bytes");
         assert!(focus <= 2 * KB && down.max(up) <= 400, "{size:?}: {focus} {down} {up}");
         assert_eq!(nothing, 0, "{size:?}: a key that changes nothing sends nothing");
-        // Another engine shows other knobs, which rewrites their whole pane.
+        // Another engine has other knobs, so the whole pane is redrawn.
         for (bytes, edit) in [(engine, edit + KB), (back, edit + KB), (knob, edit)] {
             assert!(bytes <= edit, "{size:?}: an edit is {bytes} bytes");
         }
     }
 }
 
-/// Bytes of a step down a list, of the leanest program measured beside this one at 120x40 (bottom 0.15.0).
+/// Bytes of a step down a list in the leanest of the other programs measured at 120x40 (bottom 0.15.0).
 const LEANEST_ELSEWHERE: usize = 186;
 
 #[test]

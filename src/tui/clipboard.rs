@@ -1,24 +1,24 @@
-//! Text to the clipboard of whoever sits at the terminal, through whatever lies in between: OSC 52, which asks the
-//! terminal itself, so that it works over SSH. Nothing is asked back.
+//! Copies text to the user's clipboard with OSC 52, which the terminal itself
+//! handles, so that it works over SSH. No answer is expected.
 
-/// Longest text that terminals are known to take: xterm stops at 100 000 bytes of base64, others earlier.
+/// Longest text that terminals are known to accept: xterm stops at 100 000 bytes of base64, others earlier.
 pub const LONGEST: usize = 56_000;
-/// GNU screen passes strings of at most 768 bytes through, its own marks included.
+/// GNU screen passes through strings of at most 768 bytes, delimiters included.
 const SCREEN_PIECE: usize = 512;
 
-/// What stands between this program and the terminal.
+/// The multiplexer between this program and the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
-    /// Nothing that interprets what is sent.
+    /// None.
     Nothing,
-    /// tmux: it takes OSC 52 for itself or not at all, by its settings; what is wrapped goes through.
+    /// tmux: depending on its settings it handles or ignores OSC 52; wrapped sequences pass through.
     Tmux,
     /// GNU screen.
     Screen,
 }
 
 impl Between {
-    /// From the environment, through `lookup` so that it can be tested.
+    /// Reads the environment through `lookup`, so that it can be tested.
     #[must_use]
     pub fn detect(lookup: impl Fn(&str) -> Option<String>) -> Between {
         let set = |name: &str| lookup(name).is_some_and(|value| !value.is_empty());
@@ -32,13 +32,13 @@ impl Between {
     }
 }
 
-/// The bytes that put `text` on the clipboard.
+/// The bytes that copy `text` to the clipboard.
 #[must_use]
 pub fn osc52(text: &str, between: Between) -> Vec<u8> {
     let plain = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
     match between {
         Between::Nothing => plain.into_bytes(),
-        // Both: tmux with `set-clipboard on` takes the first, with `allow-passthrough on` hands the second on.
+        // Both: tmux handles the first with `set-clipboard on` and passes on the second with `allow-passthrough on`.
         Between::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
         Between::Screen => {
             plain.as_bytes().chunks(SCREEN_PIECE).flat_map(|piece| [b"\x1bP", piece, b"\x1b\\"].concat()).collect()

@@ -1,5 +1,5 @@
-//! What stands side by side: the comparison's targets and metrics, which target is their reference, and who else a chart
-//! shows.
+//! The comparison: its targets and metrics, the reference target, and the targets that charts
+//! show.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use atlas_config::{Mode, Target};
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::search::figure;
 
-/// The metrics that the comparison shows, in their order, where the user chose them; each mode has its own.
+/// The metrics that the user chose for the comparison, in order, for each mode.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chosen {
     /// In training.
@@ -24,7 +24,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Those of a mode.
+    /// The metrics of a mode.
     #[must_use]
     pub fn of(&self, mode: Mode) -> Option<&[&'static Metric]> {
         match mode {
@@ -33,7 +33,7 @@ impl Chosen {
         }
     }
 
-    /// Chooses those of a mode; `None` for the usual ones.
+    /// Sets the metrics of a mode; `None` for the default.
     pub fn set(&mut self, mode: Mode, metrics: Option<Vec<&'static Metric>>) {
         match mode {
             Mode::Training => self.training = metrics,
@@ -47,13 +47,13 @@ pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
     let mut shown: Vec<&'static Metric> = compare::metrics(app).collect();
     let at = compare::metric_index(app);
     if shown.len() < 2 {
-        return note(app, "the last metric stays; = chooses others", effects);
+        return note(app, "the last metric cannot be hidden; = chooses others", effects);
     }
     let hidden = shown.remove(at);
     let next = shown.get(at).or(shown.last());
     app.figure = next.map_or(app.figure, |metric| metric.name);
     app.chosen.set(app.answer.mode(), Some(shown));
-    note(app, format!("{} is hidden; = chooses metrics, and nothing typed there shows all", hidden.label), effects);
+    note(app, format!("{} is hidden; = chooses metrics; an empty list shows all", hidden.label), effects);
 }
 
 /// Moves the metric under the cursor among the others.
@@ -69,7 +69,7 @@ pub(super) fn shift(app: &mut App, by: i32) {
     }
 }
 
-/// Begins to type the metrics and their order.
+/// Opens the prompt for the metrics and their order.
 pub(super) fn open(app: &mut App) {
     let names: Vec<&str> = compare::metrics(app).map(|metric| metric.name).collect();
     let before = if app.chosen.of(app.answer.mode()).is_some() { names.join(" ") } else { String::new() };
@@ -77,14 +77,14 @@ pub(super) fn open(app: &mut App) {
     app.prompt = Some(Prompt { purpose: Purpose::Metrics, line, before, error: None });
 }
 
-/// Shows the metrics of that text; the usual ones where it is empty. Returns what is wrong with it.
+/// Shows the metrics that the text lists, or the default if it is empty. Returns an error message if a name is unknown.
 pub(super) fn choose(app: &mut App, text: &str) -> Option<String> {
     let words = text.split([' ', ',']).filter(|word| !word.is_empty());
     let mut chosen: Vec<&'static Metric> = Vec::new();
     for word in words {
         let Some(metric) = figure::named(word) else {
             let near = figure::near(word).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Some(format!("no metric is called `{word}`{near}"));
+            return Some(format!("there is no metric `{word}`{near}"));
         };
         if !chosen.contains(&metric) {
             chosen.push(metric);
@@ -96,7 +96,7 @@ pub(super) fn choose(app: &mut App, text: &str) -> Option<String> {
 }
 
 impl App {
-    /// Works out the comparison, where it is on the screen.
+    /// Computes the comparison if it is shown.
     pub fn recompute_columns(&mut self) {
         if self.view != View::Compare {
             self.columns.clear();
@@ -112,7 +112,7 @@ impl App {
         self.column = self.column.min(self.columns.len().saturating_sub(1));
     }
 
-    /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
+    /// Sorts the columns of the comparison: the best of the chosen metric first, columns without a value last.
     fn sort_columns(&mut self) {
         if self.tables.sort(Table::Compare) == Sort::Name {
             self.columns.sort_by_key(|(name, _)| name.to_lowercase());
@@ -121,11 +121,11 @@ impl App {
         let Some(metric) = self.order.and_then(Metric::named) else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
-        // Where it does not fit, the figure is one that cannot be had.
+        // A scenario that does not fit cannot reach its figure.
         self.columns.sort_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
     }
 
-    /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
+    /// The reference of the comparison: the baseline's target if it has a column, else the selected one, else the first.
     #[must_use]
     pub fn reference_column(&self) -> usize {
         let of = |name: &Arc<str>| self.columns.iter().position(|(column, _)| column == name);

@@ -1,5 +1,5 @@
-//! What `y` and `Y` take along: the thing under the cursor, or the table it stands in, as tab-separated values where
-//! it is one, as drawn otherwise.
+//! What `y` and `Y` copy: the item under the cursor, or its whole table as tab-separated values
+//! (other views as drawn).
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use super::update::fail;
 use super::view;
 use atlas_plan::estimate::Metric;
 
-/// Puts what is under the cursor, or all of it, on the clipboard.
+/// Copies the item under the cursor, or the whole table.
 pub(super) fn copy(app: &mut App, all: bool, effects: &mut Vec<Effect>) {
     match if all { table(app) } else { here(app) } {
         Some((what, text)) if !text.is_empty() => effects.push(Effect::Copy { text, what }),
@@ -19,7 +19,7 @@ pub(super) fn copy(app: &mut App, all: bool, effects: &mut Vec<Effect>) {
     }
 }
 
-/// What is under the cursor, and what to call it.
+/// The item under the cursor and its name.
 fn here(app: &App) -> Option<(String, String)> {
     let setup = &app.now.setup;
     let figure = |answer: &Answer, metric: &Metric| Some((metric.label.to_owned(), metric.show(answer.value(metric)?)));
@@ -87,7 +87,7 @@ fn table(app: &App) -> Option<(String, String)> {
     }
 }
 
-/// Numbers in full, for a spreadsheet: name, value, ends of the interval, baseline, unit.
+/// Numbers in full precision for spreadsheets: name, value, ends of the interval, baseline, unit.
 fn results(app: &App) -> Option<String> {
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
     let mut text = "metric\tvalue\tlow\thigh\tbaseline\tunit\n".to_owned();
@@ -102,7 +102,7 @@ fn results(app: &App) -> Option<String> {
     Some(text)
 }
 
-/// A row a target, a column a metric.
+/// One row per target, one column per metric.
 fn comparison(app: &App) -> String {
     let metrics: Vec<&Metric> = view::compare::metrics(app).collect();
     let mut text = "target\tfits".to_owned();
@@ -116,7 +116,7 @@ fn comparison(app: &App) -> String {
     text + "\n"
 }
 
-/// What a full-screen view says, all of it, without its frame.
+/// The complete text of a full-screen view without its frame.
 pub(super) fn drawn(app: &App) -> String {
     let mut tall = app.clone();
     tall.view_scroll = 0;

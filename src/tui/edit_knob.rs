@@ -11,10 +11,10 @@ fn value(app: &App, knob: Knob) -> Option<Setting> {
     app.answer.scenario.as_ref().map(|scenario| scenario.get(knob))
 }
 
-/// Changes the knob under the cursor, or what is being typed, by steps.
+/// Changes the knob under the cursor, or the value being typed, by steps.
 pub(super) fn step(app: &mut App, by: i32) {
     if let Some(edit) = &app.edit {
-        // While typing, the arrows step what is typed, where it is a value.
+        // While a valid value is typed, the arrows change it.
         let (knob, text) = (edit.knob, edit.line.text().to_owned());
         if let Ok(now) = knob.parse(&text, app.answer.fabrics()) {
             let next = knob.step(&now, by, app.answer.fabrics());
@@ -30,7 +30,7 @@ pub(super) fn step(app: &mut App, by: i32) {
     let next = knob.step(&now, by, app.answer.fabrics());
     if next != now {
         app.remember(Change::Step(knob));
-        app.turn(knob, next);
+        app.set_knob(knob, next);
     }
 }
 
@@ -48,10 +48,10 @@ pub(super) fn toggle(app: &mut App) {
         _ => return begin_edit(app),
     };
     app.remember(Change::Single);
-    app.turn(knob, next);
+    app.set_knob(knob, next);
 }
 
-/// The knob goes back to the file's value.
+/// Reset the knob to the value in the file.
 pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
     let knob = app.knob_here();
     if app.now.setup.overrides.contains_key(&knob) {
@@ -59,14 +59,14 @@ pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
         app.now.setup.overrides.remove(&knob);
         app.recompute();
     } else {
-        note(app, format!("{} has the file's value", knob.name()), effects);
+        note(app, format!("{} has the value in the file", knob.name()), effects);
     }
 }
 
-/// All knobs go back.
+/// Reset all knobs.
 pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
-        note(app, "every knob has its file's value", effects);
+        note(app, "all knobs have the values in the files", effects);
         return;
     }
     app.remember(Change::Single);
@@ -74,14 +74,14 @@ pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
     app.recompute();
 }
 
-/// Begins to type a value.
+/// Opens the value for typing.
 pub(super) fn begin_edit(app: &mut App) {
     let knob = app.knob_here();
     let Some(now) = value(app, knob) else { return };
     app.edit = Some(Edit { knob, line: Line::selected(now.to_string()), before: app.now.setup.clone(), error: None });
 }
 
-/// Changes the text being typed; the scenario follows every key that leaves a value.
+/// Changes the text being typed; every key that leaves a valid value updates the scenario.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(edit) = &mut app.edit else { return };
     let before = edit.line.text().to_owned();
@@ -93,7 +93,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
         Ok(setting) => {
             edit.error = None;
             let knob = edit.knob;
-            app.turn(knob, setting);
+            app.set_knob(knob, setting);
         }
         Err(error) => edit.error = Some(error.to_string()),
     }

@@ -1,4 +1,4 @@
-//! What the interface does to files, whether it has a screen or not.
+//! Effects on files, with or without a screen.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ use atlas_document::sources::read_text;
 use atlas_evidence::calibrate::document;
 use atlas_plan::record::now;
 
-/// Does what needs no screen of its own: writes and reads files, and opens an editor on the terminal as it is.
+/// Performs effects that need no screen: reading and writing files, and opening an editor.
 pub(super) fn without_screen(effect: Effect, app: &App, options: &Options) -> Vec<Message> {
     let reloaded = || reload(options, ColorDepth::Mono, &app.library).1;
     match effect {
@@ -43,14 +43,14 @@ pub(super) fn without_screen(effect: Effect, app: &App, options: &Options) -> Ve
     }
 }
 
-/// Writes a profile that was looked at; one that was not there then must not be there now.
+/// Writes a profile after it was shown. A new profile must not exist yet.
 pub(super) fn write_profile(proposal: &Proposal) -> Message {
     let date = now().get(..10).unwrap_or_default().to_owned();
     let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
     let write = if proposal.replaces { files::write } else { files::write_new };
     let path = proposal.path.display();
     match write(&proposal.path, &text) {
-        Ok(()) => Message::Done(format!("wrote {path}; it is in force")),
+        Ok(()) => Message::Done(format!("wrote {path}; it is used now")),
         Err(error) => Message::Failed(format!("{path} cannot be written: {error}")),
     }
 }
@@ -65,11 +65,11 @@ pub(super) fn save(saving: &Saving) -> Message {
     }
 }
 
-/// Writes the view on the screen, over what is there only where that was said.
+/// Exports the view. An existing file is replaced only after confirmation.
 pub(super) fn write_view(app: &App, dialog: Box<Export>) -> Message {
     let path = dialog.path();
     if path.exists() && !dialog.overwrite {
-        let why = format!("{} is there already; Enter again writes over it", path.display());
+        let why = format!("{} exists; Enter again replaces it", path.display());
         return Message::NotExported(dialog, why, true);
     }
     let Some(document) = export::document(app, &now()) else {
@@ -81,11 +81,11 @@ pub(super) fn write_view(app: &App, dialog: Box<Export>) -> Message {
     }
 }
 
-/// Writes the files that were looked at, each only if it still says what was shown.
+/// Writes the files after the change was shown, each only if it has not changed since.
 pub(super) fn rewrite(plan: &WritePlan) -> Message {
     for file in &plan.files {
         let path = file.path.display();
-        // A file that is new is made only where there is still none.
+        // A new file must not exist yet.
         if file.before.is_empty() && !file.path.exists() {
             if let Err(error) = files::write_new(&file.path, &file.after) {
                 return Message::Failed(format!("{path} cannot be written: {error}"));
@@ -94,7 +94,7 @@ pub(super) fn rewrite(plan: &WritePlan) -> Message {
         }
         match read_text(&file.path) {
             Ok(text) if text == file.before => {}
-            Ok(_) => return Message::Failed(format!("{path} has changed meanwhile; w shows it anew")),
+            Ok(_) => return Message::Failed(format!("{path} has changed; w shows the change again")),
             Err(error) => return Message::Failed(error),
         }
         if let Err(error) = files::write(&file.path, &file.after) {
@@ -105,18 +105,18 @@ pub(super) fn rewrite(plan: &WritePlan) -> Message {
     Message::Done(format!("wrote {}", names.join(", ")))
 }
 
-/// Writes a shipped file into the working directory; one that is there stays as it is.
+/// Copies a shipped file into the working directory unless it exists.
 pub(super) fn adopt(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
     let text = path.to_str().and_then(shipped::document).map(shipped::Document::text);
-    files::write(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
+    files::write(path, text.ok_or_else(|| std::io::Error::other("it is not built in"))?)
 }
 
 pub(super) fn adopted(path: &Path) -> Message {
     match adopt(path) {
-        Ok(()) => Message::Done(format!("{} is yours now and takes precedence by name", path.display())),
+        Ok(()) => Message::Done(format!("copied to {}; your copy takes precedence", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
     }
 }
@@ -134,7 +134,7 @@ pub(super) fn edit(path: &Path, line: u32) -> Result<()> {
     match stem.as_str() {
         "code" | "codium" | "cursor" => command.arg("--goto").arg(format!("{}:{line}", path.display())),
         "subl" | "hx" | "helix" | "zed" => command.arg(format!("{}:{line}", path.display())),
-        // What vi, emacs, nano and most others understand.
+        // vi, emacs, nano and most others understand this.
         _ => command.arg(format!("+{line}")).arg(path),
     };
     let status = command.status().map_err(|error| eyre!("{program} cannot be started: {error}; set EDITOR"))?;

@@ -1,5 +1,5 @@
-//! `x`: the view on the screen as a file. A small dialog asks for the format and the name; what is there already is
-//! overwritten only when that was said.
+//! `x`: exports the view to a file. A dialog asks for format and name; an existing file is
+//! replaced only after confirmation.
 
 mod content;
 
@@ -16,15 +16,15 @@ pub use content::document;
 /// The dialog.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Export {
-    /// The formats that this view has.
+    /// Formats that this view can be exported to.
     pub kinds: Vec<Kind>,
-    /// Which of them is chosen.
+    /// Index of the chosen format.
     pub chosen: usize,
     /// The name of the file.
     pub line: Line,
-    /// What stands in the way.
+    /// Why the file cannot be written.
     pub error: Option<String>,
-    /// A file of that name is there, and was described of: Enter overwrites it.
+    /// The file exists and the user was warned: Enter replaces it.
     pub overwrite: bool,
 }
 
@@ -42,16 +42,16 @@ impl Export {
     }
 }
 
-/// A name without what file systems and shells take amiss.
+/// The name without characters that file systems or shells treat specially.
 fn plain(name: &str) -> String {
     let kept = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' });
     kept.take(60).collect()
 }
 
-/// Opens the dialog, with a name that says what will be in the file.
+/// Opens the dialog with a descriptive file name.
 pub(super) fn open(app: &mut App) {
     let Some(document) = document(app, "") else {
-        return fail(app, "nothing to export: what this view shows is not there, or not yet");
+        return fail(app, "nothing to export yet");
     };
     let kinds = document.kinds();
     let chosen = kinds.iter().position(|kind| *kind == app.export_kind).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(super) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Export(Export { kinds, chosen, line, error: None, overwrite: false }));
 }
 
-/// Changes the name. What was said about another file holds no longer.
+/// Changes the name and clears messages about the previous one.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Export(export)) = &mut app.overlay else { return };
     let before = export.line.text().to_owned();
@@ -73,7 +73,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     }
 }
 
-/// The next format, or the one before; the name's ending follows.
+/// Selects the next or previous format; the file extension follows.
 pub(super) fn choose(app: &mut App, by: i32) {
     let Some(Overlay::Export(export)) = &mut app.overlay else { return };
     let kinds = i64::try_from(export.kinds.len().max(1)).unwrap_or(1);
@@ -87,7 +87,7 @@ pub(super) fn choose(app: &mut App, by: i32) {
     (export.error, export.overwrite) = (None, false);
 }
 
-/// Asks for the file to be written.
+/// Starts writing the file.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Export(export)) = &mut app.overlay else { return };
     if export.line.text().trim().is_empty() {
@@ -100,7 +100,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The file could not be written, or is there already: the dialog comes back and says so.
+/// The file could not be written or exists: the dialog opens again with the reason.
 pub(super) fn refused(app: &mut App, mut export: Export, why: String, exists: bool) {
     export.error = Some(why);
     export.overwrite = exists;

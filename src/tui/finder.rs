@@ -1,4 +1,4 @@
-//! The finder: targets, workloads and knobs in one list, matched as one types.
+//! The finder: targets, workloads and knobs in one list, filtered while typing.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Finder(finder));
 }
 
-/// Changes what is typed, and what matches.
+/// Updates the text and the matches.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Finder(mut finder)) = app.overlay.take() else { return };
     let before = finder.line.text().to_owned();
@@ -60,14 +60,14 @@ pub(super) fn accept(app: &mut App) {
     app.found = Some(Found { matches: finder.matches, at: finder.cursor });
 }
 
-/// The matches of the last search, and which of them was gone to.
+/// Matches of the last search, and the current one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     matches: Vec<Place>,
     at: usize,
 }
 
-/// To the next or the previous match of the last search; after the last comes the first.
+/// Goes to the next or previous match of the last search and wraps around.
 pub(super) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
     let Some(found) = &mut app.found else { return update::note(app, "nothing was searched yet: / searches", effects) };
     let all = i64::try_from(found.matches.len()).unwrap_or(1).max(1);
@@ -89,7 +89,7 @@ fn go(app: &mut App, place: &Place) {
             app.pane = Pane::Workloads;
             update::select_workload(app, Arc::clone(name));
         }
-        // Where knobs are swept, the one found is what is swept.
+        // In the sweep, a knob that is found becomes the axis.
         Some(Place::Knob(knob)) if app.view == View::Sweep => sweeping::choose(app, Some(*knob), app.sweeping.against),
         Some(Place::Knob(knob)) => {
             app.pane = Pane::Knobs;
@@ -111,7 +111,7 @@ fn go(app: &mut App, place: &Place) {
     }
 }
 
-/// Everything that matches, best first; in the order of the panes where nothing is typed.
+/// All matches, best first; in the order of the panes if nothing is typed.
 fn matches(app: &App, typed: &str) -> Vec<Place> {
     let targets =
         app.library.targets().iter().map(|target| (Place::Target(Arc::clone(&target.name)), target.vendor.clone()));
@@ -130,17 +130,17 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
     let exact = |name: &str| name.eq_ignore_ascii_case(typed.trim());
     let mut scored: Vec<((bool, i64), Place)> = all
         .filter_map(|(place, also)| {
-            // Every word has to be somewhere; a hit in a vendor or an alias counts, after any hit in a name.
+            // Every word must match; matches in vendors and aliases rank after matches in names.
             let score =
                 |text: &str| typed.split_whitespace().map(|word| matcher.fuzzy_match(text, word)).sum::<Option<i64>>();
             let own = score(place.name());
             let other = score(&format!("{} {also}", place.name())).map(|score| score / 4);
-            // What is named just so comes first: `tp` is the knob, not the start of a target's name.
+            // Exact names come first: `tp` is the knob, not the start of a target's name.
             let named = exact(place.name()) || also.split(' ').any(exact);
             own.max(other).map(|score| ((named, score), place))
         })
         .collect();
-    // Where something has the words as they stand, what only has their letters is not meant.
+    // Matches of scattered letters are dropped if something matches literally.
     let literal = |place: &Place| {
         let name = place.name().to_lowercase();
         typed.to_lowercase().split_whitespace().all(|word| name.contains(word))
@@ -157,7 +157,7 @@ mod tests {
     use crate::tui::testing::Hands;
     use atlas_document::Sources;
 
-    /// The catalog that ships has targets whose names begin as knobs are called.
+    /// The shipped catalog has targets whose names begin with names of knobs.
     #[test]
     fn what_is_named_just_so_is_found_first() {
         let mut h = Hands::of(&Sources::built_in());

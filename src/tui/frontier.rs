@@ -1,5 +1,5 @@
-//! The frontier: the best compromises between two figures that work against each other, over layouts and load, for the
-//! selected target and the marked ones. It follows every edit.
+//! The Pareto frontier of two figures over layouts and load, for the
+//! selected and marked targets. It is recomputed after every edit.
 
 use std::sync::Arc;
 
@@ -15,52 +15,52 @@ use atlas_plan::search::compromise::Pair;
 use atlas_plan::search::optimize::Candidate;
 use atlas_plan::search::{Gauge, optimize};
 
-/// What the view shows, beside the scenario.
+/// Settings of the view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trading {
-    /// The pair, among those that say something here.
+    /// Index of the pair of figures among those that apply.
     pub pair: usize,
     /// The curve under the cursor.
     pub curve: usize,
-    /// The point under the cursor; that nearest to the scenario where unset.
+    /// The point under the cursor; if unset, the one nearest to the scenario.
     pub point: Option<usize>,
 }
 
-/// What the view asks.
+/// The query of the view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Of which scenario.
+    /// Generation of the scenario.
     pub generation: u64,
-    /// What is traded for what.
+    /// The pair of figures.
     pub pair: &'static Pair,
     /// The targets, the selected one first.
     pub targets: Vec<Arc<str>>,
 }
 
-/// The best compromises of a target.
+/// The frontier of a target.
 #[derive(Debug, Clone)]
 pub struct Curve {
     /// The target.
     pub target: Arc<str>,
-    /// Compromises from the left, each with the setup that leads there.
+    /// Its points from left to right, each with its setup.
     pub points: Vec<(Setup, Candidate)>,
 }
 
 /// The answer: a curve for each target.
 #[derive(Debug, Clone)]
 pub struct Front {
-    /// What is traded for what.
+    /// The pair of figures.
     pub pair: &'static Pair,
-    /// The figure that runs across.
+    /// The figure of the horizontal axis.
     pub across: &'static Metric,
-    /// The figure that runs up.
+    /// The figure of the vertical axis.
     pub up: &'static Metric,
-    /// The curves; targets that cannot do it at all have none.
+    /// The curves; targets that cannot run the workload have none.
     pub curves: Vec<Curve>,
 }
 
 impl Front {
-    /// Where a candidate stands.
+    /// Coordinates of a candidate.
     #[must_use]
     pub fn place(&self, candidate: &Candidate) -> (f64, f64) {
         let value = |metric: &Metric| (metric.get)(&candidate.estimate, &candidate.scenario);
@@ -77,7 +77,7 @@ struct Work {
 
 impl Job for Work {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
-        let [across, up] = self.pair.metrics().ok_or("these figures are not known")?;
+        let [across, up] = self.pair.metrics().ok_or("unknown figures")?;
         let mut curves = Vec::new();
         for (parts, from) in &self.contenders {
             let start = self.pair.start(from, parts);
@@ -87,7 +87,7 @@ impl Job for Work {
             front.sort_by(|a, b| value(a).total_cmp(&value(b)));
             let point = |candidate: Candidate| {
                 let setup = applying::setup(&self.before, from, &candidate.scenario, parts);
-                // Reported against the scenario, not against where the search began.
+                // Changes are relative to the scenario, not to the start of the search.
                 (setup, Candidate::of(candidate.scenario, from))
             };
             curves
@@ -97,7 +97,7 @@ impl Job for Work {
     }
 }
 
-/// The pairs that say something about the scenario on the screen.
+/// The pairs of figures that apply to the current scenario.
 #[must_use]
 pub fn pairs(app: &App) -> Vec<&'static Pair> {
     app.answer.scenario.as_ref().map(|scenario| Pair::of(scenario).collect()).unwrap_or_default()
@@ -110,7 +110,7 @@ pub fn pair(app: &App) -> Option<&'static Pair> {
     pairs.get(app.trading.pair).or(pairs.first()).copied()
 }
 
-/// Asks where the view is shown.
+/// Starts the query if the view is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(pair) = pair(app).filter(|_| app.view == View::Frontier) else {
         return app.queries.frontier.forget(effects);
@@ -151,20 +151,20 @@ pub(super) fn go(app: &mut App, (along, across): (i32, i32)) {
 }
 
 /// The next pair of figures, or the one before.
-pub(super) fn turn(app: &mut App, by: i32) {
+pub(super) fn next_pair(app: &mut App, by: i32) {
     let count = pairs(app).len().max(1) as i64;
     let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
     let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
     app.trading = Trading { pair: next, ..Trading::default() };
 }
 
-/// Takes the compromise under the cursor for the scenario.
+/// Applies the point under the cursor to the scenario.
 pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {
         Some((setup, _)) => applying::take(app, setup.clone(), effects),
-        None => note(app, "there is no point to take", effects),
+        None => note(app, "there is no point to apply", effects),
     }
     app.trading.curve = 0;
     app.trading.point = None;

@@ -1,4 +1,4 @@
-//! Goal seek: the wanted value of a figure, and what reaches it alone.
+//! Goal seek: which single change brings a figure to a wanted value.
 
 use ratatui::layout::Rect;
 
@@ -21,7 +21,7 @@ pub struct GoalSeek {
     pub metric: &'static Metric,
     /// The wanted value being typed.
     pub line: Line,
-    /// What reaches it, or why what is typed is no value.
+    /// The changes that reach it, or why the text is not a value.
     pub found: Result<Goal, String>,
     /// The row under the cursor.
     pub cursor: usize,
@@ -39,13 +39,13 @@ impl GoalSeek {
 /// Opens the dialog on the figure under the cursor.
 pub(super) fn open(app: &mut App) {
     let Some(metric) = app.figure_here() else { return };
-    let Some(value) = app.answer.value(metric) else { return fail(app, "there is no estimate to begin from") };
+    let Some(value) = app.answer.value(metric) else { return fail(app, "there is no estimate to start from") };
     let line = Line::selected(metric.show(value));
     let found = Err("type the value you want".to_owned());
     app.overlay = Some(Overlay::Goal(GoalSeek { metric, line, found, cursor: 0 }));
 }
 
-/// Changes what is typed; the ways follow every key.
+/// Updates the text and the list of changes.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Goal(mut seek)) = app.overlay.take() else { return };
     let before = seek.line.text().to_owned();
@@ -68,7 +68,7 @@ fn sought(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String
     }
 }
 
-/// Applies the way under the cursor, where it is a knob.
+/// Applies the change under the cursor if it is a knob.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Goal(seek)) = app.overlay.take() else { return };
     let Some(way) = seek.ways().get(seek.cursor).map(|way| (*way).clone()) else {
@@ -78,7 +78,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     match (way.lever, &way.setting) {
         (Lever::Knob(knob), Some(setting)) => {
             app.remember(Change::Single);
-            app.turn(knob, setting.clone());
+            app.set_knob(knob, setting.clone());
             let text = format!("{} {setting}: {} {}", knob.name(), seek.metric.label, seek.metric.show(way.value));
             note(app, format!("{text}; u undoes it"), effects);
         }
@@ -117,9 +117,9 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
         }
     };
     let lead = match (goal.ways.is_empty(), goal.nearest.is_some()) {
-        (false, _) => format!("now {}; each of these reaches it alone:", seek.metric.show(goal.now)),
-        (true, true) => format!("now {}; nothing reaches it alone, this comes nearest:", seek.metric.show(goal.now)),
-        (true, false) => format!("now {}; nothing brings it nearer", seek.metric.show(goal.now)),
+        (false, _) => format!("now {}; each of these changes reaches it:", seek.metric.show(goal.now)),
+        (true, true) => format!("now {}; no single change reaches it; the closest:", seek.metric.show(goal.now)),
+        (true, false) => format!("now {}; no single change brings it closer", seek.metric.show(goal.now)),
     };
     canvas.text(inner.x + 1, inner.y + 1, inner.width.saturating_sub(2), &lead, dim);
     let room = usize::from(inner.bottom().saturating_sub(inner.y + 2));
@@ -137,7 +137,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     canvas.more(area, skip > 0, skip + room < ways.len());
 }
 
-/// A way in words, with the figure that it leads to.
+/// A change in words, with the resulting figure.
 #[must_use]
 pub fn described(app: &App, metric: &Metric, way: &Way) -> String {
     format!("{} {}: {} {}", name(way), change(app, way), metric.label, metric.show(way.value))
@@ -150,7 +150,7 @@ fn name(way: &Way) -> &'static str {
     }
 }
 
-/// From what to what.
+/// Old and new value.
 fn change(app: &App, way: &Way) -> String {
     match (way.lever, &way.setting, way.factor) {
         (Lever::Knob(knob), Some(setting), _) => {

@@ -1,4 +1,4 @@
-//! What was: the baseline that deltas are against, and the changes that can be taken back.
+//! The baseline of deltas, and undo and redo.
 
 mod trail;
 
@@ -15,11 +15,11 @@ use super::scenarios;
 use super::update::note;
 use atlas_plan::knob::Knob;
 
-/// Changes of a scenario that can be taken back, and the memory that they may take in all.
+/// Most undo steps of a scenario, and the most memory that they may take in total.
 const MOST_STEPS: usize = 1000;
 const MOST_STEP_BYTES: usize = 512 << 10;
 
-/// Forgets the oldest changes beyond what is kept; the latest stays whatever its size.
+/// Drops the oldest steps beyond these limits; the latest is kept whatever its size.
 pub(super) fn forget_oldest(past: &mut Vec<Snapshot>) {
     let (mut steps, mut bytes) = (0, 0);
     for snapshot in past.iter().rev() {
@@ -32,7 +32,7 @@ pub(super) fn forget_oldest(past: &mut Vec<Snapshot>) {
     past.drain(..past.len() - steps);
 }
 
-/// Makes what is on the screen, or the column under the cursor, what deltas are against.
+/// Sets the baseline to the current scenario or to the column under the cursor.
 pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     app.remember(Change::Single);
     let mut setup = app.now.setup.clone();
@@ -48,19 +48,19 @@ pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     note(app, text, effects);
 }
 
-/// Makes the files' values what deltas are against.
+/// Sets the baseline to the values in the files.
 pub(super) fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.baseline.is_none() && app.tabs.pinned().is_none() {
-        return note(app, "baseline: the files' values, as before", effects);
+        return note(app, "baseline: the values in the files, as before", effects);
     }
     app.remember(Change::Single);
     scenarios::unpin(app);
     app.now.baseline = None;
     app.recompute();
-    note(app, "baseline: the files' values", effects);
+    note(app, "baseline: the values in the files", effects);
 }
 
-/// Takes the last change back.
+/// Undo.
 pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
     if app.last_change == Some(Change::Closed) {
         scenarios::reopen(app, effects);
@@ -79,7 +79,7 @@ pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
     app.recompute();
 }
 
-/// Makes it again.
+/// Redo.
 pub(super) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
     match app.future.pop() {
         Some(after) => {
@@ -94,21 +94,21 @@ pub(super) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
     app.recompute();
 }
 
-/// Moves along the history: back where the number of steps is negative.
+/// Moves along the history; negative steps undo.
 pub(super) fn go(app: &mut App, steps: i32, effects: &mut Vec<Effect>) {
     for _ in 0..steps.unsigned_abs() {
         if steps < 0 { undo(app, effects) } else { redo(app, effects) }
     }
 }
 
-/// Asks for the name of the point on the screen.
+/// Opens the prompt for the name of the current point.
 pub(super) fn name(app: &mut App) {
     let known = app.points.iter().find(|point| point.setup == app.now.setup);
     let line = Line::selected(known.map_or("", |point| &*point.name));
     app.prompt = Some(Prompt { purpose: Purpose::PointName, line, before: String::new(), error: None });
 }
 
-/// Gives the scenario on the screen a name under which it is kept; an empty one takes the name away.
+/// Names the current scenario in the history; an empty name removes it.
 pub(super) fn set_name(app: &mut App, name: &str) {
     let setup = app.now.setup.clone();
     app.points.retain(|point| point.setup != setup && *point.name != *name.trim());
@@ -119,29 +119,29 @@ pub(super) fn set_name(app: &mut App, name: &str) {
     }
 }
 
-/// Goes to a named point; undo comes back.
+/// Goes to a named point; undo returns.
 pub(super) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
     let Some(Named { name, setup }) = app.points.get(index).cloned() else { return };
     if setup == app.now.setup {
-        return note(app, format!("{name} is on the screen"), effects);
+        return note(app, format!("{name} is the current scenario"), effects);
     }
     app.remember(Change::Single);
     app.now.setup = setup;
     app.recompute();
-    note(app, format!("{name}; u comes back"), effects);
+    note(app, format!("{name}; u returns"), effects);
 }
 
-/// What led from one scenario to another, in words.
+/// The changes from one scenario to another, in words.
 #[must_use]
 pub fn words(before: &Setup, after: &Setup) -> String {
     let of = |setup: &Setup| Snapshot { setup: setup.clone(), ..Snapshot::default() };
     difference(&of(before), &of(after))
 }
 
-/// Most changes that are named one by one.
+/// Most changes that are listed individually.
 const NAMED: usize = 3;
 
-/// What led from one state to another, in words.
+/// The changes from one state to another, in words.
 fn difference(before: &Snapshot, after: &Snapshot) -> String {
     let (from, to) = (&before.setup, &after.setup);
     let mut words = Vec::new();

@@ -1,4 +1,4 @@
-//! Bytes from the terminal, as crossterm's events.
+//! Turns bytes from the terminal into crossterm events.
 //!
 //! crossterm reads the terminal itself, with a blocking read inside its parser: half a mouse report holds the whole
 //! program until the rest comes, a terminal that has gone makes it spin, bytes beyond the first kilobyte of a burst
@@ -12,18 +12,18 @@ use std::time::Duration;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 const ESC: u8 = 0x1b;
-/// How long an Esc may be the beginning of something longer. Noticeable from about 50 ms on.
+/// How long to wait for the rest of a sequence after Esc. Delays above about 50 ms are noticeable.
 const ESC_PATIENCE: Duration = Duration::from_millis(25);
 /// How long to wait for the rest of a sequence that has certainly begun.
 const SEQUENCE_PATIENCE: Duration = Duration::from_millis(250);
 /// How long a paste may pause.
 const PASTE_PATIENCE: Duration = Duration::from_secs(1);
-/// Longest sequence that is waited for; real ones are under thirty bytes.
+/// Longest sequence to wait for; real ones are under thirty bytes.
 const LONGEST_SEQUENCE: usize = 256;
 /// More pasted text than any field takes.
 const LONGEST_PASTE: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// Ctrl-C: no terminal lets it stand in a paste, so that one which has lost its end ends here.
+/// Ctrl-C: terminals never send it within a paste, so it ends one whose end mark was lost.
 const INTERRUPT: u8 = 0x03;
 
 /// The parser: [`feed`](Input::feed) it bytes, [`pop`](Input::pop) events.
@@ -35,18 +35,18 @@ pub struct Input {
     paste: Option<Vec<u8>>,
 }
 
-/// What the front of the buffer is.
+/// The result of parsing the front of the buffer.
 enum Front {
-    /// So many bytes that mean this, or nothing to us.
+    /// An event of that many bytes; `None` for sequences that are ignored.
     Bytes(usize, Option<Event>),
-    /// The beginning of a bracketed paste, so many bytes long.
+    /// The start mark of a bracketed paste, with its length.
     Paste(usize),
-    /// Too little to tell.
+    /// Incomplete.
     Incomplete,
 }
 
 impl Input {
-    /// Takes what was read.
+    /// Adds bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.parse();
@@ -80,8 +80,8 @@ impl Input {
         self.paste.is_some()
     }
 
-    /// Takes what is half read for what it is: a lone Esc is the key, a paste without end is the text so far, and half
-    /// a sequence is nothing, as its pieces would be taken for keys.
+    /// Ends an incomplete sequence: a lone Esc is the key, an unfinished paste is the text so far, and half
+    /// a sequence is dropped, because its bytes would be taken for keys.
     pub fn give_up(&mut self) {
         if let Some(text) = self.paste.take() {
             self.events.push_back(pasted(&text));
@@ -95,7 +95,7 @@ impl Input {
         self.bytes.clear();
     }
 
-    /// Forgets everything: another program had the terminal.
+    /// Clears the state after another program used the terminal.
     pub fn discard(&mut self) {
         *self = Input::default();
     }
@@ -129,7 +129,7 @@ impl Input {
             }
         }
         self.bytes.drain(..done);
-        // What a paste has taken in need not be looked at again, except for the beginning of its end.
+        // Search only new bytes for the end mark, which may have begun in the old ones.
         if let Some(text) = &mut self.paste {
             let keep = self.bytes.len().min(PASTE_END.len() - 1);
             let taken = self.bytes.drain(..self.bytes.len() - keep);
@@ -170,7 +170,7 @@ fn front(bytes: &[u8]) -> Front {
             [] => Front::Incomplete,
             [code, ..] => Front::Bytes(3, letter_key(*code).map(|code| key(code, KeyModifiers::NONE))),
         },
-        // Answers to questions that some other program asked: swallowed to their end.
+        // Answers to queries of other programs are dropped.
         [ESC, b']', b'0'..=b'9', ..] | [ESC, b'P', b'0'..=b'9' | b'$' | b'>' | b'!' | b'+', ..] => string_end(bytes),
         [ESC, rest @ ..] => match plain(rest) {
             Front::Bytes(count, Some(Event::Key(KeyEvent { code, modifiers, .. }))) => {
@@ -245,7 +245,7 @@ fn csi(rest: &[u8]) -> Front {
     let Some(&code) = end.first() else { return Front::Incomplete };
     let used = 2 + length + 1;
     match code {
-        // Something cut the sequence short and begins anew: drop what came before it.
+        // Another sequence begins before this one ended: drop the first.
         ESC => Front::Bytes(used - 1, None),
         b'~' if parameters == b"200" => Front::Paste(used),
         // Mouse reports of the oldest kind, which are never asked for, carry three more bytes.

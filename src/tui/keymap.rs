@@ -1,6 +1,6 @@
-//! Keys to actions, per mode, in one table. The footer, the help screen and the README's key list are generated from it.
+//! Maps keys to actions, per mode, in one table. The footer, the help and the documentation are generated from it.
 //!
-//! * [`Mode`] – where keys mean something
+//! * [`Mode`] – where the bindings of keys differ
 //! * [`BINDINGS`] – the table
 
 mod bindings;
@@ -13,7 +13,7 @@ pub use mode::Mode;
 
 use crate::demo::View;
 
-/// What a key asks for.
+/// An action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Move by this many rows.
@@ -28,25 +28,25 @@ pub enum Action {
     Focus(i32),
     /// Jump to a pane by its number.
     FocusPane(u8),
-    /// Turn the knob by steps.
+    /// Change the knob by steps.
     Step(i32),
     /// Type a value.
     Edit,
     /// Toggle or cycle the knob.
     Toggle,
-    /// The knob goes back to the file's value.
+    /// Reset the knob to the value in the file.
     Reset,
-    /// All knobs go back.
+    /// Reset all knobs.
     ResetAll,
     /// Mark the target for comparison.
     Mark,
     /// Mark it, and go to the next one.
     MarkNext,
-    /// What is on the screen becomes the baseline.
+    /// Set the baseline to this scenario.
     Baseline,
-    /// The baseline is the files again.
+    /// Set the baseline to the values in the files.
     ClearBaseline,
-    /// Show a view; where it is shown already, back to the panes.
+    /// Show a view, or the overview if it is shown already.
     Show(View),
     /// Sort the comparison by the row under the cursor, or in the files' order again.
     Sort,
@@ -74,31 +74,31 @@ pub enum Action {
     TabAt(u8),
     /// Another tab with the same scenario.
     DuplicateTab,
-    /// Another tab with the files' values.
+    /// Another tab with the values in the files.
     NewTab,
     /// Give the tab a name.
     RenameTab,
     /// Close the tab.
     CloseTab,
-    /// Bring the tab that was closed last back.
+    /// Reopen the tab that was closed last.
     ReopenTab,
-    /// Make the tab what every delta is against, or no longer.
+    /// Pin or unpin the tab as the baseline.
     PinTab,
     /// Show only the rows that match.
     Filter,
-    /// Nearer or further away.
+    /// Zoom.
     Zoom(i32),
-    /// The view to a file.
+    /// Export the view.
     Export,
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
     Palette,
-    /// The figure or row under the cursor to the clipboard.
+    /// Copy the figure or row under the cursor.
     Copy,
-    /// The whole table to the clipboard.
+    /// Copy the whole table.
     CopyAll,
-    /// Write the turned knobs into the workload's file, after showing what would change.
+    /// Write the changed knobs into the files, after showing the change.
     WriteBack,
     /// All keys.
     Help,
@@ -106,6 +106,8 @@ pub enum Action {
     Goal,
     /// Ask in words.
     Assistant,
+    /// Find the accelerators of this machine and its cluster.
+    Detect,
     /// Unmark all targets.
     UnmarkAll,
     /// Type the question of the race.
@@ -120,9 +122,9 @@ pub enum Action {
     NewProfile,
     /// Name the point of the history on the screen.
     NamePoint,
-    /// Take the last change back.
+    /// Undo.
     Undo,
-    /// Make it again.
+    /// Redo.
     Redo,
     /// Write a record.
     Save,
@@ -130,7 +132,7 @@ pub enum Action {
     OpenEditor,
     /// Fit the target's numbers to the measured rows.
     Calibrate,
-    /// Forget what is proposed.
+    /// Discard the proposal.
     Discard,
     /// The next theme.
     NextTheme,
@@ -140,19 +142,19 @@ pub enum Action {
     Reload,
     /// Paint everything again.
     Repaint,
-    /// Give the shell its terminal.
+    /// Suspend.
     Suspend,
-    /// Close the topmost thing.
+    /// Close the topmost overlay or view.
     Escape,
-    /// Take what is chosen or typed.
+    /// Accept the choice or the text.
     Accept,
     /// The tour's next step.
     NextStep,
     /// The tour's last step again.
     PreviousStep,
-    /// Leave now.
+    /// Quit.
     Quit,
-    /// Leave, or close the view.
+    /// Close the view, or quit.
     Close,
 }
 
@@ -161,7 +163,7 @@ pub enum Action {
 pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
     let name = name_of(key)?;
     let row = BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str()))?;
-    // One row for nine keys: which of them says which tab.
+    // One row binds nine keys: the position of the key is the tab.
     let place = row.keys.iter().position(|known| *known == name).and_then(|place| u8::try_from(place).ok());
     Some(match row.action {
         Action::TabAt(_) => Action::TabAt(place.unwrap_or_default()),
@@ -177,7 +179,7 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
 /// The key that stands for an action where one alone is named: its number where it has one, else its letter.
 #[must_use]
 pub fn key_of(action: Action) -> &'static str {
-    // Every frame asks for a score of them.
+    // Called many times per frame.
     let mut best: Option<(u8, &str)> = None;
     for key in BINDINGS.iter().filter(|row| row.action == action).flat_map(|row| row.keys) {
         let rank = match key.as_bytes() {

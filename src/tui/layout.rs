@@ -1,4 +1,4 @@
-//! Where everything stands, by arithmetic: the layout solver of the library is slow and, with many flexible parts, does
+//! Computes the layout by arithmetic: the library's layout solver is slow and, with many flexible parts, does
 //! not always return.
 //!
 //! ```text
@@ -27,7 +27,7 @@ const TABS_FROM: u16 = 20;
 /// Rows of the caption while a tour plays, its frame included.
 const CAPTION_ROWS: u16 = 9;
 
-/// The rectangles of a screen. A pane that has no room is empty.
+/// The rectangles of the screen. A pane without room is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Areas {
     /// The first line.
@@ -36,7 +36,7 @@ pub struct Areas {
     pub scenarios: Rect,
     /// The strip of views, where there is room.
     pub tabs: Rect,
-    /// Everything between header and footer, less a tour's caption.
+    /// Everything between header and footer, except a tour's caption.
     pub body: Rect,
     /// The list of targets.
     pub targets: Rect,
@@ -46,13 +46,13 @@ pub struct Areas {
     pub knobs: Rect,
     /// The results.
     pub results: Rect,
-    /// Where time and memory go, beside the results, where there is room.
+    /// The breakdown beside the results, if there is room.
     pub breakdown: Rect,
-    /// The playbook's best: a pane, or a line without a frame.
+    /// The best advice: a pane, or a line without a frame.
     pub advice: Rect,
-    /// The edits so far, below the results, where there are some and there is room.
+    /// The history below the results, if there is any and there is room.
     pub history: Rect,
-    /// The figure over a knob, beside the results, where there is room.
+    /// The outlook beside the results, if there is room.
     pub outlook: Rect,
     /// The phases beside or below the results, where there is room.
     pub phases: Rect,
@@ -65,7 +65,7 @@ pub struct Areas {
 }
 
 impl Areas {
-    /// Where a pane stands.
+    /// The rectangle of a pane.
     #[must_use]
     pub fn pane(&self, pane: Pane) -> Rect {
         match pane {
@@ -106,7 +106,9 @@ pub fn areas(app: &App) -> Areas {
     let tabs = u16::from(rows >= TABS_FROM);
     let scenarios = u16::from(app.tabs.count() > 1);
     let above = 1 + scenarios + tabs;
-    let body = Rect::new(0, above, columns, rows - 2 - caption - above);
+    // A description of two lines takes one from a view. The overview keeps its panes where they are.
+    let described = u16::from(app.tall && (app.view != View::Main || app.tour.is_some()));
+    let body = Rect::new(0, above, columns, (rows - 2 - caption - above).saturating_sub(described));
     let mut areas = Areas {
         header: Rect::new(0, 0, columns, 1),
         scenarios: Rect::new(0, 1, columns, scenarios),
@@ -170,14 +172,14 @@ fn take(from: &mut Rect, rows: u16) -> Rect {
     Rect { y: from.bottom(), height: rows, ..*from }
 }
 
-/// Rows of the playbook's pane below the results: three, in a frame.
+/// Rows of the advice pane below the results: three, in a frame.
 const ADVICE_ROWS: u16 = 5;
-/// Rows of the strip of edits.
+/// Rows of the history pane.
 const HISTORY_ROWS: u16 = super::view::history::ROWS;
-/// Fewest rows of results worth a pane of advice below.
+/// Fewest rows of results that leave room for an advice pane.
 const RESULTS_ROWS: u16 = 20;
 
-/// Gives the lower part of the results to the playbook and the phases, as far as all fit.
+/// Divides the lower part of the results among history, advice and phases, as far as they fit.
 fn below(app: &App, areas: &mut Areas) {
     let results = &mut areas.results;
     let wanted = super::view::results::figure_rows(app, results.width.saturating_sub(2)) + 2;
@@ -239,12 +241,12 @@ pub fn inner_rows(area: Rect) -> usize {
 
 /// Moves what is stale so that what is selected can be seen.
 pub fn follow(app: &mut App) {
-    if !fits(app.size) {
+    if !fits(app.size) || matches!(app.stale, Stale::Nothing | Stale::Outlook) {
         return;
     }
     let areas = areas(app);
     match app.stale {
-        Stale::Nothing => {}
+        Stale::Nothing | Stale::Outlook => {}
         Stale::Pane(pane) => follow_pane(app, pane, areas.pane(pane)),
         Stale::View => follow_view(app, inner_rows(areas.body)),
         Stale::All => {

@@ -1,4 +1,4 @@
-//! A line of text being typed: characters and a cursor.
+//! A text input of one line.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -51,7 +51,7 @@ impl Line {
         self.text.char_indices().nth(at).map_or(self.text.len(), |(byte, _)| byte)
     }
 
-    /// Puts text in at the cursor; control characters are left out.
+    /// Inserts text at the cursor without control characters.
     pub fn insert(&mut self, text: &str) {
         if std::mem::take(&mut self.selected) {
             self.text.clear();
@@ -67,7 +67,7 @@ impl Line {
         }
     }
 
-    /// Takes a key. Returns whether the key meant something to a line of text.
+    /// Handles a key. Returns whether it was used.
     pub fn key(&mut self, key: &KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let length = self.text.chars().count();

@@ -1,4 +1,4 @@
-//! What is read from files, and which are watched.
+//! Reads files and lists those to watch.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,8 +27,8 @@ pub(super) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> 
     (Arc::clone(&library), Message::Reloaded(library, demos, themes, problems))
 }
 
-/// Complaints about the files, names of the user's that lead nowhere among them: accelerators and models that the catalog
-/// does not have. What ships names nothing that is not there.
+/// Problems in the files, including names of accelerators and models that the catalog
+/// does not have. Shipped files have no such names.
 pub(super) fn problems(library: &Library) -> Diagnostics {
     let (mut problems, catalog) = (library.problems().clone(), library.catalog());
     for target in library.target_list().iter().filter_map(|entry| entry.own()) {
@@ -61,14 +61,14 @@ pub(super) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathB
     paths
 }
 
-/// Where a target's own profile is found by itself.
+/// Where profiles of targets are looked up.
 pub(super) fn profiles(options: &Options) -> PathBuf {
     let sources = &options.sources;
     let folder = sources.hardware.clone().filter(|path| path.is_dir());
     folder.unwrap_or_else(|| sources.layers().last().map_or_else(PathBuf::new, |layer| layer.join("profiles")))
 }
 
-/// Watches the models' configs as well, where the library names others than before.
+/// Watches the configs of models as well, if they changed.
 pub(super) fn watch_configs(watch: &FileWatch, options: &Options, library: &Library, known: &[PathBuf]) {
     if library.configs() != known {
         watch.set_paths(&watched(options, Some(library)));

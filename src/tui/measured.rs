@@ -1,5 +1,5 @@
-//! Measured rows beside predictions: what was read, what the engines say of it, and a calibration that is proposed until
-//! the user takes or discards it.
+//! Measured rows beside predictions, and a proposed calibration until
+//! the user accepts or discards it.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ use atlas_evidence::calibrate::{Bench, Observation, Outcome, Start};
 use atlas_plan::engine;
 use atlas_plan::estimate::Metric;
 
-/// Rows of one configuration are judged at once; more than this many take too long between two keys.
+/// Most rows that are evaluated at once; more take too long between two keys.
 const MOST: usize = 2_000;
 
 /// What was read, and what follows from it.
@@ -32,22 +32,22 @@ pub struct Measured {
     pub problems: Vec<String>,
     /// Rows beside predictions of the scenario's target, worked out when they are looked at.
     judged: OnceCell<Vec<Judged>>,
-    /// A calibration that waits for an answer.
+    /// A proposed calibration.
     pub proposal: Option<Arc<Proposal>>,
 }
 
-/// A calibration that waits for an answer.
+/// A proposed calibration.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     /// What was found.
     pub outcome: Outcome,
-    /// What it started from.
+    /// The profile that it started from.
     pub start: Start,
     /// Vendor of the target.
     pub vendor: String,
     /// Where it would be written.
     pub path: PathBuf,
-    /// Whether a profile stands there already.
+    /// Whether a profile exists there.
     pub replaces: bool,
 }
 
@@ -64,13 +64,13 @@ impl Measured {
         self.stale();
     }
 
-    /// What was worked out no longer holds: the scenario or the files are others.
+    /// Drops derived results after the scenario or the files changed.
     pub fn stale(&mut self) {
         self.judged = OnceCell::new();
         self.proposal = None;
     }
 
-    /// Whether there is anything to see.
+    /// Whether there is anything to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.problems.is_empty()
@@ -92,7 +92,7 @@ pub fn judged(app: &App) -> &[Judged] {
     })
 }
 
-/// How many rows no engine predicts, and why not the first of them.
+/// How many rows no engine predicts, and why the first is not predicted.
 #[must_use]
 pub fn unanswered(app: &App) -> Option<(usize, String)> {
     let target = app.answer.target.as_ref()?;
@@ -121,9 +121,9 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     };
     if outcome.is_empty() {
         let why = outcome.refused.first().map_or_else(String::new, |(row, reason)| format!(": {row}: {reason}"));
-        return fail(app, format!("these rows tell no parameter of {}{why}", target.name));
+        return fail(app, format!("these rows determine no parameter of {}{why}", target.name));
     }
-    // The target's own profile is written where it stands; a shipped one, or a vendor's, is never touched.
+    // The target's own profile is replaced in place; shipped profiles and those of vendors are never changed.
     let stem = stem_for(&target.name);
     let own = app.library.profiles().find(|profile| *profile.name == *stem && !profile.origin.is_built_in());
     let path = own.map_or_else(
@@ -148,7 +148,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
                 explain(app);
                 app.subject = Some(Arc::new(subject));
             }
-            None => note(app, "this prediction has no equations here", effects),
+            None => note(app, "this prediction cannot be explained", effects),
         },
         (None, Some(proposal)) => effects.push(Effect::WriteProfile(proposal)),
         (None, None) => propose(app, effects),
@@ -169,12 +169,12 @@ fn subject(app: &App, judged: &Judged) -> Option<Subject> {
     Some(Subject { name, estimate: engine::estimate(&scenario), scenario, parts })
 }
 
-/// Forgets the proposal. Tells whether there was one.
+/// Discards the proposal. Returns whether there was one.
 pub(super) fn discard(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let was = app.measured.proposal.take().is_some();
     if was {
         (app.view_scroll, app.view_row) = (0, 0);
-        note(app, "discarded: everything is as it was", effects);
+        note(app, "discarded", effects);
     }
     was
 }

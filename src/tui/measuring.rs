@@ -1,4 +1,4 @@
-//! Reading measurements beside the loop: logs may be large, and the first frame must not wait for them.
+//! Reads measurements on a thread: logs may be large, and the first frame must not wait for them.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -72,7 +72,7 @@ impl Measuring {
         options.measured.iter().filter_map(|argument| Named::parse(argument).ok()).map(|named| named.path).collect()
     }
 
-    /// Reads what has changed since it was last read, and tells the loop when that is done.
+    /// Reads what has changed since the last time and wakes the loop when done.
     pub(super) fn read(&self) {
         let named = self.named.clone();
         let mut problems = self.problems.clone();
@@ -83,7 +83,7 @@ impl Measuring {
         }
         std::thread::spawn(move || {
             let now: Seen = named.iter().flat_map(stand).collect();
-            // A lock held by a thread that panicked says nothing of what was read: it is read again.
+            // If a thread panicked while it held the lock, everything is read again.
             let Ok(mut before) = seen.lock() else { return };
             if before.as_ref() == Some(&now) {
                 return;

@@ -30,17 +30,17 @@ pub enum Message {
     Reloaded(Arc<Library>, Tours, Vec<Arc<Theme>>, Diagnostics),
     /// Measurements were read: rows, and what could not be read.
     Measured(Arc<Vec<Observation>>, Vec<String>),
-    /// An effect ended well; the text tells the user.
+    /// An effect succeeded; the text is for the user.
     Done(String),
-    /// An effect failed; the text tells the user why.
+    /// An effect failed; the text says why.
     Failed(String),
-    /// A view was not written: why, and whether only because a file of that name is there.
+    /// A view was not exported: the reason, and whether it is only that the file exists.
     NotExported(Box<Export>, String, bool),
-    /// The time a flash or a note was to be seen is over.
+    /// A timer expired.
     Expired(Timer),
-    /// How far an order is, by its serial number.
+    /// Progress of an order, by its serial number.
     Progress(u64, Progress),
-    /// What came of an order, or why nothing did.
+    /// The result of an order, by its serial number.
     Worked(u64, Result<Product, String>),
 }
 
@@ -49,7 +49,7 @@ pub enum Message {
 pub enum Timer {
     /// The line of status, by its serial number: an old timer must not clear a new line.
     Status(u64),
-    /// What changed on disk stands out.
+    /// The highlight of entries that changed on disk.
     Flash(u64),
     /// The outlook is asked, by its serial number.
     Outlook(u64),
@@ -61,7 +61,7 @@ pub enum Timer {
     Auto(usize),
 }
 
-/// What the runtime must do for [`super::update`]: everything that is not plain computing.
+/// Requests of [`super::update`] to the runtime: everything with side effects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Leave.
@@ -110,9 +110,9 @@ pub enum Effect {
     },
     /// Bracketed paste is wanted, or no longer.
     Paste(bool),
-    /// Do long work on a thread of its own; see [`super::work`].
+    /// Run long work on a thread; see [`super::work`].
     Work(Order),
-    /// Stop the order of that serial number; nothing is to come of it.
+    /// Cancel the order with that serial number.
     Cancel(u64),
 }
 

@@ -1,7 +1,7 @@
-//! The terminal interface, in the Elm manner: [`app`] is the state, [`message`] what happens, [`mod@update`] a pure step
-//! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
-//! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
-//! What takes long is [`work`], done on threads that the runtime keeps.
+//! The terminal interface in the Elm architecture: [`app`] is the state, [`message`] the events, [`mod@update`] a pure function
+//! from state and event to the next state, [`view`] draws a state. Only [`runtime`] and the modules below it have side effects:
+//! [`terminal`] sets up and restores the terminal, [`wait`] waits for events, [`painter`] sends changed cells.
+//! Long computations are [`work`] on threads.
 
 pub mod answer;
 pub mod app;
@@ -15,6 +15,7 @@ pub mod comparison;
 pub use crate::tui::painter::color;
 mod copying;
 mod cursor;
+pub mod detecting;
 mod edit_knob;
 mod effects;
 pub mod export;
@@ -84,24 +85,24 @@ pub struct Options {
     pub ascii: bool,
     /// Take clicks and the wheel.
     pub mouse: bool,
-    /// Look for changed files at this interval instead of waiting for the kernel to tell.
+    /// Poll for changed files at this interval instead of using kernel events.
     pub poll: Option<Duration>,
     /// The tour to begin with.
     pub demo: Option<String>,
-    /// The tour goes on by itself after so long.
+    /// Advance the tour automatically after this time.
     pub demo_auto: Option<Duration>,
     /// The target to begin with.
     pub target: Option<String>,
     /// The workload to begin with.
     pub workload: Option<String>,
-    /// Where records go.
+    /// Directory for records.
     pub out: PathBuf,
-    /// Which session is opened, and left.
+    /// The session to open and save.
     pub keep: session::Keep,
-    /// Files of measurements, with what is said of each behind its name.
+    /// Files of measurements, each with settings after its name.
     pub measured: Vec<String>,
     /// Logs of a job, or the number of a job of Slurm, to watch.
     pub watch: Vec<String>,
-    /// What the interface begins with, where that is not the overview.
+    /// The view to begin with; the overview if unset.
     pub view: Option<View>,
 }

@@ -1,4 +1,4 @@
-//! The mouse: a click selects, a click on what is selected turns or opens it, the wheel scrolls.
+//! The mouse: a click selects, a click on the selected item changes or opens it, the wheel scrolls.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::view::results::{self, Place};
 use super::{history, layout, prompt, scenarios, update, view};
 use atlas_plan::knob::Kind;
 
-/// Rows one notch of the wheel goes.
+/// Rows per notch of the wheel.
 const NOTCH: i32 = 3;
 
 pub(super) fn mouse(app: &mut App, event: MouseEvent, effects: &mut Vec<Effect>) {
@@ -49,7 +49,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         // A click beside a value being typed keeps it; beside a box, closes the box.
         Mode::Editing | Mode::Bounding => update::act(app, mode, Action::Accept, effects),
         Mode::Prompting => prompt::accept(app),
-        Mode::Confirming | Mode::Exporting => return update::act(app, mode, Action::Escape, effects),
+        Mode::Confirming | Mode::Detecting | Mode::Exporting => return update::act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
             let row = view::popup_row(app, event.column, event.row);
             match (row, &mut app.overlay) {

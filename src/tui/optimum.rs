@@ -1,5 +1,5 @@
-//! The optimizer: a goal and constraints to fill in, a search that runs while one looks elsewhere, and what it found. The
-//! answer belongs to the scenario that it was asked of; an edit stops the search.
+//! The optimizer: a goal and constraints, a search that runs in the background, and its results. The
+//! results belong to the scenario that the search began with; an edit stops the search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use atlas_plan::search::optimize::{Candidate, Optimum, Problem, freed, usual_con
 use atlas_plan::search::{Condition, Gauge, figure, optimize};
 use atlas_report::optimum::defaults;
 
-/// What can be sought: in words, and the metric; the first that says something here is the usual one.
+/// Objectives in words with their metrics; the first that applies is the default.
 const OBJECTIVES: [(&str, &str); 7] = [
     ("most throughput", "tokens_per_sec"),
     ("least cost per token", "dollar_per_1m_tokens"),
@@ -30,7 +30,7 @@ const OBJECTIVES: [(&str, &str); 7] = [
     ("fewest accelerators", "accelerators"),
 ];
 
-/// What can be bounded: the metric, and whether from below.
+/// Metrics that can be bounded, and whether from below.
 const BOUNDS: [(&str, bool); 10] = [
     ("ttft_ms", false),
     ("ttft_p99_ms", false),
@@ -47,11 +47,11 @@ const BOUNDS: [(&str, bool); 10] = [
 /// The form.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Seeking {
-    /// What is sought, among what can be here.
+    /// Index of the objective among those that apply.
     pub objective: usize,
     /// The user's own bounds by their metric's name, `None` where a default was removed. Defaults hold otherwise.
     pub bounds: BTreeMap<&'static str, Option<Condition>>,
-    /// Whether accelerators may idle.
+    /// Whether accelerators may stay idle.
     pub idle: bool,
     /// A bound being typed, and why it is invalid.
     pub typing: Option<(Line, Option<String>)>,
@@ -60,15 +60,15 @@ pub struct Seeking {
 /// What was asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Of which scenario.
+    /// Generation of the scenario.
     pub generation: u64,
-    /// What is sought.
+    /// The objective.
     pub objective: &'static Metric,
-    /// What must hold, besides the defaults.
+    /// Constraints besides the defaults.
     pub conditions: Vec<Condition>,
     /// Metrics whose default bound was removed.
     pub without: Vec<&'static str>,
-    /// Whether accelerators may idle.
+    /// Whether accelerators may stay idle.
     pub idle: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Found {
     pub optimum: Optimum,
     /// The best and its runners-up, each with the setup that leads there.
     pub candidates: Vec<(Setup, Candidate)>,
-    /// What the best bought that was not asked about.
+    /// Side effects of the best candidate that were not asked about.
     pub warnings: Vec<String>,
     /// The default bounds that were kept or dropped, in words.
     pub defaults: String,
@@ -120,14 +120,14 @@ pub(super) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Ques
     problem.usually(&question.without)
 }
 
-/// A row that the cursor can stand on.
+/// A row of the form or of the results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Row {
-    /// What is sought.
+    /// The objective.
     Objective,
     /// A bound on a metric; whether from below.
     Bound(&'static Metric, bool),
-    /// Whether accelerators may idle.
+    /// Whether accelerators may stay idle.
     Idle,
     /// Begins the search.
     Search,
@@ -135,7 +135,7 @@ pub enum Row {
     Candidate(usize),
 }
 
-/// What can be sought in the scenario on the screen.
+/// Objectives that apply to the current scenario.
 #[must_use]
 pub fn objectives(app: &App) -> Vec<(&'static str, &'static Metric)> {
     let Some(scenario) = &app.answer.scenario else { return Vec::new() };
@@ -143,7 +143,7 @@ pub fn objectives(app: &App) -> Vec<(&'static str, &'static Metric)> {
     known.filter(|(_, metric)| metric.applies_to(scenario)).collect()
 }
 
-/// What is sought.
+/// The objective.
 #[must_use]
 pub fn objective(app: &App) -> Option<(&'static str, &'static Metric)> {
     let all = objectives(app);
@@ -202,7 +202,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Tells of an answer that arrived, and puts the cursor on the best.
+/// Reports an answer that arrived and moves the cursor to the best candidate.
 pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(found) = app.queries.optimum.answer().cloned() else { return };
     if app.view == View::Optimum {
@@ -242,7 +242,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// What the arrows do: the next objective, or the other answer to a question of yes or no.
+/// Arrow keys: the next objective, or toggle a yes-or-no setting.
 pub(super) fn step(app: &mut App, by: i32) {
     match here(app) {
         Row::Objective => {
@@ -263,7 +263,7 @@ pub(super) fn clear(app: &mut App) {
     }
 }
 
-/// Changes what is typed.
+/// Updates the text.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     if let Some((line, error)) = &mut app.seeking.typing {
         change(line);
@@ -271,7 +271,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     }
 }
 
-/// Takes the bound that is typed; nothing typed is no bound.
+/// Accepts the typed bound; an empty text removes it.
 pub(super) fn accept_bound(app: &mut App) {
     let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), here(app)) else { return };
     let text = line.text().trim();
@@ -293,15 +293,15 @@ pub(super) fn accept_bound(app: &mut App) {
 /// Begins the search.
 pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
-        return fail(app, "there is no scenario to begin from");
+        return fail(app, "there is no scenario to start from");
     };
     let question = asked(app, objective);
     let (from, parts, before) = (app.answer.scenario.clone(), app.answer.parts.clone(), app.now.setup.clone());
     let queries = &mut app.queries;
-    // Asked again on purpose: what was stopped begins anew.
+    // An explicit request restarts a stopped search.
     queries.optimum.forget(effects);
     queries.optimum.ask(question, &mut queries.serial, effects, |question| {
-        let (from, parts) = from.zip(parts).ok_or("there is no scenario to begin from")?;
+        let (from, parts) = from.zip(parts).ok_or("there is no scenario to start from")?;
         Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
     });
     app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();
@@ -324,7 +324,7 @@ fn asked(app: &App, objective: &'static Metric) -> Question {
     }
 }
 
-/// Points that the search would look through.
+/// Size of the search space.
 #[must_use]
 pub fn size(app: &App) -> Option<u128> {
     let (scenario, parts, (_, metric)) = (app.answer.scenario.as_ref()?, app.answer.parts.as_ref()?, objective(app)?);
@@ -332,7 +332,7 @@ pub fn size(app: &App) -> Option<u128> {
     Some(problem(&start, parts, &asked(app, metric)).space.size())
 }
 
-/// Whether nothing bounds how long requests wait, in serving.
+/// In serving, whether no bound limits the waiting time of requests.
 #[must_use]
 pub fn unbounded(app: &App) -> bool {
     let serves = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.mode() == Mode::Inference);

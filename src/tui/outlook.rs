@@ -1,8 +1,8 @@
-//! The outlook: where a wide overview has room for it, the figure under the results' cursor over the knob that was turned
+//! The outlook: where a wide overview has room for it, the figure under the results' cursor over the knob that was changed
 //! last, for the selected target and the marked ones, as the sweep answers it.
 //!
-//! It is asked a moment after the last edit, and after the first frame: no key and no start waits for it, and keys held
-//! down ask once.
+//! It is computed shortly after the last edit or the first frame, so that neither keys nor the start wait for it; held keys
+//! start one computation.
 
 use super::app::{App, Pane, View};
 use super::layout;
@@ -12,34 +12,34 @@ use super::sweeping::{self, Question};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
-/// How long the scenario has to stand still.
+/// How long the scenario must be unchanged.
 const PAUSE_MS: u64 = 100;
 
 /// What is to be asked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outlook {
-    /// The knob that was turned last.
-    pub turned: Option<Knob>,
+    /// The knob that was changed last.
+    pub changed: Option<Knob>,
     /// What is asked when its timer ends.
     wanted: Option<Question>,
     /// Counts timers: only the last one asks.
     serial: u64,
 }
 
-/// What the pane shows, where there is one: the figure over the knob that was turned last; while none was, over the load
+/// What the pane shows, where there is one: the figure over the knob that was changed last; while none was, over the load
 /// or the layout.
 fn question(app: &App) -> Option<(Question, &'static Metric)> {
     if app.view != View::Main || layout::areas(app).outlook.height == 0 {
         return None;
     }
-    let wanted = [app.outlook.turned, app.sweeping.across, Some(Knob::Concurrency), Some(Knob::Tp)];
+    let wanted = [app.outlook.changed, app.sweeping.across, Some(Knob::Concurrency), Some(Knob::Tp)];
     let across = wanted.into_iter().flatten().find(|knob| sweeping::can_be_swept(app, *knob))?;
     let metric = app.figure_here()?;
     let (generation, targets) = (app.generation, app.contenders());
     Some((Question { generation, across, against: None, metric: metric.name, targets }, metric))
 }
 
-/// Wants to ask, where the question is another than before. A cursor that moves among the knobs changes none.
+/// Starts the timer if the query changed. Moving among the knobs does not change it.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     if !matches!(app.stale, Stale::All | Stale::Pane(Pane::Results)) {
         return;
@@ -55,7 +55,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Asks, where nothing else was wanted since.
+/// Starts the query unless a newer one is pending.
 pub(super) fn due(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
     if serial != app.outlook.serial || app.outlook.wanted.take().is_none() {
         return;

@@ -1,4 +1,4 @@
-//! What lies over the screen: help, finder, palette, dialogs.
+//! Overlays: help, finder, palette, dialogs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::write_back::WritePlan;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
-/// What lies over the screen.
+/// An overlay.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
     /// All keys.
@@ -27,16 +27,18 @@ pub enum Overlay {
     Goal(GoalSeek),
     /// A new entry.
     Form(Form),
-    /// The view on its way to a file.
+    /// The export dialog.
     Export(Export),
     /// Questions in words, and their answers.
     Assistant,
+    /// The dialog before accelerators are detected.
+    Detect,
     /// The list of tours.
     Demos {
         /// The row under the cursor.
         cursor: usize,
     },
-    /// A change to files, to be looked at before it is made.
+    /// A change to files, shown before it is written.
     WriteBack {
         /// What would change.
         plan: Arc<WritePlan>,
@@ -61,20 +63,20 @@ pub enum Place {
 /// The palette: what is typed, and the commands that match, best first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Palette {
-    /// What is typed.
+    /// The text.
     pub line: Line,
     /// The matches.
     pub matches: Vec<Command>,
     /// The row under the cursor.
     pub cursor: usize,
-    /// Why what is typed is neither a command nor a question.
+    /// Why the text is neither a command nor a question.
     pub trouble: Option<String>,
 }
 
 /// The finder: what is typed, and what matches it, best first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Finder {
-    /// What is typed.
+    /// The text.
     pub line: Line,
     /// The matches.
     pub matches: Vec<Place>,

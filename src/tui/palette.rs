@@ -1,4 +1,4 @@
-//! The command line: commands with their keys, figures, tours, and questions in words, ranked by what was probably meant.
+//! The command line: commands with their keys, figures, tours and questions, ranked by likely intent.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use atlas_plan::search::figure;
 pub enum Deed {
     /// What a key does.
     Action(Action),
-    /// Takes a theme, by its place.
+    /// Selects a theme by its index.
     Theme(usize),
-    /// Goes to a named point of the history, by its place.
+    /// Goes to a named point of the history by its index.
     Point(usize),
-    /// Plays a tour, by its place.
+    /// Plays a tour by its index.
     Tour(usize),
     /// Sweeps over a knob, alone or against another one.
     Sweep(Knob, Option<Knob>),
     /// Explains a figure.
     Explain(&'static Metric),
-    /// Does what a line in words asks for.
+    /// Carries out a question in words.
     Ask(Arc<Question>),
     /// Asks the assistant.
     Question(String),
@@ -46,7 +46,7 @@ pub struct Command {
     pub deed: Deed,
 }
 
-/// Words that people type for actions that are called otherwise.
+/// Other words for actions.
 const ALSO: [(Action, &str); 19] = [
     (Action::Help, "help keys manual"),
     (Action::Quit, "quit exit"),
@@ -75,7 +75,7 @@ pub(super) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Palette(palette));
 }
 
-/// Changes what is typed, and what matches.
+/// Updates the text and the matches.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Palette(mut palette)) = app.overlay.take() else { return };
     let before = palette.line.text().to_owned();
@@ -87,11 +87,11 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     app.overlay = Some(Overlay::Palette(palette));
 }
 
-/// Does what stands under the cursor.
+/// Runs the command under the cursor.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Palette(palette)) = app.overlay.take() else { return };
     let Some(command) = palette.matches.get(palette.cursor).cloned() else {
-        // Nothing is lost: what was typed stays to be mended.
+        // The text stays so that it can be corrected.
         app.overlay = Some(Overlay::Palette(palette));
         return;
     };
@@ -135,7 +135,7 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
                 Action::Help => "help",
                 _ => row.hint.unwrap_or_default(),
             };
-            // A name that the words begin with says nothing more.
+            // Skip names that the help text begins with.
             let text = if row.help.starts_with(name) { row.help.to_owned() } else { format!("{name}: {}", row.help) };
             Command { text, keys: row.keys, deed: Deed::Action(row.action) }
         })
@@ -171,7 +171,7 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
     all
 }
 
-/// How well a command answers to what is typed, the smaller the better; `None` where a word is nowhere in it.
+/// How well a command matches, smaller is better; `None` if a word does not match.
 fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
     let text = command.text.to_lowercase();
     let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
@@ -205,7 +205,7 @@ fn is_inside(word: &str, text: &str) -> bool {
     word.chars().next() == text.chars().next() && word.chars().all(|c| rest.any(|other| other == c))
 }
 
-/// A question in words, as the row that does what it asks for.
+/// A question in words as a row.
 fn asked(question: Question) -> Option<Command> {
     let lead = match question.intent() {
         Intent::Nothing => return None,
@@ -217,7 +217,7 @@ fn asked(question: Question) -> Option<Command> {
     Some(Command { text, keys: &["Enter"], deed: Deed::Ask(Arc::new(question)) })
 }
 
-/// A question for the assistant: what stands behind `ask`, or a question in words that is no command.
+/// A question for the assistant: the text after `ask`, or a question that is no command.
 fn in_words(typed: &str, nothing_else: bool) -> Option<String> {
     let typed = typed.trim();
     let behind = typed.strip_prefix("ask ").or_else(|| typed.strip_prefix("ask:")).map(str::trim);
@@ -229,7 +229,7 @@ fn in_words(typed: &str, nothing_else: bool) -> Option<String> {
 /// What matches, best first, or why nothing does.
 fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     let mut all = commands(app);
-    // `set tp 8` is what others take for `tp 8`.
+    // `set tp 8` is an alias of `tp 8`.
     let typed = typed.strip_prefix("set ").filter(|rest| rest.contains([' ', '='])).unwrap_or(typed);
     let words: Vec<String> = typed.to_lowercase().split_whitespace().map(str::to_owned).collect();
     if words.is_empty() {
@@ -245,7 +245,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     ranked.sort_by_key(|(tier, _)| *tier);
     let parsed = parse(typed, &race::known(app));
     let trouble = parsed.as_ref().err().map(ToString::to_string);
-    // A command that is called so comes before a question that reads so.
+    // A command with that name comes before a question with that text.
     let named = ranked.first().is_some_and(|((tier, _), _)| *tier <= 1);
     let mut matches: Vec<Command> = ranked.into_iter().map(|(_, command)| command).collect();
     if let Some(command) = parsed.ok().and_then(asked) {
@@ -255,9 +255,9 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         let text = format!("ask: {question}");
         matches.insert(0, Command { text, keys: &["Enter"], deed: Deed::Question(question) });
     }
-    // A figure that there is, but not of this scenario.
+    // A figure that does not apply to this scenario.
     let silent =
-        figure::named(typed).map(|metric| format!("{} is not known of this scenario: {}", metric.label, metric.help));
+        figure::named(typed).map(|metric| format!("{} does not apply to this scenario: {}", metric.label, metric.help));
     let trouble = silent.or(trouble).filter(|_| matches.is_empty());
     (matches, trouble)
 }
@@ -304,7 +304,7 @@ mod tests {
     fn what_is_neither_command_nor_question_says_what_is_known() {
         let mut hands = Hands::new();
         hands.keys(":goodput");
-        assert!(hands.text().contains("goodput is not known of this scenario"), "{}", hands.text());
+        assert!(hands.text().contains("goodput does not apply to this scenario"), "{}", hands.text());
         hands.keys("<Esc>:zzqx");
         assert!(hands.text().contains("`zzqx` is not known"), "{}", hands.text());
         hands.keys("<Enter>");

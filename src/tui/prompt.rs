@@ -4,7 +4,7 @@ use super::app::App;
 use super::line::Line;
 use super::{comparison, history, scenarios, tables};
 
-/// What is typed for.
+/// The purpose of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The name of the tab on the screen.
@@ -22,16 +22,16 @@ pub enum Purpose {
 pub struct Prompt {
     /// What for.
     pub purpose: Purpose,
-    /// What is typed.
+    /// The text.
     pub line: Line,
-    /// What Esc puts back.
+    /// The text that Esc restores.
     pub before: String,
-    /// Why what is typed says nothing.
+    /// Why the text is invalid.
     pub error: Option<String>,
 }
 
 impl Prompt {
-    /// What stands before the line.
+    /// The label before the input.
     #[must_use]
     pub fn lead(&self) -> &'static str {
         match self.purpose {
@@ -62,20 +62,20 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     }
 }
 
-/// Takes what is typed.
+/// Accepts the text.
 pub(super) fn accept(app: &mut App) {
     let Some(prompt) = app.prompt.take() else { return };
     match prompt.purpose {
         Purpose::TabName => scenarios::set_name(app, prompt.line.text()),
         Purpose::PointName => history::set_name(app, prompt.line.text()),
-        // It holds already; what cannot be meant stays to be corrected.
+        // It is applied already; an invalid text stays to be corrected.
         Purpose::Filter | Purpose::Metrics if prompt.error.is_some() => app.prompt = Some(prompt),
         Purpose::Filter => tables::settle(app),
         Purpose::Metrics => {}
     }
 }
 
-/// Leaves things as they were.
+/// Restores the previous state.
 pub(super) fn cancel(app: &mut App) {
     let Some(prompt) = app.prompt.take() else { return };
     match prompt.purpose {

@@ -50,6 +50,7 @@ pub(super) fn reloaded(
     let (before, after) = (app.problems.errors(), problems.errors());
     let shown = app.answer.clone();
     app.library = library;
+    app.forget_answers();
     app.demos = demos;
     app.problems = problems;
     adopt_first_where_empty(app);
@@ -67,7 +68,7 @@ pub(super) fn reloaded(
     }
     match (before, after) {
         (_, 1..) => {
-            fail(app, format!("{} in the files; the last good state stays (! shows them)", app.problems.summary()))
+            fail(app, format!("{} in the files; the last valid content stays (! lists them)", app.problems.summary()))
         }
         (1.., 0) => {
             app.status = None;

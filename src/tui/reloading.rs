@@ -1,4 +1,4 @@
-//! Reads changed files on a thread of its own: a large or slow file never keeps the user waiting for a key.
+//! Reads changed files on a thread, so that large or slow files never delay a key.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use super::terminal;
 use super::wait::Waker;
 use atlas_config::library::Library;
 
-/// How long a frame waits for files that are read just then, so that small ones show in the frame of the key that asked.
+/// How long a frame waits for files being read, so that small ones show in the frame of the key that requested them.
 const GRACE: Duration = Duration::from_millis(5);
 
-/// What came of reading.
+/// The result of reading.
 pub(super) struct Loaded {
-    /// What the files contain now; `None` if reading failed.
+    /// The new content; `None` if reading failed.
     pub(super) library: Option<Arc<Library>>,
-    /// What the application takes, in order.
+    /// Messages for the application, in order.
     pub(super) messages: Vec<Message>,
 }
 
 /// A request under way.
 struct Request {
-    /// Taken after the new content: what a write that caused this reading reports.
+    /// Message to deliver after the new content, such as the report of the write that caused it.
     then: Vec<Message>,
-    /// Files changed again meanwhile.
+    /// Whether files changed again meanwhile.
     again: bool,
-    /// Until when the next frame waits.
+    /// Deadline until which the next frame waits.
     grace: Instant,
 }
 
 type Answer = Result<(Arc<Library>, Message), String>;
 
-/// Reads the files, one request at a time; requests that come meanwhile become one more.
+/// Reads the files, one request at a time; requests that arrive meanwhile are merged into one.
 pub(super) struct Reloading {
     options: Arc<Options>,
     depth: ColorDepth,
@@ -49,14 +49,14 @@ pub(super) struct Reloading {
 }
 
 impl Reloading {
-    /// Nothing is read yet; `waker` ends the wait of the thread that takes the answers.
+    /// A reader that has read nothing yet; `waker` wakes the thread that receives the answers.
     pub(super) fn new(options: &Arc<Options>, depth: ColorDepth, waker: Waker) -> Reloading {
         let (sender, receiver) = channel();
         let options = Arc::clone(options);
         Reloading { options, depth, waker, sender, receiver, running: None, waiting: Vec::new() }
     }
 
-    /// Reads everything again, with what was read before at hand; `then` is taken after it.
+    /// Reads everything again, reusing unchanged content; `then` is delivered afterwards.
     pub(super) fn start(&mut self, before: &Arc<Library>, then: Option<Message>) {
         self.waiting.extend(then);
         if let Some(running) = &mut self.running {
@@ -83,13 +83,13 @@ impl Reloading {
         self.running = Some(Request { then: std::mem::take(&mut self.waiting), again: false, grace });
     }
 
-    /// What has been read, if anything has.
+    /// The content that was read, if any.
     pub(super) fn loaded(&mut self) -> Option<Loaded> {
         let answer = self.receiver.try_recv().ok()?;
         self.finish(answer)
     }
 
-    /// As [`Reloading::loaded`], after a short wait for what was requested just now.
+    /// Like [`Reloading::loaded`], but waits briefly for a request made just now.
     pub(super) fn at_once(&mut self) -> Option<Loaded> {
         let left = self.running.as_ref()?.grace.saturating_duration_since(Instant::now());
         let answer = self.receiver.recv_timeout(left).ok()?;
@@ -109,9 +109,9 @@ impl Reloading {
     }
 }
 
-/// Frees a library without making the caller wait: one of many entries takes a while.
+/// Frees a library on a thread: freeing a large one takes a while.
 pub(super) fn free(library: Arc<Library>) {
-    // Where no thread can be started the library is freed here.
+    // If no thread can be started, the library is freed here.
     let _ = thread::Builder::new().name("free".to_owned()).spawn(move || drop(library));
 }
 

@@ -1,5 +1,5 @@
-//! The edge: terminal, files, timers. Waits for something to happen, hands it to [`update`], does what comes back,
-//! draws at most once per round.
+//! The event loop: terminal, files, timers. Waits for events, passes them to [`update`], performs the effects,
+//! and draws at most once per round.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
-use super::{Options, session, showing, tour, update as updates, view};
+use super::{Options, detecting, session, showing, tour, update as updates, view};
 use crate::demo::{Tours, View};
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
 
-/// How long after the last key the session is written down, and how long it may wait while keys keep coming.
+/// How long after the last key the session is saved, and how long saving may be delayed while keys keep coming.
 const KEEP_AFTER: Duration = Duration::from_secs(2);
 const KEEP_WITHIN: Duration = Duration::from_secs(20);
 
@@ -37,15 +37,15 @@ const KEEP_WITHIN: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// Where there is no terminal, or it goes away in a way that can be described.
+/// If there is no terminal or it disappears.
 pub fn run(options: Options) -> Result<()> {
     terminal::install_panic_hook();
     let lookup = |name: &str| std::env::var(name).ok();
     let depth = ColorDepth::detect(lookup);
     let ascii = options.ascii || Glyphs::must_be_ascii(lookup);
     let tty = terminal::input().wrap_err("the interface needs a terminal")?;
-    let mut waiter = Waiter::new(tty).wrap_err("signals cannot be caught")?;
-    // Watched before loaded, so that no change in between is missed.
+    let mut waiter = Waiter::new(tty).wrap_err("signal handlers cannot be installed")?;
+    // Watch before loading, so that no change in between is missed.
     let (changed, changes) = channel::<()>();
     let waker = waiter.waker();
     let mode = options.poll.map_or(WatchMode::Auto, WatchMode::Poll);
@@ -89,18 +89,18 @@ pub fn run(options: Options) -> Result<()> {
         .perform(start, &mut app, &mut screen, &mut waiter)
         .and_then(|()| session.go_on(&mut app, &mut screen, &mut waiter, &mut watch, &changes));
     screen.leave();
-    // However it ends: where one was is kept. A dropped connection is the usual way to leave a login node.
+    // Save the session however the program ends: a dropped connection is the usual way to leave a login node.
     if let Err(why) = session.store.save(session::capture(&app, session.suited)) {
-        // Whoever would read it may have gone with the terminal.
+        // Writing may fail if the terminal is gone.
         let _ = writeln!(std::io::stderr(), "{why}");
     }
     if let Some(notice) = session.store.notice() {
         let _ = writeln!(std::io::stderr(), "{notice}");
     }
     if let Some(signal) = ended? {
-        // The terminal is back; now end as whoever sent the signal expects, so that a shell sees what ended us.
-        signal_hook::low_level::emulate_default_handler(signal).wrap_err("the signal's default cannot be followed")?;
-        // Some signals have a default that does not end the program everywhere; they end this one.
+        // The terminal is restored; end with the signal's default action, so that a shell sees the signal.
+        signal_hook::low_level::emulate_default_handler(signal).wrap_err("the default action of the signal failed")?;
+        // The default action of some signals does not end the program everywhere.
         std::process::exit(128 + signal);
     }
     Ok(())
@@ -116,7 +116,7 @@ fn message(event: Event) -> Option<Message> {
     }
 }
 
-/// What the loop keeps beside the state: nothing a test would want to see.
+/// State of the loop that is not part of the application.
 struct Session {
     options: Arc<Options>,
     /// Where the session is kept.
@@ -129,13 +129,13 @@ struct Session {
     workers: Workers,
     reloading: Reloading,
     measuring: Measuring,
-    /// When where one is is written down: first, and since when something may have changed.
+    /// When to save the session next, and since when it may have changed.
     keep: Option<(Instant, Instant)>,
     quit: bool,
 }
 
 impl Session {
-    /// What the flags ask for at the start.
+    /// Applies the flags at the start.
     fn start(&mut self, app: &mut App) -> Vec<Effect> {
         let mut effects = Vec::new();
         let mut complaints = Vec::new();
@@ -169,7 +169,7 @@ impl Session {
             };
             complaints.extend(found.err().map(|problem| problem.message));
         }
-        // What is asked for by name wins over where one was.
+        // Names in flags take precedence over the session.
         if self.options.target.is_some() || self.options.workload.is_some() {
             session::ask(app, asked);
         } else {
@@ -201,10 +201,22 @@ impl Session {
             tell_of_problems(app);
         } else if !lost.is_empty() {
             updates::note(app, format!("session: {}", lost.join("; ")), &mut effects);
+        } else if self.is_first(app) {
+            // It stays until the next key.
+            updates::note(app, detecting::OFFER, &mut Vec::new());
         }
         super::work::follow(app, &mut effects);
         super::layout::follow(app);
         effects
+    }
+
+    /// Whether the user has neither a session nor files, and asked for nothing by flags.
+    fn is_first(&self, app: &App) -> bool {
+        let options = &self.options;
+        let asked =
+            options.demo.is_some() || options.view.is_some() || options.target.is_some() || options.workload.is_some();
+        let own = app.library.target_list().iter().any(|entry| entry.own().is_some());
+        !asked && !own && options.sources.flags().is_empty() && self.store.is_first()
     }
 
     /// Reads the tours, once.
@@ -221,7 +233,7 @@ impl Session {
         app.problems.sort();
     }
 
-    /// Takes what happens until the user leaves; returns the signal that ended it, where one did.
+    /// Handles events until the user quits; returns the signal that ended it, if any.
     fn go_on(
         &mut self,
         app: &mut App,
@@ -232,7 +244,7 @@ impl Session {
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
-            screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal has gone")?;
+            screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal is gone")?;
             app.stale = Stale::Nothing;
             // The first frame does not wait for these.
             self.take_tours(app);
@@ -249,14 +261,14 @@ impl Session {
                 break;
             }
             if wakes.continued {
-                screen.resume().wrap_err("the terminal cannot be taken again")?;
+                screen.resume().wrap_err("the terminal cannot be set up again")?;
             }
             let mut messages = Vec::new();
             if wakes.resized || wakes.continued {
                 let size = terminal::size();
                 messages.push(Message::Resize(size.width, size.height));
             }
-            // Everything that waits is taken before one frame is drawn.
+            // Handle all pending events before drawing one frame.
             while let Some(event) = waiter.next_event() {
                 messages.extend(message(event));
             }
@@ -293,15 +305,15 @@ impl Session {
         Ok(wakes.terminate)
     }
 
-    /// Where one is may be another now: it is written down once nothing has happened for a while, or for too long.
+    /// Schedules saving the session: after a pause, or when it has been delayed too long.
     fn keep_soon(&mut self) {
         let now = Instant::now();
         let since = self.keep.map_or(now, |(_, since)| since);
         self.keep = Some(((now + KEEP_AFTER).min(since + KEEP_WITHIN), since));
     }
 
-    /// Writes where one is down, where its time has come: whatever ends the program, little is lost. Called after the
-    /// frame, and once after each spell of keys: an idle terminal is woken for it no second time.
+    /// Saves the session when due, so that little is lost however the program ends. Called after the
+    /// frame and once after a burst of keys, so that an idle program is not woken again.
     fn keep_session(&mut self, app: &mut App) {
         if self.keep.is_some_and(|(at, _)| at <= Instant::now()) {
             self.keep = None;
@@ -315,14 +327,14 @@ impl Session {
         }
     }
 
-    /// How long nothing needs to be done.
+    /// How long the loop may sleep.
     fn patience(&self) -> Option<Duration> {
         let timers = self.timers.iter().map(|(at, _)| at.saturating_duration_since(Instant::now()));
         let keep = self.keep.map(|(at, _)| at.saturating_duration_since(Instant::now()));
         timers.chain(self.workers.patience()).chain(keep).min()
     }
 
-    /// Timers whose time has come.
+    /// Expired timers.
     fn due(&mut self) -> Vec<Message> {
         let now = Instant::now();
         let due = self.timers.iter().filter(|(at, _)| *at <= now).map(|(_, timer)| Message::Expired(*timer)).collect();
@@ -330,7 +342,7 @@ impl Session {
         due
     }
 
-    /// Takes what the files contain now.
+    /// Applies the new content of the files.
     fn take(&mut self, loaded: Loaded, app: &mut App, watch: &FileWatch) -> Vec<Effect> {
         let before = Arc::clone(&app.library);
         if let Some(library) = &loaded.library {
@@ -349,7 +361,7 @@ impl Session {
                 match effect {
                     Effect::Quit => self.quit = true,
                     Effect::Suspend => {
-                        screen.suspend(&waiter.signals()).wrap_err("the terminal cannot be taken again")?;
+                        screen.suspend(&waiter.signals()).wrap_err("the terminal cannot be set up again")?;
                         let size = terminal::size();
                         messages.push(Message::Resize(size.width, size.height));
                     }
@@ -365,7 +377,7 @@ impl Session {
                     Effect::Edit { path, line } => {
                         let edited = screen.yield_to(&waiter.signals(), || edit(&path, line));
                         waiter.discard_input();
-                        if let Err(error) = edited.wrap_err("the terminal cannot be taken again")? {
+                        if let Err(error) = edited.wrap_err("the terminal cannot be set up again")? {
                             messages.push(Message::Failed(format!("{error:#}")));
                         }
                         self.reloading.start(&app.library, None);
@@ -379,9 +391,9 @@ impl Session {
                     Effect::Copy { text, what } => messages.push(match text.len() {
                         0..=clipboard::LONGEST => {
                             screen.send(&osc52(&text, Between::detect(|name| std::env::var(name).ok())));
-                            Message::Done(format!("{what} is on the clipboard, if the terminal takes OSC 52"))
+                            Message::Done(format!("{what} is on the clipboard, if the terminal supports OSC 52"))
                         }
-                        bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals take")),
+                        bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals accept")),
                     }),
                     Effect::Export(dialog) => messages.push(write_view(app, dialog)),
                     Effect::WriteBack(plan) => {
@@ -403,7 +415,7 @@ impl Session {
     }
 }
 
-/// Says at the start that files are broken.
+/// Reports broken files at the start.
 fn tell_of_problems(app: &mut App) {
     if app.problems.has_errors() {
         updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));

@@ -1,5 +1,5 @@
-//! Scenarios side by side, each on a tab with its own history and its own place on the screen. The one that is shown
-//! lives in [`App`]; the others are parked here. One may be pinned: then every delta, on every tab, is against it.
+//! Scenarios on tabs, each with its own history and view. The current one
+//! is in [`App`], the others are stored here. If one is pinned, it is the baseline of every tab.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,38 +13,38 @@ use super::sweeping::Sweeping;
 use super::update::note;
 use atlas_plan::knob::{Knob, Overrides};
 
-/// Most tabs there can be: what a strip and a session file can bear.
+/// Most tabs, limited by the strip and the session file.
 pub const MOST: usize = 32;
 /// Closed tabs that can be brought back.
 const MOST_CLOSED: usize = 16;
 /// Longest name shown, in characters.
 const LONGEST: usize = 28;
 
-/// Tells tabs apart for as long as the program runs, wherever they stand.
+/// Identifies a tab while the program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TabId(u32);
 
-/// A scenario that is not on the screen: what it is, and where one was in it.
+/// A tab with its scenario and its place.
 #[derive(Debug, Clone)]
 pub struct Tab {
-    /// Which it is.
+    /// Its identity.
     pub id: TabId,
-    /// Its name, where it was given one.
+    /// Its name, if it has one.
     pub name: Option<Arc<str>>,
-    /// The scenario, its marks and its baseline. Of the tab on the screen, [`App::now`] is the truth.
+    /// The scenario, its marks and its baseline. Outdated for the current tab, whose state is [`App::now`].
     pub now: Snapshot,
-    /// Before, oldest first.
+    /// States to undo to, oldest first.
     pub past: Vec<Snapshot>,
-    /// Undone, next redo last.
+    /// States to redo, the next one last.
     pub future: Vec<Snapshot>,
-    /// Where one was.
+    /// View and cursors.
     pub place: Place,
 }
 
-/// Where one is in a scenario.
+/// View and cursors of a tab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// What fills the screen.
+    /// The current view.
     pub view: View,
     /// Where Esc leads from there.
     pub back: Vec<(View, usize)>,
@@ -64,9 +64,9 @@ pub struct Place {
     pub toggled: BTreeSet<String>,
     /// The column under the cursor of a table that has columns.
     pub column: usize,
-    /// What the sweep turns, and its cursor.
+    /// Settings and cursor of the sweep.
     pub sweeping: Sweeping,
-    /// What the frontier trades, and its cursor.
+    /// Settings and cursor of the frontier.
     pub trading: Trading,
 }
 
@@ -96,9 +96,9 @@ pub struct Tabs {
     current: usize,
     closed: Vec<(usize, Tab)>,
     pinned: Option<TabId>,
-    /// What the difference is shown against, where one was chosen.
+    /// The tab chosen for the difference.
     against: Option<TabId>,
-    /// The tab that was on the screen before.
+    /// The previous tab.
     before: Option<TabId>,
     next: u32,
 }
@@ -119,25 +119,25 @@ impl Default for Tabs {
 }
 
 impl Tabs {
-    /// How many there are; at least one.
+    /// Number of tabs, at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// The place of the one on the screen.
+    /// Index of the current tab.
     #[must_use]
     pub fn current(&self) -> usize {
         self.current
     }
 
-    /// All of them. The contents of the one on the screen are out of date here.
+    /// All tabs. The contents of the current one are outdated here.
     #[must_use]
     pub fn list(&self) -> &[Tab] {
         &self.list
     }
 
-    /// The place of the pinned one.
+    /// Index of the pinned tab.
     #[must_use]
     pub fn pinned(&self) -> Option<usize> {
         self.place_of(self.pinned?)
@@ -158,13 +158,13 @@ impl Tabs {
 }
 
 impl App {
-    /// What stands on the tab at a place.
+    /// Label of the tab at an index.
     #[must_use]
     pub fn tab_snapshot(&self, place: usize) -> Option<&Snapshot> {
         if place == self.tabs.current { Some(&self.now) } else { self.tabs.list.get(place).map(|tab| &tab.now) }
     }
 
-    /// What a tab is called: by its name, else by its target and what is turned.
+    /// Label of a tab: its name, else its target and changed knobs.
     #[must_use]
     pub fn tab_label(&self, place: usize) -> String {
         let Some(tab) = self.tabs.list.get(place) else { return String::new() };
@@ -172,7 +172,7 @@ impl App {
             return name.to_string();
         }
         let Some(Snapshot { setup, .. }) = self.tab_snapshot(place) else { return String::new() };
-        // What tells it from its neighbors: target and workload where they differ in them, and what is turned.
+        // What distinguishes it from other tabs: target and workload if they differ, and changed knobs.
         let others = || (0..self.tabs.list.len()).filter_map(|other| self.tab_snapshot(other));
         let mut words = Vec::new();
         if setup.overrides.is_empty() || others().any(|other| other.setup.target != setup.target) {
@@ -189,21 +189,21 @@ impl App {
         label
     }
 
-    /// What the pinned tab says, while it is not the one on the screen. A tour has a baseline of its own.
+    /// The setup of the pinned tab, unless it is the current one. A tour has its own baseline.
     #[must_use]
     pub fn pinned_setup(&self) -> Option<&Setup> {
         let place = self.tabs.pinned().filter(|_| self.tour.is_none())?;
         self.tab_snapshot(place).map(|snapshot| &snapshot.setup)
     }
 
-    /// The setup that deltas are against; `None` for the files' values of the same target and workload.
+    /// The baseline setup; `None` for the values in the files of the same target and workload.
     #[must_use]
     pub fn reference(&self) -> Option<&Setup> {
         self.pinned_setup().or(self.now.baseline.as_ref())
     }
 
-    /// The place of the tab that the difference is shown against: the one chosen, else the pinned one, else the one
-    /// that was on the screen before, else a neighbor. `None` where there is no other tab.
+    /// Index of the tab that the difference is shown against: the chosen one, else the pinned one, else the
+    /// previous one, else any other. `None` if there is no other tab.
     #[must_use]
     pub fn diff_place(&self) -> Option<usize> {
         let tabs = &self.tabs;
@@ -229,7 +229,7 @@ impl App {
         }
     }
 
-    /// Goes to a place, with the cursor of the comparison on the selected target.
+    /// Restores view and cursors, with the cursor of the comparison on the selected target.
     pub(super) fn arrive(&mut self, place: Place) {
         self.go_to(place);
         self.recompute();
@@ -251,7 +251,7 @@ impl App {
         self.trading = place.trading;
     }
 
-    /// Every tab as it is now, the one on the screen included: what a session keeps.
+    /// Every tab in its current state, for the session.
     pub fn all_tabs(&self) -> impl Iterator<Item = Tab> {
         self.tabs.list.iter().enumerate().map(|(place, tab)| {
             let here = place == self.tabs.current;
@@ -260,7 +260,7 @@ impl App {
     }
 
     fn parked(&self, tab: &Tab) -> Tab {
-        // A tour borrows the screen: what it will put back is what counts.
+        // During a tour, the state that it will restore.
         let (now, place) = match &self.tour {
             Some(tour) => (tour.before.clone(), tour.place.clone()),
             None => (self.now.clone(), self.place()),
@@ -276,7 +276,7 @@ impl App {
         }
     }
 
-    /// Puts the tab at a place on the screen. What was there must have been parked.
+    /// Loads the tab at an index. The current tab must have been stored.
     fn unpark(&mut self, place: usize) {
         self.tabs.current = place.min(self.tabs.list.len().saturating_sub(1));
         if let Some(tab) = self.tabs.list.get_mut(self.tabs.current) {
@@ -291,7 +291,7 @@ impl App {
         self.recompute();
     }
 
-    /// Puts tabs in place of all there are: what a session file says. Selects the first if `current` is not among them.
+    /// Replaces all tabs by those of a session. Selects the first if `current` is out of range.
     pub fn set_tabs(&mut self, tabs: Vec<(Option<Arc<str>>, Snapshot, Place)>, current: usize, pinned: Option<usize>) {
         if tabs.is_empty() {
             return;
@@ -308,7 +308,7 @@ impl App {
     }
 }
 
-/// Shows the tab at a place.
+/// Shows the tab at an index.
 pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
     if place >= app.tabs.list.len() {
         let tabs = app.tabs.list.len();
@@ -316,7 +316,7 @@ pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
     }
     if place != app.tabs.current {
         app.tabs.before = app.tabs.id_here();
-        // What the difference was shown against may be what is shown now.
+        // The tab of the difference may be the current one now.
         app.tabs.against = app.tabs.against.filter(|id| app.tabs.place_of(*id) != Some(place));
         app.park();
         app.unpark(place);
@@ -333,7 +333,7 @@ pub(super) fn step(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
     show(app, usize::try_from(next).unwrap_or_default(), effects);
 }
 
-/// Opens another tab beside this one: with the same scenario, or with the files' values of its target and workload.
+/// Opens another tab with the same scenario, or with the values in the files of its target and workload.
 pub(super) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Effect>) {
     let mut now = app.now.clone();
     let mut place = app.place();
@@ -347,7 +347,7 @@ pub(super) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Effect>) {
 /// Opens a tab beside this one, and shows it.
 pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, effects: &mut Vec<Effect>) {
     if app.tabs.list.len() >= MOST {
-        return note(app, format!("{MOST} tabs are open, and no more can be; X closes this one"), effects);
+        return note(app, format!("{MOST} tabs are open, which is the limit; X closes this one"), effects);
     }
     let id = app.tabs.fresh_id();
     let at = app.tabs.current + 1;
@@ -378,7 +378,7 @@ pub(super) fn close(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, format!("closed {label}; u or Ctrl-T brings it back"), effects);
 }
 
-/// Brings the tab that was closed last back. Returns whether there was one.
+/// Reopens the tab that was closed last. Returns whether there was one.
 pub(super) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let Some((at, tab)) = app.tabs.closed.pop() else {
         note(app, "no tab was closed", effects);
@@ -393,13 +393,13 @@ pub(super) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Pins this tab as what every delta is against, or unpins it where it is.
+/// Pins or unpins this tab as the baseline of every tab.
 pub(super) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
     let here = app.tabs.id_here();
     app.remember(Change::Single);
     repin(app, if app.tabs.pinned == here { None } else { here });
     let text = if app.tabs.pinned.is_none() {
-        "unpinned; deltas are against the files' values again".to_owned()
+        "unpinned; deltas are against the values in the files again".to_owned()
     } else {
         format!("{} is pinned: deltas on every tab are against it", app.tab_label(app.tabs.current))
     };
@@ -407,14 +407,14 @@ pub(super) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, text, effects);
 }
 
-/// Pins another tab, or none, as part of the change that was remembered last.
+/// Pins another tab, or none, as part of the last undo step.
 fn repin(app: &mut App, pinned: Option<TabId>) {
     let before = std::mem::replace(&mut app.tabs.pinned, pinned);
     app.past.last_mut().into_iter().for_each(|step| step.pinned = Some(before));
 }
 
-/// Takes the pin away, since a baseline was chosen otherwise: part of the change that was remembered last. Returns whether
-/// there was one.
+/// Unpins, because another baseline was chosen, as part of the last undo step. Returns whether
+/// a tab was pinned.
 pub(super) fn unpin(app: &mut App) -> bool {
     let pinned = app.tabs.pinned.is_some();
     if pinned {
@@ -423,7 +423,7 @@ pub(super) fn unpin(app: &mut App) -> bool {
     pinned
 }
 
-/// Puts a scenario in the place of the present one, which is returned: with the pin and the name of the tab, where the step
+/// Replaces the current scenario and returns it: with the pin and the name of the tab, if the step
 /// between the two changed them.
 pub(super) fn exchange(app: &mut App, mut other: Snapshot) -> Snapshot {
     let pinned = other.pinned.take().map(|pinned| std::mem::replace(&mut app.tabs.pinned, pinned));
@@ -432,14 +432,14 @@ pub(super) fn exchange(app: &mut App, mut other: Snapshot) -> Snapshot {
     Snapshot { pinned, name, ..std::mem::replace(&mut app.now, other) }
 }
 
-/// Asks for a name.
+/// Opens the prompt for a name.
 pub(super) fn rename(app: &mut App) {
     let name = app.tabs.list.get(app.tabs.current).and_then(|tab| tab.name.clone());
     let line = Line::selected(name.as_deref().unwrap_or_default());
     app.prompt = Some(Prompt { purpose: Purpose::TabName, line, before: String::new(), error: None });
 }
 
-/// Gives this tab a name, or none where it is empty.
+/// Names this tab; an empty name removes it.
 pub(super) fn set_name(app: &mut App, name: &str) {
     let name: Option<Arc<str>> = Some(name.trim())
         .filter(|name| !name.is_empty())
@@ -462,7 +462,7 @@ pub(super) fn diff_against(app: &mut App, by: i32) {
     app.tabs.against = place.and_then(|place| app.tabs.list.get(*place)).map(|tab| tab.id);
 }
 
-/// What the difference is shown against, worked out: another tab, else the baseline.
+/// The other side of the difference: another tab, else the baseline.
 #[must_use]
 pub fn other_side(app: &App) -> (String, Answer, Setup) {
     match app.diff_place().and_then(|place| Some((place, app.tab_snapshot(place)?))) {
@@ -473,7 +473,7 @@ pub fn other_side(app: &App) -> (String, Answer, Setup) {
         None => {
             let files = Setup { overrides: Overrides::new(), ..app.now.setup.clone() };
             let setup = app.reference().cloned().unwrap_or(files);
-            let label = if app.reference().is_some() { "the baseline" } else { "the files' values" };
+            let label = if app.reference().is_some() { "the baseline" } else { "the values in the files" };
             (label.to_owned(), app.baseline.clone(), setup)
         }
     }

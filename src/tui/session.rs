@@ -1,5 +1,5 @@
-//! Where one was when one left: tabs with their knobs, view, selection, order and theme, as a document that the next
-//! start reads. What a session names and the files no longer have is described, never a failure.
+//! The session: tabs with their knobs, view, selection, order and theme, as a document that the next
+//! start reads. Names that the files no longer have are reported and do not fail.
 
 pub mod store;
 
@@ -24,16 +24,16 @@ pub use store::{Keep, Store};
 /// The version of the document that this program writes, and the newest it reads.
 const VERSION: u32 = 1;
 
-/// A session as it is written.
+/// The document of a session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Document {
     /// Version of the document.
     version: u32,
-    /// The theme, where it is not the one that suits the terminal.
+    /// The theme, unless it is the default for the terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     theme: Option<String>,
-    /// The tab on the screen.
+    /// The current tab.
     current: usize,
     /// The pinned tab.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct Document {
     /// The metric that orders the comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<String>,
-    /// What lists are sorted by, by their names.
+    /// Sort orders of lists, by list name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     sorted: BTreeMap<String, String>,
     /// Groups of figures that are folded or unfolded by hand.
@@ -57,7 +57,7 @@ pub struct Document {
     tabs: Vec<TabDocument>,
 }
 
-/// A tab as it is written.
+/// The document of a tab.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct TabDocument {
@@ -87,7 +87,7 @@ fn is_first(place: &usize) -> bool {
     *place == 0
 }
 
-/// A scenario as it is written.
+/// The document of a scenario.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SetupDocument {
@@ -108,7 +108,7 @@ impl SetupDocument {
         for (name, text) in &self.knobs {
             let read = Knob::named(name).and_then(|knob| {
                 let fabric = matches!(knob.spec().kind, Kind::Fabric);
-                // Which fabrics there are is the target's to say, once the scenario is worked out.
+                // The target defines the fabrics; they are known once the scenario is computed.
                 let setting = if fabric { Setting::Choice(text.as_str().into()) } else { knob.parse(text, &[])? };
                 Ok((knob, setting))
             });
@@ -148,7 +148,7 @@ fn sort_name(sort: Sort) -> Option<&'static str> {
         Sort::Value => Some("value"),
         Sort::Change => Some("change"),
         Sort::Figure(name) => Some(name),
-        // A column that is turned round is not worth a word in the file.
+        // Reversed columns are not saved.
         Sort::Least(_) => None,
     }
 }
@@ -166,14 +166,14 @@ fn sort_named(name: &str) -> Option<Sort> {
 /// The knobs that were chosen for a sweep.
 fn chosen(sweeping: &Sweeping) -> Vec<String> {
     let across = sweeping.across.into_iter();
-    // One that runs up without one across, which follows the cursor, is not described.
+    // A vertical axis alone is not saved, because the horizontal one follows the cursor.
     across
         .flat_map(|across| std::iter::once(across).chain(sweeping.against))
         .map(|knob| knob.name().to_owned())
         .collect()
 }
 
-/// What a session keeps of the state. `suited` is the theme that the terminal gets by default.
+/// The session of a state. `suited` is the default theme for the terminal.
 #[must_use]
 pub fn capture(app: &App, suited: &str) -> Document {
     let tabs = app.all_tabs().map(|tab| TabDocument {
@@ -212,13 +212,13 @@ pub fn capture(app: &App, suited: &str) -> Document {
     }
 }
 
-/// Brings a session back. Returns what of it could not be.
+/// Restores a session. Returns what could not be restored.
 pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(name) = &document.theme {
         match app.themes.iter().position(|theme| theme.name() == name) {
             Some(index) => app.theme = index,
-            None => problems.push(format!("there is no theme `{name}` any more")),
+            None => problems.push(format!("the theme `{name}` no longer exists")),
         }
     }
     app.order = document.order.as_deref().and_then(Metric::named).map(|metric| metric.name);
@@ -240,7 +240,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     let mut tabs = Vec::new();
     for (index, tab) in document.tabs.iter().enumerate() {
         let mut setup = tab.setup.read(&mut problems);
-        // A name that is gone may come back with the next change of the files; only the screen must not be empty.
+        // A missing name may return with the next change of the files; only the screen must not be empty.
         if index == document.current {
             let library = &app.library;
             let gone = [
@@ -248,7 +248,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
                 (&mut setup.workload, &fallback.workload, library.workload(&tab.setup.workload).is_err()),
             ];
             for (name, other, _) in gone.into_iter().filter(|(.., gone)| *gone) {
-                problems.push(format!("there is no `{name}` any more"));
+                problems.push(format!("`{name}` no longer exists"));
                 name.clone_from(other);
             }
         }
@@ -277,8 +277,8 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     problems
 }
 
-/// Puts a scenario on the screen that was asked for by name: in place of a lone tab on which nothing was done, else on a
-/// tab of its own, so that what was left there stays.
+/// Shows a scenario given by name: on the current tab if it is the only one and unchanged, else on a
+/// new tab.
 pub fn ask(app: &mut App, setup: Setup) {
     let untouched = |snapshot: &Snapshot| snapshot.setup.overrides.is_empty() && snapshot.baseline.is_none();
     let same = (0..app.tabs.count())
@@ -302,7 +302,7 @@ impl Document {
     /// Why it is invalid, in words.
     pub fn parse(text: &str) -> Result<Document, Unreadable> {
         let broken = |error: serde_json::Error| Unreadable::Broken(error.to_string());
-        // The version alone first: what else a newer one holds is not known.
+        // Read the version first: newer documents may have other fields.
         let Version { version } = serde_json::from_str(text).map_err(broken)?;
         if version > VERSION {
             return Err(Unreadable::Newer(version));
@@ -311,29 +311,29 @@ impl Document {
         match document.version {
             VERSION if document.tabs.is_empty() => Err(Unreadable::Broken("it has no tabs".to_owned())),
             VERSION => Ok(document),
-            other => Err(Unreadable::Broken(format!("it is of version {other}, this program reads version {VERSION}"))),
+            other => Err(Unreadable::Broken(format!("it has version {other}; this program reads version {VERSION}"))),
         }
     }
 
-    /// The session as it is written.
+    /// The text of the session.
     #[must_use]
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 
-/// Why a text is no session that this program can open.
+/// Why a session cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// A later release of the program wrote it.
-    #[error("it is of version {0}, and this program reads versions up to {VERSION}")]
+    /// A later release wrote it.
+    #[error("it has version {0}; this program reads versions up to {VERSION}")]
     Newer(u32),
     /// It is damaged, or something else.
     #[error("{0}")]
     Broken(String),
 }
 
-/// What every version of a session has.
+/// The part that all versions share.
 #[derive(serde::Deserialize)]
 struct Version {
     #[serde(default)]

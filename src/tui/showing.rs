@@ -1,4 +1,4 @@
-//! Which view is shown: opening one, explaining what is under a cursor, and what the way back leads to.
+//! Opening views, explaining the item under the cursor, and going back.
 
 use super::app::{App, View};
 use super::keymap::Mode;
@@ -7,7 +7,7 @@ use super::update::note;
 use super::{frontier, optimum, sweeping, view};
 use atlas_plan::estimate::Metric;
 
-/// The figure of the point under the cursor of a chart or a search, where the scenario stands on it.
+/// The figure of the point under the cursor of a chart or search, if the point is the current scenario.
 pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
     let (setup, metric) = match mode {
         Mode::Sweep => {
@@ -28,7 +28,7 @@ pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
     (setup == app.now.setup).then_some(metric)
 }
 
-/// Explains what is under the cursor of the results: a figure, or a line above them.
+/// Explains the selected figure or headline of the results.
 pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
     let above = app.headline().and_then(|line| view::results::headline(app, line));
     match above {
@@ -38,18 +38,18 @@ pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Explains the figure that a cell is of, where there is an equation for it.
+/// Explains the figure of a cell, if it has an equation.
 pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
     match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
         Some(metric) => {
             app.figure = metric.name;
             explain(app);
         }
-        None => note(app, "this is an input: no equation stands behind it", effects),
+        None => note(app, "this is an input; it has no equation", effects),
     }
 }
 
-/// Explains the figure under the cursor; Esc comes back to the view that is left.
+/// Explains the figure under the cursor; Esc returns.
 pub(super) fn explain(app: &mut App) {
     open_from_here(app, View::Explain);
 }
@@ -57,7 +57,7 @@ pub(super) fn explain(app: &mut App) {
 /// Views that Esc goes back through.
 const MOST_BACK: usize = 64;
 
-/// Shows another view; Esc comes back to the one that is left.
+/// Shows another view; Esc returns.
 pub(super) fn open_from_here(app: &mut App, view: View) {
     let mut back = std::mem::take(&mut app.back);
     if back.len() == MOST_BACK {
@@ -68,7 +68,7 @@ pub(super) fn open_from_here(app: &mut App, view: View) {
     app.back = back;
 }
 
-/// Shows a view, or goes back to the panes where it is shown already.
+/// Shows a view, or the overview if it is shown already.
 pub(super) fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
     app.subject = None;
@@ -77,7 +77,7 @@ pub(super) fn show(app: &mut App, view: View) {
     app.toggled.clear();
     app.recompute_columns();
     if app.view == View::Problems {
-        // What was wrong stands there now.
+        // The view shows the problems in full.
         app.status = None;
     }
     if app.view == View::Race {

@@ -1,5 +1,5 @@
-//! Simulations: a scenario whose engine simulates is answered by its closed form at once, marked as such, and by the
-//! simulation when a worker has run it. What was simulated is remembered, so that going back and forth costs nothing.
+//! Simulations: a scenario whose engine simulates gets its analytical estimate at once, marked as such, and
+//! the simulation when a worker has finished. Results are cached, so that going back and forth is free.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
-/// Simulations that are remembered, and the memory that they may take in all. The latest is kept whatever its size.
+/// Most cached simulations, and the most memory that they may take. The latest is kept whatever its size.
 const REMEMBERED: usize = 24;
 const REMEMBERED_BYTES: usize = 64 << 20;
 /// Sizes of a scaling chart, each twice the one before.
 const SIZES: u32 = 7;
 
-/// What has been simulated, without prices, the latest last.
+/// Cached simulations without prices, the latest last.
 #[derive(Debug, Clone, Default)]
 pub struct Known(VecDeque<(Arc<Scenario>, Arc<Run>)>);
 
@@ -50,7 +50,7 @@ impl Known {
     }
 }
 
-/// What is asked: all that the answer hangs on, and nothing else.
+/// The query: everything that the result depends on.
 pub type Question = Arc<Scenario>;
 
 /// One simulation.
@@ -64,12 +64,12 @@ impl Job for Work {
     }
 }
 
-/// Steps at growing scale: the work of an accelerator stays, nodes are added.
+/// Weak scaling: nodes are added at constant work per accelerator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
-    /// The figure that is compared: tokens per second of one accelerator.
+    /// The figure: tokens per second per accelerator.
     pub metric: &'static Metric,
-    /// Nodes, and the figure by the events and by the closed form; what cannot run is left out.
+    /// Nodes, and the figure by simulation and analytically; sizes that cannot run are left out.
     pub points: Vec<(f64, f64, f64)>,
     /// Nodes of the scenario itself.
     pub here: f64,
@@ -89,7 +89,7 @@ impl PartialEq for Scale {
 }
 
 impl Scale {
-    /// The scenario on so many nodes, its replicas and its batch grown with them; as the knobs refuse, nothing.
+    /// The scenario on that many nodes, with replicas and batch scaled; `None` if a knob rejects its value.
     fn at(&self, nodes: f64) -> Option<Scenario> {
         let mut scenario = (*self.scenario).clone();
         let grown = nodes / scenario.num_nodes.max(1.0);
@@ -109,7 +109,7 @@ impl Job for Scale {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
         let metric = const { Metric::known("tokens_per_sec_per_accel") };
         let here = self.scenario.num_nodes;
-        // From the smallest that the layout allows to four times what there is.
+        // From the smallest size that the layout allows to four times the current one.
         let sizes = (0..SIZES).map(|step| 4.0 * here / 2f64.powi(step as i32)).filter(|nodes| *nodes >= 1.0);
         let mut sizes: Vec<f64> = sizes.filter(|nodes| nodes.fract() == 0.0).collect();
         sizes.reverse();
@@ -133,23 +133,23 @@ impl Job for Scale {
 }
 
 impl App {
-    /// Works a setup out; a simulation of it that is known is its answer.
+    /// Evaluates a setup, with its simulation if cached.
     pub(super) fn answered(&self, setup: &Setup) -> Answer {
         let mut answer = Answer::of(&self.library, setup);
         self.replace(&mut answer);
         answer
     }
 
-    /// Puts a simulation that is known in the place of the closed form that stands for it.
-    fn replace(&self, answer: &mut Answer) {
+    /// Replaces the analytical estimate by a cached simulation.
+    pub(super) fn replace(&self, answer: &mut Answer) {
         let Some(scenario) = answer.scenario.as_ref().filter(|_| answer.pending) else { return };
         if let Some(run) = self.known.of(&event::unpriced(scenario.clone())) {
-            answer.outcome = Ok(run.estimate_of(scenario));
-            answer.pending = false;
+            let estimate = run.estimate_of(scenario);
+            answer.simulated(estimate);
         }
     }
 
-    /// The scenario on the screen as it would be simulated, whatever its engine and its prices.
+    /// The current scenario as it would be simulated, whatever its engine and prices.
     #[must_use]
     pub fn simulated_scenario(&self) -> Option<Scenario> {
         let (scenario, parts) = (self.answer.scenario.as_ref()?, self.answer.parts.as_ref()?);
@@ -158,7 +158,7 @@ impl App {
         scenario.check(parts).is_ok().then(|| event::unpriced(scenario))
     }
 
-    /// The simulation of the scenario on the screen, where it is known.
+    /// The cached simulation of the current scenario.
     #[must_use]
     pub fn run_here(&self) -> Option<&Arc<Run>> {
         self.known.of(&self.simulated_scenario()?)
@@ -192,7 +192,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes a simulation: whoever waits for it has it.
+/// Caches a simulation and applies it.
 pub(super) fn settle(app: &mut App) {
     let query = &app.queries.simulation;
     let (Some(scenario), Some(run)) = (query.question().cloned(), query.answer().cloned()) else { return };

@@ -1,21 +1,24 @@
-//! What of the screen no longer shows the state.
+//! Which parts of the screen are out of date.
 //!
-//! Most keys move a cursor, which changes one pane and the line that tells what is under it. Drawing and comparing
-//! nothing else is what makes such a key cheap.
+//! Most keys move a cursor, which changes one pane and the information line. Drawing and comparing
+//! only these makes such keys cheap.
 
-use super::app::Pane;
+use super::app::{App, Pane, View};
 use super::keymap::{Action, Mode};
+use super::message::{Message, Timer};
 
-/// What has to be drawn anew.
+/// What has to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stale {
     /// Everything.
     #[default]
     All,
-    /// What fills the screen between its first and its last lines, and the line about what is under the cursor.
+    /// The body of the screen and the information line.
     View,
-    /// One pane, and that line.
+    /// One pane and the information line.
     Pane(Pane),
+    /// The outlook.
+    Outlook,
     /// Nothing.
     Nothing,
 }
@@ -41,12 +44,27 @@ impl Stale {
             | Mode::Measurements
             | Mode::Panel(_)
             | Mode::Breakdown => Stale::View,
-            // Their cursors choose what is estimated, or stand in boxes over the screen.
+            // Their cursors change the scenario, or are in overlays.
             _ => Stale::All,
         }
     }
 
-    /// What has to be drawn anew after both.
+    /// What a message can change that is no key; keys are judged by their action.
+    #[must_use]
+    pub(super) fn by(message: &Message, app: &App) -> Stale {
+        let overview = app.view == View::Main && app.overlay.is_none() && app.tour.is_none();
+        match message {
+            Message::Key(_) | Message::Expired(Timer::Outlook(_)) => Stale::Nothing,
+            Message::Worked(serial, Ok(_))
+                if overview && app.queries.outlook.awaits(*serial) && !app.queries.sweep.awaits(*serial) =>
+            {
+                Stale::Outlook
+            }
+            _ => Stale::All,
+        }
+    }
+
+    /// What has to be drawn after both.
     #[must_use]
     pub fn and(self, other: Stale) -> Stale {
         match (self, other) {

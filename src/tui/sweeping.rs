@@ -1,5 +1,5 @@
-//! The sweep: one or two knobs turned through the values around where they stand, and the figure under the cursor of the
-//! results at each of them, for the selected target and the marked ones. It follows every edit.
+//! The sweep: one or two knobs over values around the current one, and the selected figure of the
+//! results at each of them, for the selected and marked targets. It is recomputed after every edit.
 
 use std::sync::Arc;
 
@@ -21,27 +21,27 @@ use atlas_plan::search::{Axis, Gauge, Space, around};
 const STEPS: u32 = 32;
 const STEPS_EACH: u32 = 10;
 
-/// What the view shows, beside the scenario and the figure.
+/// Settings of the view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sweeping {
-    /// The knob that runs across; the one under the cursor of the knobs where unset.
+    /// The knob of the horizontal axis; the selected knob if unset.
     pub across: Option<Knob>,
-    /// The knob that runs up, for a heat map.
+    /// The knob of the vertical axis, for a heat map.
     pub against: Option<Knob>,
-    /// The point under the cursor, as an index on each axis; where the scenario stands while unset.
+    /// The point under the cursor, as an index on each axis; the scenario's if unset.
     pub cursor: Option<(usize, usize)>,
     /// The curve under the cursor.
     pub curve: usize,
 }
 
-/// What the view asks.
+/// The query of the view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Of which scenario.
+    /// Generation of the scenario.
     pub generation: u64,
-    /// The knob that runs across.
+    /// The knob of the horizontal axis.
     pub across: Knob,
-    /// The knob that runs up.
+    /// The knob of the vertical axis.
     pub against: Option<Knob>,
     /// The figure.
     pub metric: &'static str,
@@ -52,9 +52,9 @@ pub struct Question {
 /// The answer: a grid for each target over the same axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    /// The axis that runs across.
+    /// The horizontal axis.
     pub across: Axis,
-    /// The axis that runs up.
+    /// The vertical axis.
     pub against: Option<Axis>,
     /// The figure.
     pub metric: &'static Metric,
@@ -72,11 +72,11 @@ impl Curves {
     /// The number of a point.
     #[must_use]
     pub fn point(&self, (column, row): (usize, usize)) -> usize {
-        // The axis across turns fastest.
+        // The horizontal axis varies fastest.
         row * self.across.values.len() + column
     }
 
-    /// The place of a point.
+    /// Coordinates of a point.
     #[must_use]
     pub fn place(&self, point: usize) -> (usize, usize) {
         let columns = self.across.values.len().max(1);
@@ -95,13 +95,13 @@ impl Job for Work {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
         let grids = self.sweep.grids(self.metric, gauge).map_err(|error| error.to_string())?;
         let mut axes = self.sweep.space.axes().iter().rev().cloned();
-        let across = axes.next().ok_or("nothing is turned")?;
+        let across = axes.next().ok_or("no knob is swept")?;
         let curves = self.names.iter().cloned().zip(grids).collect();
         Ok(Product::Sweep(Arc::new(Curves { across, against: axes.next(), metric: self.metric, curves })))
     }
 }
 
-/// Whether a knob can be swept in the scenario on the screen.
+/// Whether a knob can be swept in the current scenario.
 pub(super) fn can_be_swept(app: &App, knob: Knob) -> bool {
     let scenario = app.answer.scenario.as_ref();
     scenario.is_some_and(|scenario| around(knob, scenario, app.answer.fabrics(), 2).is_some())
@@ -112,8 +112,8 @@ pub(super) fn knobs(app: &App) -> Vec<Knob> {
     KNOBS.iter().map(|spec| spec.knob).filter(|knob| can_be_swept(app, *knob)).collect()
 }
 
-/// The knob that runs across: the chosen one, else the one under the cursor of the knobs. The engine, where that cursor
-/// begins, is swept only when it is chosen.
+/// The knob of the horizontal axis: the chosen one, else the selected one. The engine, the first knob,
+/// is swept only if it is chosen.
 #[must_use]
 pub fn across(app: &App) -> Option<Knob> {
     let here = Some(app.knob_here()).filter(|knob| *knob != Knob::Engine);
@@ -121,19 +121,19 @@ pub fn across(app: &App) -> Option<Knob> {
     wanted.into_iter().flatten().find(|knob| can_be_swept(app, *knob)).or_else(|| knobs(app).first().copied())
 }
 
-/// The knob that runs up.
+/// The knob of the vertical axis.
 #[must_use]
 pub fn against(app: &App) -> Option<Knob> {
     app.sweeping.against.filter(|knob| Some(*knob) != across(app) && can_be_swept(app, *knob))
 }
 
-/// The scenario in which knobs are swept: replicas follow a layout that is turned, as they do in every search.
-fn start(scenario: &Scenario, turned: &[Knob], parts: &Parts) -> Scenario {
+/// The scenario of the sweep: replicas are derived from the layout, as in every search.
+fn start(scenario: &Scenario, swept: &[Knob], parts: &Parts) -> Scenario {
     let layout = |knob: &Knob| matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
-    if turned.iter().any(layout) { freed(scenario, &|knob| turned.contains(&knob), parts) } else { scenario.clone() }
+    if swept.iter().any(layout) { freed(scenario, &|knob| swept.contains(&knob), parts) } else { scenario.clone() }
 }
 
-/// Asks where the view is shown.
+/// Starts the query if the view is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let across = if app.view == View::Sweep { across(app) } else { None };
     let (Some(across), Some(metric)) = (across, app.figure_here()) else {
@@ -147,7 +147,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     (app.queries.sweep, app.queries.serial) = (query, serial);
 }
 
-/// The sweep; `at_once`, by closed forms even where the engine simulates.
+/// The sweep; with `at_once`, analytically even if the engine simulates.
 pub(super) fn order(
     app: &App,
     question: &Question,
@@ -156,15 +156,15 @@ pub(super) fn order(
 ) -> Result<Arc<dyn Job>, String> {
     let nothing = || "there is no scenario to sweep".to_owned();
     let here = app.answer.scenario.as_ref().ok_or_else(nothing)?;
-    let turned: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
+    let swept: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
     let steps = if question.against.is_some() { STEPS_EACH } else { STEPS };
-    let axes: Vec<Axis> = turned.iter().filter_map(|knob| around(*knob, here, app.answer.fabrics(), steps)).collect();
+    let axes: Vec<Axis> = swept.iter().filter_map(|knob| around(*knob, here, app.answer.fabrics(), steps)).collect();
     let mut contenders = Vec::new();
     let mut names = Vec::new();
     for name in &question.targets {
-        // A marked target that cannot run this workload at all has no curve.
+        // Marked targets that cannot run this workload have no curve.
         let Some((parts, scenario)) = applying::resolve(&app.library, name, &app.now.setup) else { continue };
-        let scenario = start(&scenario, &turned, &parts);
+        let scenario = start(&scenario, &swept, &parts);
         let scenario = if at_once { engine::at_once(&scenario) } else { scenario };
         contenders.push((parts, scenario));
         names.push(Arc::clone(name));
@@ -185,27 +185,27 @@ pub(super) fn settle(app: &mut App) {
     app.sweeping.cursor = app.sweeping.cursor.map(|(column, row)| (column.min(last.0), row.min(last.1)));
 }
 
-/// The point under the cursor: where the scenario stands until it is moved.
+/// The point under the cursor, at first the scenario's.
 #[must_use]
 pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
     let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
     app.sweeping.cursor.or(here).unwrap_or_default()
 }
 
-/// Moves the cursor by so much across and up.
+/// Moves the cursor.
 pub(super) fn go(app: &mut App, (across, up): (i32, i32)) {
     let Some(curves) = app.queries.sweep.answer().cloned() else { return };
     let (column, row) = cursor(app, &curves);
     let to = |from: usize, by: i32, count: usize| from.saturating_add_signed(by as isize).min(count.saturating_sub(1));
     if curves.against.is_none() {
-        // One curve below the other, as in the legend.
+        // Curves are ordered as in the legend.
         app.sweeping.curve = to(app.sweeping.curve, -up, curves.curves.len());
     }
     app.sweeping.cursor = Some((to(column, across, curves.across.values.len()), to(row, up, curves.rows())));
 }
 
-/// The point with its scenario answered in full, as the cursor reads it out: the target, the setup that leads there, and
-/// the candidate. `None` where the point cannot be.
+/// The full result of the point under the cursor: the target, its setup, and
+/// the candidate. `None` if the point is not possible.
 #[must_use]
 pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     let curve = if curves.against.is_some() { 0 } else { app.sweeping.curve };
@@ -214,8 +214,8 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     let (column, row) = cursor(app, curves);
     let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
     let axes: Vec<(&Axis, usize)> = axes.into_iter().filter_map(|(axis, at)| Some((axis?, at))).collect();
-    let turned: Vec<Knob> = axes.iter().map(|(axis, _)| axis.knob).collect();
-    let mut scenario = start(&from, &turned, &parts);
+    let swept: Vec<Knob> = axes.iter().map(|(axis, _)| axis.knob).collect();
+    let mut scenario = start(&from, &swept, &parts);
     for (axis, at) in axes.into_iter().rev() {
         scenario.set(axis.knob, axis.values.get(at)?, &parts).ok()?;
     }
@@ -224,12 +224,12 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     Some((setup, Candidate::of(scenario, &from)))
 }
 
-/// Takes the point's knobs, and its target, for the scenario.
+/// Applies the knobs and the target of the point.
 pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let reading = app.queries.sweep.answer().and_then(|curves| reading(app, curves));
     match reading {
         Some((setup, _)) => applying::take(app, setup, effects),
-        None => fail(app, "there is no such point: a target's files or its profile do not know these values"),
+        None => fail(app, "there is no such point: the target or its profile does not support these values"),
     }
     app.sweeping.cursor = None;
     app.sweeping.curve = 0;
@@ -243,7 +243,7 @@ pub(super) fn turn_across(app: &mut App, by: i32) {
     choose(app, all.get(to as usize).copied(), app.sweeping.against);
 }
 
-/// Knobs that can be swept against the first one. Engines are not compared on one scale of colors.
+/// Knobs for the vertical axis. Engines are not compared on one color scale.
 #[must_use]
 pub fn seconds(app: &App) -> Vec<Knob> {
     let own = across(app);

@@ -1,4 +1,4 @@
-//! Tables and lists in the order and choice the user asks for: a filter of words and conditions for each, and a column
+//! Filters and sort orders of tables and lists: words and conditions, and a column
 //! to sort by.
 
 mod filter;
@@ -19,7 +19,7 @@ use atlas_config::{Target, Workload};
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
 
-/// A table whose rows can be chosen among.
+/// A table that can be filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Table {
     /// The list of targets.
@@ -32,9 +32,9 @@ pub enum Table {
     Results,
     /// The comparison's targets.
     Compare,
-    /// The playbook.
+    /// Advice.
     Advice,
-    /// The complaints.
+    /// Problems in files.
     Problems,
     /// The phases of the schedule.
     Schedule,
@@ -45,62 +45,62 @@ pub enum Table {
 }
 
 impl Table {
-    /// Whether its rows have figures of their own that a condition can be about.
+    /// Whether its rows have figures that a condition can test.
     fn has_conditions(self) -> bool {
         matches!(self, Table::Targets | Table::Workloads | Table::Knobs | Table::Compare)
     }
 
-    /// What its rows are sorted by in turn.
+    /// Its sort orders, in the order of the key.
     fn sorts(self) -> &'static [Sort] {
         match self {
             Table::Targets | Table::Workloads | Table::Advice => &[Sort::Natural, Sort::Name, Sort::Kind],
             Table::Knobs | Table::Results => &[Sort::Natural, Sort::Name, Sort::Value, Sort::Change],
             Table::Problems => &[Sort::Natural, Sort::Kind, Sort::Name, Sort::Value],
-            // Columns are chosen by a cursor there.
+            // That table is sorted by the column under the cursor.
             Table::Compare | Table::Schedule => &[Sort::Natural, Sort::Name],
-            // The key shows figures over time there; models stand by their size.
+            // There the key shows figures over time; models are sorted by size.
             Table::History | Table::Fits => &[Sort::Natural],
         }
     }
 }
 
-/// What a list is sorted by.
+/// A sort order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
-    /// The files' order; of advice, the greatest gain first.
+    /// File order; of advice, the greatest gain first.
     #[default]
     Natural,
     /// By name.
     Name,
-    /// By the second column: accelerators, mode, the figure that is moved; of complaints, how bad they are.
+    /// By the second column: accelerators, mode, the changed figure; of problems, severity.
     Kind,
-    /// By value, the largest first; of complaints, by what they say.
+    /// By value, the largest first; of problems, by message.
     Value,
-    /// Knobs that are turned first; figures that changed most first.
+    /// Changed knobs first; figures that changed most first.
     Change,
-    /// Targets, by a figure of the workload at hand, best first; phases, by a column, largest first.
+    /// Targets by a figure of the workload, best first; phases by a column, largest first.
     Figure(&'static str),
     /// Phases, by a column, smallest first.
     Least(&'static str),
 }
 
-/// Filters and orders, and what they make of the lists.
+/// Filters and sort orders, and the resulting lists.
 #[derive(Debug, Clone, Default)]
 pub struct Tables {
     filters: HashMap<Table, Filter>,
     sorts: HashMap<Table, Sort>,
-    /// Places of the targets to show, where they are not all in the files' order.
+    /// Indices of the targets to show, unless all are in file order.
     targets: Option<Vec<usize>>,
     /// The same of the workloads.
     workloads: Option<Vec<usize>>,
     /// The figure that targets are sorted by, of each, in the files' order.
     figures: Vec<Option<f64>>,
-    /// The knobs in the order of their pane, where that is not the registry's.
+    /// The knobs in the order of their pane, if it is not the registry's.
     knobs: Option<Vec<Knob>>,
 }
 
 impl Tables {
-    /// The filter of a table, where it has one.
+    /// The filter of a table.
     #[must_use]
     pub fn filter(&self, table: Table) -> Option<&Filter> {
         self.filters.get(&table)
@@ -117,7 +117,7 @@ impl Tables {
         self.sorts.insert(table, sort);
     }
 
-    /// The figure that a target is shown with, where the targets are sorted by one.
+    /// The figure shown with a target, if the targets are sorted by one.
     #[must_use]
     pub fn figure_of(&self, index: usize) -> Option<f64> {
         self.figures.get(index).copied().flatten()
@@ -142,7 +142,7 @@ pub fn here(app: &App) -> Option<Table> {
     })
 }
 
-/// Begins to type a filter.
+/// Opens the prompt for a filter.
 pub(super) fn open_filter(app: &mut App) {
     let Some(table) = here(app) else { return };
     let before = app.tables.filter(table).map(|filter| filter.text.clone()).unwrap_or_default();
@@ -150,14 +150,14 @@ pub(super) fn open_filter(app: &mut App) {
     app.prompt = Some(Prompt { purpose: Purpose::Filter, line, before, error: None });
 }
 
-/// Filters the table that has the focus; an empty text shows all. Returns what is wrong with the text; the table stays as
-/// it was then.
+/// Filters the focused table; an empty text shows all. Returns an error for an invalid text and leaves the table as
+/// it was.
 pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
     let table = here(app)?;
     match Filter::parse(text) {
         Ok(filter) if !filter.conditions.is_empty() && !table.has_conditions() => {
             return Some(
-                "these rows are found by words; conditions are for targets, workloads and the comparison".to_owned(),
+                "filter these rows by words; conditions work for targets, workloads and the comparison".to_owned(),
             );
         }
         Ok(filter) if filter.text.is_empty() => drop(app.tables.filters.remove(&table)),
@@ -170,7 +170,7 @@ pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
     None
 }
 
-/// Puts the cursor on a row that the filter shows, where it is on one that it hides.
+/// Moves the cursor to a visible row if the filter hides its row.
 pub(super) fn settle(app: &mut App) {
     match here(app) {
         Some(Table::Targets) if app.target_row().is_none() => {
@@ -185,7 +185,7 @@ pub(super) fn settle(app: &mut App) {
     }
 }
 
-/// Shows all rows of the table that has the focus again. Returns whether some were hidden.
+/// Clears the filter of the focused table. Returns whether it hid rows.
 pub(super) fn clear_filter(app: &mut App) -> bool {
     let filtered = here(app).is_some_and(|table| app.tables.filters.contains_key(&table));
     if filtered {
@@ -194,7 +194,7 @@ pub(super) fn clear_filter(app: &mut App) -> bool {
     filtered
 }
 
-/// Sorts the list that has the focus by its next column.
+/// Sorts the focused list by its next column.
 pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(table) = here(app) else { return };
     let now = app.tables.sort(table);
@@ -234,10 +234,10 @@ fn words(table: Table, sort: Sort) -> String {
         (Table::Targets, Sort::Kind) => "by accelerators, most first".to_owned(),
         (Table::Workloads, Sort::Kind) => "by mode".to_owned(),
         (Table::Problems, Sort::Kind) => "by severity".to_owned(),
-        (_, Sort::Kind) => "by the figure that is moved".to_owned(),
-        (Table::Problems, Sort::Value) => "by what they say".to_owned(),
+        (_, Sort::Kind) => "by changed figure".to_owned(),
+        (Table::Problems, Sort::Value) => "by message".to_owned(),
         (_, Sort::Value) => "by value, largest first".to_owned(),
-        (Table::Knobs, Sort::Change) => "by what is turned".to_owned(),
+        (Table::Knobs, Sort::Change) => "changed first".to_owned(),
         (_, Sort::Change) => "by change, largest first".to_owned(),
         (Table::Schedule, Sort::Figure(name)) => format!("by {name}, largest first"),
         (_, Sort::Figure(name)) => {
@@ -247,28 +247,28 @@ fn words(table: Table, sort: Sort) -> String {
     }
 }
 
-/// A figure such that less is better, whatever it is; what cannot run comes last.
+/// A figure as a sort key: less is better, and scenarios that cannot run come last.
 fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
     let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
     (!answer.fits(), answer.value(metric).map_or(f64::INFINITY, |value| sign * value))
 }
 
-/// Works out which targets and workloads are shown, and in which order. Called when a filter, an order, the files or the
-/// scenario are others.
+/// Computes which targets and workloads are shown, and in which order. Call it when a filter, an order, the files or the
+/// scenario change.
 pub fn arrange(app: &mut App) {
     app.tables.targets = targets(app);
     app.tables.workloads = workloads(app);
     app.tables.knobs = knobs(app);
 }
 
-/// The knobs in another order than the registry's.
+/// The knobs in their sort order, if it is not the registry's.
 fn knobs(app: &App) -> Option<Vec<Knob>> {
     let sort = app.tables.sort(Table::Knobs);
     let mut all: Vec<&Spec> = KNOBS.iter().collect();
-    let turned = |spec: &Spec| app.now.setup.overrides.contains_key(&spec.knob);
+    let changed = |spec: &Spec| app.now.setup.overrides.contains_key(&spec.knob);
     match sort {
         Sort::Name => all.sort_by_key(|spec| spec.name),
-        Sort::Change => all.sort_by_key(|spec| !turned(spec)),
+        Sort::Change => all.sort_by_key(|spec| !changed(spec)),
         Sort::Value => {
             let scenario = app.answer.scenario.as_ref()?;
             let value = |spec: &Spec| match scenario.get(spec.knob) {
@@ -299,7 +299,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
         _ if conditional => all.iter().map(|target| on(app, target)).collect(),
         _ => Vec::new(),
     };
-    // What stands so in a name or a vendor is meant; only where nothing does may letters lie apart.
+    // Prefer literal matches in names and vendors; match scattered letters only if there are none.
     let short = |target: &Target| format!("{} {}", target.name, target.vendor);
     let literal = filter.is_some_and(|filter| all.iter().any(|target| filter.stands_in(&short(target))));
     let passes = |index: usize, target: &Target| {
@@ -330,7 +330,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     Some(rows)
 }
 
-/// The scenario on the screen, on another target.
+/// The current scenario on another target.
 fn on(app: &App, target: &Target) -> Answer {
     app.answered(&Setup { target: Arc::clone(&target.name), ..app.now.setup.clone() })
 }

@@ -1,7 +1,7 @@
-//! The terminal as a resource: taken, given back on every way out, lent to others, taken again.
+//! The terminal as a resource: set up, restored on every exit, lent to other programs, set up again.
 //!
-//! Nothing here asks the terminal a question: every answer would cost a round trip over SSH, and a late one is read as
-//! keys by whoever has the terminal then. Size and modes come from the line discipline, all else from the environment.
+//! Nothing here queries the terminal: every answer would cost a round trip over SSH, and a late one is read as
+//! keys by the next program. Size and modes come from the line discipline, everything else from the environment.
 
 mod guard;
 
@@ -31,25 +31,25 @@ const MOUSE_ON: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 const MOUSE_OFF: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 const PASTE_ON: &[u8] = b"\x1b[?2004h";
 const PASTE_OFF: &[u8] = b"\x1b[?2004l";
-/// Undoes everything that may be on, in whatever state the last frame was cut off: the synchronized update, colours,
+/// Undoes everything that may be on, in whatever state the last frame was cut off: the synchronized update, colors,
 /// mouse, paste, the hidden cursor, the alternate screen. The bottom line is for terminals without the latter, where
 /// the prompt would otherwise come in the middle of the picture; all others put the cursor back where it was.
 const LEAVE: &str = "\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[?1049l";
 
 /// More cells than any screen has: a size that a broken line discipline reports must not exhaust the memory.
 const LARGEST: Size = Size { width: 1000, height: 500 };
-/// What a terminal has that does not say.
+/// The size of a terminal that does not report one.
 const USUAL: Size = Size { width: 80, height: 24 };
 
-/// The modes to put back, and the terminal to put them on.
+/// The modes to restore, and the terminal that has them.
 static SAVED: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
-/// Gives the terminal back where this process cannot.
+/// Restores the terminal when this process cannot.
 static GUARD: Mutex<Option<Guard>> = Mutex::new(None);
 /// Whether [`ENTER`] has been sent.
 static ENTERED: AtomicBool = AtomicBool::new(false);
-/// The thread that draws, while it does.
+/// The thread that draws.
 static DRAWING: Mutex<Option<ThreadId>> = Mutex::new(None);
-/// What a panic on another thread had to say.
+/// Message of a panic on another thread.
 static BACKGROUND_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -83,8 +83,8 @@ pub fn size() -> Size {
     }
 }
 
-/// Gives the terminal back, whatever state it is in. Does nothing where it was not taken, so that it can be called
-/// from every way out: the end, an error, a panic, a signal. It cannot fail in a way that anybody could act upon.
+/// Restores the terminal, whatever its state. Does nothing if it was not set up, so that it can be called
+/// on every exit: the end, an error, a panic, a signal. Errors are ignored, since nothing could be done about them.
 pub fn restore() {
     if ENTERED.swap(false, Ordering::AcqRel) {
         // Not through `Stdout`: another thread may hold its lock, and a panic must not wait for it.
@@ -99,11 +99,11 @@ pub fn restore() {
     *lock(&DRAWING) = None;
 }
 
-/// Makes panics give the terminal back before they are described. Call it after `color_eyre::install()`, whose hook it
+/// Makes panics restore the terminal before they are printed. Call it after `color_eyre::install()`, whose hook it
 /// keeps and calls.
 ///
 /// Where panics unwind, one on another thread while the screen is up must not touch the screen, as the program goes on:
-/// what it says is kept for [`background_panic`]. A release aborts on any panic, so there every panic is the last.
+/// its message is kept for [`background_panic`]. Release builds abort on any panic.
 pub fn install_panic_hook() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -118,12 +118,12 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// What the last panic on a thread other than the drawing one said, once.
+/// Message of the last panic on a thread other than the drawing one, once.
 pub fn background_panic() -> Option<String> {
     lock(&BACKGROUND_PANIC).take()
 }
 
-/// The screen: views draw on a buffer, the [`Painter`] writes what of it changed, and the terminal's modes are kept.
+/// The screen: views draw on a buffer, and the [`Painter`] writes the changed cells. It also manages the terminal's modes.
 #[derive(Debug)]
 pub struct Screen {
     /// The frame, drawn anew each time on the same cells.
@@ -131,18 +131,18 @@ pub struct Screen {
     painter: Painter<TtyOut>,
     mouse: bool,
     paste: bool,
-    /// Whether the terminal is ours.
+    /// Whether the terminal is set up.
     taken: bool,
     /// Whether the bytes that enter wait for the first frame, to share its write.
     entering: bool,
 }
 
 impl Screen {
-    /// Takes the terminal: raw mode now, the alternate screen with the first frame. `mouse` turns on clicks and wheel.
+    /// Sets up the terminal: raw mode now, the alternate screen with the first frame. `mouse` enables clicks and wheel.
     ///
     /// # Errors
     ///
-    /// When there is no terminal, or it does not let itself be set.
+    /// If there is no terminal or its modes cannot be set.
     pub fn enter(mouse: bool, depth: ColorDepth) -> io::Result<Screen> {
         let mut screen = Screen {
             picture: Buffer::empty(Rect::ZERO),
@@ -156,7 +156,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Takes the terminal, for the first time or again.
+    /// Sets up the terminal, for the first time or again.
     fn take(&mut self) -> io::Result<()> {
         {
             let mut saved = lock(&SAVED);
@@ -168,7 +168,7 @@ impl Screen {
             if let Some((tty, modes)) = &*saved {
                 let mut guard = lock(&GUARD);
                 if guard.is_none() {
-                    // A machine without a shell is served all the same.
+                    // A machine may have no shell.
                     *guard = Guard::start(tty.as_fd(), io::stdout().as_fd(), LEAVE, modes).ok();
                 }
                 if let Some(guard) = &mut *guard {
@@ -196,11 +196,11 @@ impl Screen {
 
     /// Draws one frame: one write, or none where nothing changed. `view` finds the picture drawn last, or an empty one
     /// where the terminal has another size by now, and returns the parts that it drew. Returns the number of bytes sent.
-    /// While the terminal is not ours nothing is drawn: a suspended program that is described to end has no screen any more.
+    /// Nothing is drawn while the terminal is not set up: a suspended program that is asked to end has no screen.
     ///
     /// # Errors
     ///
-    /// When the terminal does not take the bytes: it has gone.
+    /// If the terminal is gone.
     pub fn draw(&mut self, view: impl FnOnce(&mut Buffer, bool) -> Vec<Rect>) -> io::Result<usize> {
         if !self.taken {
             return Ok(0);
@@ -215,7 +215,7 @@ impl Screen {
         if std::mem::take(&mut self.entering) {
             ENTERED.store(true, Ordering::Release);
         }
-        // The terminal's own cursor stays hidden: what is typed is drawn with one of ours.
+        // The terminal's cursor stays hidden; inputs draw their own.
         self.painter.paint_parts(&self.picture, &parts, None)
     }
 
@@ -246,7 +246,7 @@ impl Screen {
         self.painter.writer_mut().push_ahead(bytes);
     }
 
-    /// The most colours to send, from the next frame on, which is a full one.
+    /// The most colors to send, from the next frame on, which is a full one.
     pub fn set_depth(&mut self, depth: ColorDepth) {
         self.painter.set_depth(depth);
         self.painter.forget();
@@ -257,13 +257,13 @@ impl Screen {
         self.painter.set_ascii(ascii);
     }
 
-    /// All bytes sent so far.
+    /// Bytes sent so far.
     #[must_use]
     pub fn bytes_sent(&self) -> u64 {
         self.painter.writer().bytes_sent()
     }
 
-    /// Gives the terminal back. [`Screen::resume`] takes it again.
+    /// Restores the terminal. [`Screen::resume`] sets it up again.
     pub fn leave(&mut self) {
         self.taken = false;
         self.painter.writer_mut().discard();
@@ -271,7 +271,7 @@ impl Screen {
         restore();
     }
 
-    /// Takes the terminal again after [`leave`](Screen::leave), or sets it up anew after a stop that came from
+    /// Sets up the terminal again after [`leave`](Screen::leave), or after a stop that came from
     /// elsewhere (SIGCONT). The next frame is a full one.
     ///
     /// # Errors
@@ -281,13 +281,13 @@ impl Screen {
         self.take()
     }
 
-    /// Ctrl-Z: gives the terminal back, stops the whole process group (a parent such as `cargo run` too, or the shell
-    /// would wait for it), and takes the terminal again when continued. Where nothing could continue the process, as after
+    /// Ctrl-Z: restores the terminal, stops the whole process group (a parent such as `cargo run` too, or the shell
+    /// would wait for it), and sets the terminal up again when continued. If nothing could continue the process, as after
     /// `ssh -t host atlas`, the kernel does not stop us, and this returns at once.
     ///
     /// # Errors
     ///
-    /// When the terminal cannot be taken again.
+    /// When the terminal cannot be set up again.
     pub fn suspend(&mut self, signals: &Signals) -> io::Result<()> {
         self.leave();
         // This cannot fail: a process may always signal its own group.
@@ -295,13 +295,13 @@ impl Screen {
         self.back(signals)
     }
 
-    /// Lends the terminal to `run`, which is `$EDITOR` or the like, and takes it again whatever became of that. Keys
-    /// that were typed at the other and not read are dropped, and its Ctrl-C is not for this program. Call
+    /// Lends the terminal to `run`, such as `$EDITOR`, and sets it up again afterwards. Keys
+    /// that the other program did not read are dropped, and its Ctrl-C does not affect this program. Call
     /// [`Waiter::discard_input`](super::wait::Waiter::discard_input) afterwards.
     ///
     /// # Errors
     ///
-    /// When the terminal cannot be taken again.
+    /// When the terminal cannot be set up again.
     pub fn yield_to<T>(&mut self, signals: &Signals, run: impl FnOnce() -> T) -> io::Result<T> {
         self.leave();
         let result = run();
@@ -327,7 +327,7 @@ impl Drop for Screen {
     }
 }
 
-/// Standard output, straight: no buffer that splits a frame, no lock that a panic could wait for.
+/// Unbuffered standard output: no buffer that splits a frame, no lock that a panic could wait for.
 #[derive(Debug)]
 struct TtyOut(OwnedFd);
 
@@ -341,7 +341,7 @@ impl Write for TtyOut {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match rustix::io::write(&self.0, bytes) {
-                // Some other program on this terminal has made it non-blocking, for all who share it.
+                // Another program on this terminal has made it non-blocking.
                 Err(rustix::io::Errno::AGAIN) => {
                     poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], None).map(drop).or_else(ignore_interrupt)?;
                 }

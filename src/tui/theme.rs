@@ -1,6 +1,6 @@
 //! How the screen looks: a style for every role, from a YAML file.
 //!
-//! Views know roles, never colours. A theme is read once for the depth of the terminal at hand, so that drawing looks
+//! Views know roles, never colors. A theme is read once for the depth of the terminal at hand, so that drawing looks
 //! styles up and nothing else. Backgrounds are painted for selections and flashes only: every painted cell costs bytes
 //! on every frame, and the user's own background is the one they can read on.
 
@@ -24,7 +24,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity};
 /// says nothing.
 macro_rules! roles {
     ($($(#[$doc:meta])* $role:ident = $name:literal < $parent:expr,)*) => {
-        /// What a piece of the screen means.
+        /// The role of a part of the screen.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Role {
             $($(#[$doc])* $role,)*
@@ -54,7 +54,7 @@ roles! {
     Text = "text" < None,
     /// Secondary text.
     Dim = "dim" < Some(Role::Text),
-    /// What draws the eye: arrows of scrolling, progress.
+    /// Highlights: scroll marks, progress.
     Accent = "accent" < Some(Role::Text),
     /// Frames.
     Border = "border" < Some(Role::Dim),
@@ -72,7 +72,7 @@ roles! {
     SelectionDim = "selection-dim" < None,
     /// Figures.
     Value = "value" < Some(Role::Text),
-    /// A knob that was turned.
+    /// A changed knob.
     Changed = "changed" < Some(Role::Accent),
     /// A target that is marked.
     Mark = "mark" < Some(Role::Accent),
@@ -90,7 +90,7 @@ roles! {
     Best = "best" < Some(Role::Good),
     /// The baseline or reference.
     Baseline = "baseline" < Some(Role::Dim),
-    /// What just changed on disk.
+    /// Entries that just changed on disk.
     Flash = "flash" < None,
     /// Keys in the footer and the help.
     Key = "key" < Some(Role::Accent),
@@ -98,17 +98,17 @@ roles! {
     Hint = "hint" < Some(Role::Dim),
     /// The header line's name of the program.
     Brand = "brand" < Some(Role::Accent),
-    /// First colour of bars and series.
+    /// First color of bars and series.
     Bar1 = "bar-1" < Some(Role::Accent),
-    /// Second colour of bars and series.
+    /// Second color of bars and series.
     Bar2 = "bar-2" < Some(Role::Good),
-    /// Third colour.
+    /// Third color.
     Bar3 = "bar-3" < Some(Role::Changed),
-    /// Fourth colour.
+    /// Fourth color.
     Bar4 = "bar-4" < Some(Role::Baseline),
-    /// Fifth colour.
+    /// Fifth color.
     Bar5 = "bar-5" < Some(Role::Bad),
-    /// Sixth colour.
+    /// Sixth color.
     Bar6 = "bar-6" < Some(Role::Dim),
 }
 
@@ -121,7 +121,7 @@ impl Role {
     }
 }
 
-/// The themes in force.
+/// All themes.
 #[derive(Debug, Clone, Copy)]
 pub struct Themes;
 
@@ -164,7 +164,7 @@ impl Themes {
     }
 }
 
-/// Colours and attributes by role.
+/// Colors and attributes by role.
 #[derive(Debug, Clone)]
 pub struct Theme {
     name: String,
@@ -206,7 +206,7 @@ impl Theme {
         let style = |role: &Role| Style::new().add_modifier(plain(*role));
         Theme {
             name: "plain".to_owned(),
-            description: "No colours".to_owned(),
+            description: "No colors".to_owned(),
             order: u32::MAX,
             styles: Role::ALL.iter().map(style).collect::<Vec<_>>().into(),
             shipped: None,
@@ -230,7 +230,7 @@ impl Theme {
         &self.name
     }
 
-    /// What it is like, in a few words.
+    /// Its description.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
@@ -250,7 +250,7 @@ impl Theme {
     }
 }
 
-/// What a role looks like without colours. Nothing is described by dimness alone, which some terminals do not show.
+/// The attributes of a role without colors. Dimness alone carries no meaning, because some terminals do not show it.
 fn plain(role: Role) -> Modifier {
     match role {
         Role::Selection => Modifier::REVERSED,
@@ -270,7 +270,7 @@ fn plain(role: Role) -> Modifier {
     }
 }
 
-/// Reads a theme and puts it in the place of the one of its name, or behind all others.
+/// Reads a theme and replaces the one of the same name, or appends it.
 fn lay_over(themes: &mut Vec<Arc<Theme>>, file: &Arc<str>, text: &Text, depth: ColorDepth, problems: &mut Diagnostics) {
     let Some(theme) = Theme::read(file, text, depth, themes, problems) else { return };
     match themes.iter_mut().find(|known| known.name == theme.name) {
@@ -279,7 +279,7 @@ fn lay_over(themes: &mut Vec<Arc<Theme>>, file: &Arc<str>, text: &Text, depth: C
     }
 }
 
-/// YAML files of a directory in order of their names; hidden ones are an editor's business.
+/// YAML files of a directory, sorted by name, without hidden ones.
 fn files_in(dir: &Path) -> Vec<PathBuf> {
     let is_theme = |path: &PathBuf| {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));

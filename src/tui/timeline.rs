@@ -1,4 +1,4 @@
-//! The timeline: what every stream of every stage did in a simulated step, task by task; which task waited for which.
+//! The timeline: the tasks of every stream and stage in a simulated step, and which task waited for which.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Picture {
 /// One stream of a stage of a replica, and its tasks in order of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
-    /// The replica that stands for those that are like it.
+    /// The replica that represents identical ones.
     pub replica: u32,
     /// The stage.
     pub stage: u32,
@@ -44,7 +44,7 @@ pub struct Lane {
     pub tasks: Vec<u32>,
 }
 
-/// What the view shows of a run, and where.
+/// The view of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     /// The picture.
@@ -84,7 +84,7 @@ impl Timeline {
         self.output()?.tasks.get(number as usize)
     }
 
-    /// Takes a run up: its lanes, the whole of its step, the cursor on the first task.
+    /// Loads a run: its lanes, the whole step, the cursor on the first task.
     fn look_at(&mut self, run: Option<Arc<Run>>) {
         let same = match (&self.run, &run) {
             (Some(old), Some(new)) => Arc::ptr_eq(old, new),
@@ -128,7 +128,7 @@ impl Timeline {
         (self.lane, self.place) = (0, 0);
     }
 
-    /// Shows the part around the task under the cursor, where it is not shown.
+    /// Scrolls to the task under the cursor.
     fn follow(&mut self) {
         let Some((begin, end)) = self.here().and_then(|here| self.task(here)).map(|task| (task.begin, task.end)) else {
             return;
@@ -141,7 +141,7 @@ impl Timeline {
         }
     }
 
-    /// Shows so much from there on, within the step.
+    /// Sets the visible range within the step.
     fn show(&mut self, from: f64, width: f64) {
         let (first, last) = self.span;
         let width = width.clamp(1e-6 * (last - first), last - first);
@@ -160,7 +160,7 @@ impl Timeline {
     }
 }
 
-/// The picture that is shown: of those that the workload has.
+/// The chart shown, among those that apply to the workload.
 #[must_use]
 pub fn picture(app: &App) -> Picture {
     let mode = app.answer.scenario.as_ref().map_or(Mode::Training, |scenario| scenario.mode());
@@ -169,14 +169,14 @@ pub fn picture(app: &App) -> Picture {
 }
 
 /// The next picture, or the one before.
-pub(super) fn turn(app: &mut App) {
+pub(super) fn next_chart(app: &mut App) {
     let mode = app.answer.scenario.as_ref().map_or(Mode::Training, |scenario| scenario.mode());
     let here = picture(app);
     let other = Picture::all(mode).into_iter().find(|other| *other != here);
     app.timeline.picture = other.unwrap_or(here);
 }
 
-/// Takes up the run of the scenario on the screen. Until it arrives the last one stays, as long as it is of the same
+/// Loads the run of the current scenario. Until it arrives the last one stays if it is of the same
 /// kind.
 pub(super) fn settle(app: &mut App) {
     if let Some(run) = app.run_here().map(Arc::clone) {
@@ -214,20 +214,20 @@ pub(super) fn to_end(app: &mut App, last: bool) {
     along(app, if last { i32::MAX } else { -i32::MAX });
 }
 
-/// Nearer to the task under the cursor, or further away.
+/// Zooms at the task under the cursor.
 pub(super) fn zoom(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let (from, to) = timeline.window;
     let task = timeline.here().and_then(|here| timeline.task(here));
     let middle = task.map_or(0.5 * (from + to), |task| 0.5 * (task.begin + task.end));
     let width = (to - from) * 2f64.powi(-by);
-    // What is under the cursor stays where it is on the screen.
+    // The task under the cursor keeps its position on the screen.
     let share = ((middle - from) / (to - from).max(1e-12)).clamp(0.0, 1.0);
     timeline.show(middle - share * width, width);
     timeline.follow();
 }
 
-/// Further along the time, by shares of what is shown.
+/// Scrolls in time by a share of the visible range.
 pub(super) fn pan(app: &mut App, by: i32) {
     let (from, to) = app.timeline.window;
     app.timeline.show(from + 0.8 * f64::from(by) * (to - from), to - from);

@@ -11,14 +11,15 @@ use super::view::explain::reveal;
 use super::work::{Job, Product};
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
+use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::sensitivity::{Hardware, Lever, Tornado};
 use atlas_plan::search::{Gauge, sensitivity};
 
-/// What the view asks.
+/// The query of the view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Of which scenario.
+    /// Generation of the scenario.
     pub generation: u64,
     /// The figure.
     pub metric: &'static str,
@@ -33,12 +34,15 @@ struct Work {
 
 impl Job for Work {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
-        // Some hundred estimates: there is nothing to tell of on the way.
-        Ok(Product::Tornado(Arc::new(sensitivity(&self.scenario, &self.parts, self.metric))))
+        // Some hundred estimates take too little time for progress.
+        let mut found = sensitivity(&self.scenario, &self.parts, self.metric);
+        // A step from nothing switches something on, and more nodes are another purchase: neither is a small change.
+        found.swings.sort_by_key(|swing| swing.from == "0" || swing.lever == Lever::Knob(Knob::NumNodes));
+        Ok(Product::Tornado(Arc::new(found)))
     }
 }
 
-/// Asks where the view is shown.
+/// Starts the query if the view is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let metric = app.figure_here().filter(|_| app.view == View::Sensitivity);
     let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.queries.tornado.forget(effects) };
@@ -57,7 +61,7 @@ pub fn shown(app: &App) -> Option<&Tornado> {
     app.queries.tornado.answer().filter(|_| app.answer.outcome.is_ok()).map(AsRef::as_ref)
 }
 
-/// How derivations call a number of the hardware; the first that there is stands for it.
+/// Symbols of a hardware figure in derivations; the first that occurs is used.
 fn inputs(hardware: Hardware) -> &'static [&'static str] {
     match hardware {
         Hardware::PeakFlops => &["peak"],

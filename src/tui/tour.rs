@@ -1,4 +1,4 @@
-//! Playing a guided tour: every step is worked out from the tour's beginning, so that going back is exact.
+//! Plays guided tours: every step is computed from the beginning of the tour, so that going back is exact.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::app::{App, Overlay, Snapshot, Tour, View};
 use super::message::{Effect, Timer};
 use crate::demo::{Action, Demo, Stage, check};
 
-/// Begins a tour; `auto_ms` makes it go on by itself.
+/// Begins a tour; `auto_ms` advances it automatically.
 pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effects: &mut Vec<Effect>) {
     let before = app.now.clone();
     let place = app.place();
@@ -20,21 +20,21 @@ pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
     let next = tour.step.saturating_add_signed(by);
     if next >= tour.demo.steps.len() {
-        super::update::note(app, "this was the last step; Esc leaves, and everything is as it was before", effects);
+        super::update::note(app, "this was the last step; Esc leaves and restores everything", effects);
     } else if next != tour.step {
         tour.step = next;
         show(app, effects);
     }
 }
 
-/// The tour goes on by itself, unless someone was faster.
+/// Advances the tour automatically, unless the user did.
 pub(super) fn auto(app: &mut App, step: usize, effects: &mut Vec<Effect>) {
     if app.tour.as_ref().is_some_and(|tour| tour.step == step && tour.auto_ms.is_some()) {
         go(app, 1, effects);
     }
 }
 
-/// Ends the tour; everything is as it was before.
+/// Ends the tour and restores the state.
 pub(super) fn leave(app: &mut App) {
     let Some(tour) = app.tour.take() else { return };
     app.now = tour.before;
@@ -42,7 +42,7 @@ pub(super) fn leave(app: &mut App) {
     app.arrive(tour.place);
 }
 
-/// Works the step out again, after the files have changed.
+/// Recomputes the step after the files changed.
 pub(super) fn refresh(app: &mut App) {
     if let Some(tour) = &mut app.tour {
         let auto_ms = tour.auto_ms.take();
@@ -69,12 +69,12 @@ fn show(app: &mut App, effects: &mut Vec<Effect>) {
     app.view = if stage.view == View::Help { View::Main } else { stage.view };
     app.pane = stage.focus;
     app.view_scroll = 0;
-    // The cursor stands on the knob the step turns last.
-    let turned = step_actions(&demo, step).iter().rev().find_map(|action| match action {
+    // Select the knob that the step changes last.
+    let changed = step_actions(&demo, step).iter().rev().find_map(|action| match action {
         Action::Set(knob, _) => Some(*knob),
         _ => None,
     });
-    if let Some(knob) = turned {
+    if let Some(knob) = changed {
         app.knob = knob;
     }
     app.recompute();

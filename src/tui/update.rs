@@ -1,4 +1,4 @@
-//! State and message in, state and effects out. No I/O, no clock: a test types keys and looks at the state.
+//! The update function: state and message in, new state and effects out. No I/O and no clock, so that tests can type keys and inspect the state.
 //!
 //! * this file – messages and actions
 //! * `accept` – what Enter and Esc do in each mode
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::app::{App, Change, Overlay, PANES, Pane, Status, View};
-use super::cursor::{Walk, walk, walk_results};
+use super::cursor::{Movement, move_cursor, move_in_results};
 use super::history::{baseline, clear_baseline, redo, undo};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
@@ -22,21 +22,21 @@ use super::message::{Effect, Message, Timer};
 use super::showing::show;
 use super::stale::Stale;
 use super::{
-    assistant, comparison, copying, edit_knob, export, finder, form, frontier, goal, history, layout, measured, mouse,
-    optimum, outlook, palette, panels, prompt, race, reload, scenarios, sweeping, tables, timeline, tour, view, work,
-    write_back,
+    assistant, comparison, copying, detecting, edit_knob, export, finder, form, frontier, goal, history, layout,
+    measured, mouse, optimum, outlook, palette, panels, prompt, race, reload, scenarios, sweeping, tables, timeline,
+    tour, view, work, write_back,
 };
 
-/// How long a note stands in the line of status.
+/// How long a note stays in the status line.
 const STATUS_MS: u64 = 4_000;
 
-/// Takes one message.
+/// Handles one message.
 pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     let mut effects = Vec::new();
     let typing = app.mode().types();
-    if !matches!(message, Message::Key(_)) {
-        app.stale = Stale::All;
-    }
+    let part = Stale::by(&message, app);
+    app.stale = app.stale.and(part);
+    let quiet = part == Stale::Outlook || matches!(message, Message::Expired(Timer::Outlook(_)));
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => {}
         Message::Key(key) => press(app, &key, &mut effects),
@@ -56,17 +56,17 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Worked(serial, product) => work::arrived(app, serial, product, &mut effects),
     }
     work::follow(app, &mut effects);
-    // Pasted text is only wanted while something can be typed.
+    // Enable bracketed paste only while text can be typed.
     if app.mode().types() != typing {
         effects.push(Effect::Paste(app.mode().types()));
     }
-    // What is described over more than its line stands over what else is there.
+    // A description of several lines covers other parts of the screen.
     let tall = view::is_tall(app);
     if std::mem::replace(&mut app.tall, tall) || tall {
         app.stale = Stale::All;
     }
     layout::follow(app);
-    if !effects.is_empty() {
+    if !effects.is_empty() && !quiet {
         app.stale = Stale::All;
     }
     effects
@@ -74,7 +74,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
 
 fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
     let mode = app.mode();
-    // A note was about what went before; an error stays until Esc.
+    // A note disappears with the next key; an error stays until Esc.
     if app.status.as_ref().is_some_and(|status| !status.error) {
         app.status = None;
     }
@@ -122,14 +122,14 @@ fn paste(app: &mut App, text: &str) {
     }
 }
 
-/// Says something in the line of status, for a while.
+/// Shows a note in the status line for a while.
 pub fn note(app: &mut App, text: impl Into<String>, effects: &mut Vec<Effect>) {
     app.serial += 1;
     app.status = Some(Status { text: text.into(), error: false, serial: app.serial });
     effects.push(Effect::After { ms: STATUS_MS, timer: Timer::Status(app.serial) });
 }
 
-/// Says what went wrong, until Esc.
+/// Shows an error in the status line until Esc.
 pub fn fail(app: &mut App, text: impl Into<String>) {
     app.serial += 1;
     app.status = Some(Status { text: text.into(), error: true, serial: app.serial });
@@ -147,17 +147,17 @@ fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Does what a key or a click asks for.
+/// Performs an action.
 pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>) {
     match action {
         Action::Quit => effects.push(Effect::Quit),
         Action::Suspend => effects.push(Effect::Suspend),
         Action::Repaint => effects.push(Effect::Repaint),
         Action::Reload => effects.push(Effect::Reload),
-        Action::Move(by) => walk(app, mode, Walk::By(by)),
-        Action::Page(by) => walk(app, mode, Walk::Page(by)),
-        Action::First => walk(app, mode, Walk::To(0)),
-        Action::Last => walk(app, mode, Walk::To(usize::MAX)),
+        Action::Move(by) => move_cursor(app, mode, Movement::By(by)),
+        Action::Page(by) => move_cursor(app, mode, Movement::Page(by)),
+        Action::First => move_cursor(app, mode, Movement::To(0)),
+        Action::Last => move_cursor(app, mode, Movement::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => compare::across(app, by),
         Action::Focus(by) if matches!(mode, Mode::Panel(_)) => {
             panels::act(app, |app, panel| panels::across(app, panel, by))
@@ -170,11 +170,11 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
         Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
         Action::Reset if mode == Mode::Optimum => optimum::clear(app),
-        Action::Figure(by) if mode == Mode::Frontier => frontier::turn(app, by),
+        Action::Figure(by) if mode == Mode::Frontier => frontier::next_pair(app, by),
         Action::Search => optimum::search(app, effects),
         Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
         Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
-        Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
+        Action::Across(_) if mode == Mode::Timeline => timeline::next_chart(app),
         Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
             view::explain::other_figure(app, by);
@@ -200,9 +200,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Mark => compare::mark(app, mode),
         Action::MarkNext => {
             compare::mark(app, mode);
-            // One step of undo takes both back.
-            app.last_change = Some(Change::Walk(Pane::Targets));
-            walk(app, mode, Walk::By(1));
+            // One undo step reverts both.
+            app.last_change = Some(Change::Movement(Pane::Targets));
+            move_cursor(app, mode, Movement::By(1));
         }
         Action::Goal => goal::open(app),
         Action::UnmarkAll => compare::unmark_all(app, effects),
@@ -224,7 +224,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Fold => view::explain::fold(app),
         Action::Across(by) => sweeping::turn_across(app, by),
         Action::Against(by) => sweeping::turn_against(app, by),
-        Action::Figure(by) => walk_results(app, &Walk::By(by), 1),
+        Action::Figure(by) => move_in_results(app, &Movement::By(by), 1),
         Action::Tab(by) => scenarios::step(app, by, effects),
         Action::TabAt(place) => scenarios::show(app, usize::from(place), effects),
         Action::DuplicateTab => scenarios::open(app, true, effects),
@@ -238,12 +238,13 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
         Action::Assistant => assistant::open(app),
+        Action::Detect => detecting::open(app),
         Action::Copy if mode == Mode::Conversing => assistant::copy(app, effects),
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
         Action::Calibrate => measured::propose(app, effects),
-        Action::Discard if !measured::discard(app, effects) => note(app, "nothing is proposed", effects),
+        Action::Discard if !measured::discard(app, effects) => note(app, "there is no proposal", effects),
         Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::NamePoint => history::name(app),
@@ -274,7 +275,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
 /// Selects a target by name.
 pub fn select_target(app: &mut App, name: Arc<str>) {
     if app.now.setup.target != name {
-        app.remember(Change::Walk(Pane::Targets));
+        app.remember(Change::Movement(Pane::Targets));
         app.now.setup.target = name;
         app.recompute();
     }
@@ -283,7 +284,7 @@ pub fn select_target(app: &mut App, name: Arc<str>) {
 /// Selects a workload by name.
 pub fn select_workload(app: &mut App, name: Arc<str>) {
     if app.now.setup.workload != name {
-        app.remember(Change::Walk(Pane::Workloads));
+        app.remember(Change::Movement(Pane::Workloads));
         app.now.setup.workload = name;
         app.recompute();
     }

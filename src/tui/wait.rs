@@ -1,8 +1,8 @@
-//! One thread that waits for everything at once, and sleeps until something happens.
+//! A single wait for all event sources.
 //!
 //! Keys, signals, changed files and finished computations all end in one `poll(2)`: the terminal is one descriptor,
 //! everything else writes a byte into a socket pair. No tick, no input thread: an idle program is not woken at all, and
-//! a terminal that has gone is noticed as such instead of being read for ever.
+//! a closed terminal is detected instead of being read forever.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -22,10 +22,10 @@ use signal_hook::consts::{
 
 use super::input::Input;
 
-/// Most that is read before the events are handed out, so that endless input cannot keep the screen from being drawn.
+/// Most bytes read before events are handled, so that endless input cannot prevent drawing.
 const LONGEST_READ: usize = 64 * 1024;
 
-/// How long a paste may take in all, before it is taken for one that has lost its end.
+/// How long a paste may take before its end mark is considered lost.
 const LONGEST_PASTE: Duration = Duration::from_secs(10);
 
 /// Signals that end the program, each after the terminal has been given back: those that a user, a terminal or a batch
@@ -50,7 +50,7 @@ pub struct Wakes {
     pub woken: bool,
     /// The number of a signal that asks the program to end.
     pub terminate: Option<i32>,
-    /// The terminal is gone; the program must end.
+    /// The terminal is closed; the program must end.
     pub hangup: bool,
 }
 
@@ -62,7 +62,7 @@ impl Wakes {
     }
 }
 
-/// Wakes the waiting thread from any other; clone it freely.
+/// Wakes the waiting thread from any other thread. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Waker {
     pipe: Arc<UnixStream>,
@@ -79,7 +79,7 @@ impl Waker {
     }
 }
 
-/// The signals that have come and were not yet dealt with; clone it freely.
+/// Signals that arrived and were not handled yet. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
     resized: Arc<AtomicBool>,
@@ -94,12 +94,12 @@ impl Signals {
         i32::try_from(self.terminate.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
     }
 
-    /// Forgets a continuation: the caller has dealt with it.
+    /// Clears a continuation after the caller has handled it.
     pub fn forget_continued(&self) {
         self.continued.store(false, Ordering::Release);
     }
 
-    /// Forgets SIGINT and SIGQUIT: they were typed at another program that had the terminal.
+    /// Clears SIGINT and SIGQUIT that were meant for another program on the terminal.
     pub fn forget_interrupts(&self) {
         for signal in [SIGINT, SIGQUIT] {
             if let Ok(signal) = usize::try_from(signal) {
@@ -113,7 +113,7 @@ impl Signals {
 ///
 /// SIGTSTP is left to its default on purpose. Ctrl-Z arrives as a key, because the terminal is raw; while `$EDITOR` has
 /// the terminal, its Ctrl-Z must stop this process too or the shell never gets its prompt back; and the kernel knows
-/// better than we could whether anybody is there to continue a stopped process. A stop that comes from elsewhere is
+/// better whether anything can continue a stopped process. A stop that comes from elsewhere is
 /// repaired when SIGCONT ends it.
 #[derive(Debug)]
 pub struct Waiter {
@@ -123,7 +123,7 @@ pub struct Waiter {
     signals: Signals,
     registered: Vec<SigId>,
     input: Input,
-    /// When half a sequence is given up.
+    /// When an incomplete sequence is given up.
     deadline: Option<Instant>,
     /// When a paste began that has not ended.
     pasting: Option<Instant>,
@@ -181,8 +181,8 @@ impl Waiter {
         self.signals.clone()
     }
 
-    /// Sleeps until something happens, for ever if no time is given. Half a key sequence wakes it too, once it has
-    /// waited long enough for the rest.
+    /// Sleeps until an event arrives, forever if no time is given. An incomplete key sequence also wakes it, once it has
+    /// waited long enough.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Waiter {
         self.input.pop()
     }
 
-    /// Forgets half-read sequences and events not yet taken: another program had the terminal.
+    /// Drops incomplete sequences and pending events after another program used the terminal.
     pub fn discard_input(&mut self) {
         self.input.discard();
         (self.deadline, self.pasting) = (None, None);

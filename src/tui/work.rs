@@ -1,8 +1,8 @@
-//! Long work: what a view wants to know and cannot work out between two keys.
+//! Background work: results that take too long to compute between two keys.
 //!
-//! The state never works. A view that wants an answer *asks*: it states its [question](Query::ask) as plain data, and
-//! [`mod@super::update`] turns a question that is new into an [`Effect::Work`]. The runtime's workers (`workers.rs`) do the
-//! [`Job`] on a thread of its own, tell its [`Progress`] while it runs, and send what came out as
+//! The update function never computes for long. A view [asks](Query::ask) with a question as plain data, and
+//! [`mod@super::update`] turns a new question into an [`Effect::Work`]. The runtime's workers (`workers.rs`) run the
+//! [`Job`] on a thread, report its [`Progress`] while it runs, and send the result as
 //! [`Message::Worked`](super::message::Message::Worked).
 //!
 //! * **An answer belongs to its question.** Questions hold [`App::generation`], which every change of the scenario counts
@@ -10,9 +10,9 @@
 //!   order carries a serial number that is not awaited, and is dropped. Until the new answer is there the old one can be shown
 //!   ([`Query::is_fresh`] tells).
 //! * **Esc stops.** A question that was stopped is not asked again until it is another, or [`Query::forget`] was called.
-//! * **Small work is there with the key.** The runtime waits some milliseconds for work just ordered before it draws, so
+//! * **Short work shows in the same frame.** The runtime waits some milliseconds for new work before it draws, so
 //!   that a curve of some hundred points follows an edit in one frame.
-//! * **Idle is idle.** The runtime looks at gauges only while something runs.
+//! * **No wake-ups when idle.** The runtime polls progress only while something runs.
 //!
 //! To plug in another engine or view: a struct that holds what is to be done and is a [`Job`]; a variant of [`Product`] for
 //! what comes out; a [`Query`] in [`Queries`] with a type for its question; a line in `arrived`; and a call of
@@ -30,21 +30,21 @@ use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::Gauge;
 use atlas_plan::search::sensitivity::Tornado;
 
-/// Work for another thread, from plain data to plain data.
+/// A computation for a thread, from plain data to plain data.
 pub trait Job: fmt::Debug + Send + Sync {
-    /// Does it. Tells `gauge` how far it is; answers soon, with whatever, once that was cancelled.
+    /// Runs it. Reports progress to `gauge`, and returns soon once that is cancelled.
     ///
     /// # Errors
     /// Why there is no answer, in words for the user.
     fn run(&self, gauge: &Gauge) -> Result<Product, String>;
 }
 
-/// What jobs answer.
+/// Results of jobs.
 #[derive(Debug, Clone)]
 pub enum Product {
     /// Figures over one or two knobs.
     Sweep(Arc<sweeping::Curves>),
-    /// The best compromises between two figures.
+    /// Pareto frontier between two figures.
     Frontier(Arc<frontier::Front>),
     /// What matters most.
     Tornado(Arc<Tornado>),
@@ -62,10 +62,10 @@ pub enum Product {
     Panel(panels::Answer),
 }
 
-/// Work that was asked for.
+/// A job to run.
 #[derive(Debug, Clone)]
 pub struct Order {
-    /// Tells it from all other orders.
+    /// Serial number.
     pub serial: u64,
     /// The work.
     pub job: Arc<dyn Job>,
@@ -77,12 +77,12 @@ impl PartialEq for Order {
     }
 }
 
-/// How far work has come.
+/// Progress of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
     /// Units of work done.
     pub done: u64,
-    /// Of so many; 0 while that is not known.
+    /// Total units; 0 while unknown.
     pub total: u64,
     /// Time since it began, s.
     pub seconds: f64,
@@ -101,7 +101,7 @@ impl Progress {
         self.done as f64 / self.seconds.max(1e-3)
     }
 
-    /// Time that the rest takes at this rate, s; `None` before anything can be described.
+    /// Estimated time left, s; `None` before it is known.
     #[must_use]
     pub fn left(&self) -> Option<f64> {
         let rest = self.total.checked_sub(self.done).filter(|_| self.done > 0 && self.total > 0)?;
@@ -119,7 +119,7 @@ impl Progress {
     }
 }
 
-/// How the last question stands.
+/// State of the last question.
 #[derive(Debug, Clone, PartialEq)]
 enum Stage {
     Running { serial: u64, progress: Progress },
@@ -128,7 +128,7 @@ enum Stage {
     Failed(String),
 }
 
-/// One thing that a view asks: the last question, and the last answer with the question it belongs to.
+/// A query of a view: the last question, and the last answer with its question.
 #[derive(Debug, Clone)]
 pub struct Query<Q, A> {
     asked: Option<(Q, Stage)>,
@@ -142,7 +142,7 @@ impl<Q, A> Default for Query<Q, A> {
 }
 
 impl<Q: Clone + PartialEq, A> Query<Q, A> {
-    /// Asks, unless this is what was asked last. Work for another question is cancelled.
+    /// Asks a question unless it was asked last. Work on another question is cancelled.
     pub fn ask(
         &mut self,
         question: Q,
@@ -171,7 +171,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         }
     }
 
-    /// Stops the work under way, where there is some.
+    /// Stops running work.
     pub fn stop(&mut self, effects: &mut Vec<Effect>) -> bool {
         self.cancel(effects);
         let running = self.progress().is_some();
@@ -195,7 +195,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         self.asked.as_ref().map(|(question, _)| question)
     }
 
-    /// How far the work under way is.
+    /// Progress of the running work.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
         match &self.asked {
@@ -232,7 +232,8 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         matches!(&self.asked, Some((_, Stage::Answered)))
     }
 
-    fn awaits(&self, order: u64) -> bool {
+    /// Whether this order is running for the query.
+    pub(super) fn awaits(&self, order: u64) -> bool {
         matches!(&self.asked, Some((_, Stage::Running { serial, .. })) if *serial == order)
     }
 
@@ -271,7 +272,7 @@ pub struct Queries {
     pub sweep: Query<sweeping::Question, Arc<sweeping::Curves>>,
     /// The same beside the results.
     pub outlook: Query<sweeping::Question, Arc<sweeping::Curves>>,
-    /// The best compromises between two figures.
+    /// Pareto frontier between two figures.
     pub frontier: Query<frontier::Question, Arc<frontier::Front>>,
     /// What matters most.
     pub tornado: Query<tornado::Question, Arc<Tornado>>,
@@ -279,7 +280,7 @@ pub struct Queries {
     pub optimum: Query<optimum::Question, Arc<optimum::Found>>,
     /// The lanes of the race.
     pub race: Query<race::Round, Arc<race::Batch>>,
-    /// Questions in words.
+    /// The assistant.
     pub assistant: Query<assistant::Question, assistant::Answer>,
     /// The scenario on the screen, simulated.
     pub simulation: Query<simulating::Question, Arc<Run>>,
@@ -287,12 +288,12 @@ pub struct Queries {
     pub scaling: Query<simulating::Scale, Arc<simulating::Scaling>>,
 }
 
-/// Takes what came of an order. Of orders that are not waited for nothing is kept.
+/// Handles the result of an order. Results of outdated orders are dropped.
 pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
     let queries = &mut app.queries;
     match product {
         Ok(Product::Sweep(curves)) => {
-            // Each takes its own.
+            // Only the one that ordered it accepts it.
             queries.outlook.arrived(serial, Arc::clone(&curves));
             if queries.sweep.arrived(serial, curves) {
                 sweeping::settle(app);
@@ -344,7 +345,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
     }
 }
 
-/// Takes how far an order is.
+/// Handles progress of an order.
 pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
     let queries = &mut app.queries;
     queries.sweep.progressed(serial, progress);
@@ -358,7 +359,7 @@ pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
     assistant::streamed(app);
 }
 
-/// Asks what the view that is shown wants to know, and forgets what no view does.
+/// Starts the queries of the current view and drops those of others.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     simulating::follow(app, effects);
     sweeping::follow(app, effects);
@@ -371,7 +372,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     panels::follow(app, effects);
 }
 
-/// Stops the work of the view that is shown, where there is some.
+/// Stops running work of the current view.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let queries = &mut app.queries;
     match app.view {

@@ -1,4 +1,4 @@
-//! The threads that do long work for the state: one an order, described of by messages, stopped by their gauges.
+//! Worker threads: one per order, reporting by messages, cancelled by their gauges.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::wait::Waker;
 use super::work::{Order, Product, Progress};
 use atlas_plan::search::Gauge;
 
-/// How long a frame waits for work that was ordered just before it: half of what a key may take.
+/// How long a frame waits for work that was just ordered: half of the time that a key may take.
 const GRACE: Duration = Duration::from_millis(8);
-/// How often progress is described: often enough to be seen moving, seldom enough for a slow line.
+/// Interval of progress reports: short enough to look alive, long enough for slow connections.
 const TELL: Duration = Duration::from_millis(125);
 
-/// Keys come first: what works beside them, and the threads that it starts, gets what they leave. Where threads have no
-/// priority of their own the scheduler's even hand has to do.
+/// Lowers the priority of workers and of threads that they start, so that keys come first. Where threads have no
+/// priority of their own, the scheduler decides.
 fn step_back() {
     #[cfg(target_os = "linux")]
     {
@@ -26,7 +26,7 @@ fn step_back() {
         const STEPS: i32 = 10;
         const LOWEST: i32 = 19;
         let own = Some(rustix::thread::gettid());
-        // One that may not be lowered works as well.
+        // Failure to lower it is harmless.
         let _ = getpriority_process(own).and_then(|now| setpriority_process(own, (now + STEPS).min(LOWEST)));
     }
 }
@@ -36,28 +36,28 @@ struct Running {
     serial: u64,
     gauge: Arc<Gauge>,
     began: Instant,
-    /// When its progress is described next.
+    /// Time of its next progress report.
     tell: Instant,
 }
 
-/// The orders under way, and what comes back of them.
+/// Running orders and their results.
 pub(super) struct Workers {
     running: Vec<Running>,
     sender: Sender<(u64, Result<Product, String>)>,
     receiver: Receiver<(u64, Result<Product, String>)>,
     waker: Waker,
-    /// Until when the next frame waits.
+    /// Deadline until which the next frame waits.
     grace: Option<Instant>,
 }
 
 impl Workers {
-    /// None yet; `waker` ends the wait of the thread that takes the messages.
+    /// No workers yet; `waker` wakes the thread that receives the messages.
     pub(super) fn new(waker: Waker) -> Workers {
         let (sender, receiver) = channel();
         Workers { running: Vec::new(), sender, receiver, waker, grace: None }
     }
 
-    /// Begins an order; what goes wrong is its answer.
+    /// Starts an order; failures are reported as its result.
     pub(super) fn start(&mut self, order: Order) {
         let now = Instant::now();
         let (serial, gauge) = (order.serial, Arc::new(Gauge::default()));
@@ -85,7 +85,7 @@ impl Workers {
         }
     }
 
-    /// Stops an order; nothing comes of it any more.
+    /// Cancels an order; its result is dropped.
     pub(super) fn cancel(&mut self, serial: u64) {
         self.running.retain(|running| {
             if running.serial == serial {
@@ -95,13 +95,13 @@ impl Workers {
         });
     }
 
-    /// How long nothing is to be described: for ever where nothing runs.
+    /// Time until the next progress report; `None` if nothing runs.
     pub(super) fn patience(&self) -> Option<Duration> {
         let next = self.running.iter().map(|running| running.tell).min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
-    /// What has come back, and progress whose time has come.
+    /// Results that arrived and progress reports that are due.
     pub(super) fn messages(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         while let Ok((serial, product)) = self.receiver.try_recv() {
@@ -122,7 +122,7 @@ impl Workers {
         let until = self.grace.filter(|_| !self.running.is_empty())?;
         let left = until.saturating_duration_since(Instant::now());
         match self.receiver.recv_timeout(left) {
-            // What was cancelled meanwhile is nothing to wait for, nor a reason to wait no longer.
+            // Skip results of cancelled orders and keep waiting.
             Ok((serial, product)) => self.finished(serial, product).or_else(|| self.at_once()),
             Err(_) => {
                 self.grace = None;

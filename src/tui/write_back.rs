@@ -1,5 +1,5 @@
-//! Turned knobs back into the files they stand for: the text is changed where a value stands and nowhere else, so that
-//! comments, order and spelling stay. What comes out is parsed again, and refused unless it says what it should.
+//! Writes changed knobs into their files: only the values are replaced, so that
+//! comments, order and formatting stay. The result is parsed again and rejected unless it has the intended content.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node, Origin, Value};
 use atlas_plan::knob::{Home, Knob, Setting};
 
-/// What would be written.
+/// The planned changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WritePlan {
     /// Files and their texts.
     pub files: Vec<Rewrite>,
-    /// Knobs that stand in no file.
+    /// Knobs that no file holds.
     pub left: Vec<&'static str>,
 }
 
@@ -26,14 +26,14 @@ pub struct WritePlan {
 pub struct Rewrite {
     /// The file.
     pub path: PathBuf,
-    /// What it says now; it is written only while it still does.
+    /// Its current text; it is written only if that is unchanged.
     pub before: String,
-    /// What it is to say.
+    /// Its new text.
     pub after: String,
 }
 
 impl WritePlan {
-    /// The change as lines to be looked at, with what surrounds each.
+    /// The diff as lines with context.
     #[must_use]
     pub fn lines(&self) -> Vec<(Role, String)> {
         let mut lines = Vec::new();
@@ -49,7 +49,7 @@ impl WritePlan {
     }
 }
 
-/// Lines that go and come, each with the line above. The texts differ by lines that were put in or replaced.
+/// Removed and added lines, each with the line above. The texts differ by inserted or replaced lines.
 fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
     /// Most lines that one knob puts in.
     const AHEAD: usize = 4;
@@ -81,10 +81,10 @@ fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
     lines
 }
 
-/// Shows what would be written, or says why nothing can be.
+/// Shows the planned changes, or reports why there are none.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
-        return note(app, "nothing to write: every knob has its file's value", effects);
+        return note(app, "nothing to write: all knobs have the values in the files", effects);
     }
     match plan(app) {
         Ok(plan) => app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 }),
@@ -180,7 +180,7 @@ fn set(text: &str, name: &str, path: &[&str], value: &str) -> Option<String> {
     let (have, lack) = path.split_at_checked(depth)?;
     let node = found.at_path(have)?;
     let wanted = plain(&document(value)?);
-    // What comes out must say this, and otherwise what it said before.
+    // The result must have the new value and otherwise the old content.
     let sound = |changed: &String| {
         let after = document(changed)?;
         let now = entry(&after, name)?;
@@ -208,7 +208,7 @@ enum Side {
     Above,
 }
 
-/// Whether two documents say the same outside an entry's value.
+/// Whether two documents are the same except for an entry's value.
 fn same_but(before: &Node, after: &Node, old: &Node, new: &Node, path: &[&str]) -> bool {
     let others = |root: &Node, except: &Node| -> Vec<String> {
         let items = root.items().unwrap_or_default().iter();
@@ -229,7 +229,7 @@ fn plain(node: &Node) -> String {
     serde_json::to_string(node).unwrap_or_default()
 }
 
-/// What to put in where a mapping lacks keys: beside its last entry, in its own style.
+/// The text to insert for missing keys: after the last entry of the mapping, in its style.
 fn put_in(text: &str, node: &Node, lack: &[&str], value: &str, side: Side) -> Option<(usize, String)> {
     let (first, inner) = lack.split_first()?;
     let nested = inner.iter().rev().fold(value.to_owned(), |value, key| format!("{{ {key}: {value} }}"));

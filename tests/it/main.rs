@@ -42,6 +42,7 @@ mod measurement_rows;
 mod optimize;
 mod own_profile;
 mod panels;
+mod pictures;
 #[cfg(unix)]
 mod refused;
 mod restoration;

@@ -62,7 +62,7 @@ impl Harness {
 
 /// Pictures of a view in both sizes, after these keys.
 fn pictures(name: &str, keys: &str, prepare: impl Fn(&mut Harness)) {
-    for (columns, rows) in [(80, 24), (120, 40)] {
+    for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let mut hands = Harness::new(columns, rows);
         prepare(&mut hands);
         hands.keys(keys);
@@ -73,7 +73,7 @@ fn pictures(name: &str, keys: &str, prepare: impl Fn(&mut Harness)) {
 }
 
 /// A prediction, the job that was submitted with it, its run, and another run: always the same entries.
-fn history(directory: &Path) -> Store {
+pub(crate) fn history(directory: &Path) -> Store {
     let store = Store::at(directory);
     let mut before: Option<String> = None;
     let entries = [
@@ -158,6 +158,12 @@ fn the_history_lists_filters_compares_and_shows_chains_and_trends() {
     assert_eq!(hands.app.view_row, 1);
     hands.keys("<Esc>");
     assert_eq!(hands.app.view, View::Main);
+}
+
+#[test]
+fn releases_and_what_runs_look_as_they_did() {
+    pictures("releases", "Wjj@", |_| {});
+    pictures("what_runs", "Wjj#", |_| {});
 }
 
 #[test]

@@ -450,7 +450,7 @@ fn a_value_tells_where_it_comes_from() {
     assert_eq!(of(&h, Knob::HourlyUsd), Source::File);
     assert_eq!(of(&h, Knob::UsdPerKwh), Source::Usual);
     h.keys("Kjj<Right>");
-    assert_eq!(of(&h, Knob::Microbatch), Source::Turned);
+    assert_eq!(of(&h, Knob::Microbatch), Source::Changed);
 }
 
 #[test]
@@ -599,7 +599,7 @@ fn keys_ask_for_effects() {
     let record: serde_json::Value = serde_json::from_str(&saving.json).unwrap();
     assert_eq!(record["record"]["tokens_per_sec"].as_f64(), Some(h.metric("tokens_per_sec")));
     h.keys("e");
-    assert!(h.app.status.as_ref().unwrap().text.contains("ships inside the binary"));
+    assert!(h.app.status.as_ref().unwrap().text.contains("this entry is built in"));
     // Offered once; another key in between takes the offer back.
     h.keys("je");
     assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::Adopt { .. })));

@@ -59,7 +59,7 @@ impl Start {
         self
     }
 
-    fn send(&mut self, message: Message) {
+    pub(crate) fn send(&mut self, message: Message) {
         let mut waiting = update(&mut self.app, message);
         while !waiting.is_empty() {
             for effect in std::mem::take(&mut waiting) {
@@ -113,8 +113,8 @@ fn what_a_longer_prompt_costs_takes_fifteen_keys() {
 
 #[test]
 fn which_settings_reach_a_price_takes_ten_keys() {
-    let start = within(10, "V=2.00");
-    assert!(start.text().contains("Goal for"), "{}", start.text());
+    let start = within(10, "Vk=2.00");
+    assert!(start.text().contains("Goal for $/1M tokens"), "{}", start.text());
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn users_choose_order_and_hide_the_metrics_of_the_comparison() {
     start.keys("<C-u>mfu<Enter>");
     assert!(start.text().contains("TPOT"), "what does not apply to serving leaves the usual figures");
     start.keys("=<C-u>tpot ttft wibble");
-    assert!(start.text().contains("no metric is called `wibble`"), "{}", start.text());
+    assert!(start.text().contains("there is no metric `wibble`"), "{}", start.text());
     start.keys("<BS><BS><BS><BS><BS><BS><Enter>");
     let shown = |start: &Start| {
         start.app.chosen.of(start.app.answer.mode()).unwrap().iter().map(|m| m.name).collect::<Vec<_>>()

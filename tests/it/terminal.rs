@@ -198,7 +198,7 @@ fn a_shipped_entry_is_written_here_before_it_is_edited() {
     let mut session = Session::run(dir.path(), command);
     session.wait_for("$10.47");
     session.keys("e");
-    session.wait_for("e again writes workload/targets.yaml");
+    session.wait_for("e again copies it to workload/targets.yaml");
     assert!(!dir.path().join("workload").exists(), "nothing is written unasked");
     session.keys("e");
     session.wait_for("$5.26");
@@ -261,7 +261,7 @@ fn turned_knobs_are_written_into_their_file() {
 }
 
 #[test]
-fn a_dumb_or_colourless_terminal_is_served_too() {
+fn a_dumb_or_colorless_terminal_is_served_too() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.env("NO_COLOR", "1");
@@ -271,8 +271,8 @@ fn a_dumb_or_colourless_terminal_is_served_too() {
     session.wait_for_end();
     let bytes = session.bytes.lock().unwrap();
     let text = String::from_utf8_lossy(&bytes);
-    // An SGR that sets a colour: 30–37, 38;…, 40–47, 48;…, 90–97, 100–107.
-    let colour = |code: &str| {
+    // An SGR that sets a color: 30–37, 38;…, 40–47, 48;…, 90–97, 100–107.
+    let color = |code: &str| {
         matches!(code.len(), 2 | 3)
             && ["3", "4", "9", "10"].iter().any(|c| code.starts_with(c))
             && !["39", "49", "10"].contains(&code)
@@ -280,7 +280,7 @@ fn a_dumb_or_colourless_terminal_is_served_too() {
     let sequences = text.split("\u{1b}[").filter_map(|rest| rest.split_once('m')).map(|(codes, _)| codes);
     let found = sequences
         .filter(|codes| codes.chars().all(|c| c.is_ascii_digit() || c == ';'))
-        .find(|codes| codes.split(';').any(colour));
+        .find(|codes| codes.split(';').any(color));
     assert_eq!(found, None);
 }
 
@@ -414,7 +414,7 @@ fn a_view_is_exported_and_nothing_is_written_over_unasked() {
     // It is there now: the first Enter asks, the second does it.
     std::fs::write(&file, "mine").unwrap();
     session.keys("x\r");
-    session.wait_for("is there already");
+    session.wait_for("Enter again replaces it");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     session.keys("\r");
     session.wait("the file", |_| {

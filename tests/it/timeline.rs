@@ -57,7 +57,7 @@ impl Harness {
     fn set(&mut self, name: &str, text: &str) -> &mut Harness {
         let knob = Knob::named(name).unwrap();
         let setting = knob.parse(text, self.app.answer.fabrics()).unwrap();
-        self.app.turn(knob, setting);
+        self.app.set_knob(knob, setting);
         // What follows from the turn is asked with the next message.
         self.send(Message::Resize(self.app.size.0, self.app.size.1));
         self

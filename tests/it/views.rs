@@ -457,7 +457,7 @@ fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
         let foot: Vec<String> = h.text().lines().rev().skip(1).take(2).map(str::to_owned).collect();
         let info = format!("{}{}", foot[1], foot[0]);
         if lever.name() == "memory bandwidth" {
-            assert!(info.contains("bw: catalog") && info.contains(".yaml"), "{info}");
+            assert!(info.contains("bw: memory bandwidth; catalog") && info.contains(".yaml"), "{info}");
         }
         h.keys("<Esc>");
         assert_eq!((h.app.view, h.app.view_row), (View::Sensitivity, place));

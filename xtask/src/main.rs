@@ -71,6 +71,11 @@ enum Command {
     Load,
     /// Drive the interface with random keys, resizes and rewritten files, and report its memory, descriptors and threads.
     Soak(soak::Args),
+    /// Draw every view at three sizes in two themes, as PNG files to look at.
+    Screens {
+        /// Folder that the files go to.
+        directory: PathBuf,
+    },
     /// Build the binary and pack it with completions, man pages, licenses, bill of materials and checksum.
     Release(release::Args),
 }
@@ -96,6 +101,11 @@ fn main() -> ExitCode {
         Command::Faults => return long_test::run("faults::long_run", &[]),
         Command::Load => return long_test::run("load::", &[]),
         Command::Soak(args) => return soak::run(&args),
+        Command::Screens { directory } => {
+            // The test runs at the root of the repository.
+            let directory = std::path::absolute(&directory).unwrap_or(directory);
+            return long_test::run("pictures::write_all", &[("ATLAS_SCREENS", directory.display().to_string())]);
+        }
         Command::Release(args) => release::run(&args).map_err(|error| error.to_string()),
         Command::Fit => fit::write(&root()).map(|refit| fitted(&refit)).map_err(|error| error.to_string()),
     };

@@ -52,6 +52,9 @@ impl Item for Price {
 #[derive(Debug, Clone)]
 pub(super) struct Collection<T> {
     digest: &'static Digest,
+    /// The names of the shipped entries, in their order: read from the digest once, as every key of the interface looks
+    /// names up.
+    names: OnceLock<Vec<Vec<&'static str>>>,
     shipped: Vec<OnceLock<Option<Arc<T>>>>,
     own: Vec<Arc<T>>,
     broken: Broken,
@@ -61,6 +64,7 @@ impl<T: Item> Collection<T> {
     pub(super) fn new(digest: &'static Digest) -> Collection<T> {
         Collection {
             digest,
+            names: OnceLock::new(),
             shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(),
             own: Vec::new(),
             broken: Broken::default(),
@@ -129,8 +133,8 @@ impl<T: Item> Collection<T> {
 
     /// Shipped entries that bear a name, and then the user's.
     pub(super) fn named(&self, name: &str) -> Vec<Arc<T>> {
-        let of = |index: &usize| self.digest.names(*index).any(|known| same(known, name));
-        let shipped = (0..self.digest.len()).filter(of).filter_map(|index| self.shipped(index));
+        let named = self.shipped_names().iter().enumerate().filter(|(_, names)| has(names, name));
+        let shipped = named.filter_map(|(index, _)| self.shipped(index));
         let own = self.own.iter().filter(|entry| entry.names().any(|known| same(known, name))).cloned();
         shipped.chain(own).collect()
     }
@@ -148,7 +152,12 @@ impl<T: Item> Collection<T> {
     }
 
     fn shipped_index(&self, name: &str, names: usize) -> Option<usize> {
-        (0..self.digest.len()).find(|&index| self.digest.names(index).take(names).any(|known| same(known, name)))
+        let first = |known: &Vec<&'static str>| has(known.get(..names).unwrap_or(known), name);
+        self.shipped_names().iter().position(first)
+    }
+
+    fn shipped_names(&self) -> &[Vec<&'static str>] {
+        self.names.get_or_init(|| (0..self.digest.len()).map(|index| self.digest.names(index).collect()).collect())
     }
 
     fn shipped(&self, index: usize) -> Option<Arc<T>> {
@@ -158,6 +167,10 @@ impl<T: Item> Collection<T> {
         };
         self.shipped.get(index)?.get_or_init(read).clone()
     }
+}
+
+fn has(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| same(known, name))
 }
 
 /// Names are described apart neither by case nor by how their words are joined: `h100_sxm` is `H100-SXM`.

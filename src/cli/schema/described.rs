@@ -79,7 +79,7 @@ pub(super) fn theme() -> Value {
             ("description", text("one line about the theme")),
             ("order", number(Bounds { max: 1e6, ..Bounds::NATURAL }, "place among the themes")),
             ("extends", text("theme whose roles stand where this one is silent")),
-            ("palette", help(palette, "names for colours: one value each for 24 bits, 256 and 16 colours")),
+            ("palette", help(palette, "names for colors: one value each for 24 bits, 256 and 16 colors")),
             ("roles", help(map(&[], roles), "styles by role")),
         ],
     )

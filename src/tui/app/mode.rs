@@ -1,10 +1,10 @@
-//! Where keys go, by what is open and what fills the screen.
+//! Which mode handles keys, by overlay and view.
 
 use super::{App, Overlay, Pane, View};
 use crate::tui::keymap::Mode;
 
 impl App {
-    /// Where keys go.
+    /// The mode that handles keys.
     #[must_use]
     pub fn mode(&self) -> Mode {
         if self.prompt.is_some() {
@@ -19,6 +19,7 @@ impl App {
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
             (_, Some(Overlay::Goal(_))) => return Mode::Seeking,
             (_, Some(Overlay::Assistant)) => return Mode::Conversing,
+            (_, Some(Overlay::Detect)) => return Mode::Detecting,
             _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
             _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             (_, Some(Overlay::Form(_))) => return Mode::Filling,
@@ -28,7 +29,7 @@ impl App {
         self.mode_below()
     }
 
-    /// Where keys would go without what lies over the screen.
+    /// The mode that would handle keys without overlays.
     #[must_use]
     pub fn mode_below(&self) -> Mode {
         if self.tour.is_some() {

@@ -1,4 +1,4 @@
-//! What the state of the application is made of.
+//! Types of the state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// What undo brings back.
+/// The state that undo restores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {
     /// The scenario.
     pub setup: Setup,
     /// Targets marked for the comparison.
     pub marks: BTreeSet<Arc<str>>,
-    /// What deltas are against; the files' values of the same target and workload where unset.
+    /// The baseline; the values in the files of the same target and workload if unset.
     pub baseline: Option<Setup>,
-    /// Which tab was pinned, where the change that followed was of that.
+    /// The pinned tab, if the next change pinned or unpinned one.
     pub pinned: Option<Option<TabId>>,
-    /// How the tab was called, where the change that followed was of that.
+    /// The name of the tab, if the next change renamed it.
     pub name: Option<Option<Arc<str>>>,
 }
 
 impl Snapshot {
-    /// Bytes that it takes, about: what grows with it. Texts are shared with others and count all the same.
+    /// Approximate size in bytes. Shared texts are counted as well.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let setup = |setup: &Setup| setup.overrides.len() * 2 * size_of::<(Knob, Setting)>() + setup.target.len();
@@ -50,89 +50,89 @@ pub fn title(pane: Pane) -> &'static str {
     }
 }
 
-/// A value being typed.
+/// The value being edited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edit {
     /// Of which knob.
     pub knob: Knob,
-    /// What is typed.
+    /// The text.
     pub line: Line,
-    /// What the scenario was before.
+    /// The scenario before the edit.
     pub before: Setup,
-    /// Why what is typed is no value.
+    /// Why the text is not a value.
     pub error: Option<String>,
 }
 
-/// A tour being played.
+/// The running tour.
 #[derive(Debug, Clone)]
 pub struct Tour {
     /// The script.
     pub demo: Arc<Demo>,
     /// The step shown.
     pub step: usize,
-    /// What was before, to be put back.
+    /// The state to restore.
     pub before: Snapshot,
-    /// Where one was before.
+    /// The view to restore.
     pub place: scenarios::Place,
-    /// How the step's expectations came out: held or not, and what was compared.
+    /// Results of the step's expectations: whether each holds, and what was compared.
     pub outcomes: Vec<(bool, String)>,
-    /// What went wrong with the step's actions.
+    /// Error of the step's actions.
     pub error: Option<String>,
-    /// Goes on by itself after so many ms.
+    /// Advances automatically after this time, ms.
     pub auto_ms: Option<u64>,
 }
 
-/// The line of status.
+/// The status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// Errors stay until Esc; notes go by themselves.
+    /// Errors stay until Esc; notes expire.
     pub error: bool,
     /// Serial number.
     pub serial: u64,
 }
 
-/// What stands out for a moment after the files were read anew.
+/// Entries that are highlighted after the files changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flash {
     /// Targets and workloads.
     pub entries: BTreeSet<Arc<str>>,
-    /// Knobs whose value is another.
+    /// Knobs whose value changed.
     pub knobs: BTreeSet<Knob>,
-    /// Metrics, by name, whose figure is another.
+    /// Metrics, by name, whose value changed.
     pub metrics: BTreeSet<&'static str>,
 }
 
-/// What stands above the figures of the results, and can be explained as they can.
+/// A headline above the figures of the results, which can be explained too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headline {
     /// Whether it can run.
     Verdict,
-    /// What bounds it.
+    /// The bottleneck.
     Limits,
 }
 
-/// What an explanation is of, where that is not the scenario on the screen: what was predicted for a measured row.
+/// The subject of an explanation other than the current scenario: the prediction for a measured row.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// What it is, in words.
+    /// Its name.
     pub name: String,
     /// The scenario.
     pub scenario: Scenario,
     /// Where its numbers come from.
     pub parts: Parts,
-    /// What the engine says of it.
+    /// The estimate.
     pub estimate: Estimate,
 }
 
-/// What kind of change went before: equal ones in a row are one step of undo.
+/// The kind of the previous change: consecutive ones of the same kind are one undo step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Steps of one knob.
     Step(Knob),
     /// Moving along a list.
-    Walk(Pane),
+    Movement(Pane),
     /// A tab was closed; undo brings it back.
     Closed,
     /// Anything else: a step of its own.

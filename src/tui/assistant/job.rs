@@ -1,4 +1,4 @@
-//! An answer, on a thread of its own.
+//! Computes an answer on a thread.
 
 use std::sync::Arc;
 

@@ -81,7 +81,7 @@ pub struct Question {
 pub struct Conversation {
     /// What was asked and answered, oldest first.
     pub turns: Vec<Turn>,
-    /// What is typed.
+    /// The text.
     pub line: Line,
     /// First line of the conversation that is shown.
     pub scroll: usize,
@@ -123,7 +123,7 @@ pub(super) fn ask(app: &mut App, text: &str) {
     conversation.scroll = usize::MAX;
 }
 
-/// Changes what is typed.
+/// Updates the text.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     change(&mut app.assistant.line);
 }

@@ -49,7 +49,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
             let named: Vec<(&str, &atlas_plan::advice::Advice)> = shown.iter().map(|advice| ("", *advice)).collect();
             let table = study::advice::table(&named, false);
             let blocks = vec![Block::Table(table.clone())];
-            Some(titled(format!("What would make it better: {about}"), blocks, table))
+            Some(titled(format!("Advice: {about}"), blocks, table))
         }
         View::Explain => derivation(app, &about),
         View::Problems => Some(problems(app)),
@@ -60,7 +60,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
         View::Sensitivity => {
             let tornado = crate::tui::tornado::shown(app)?;
             let (blocks, rows) = tornado::blocks(tornado);
-            Some(titled(format!("What moves {}: {about}", tornado.metric.label), blocks, rows))
+            Some(titled(format!("Sensitivity of {}: {about}", tornado.metric.label), blocks, rows))
         }
         View::Timeline => timeline::document(app, &about),
         View::Measurements => Some(measurements::document(app)),
@@ -122,7 +122,7 @@ fn comparison(app: &App, made: &str) -> Option<Document> {
         match (entry(answer, &setup), &answer.outcome) {
             (Some(entry), _) => study.entries.push(entry),
             (None, Err(why)) => study.failed.push((name.to_string(), why.clone())),
-            (None, Ok(_)) => study.failed.push((name.to_string(), "its figures are no numbers".to_owned())),
+            (None, Ok(_)) => study.failed.push((name.to_string(), "its figures are not numbers".to_owned())),
         }
     }
     (!study.entries.is_empty()).then(|| of_study(&study))

@@ -71,7 +71,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
         ("Wjj/concurrency<Enter>v", "| 8xH100 | 64 | ", true),
         ("Wjj/concurrency<Enter>vn", "tokens/s over concurrency and", true),
         ("Wjj/tp_algorithm<Enter>v", "can run", true),
-        ("WjjHmjmF", "no layout gives more of the one figure", true),
+        ("WjjHmjmF", "no layout improves one figure", true),
         ("Wjji", "Each lever is moved alone", true),
         ("WjjSR", "| best |", true),
         ("Wjjc", "| rank |", false),

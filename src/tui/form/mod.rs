@@ -96,7 +96,7 @@ pub enum Key {
 pub struct Field {
     /// What it is.
     pub key: Key,
-    /// What is typed.
+    /// The text.
     pub line: Line,
 }
 

@@ -24,7 +24,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// A metric's value, where it says something.
+    /// A metric's value, if it applies to the scenario.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         let at = METRICS.iter().position(|known| known == metric)?;

@@ -1,8 +1,8 @@
-//! Where keys mean something.
+//! A mode: where the bindings of keys differ.
 
 use crate::tui::panels::Panel;
 
-/// Where keys mean something.
+/// A mode: where the bindings of keys differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// The list of targets has the focus.
@@ -23,7 +23,7 @@ pub enum Mode {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
-    /// The best compromises between two figures.
+    /// Pareto frontier between two figures.
     Frontier,
     /// What matters most.
     Sensitivity,
@@ -33,13 +33,13 @@ pub enum Mode {
     Bounding,
     /// What happens when.
     Timeline,
-    /// The playbook.
+    /// Advice.
     Advice,
     /// Where a figure comes from.
     Explain,
     /// The table of phases.
     Schedule,
-    /// The complaints.
+    /// Problems in files.
     Problems,
     /// How two scenarios differ.
     Diff,
@@ -59,6 +59,8 @@ pub enum Mode {
     Seeking,
     /// A question in words is being typed.
     Conversing,
+    /// Detection waits for the user to agree.
+    Detecting,
     /// The finder is open.
     Finding,
     /// The palette of commands is open.
@@ -75,7 +77,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 37] = [
+    pub const ALL: [Mode; 38] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -107,6 +109,7 @@ impl Mode {
         Mode::Editing,
         Mode::Seeking,
         Mode::Conversing,
+        Mode::Detecting,
         Mode::Finding,
         Mode::Commanding,
         Mode::Confirming,
@@ -150,6 +153,7 @@ impl Mode {
             Mode::Editing => "Typing a value",
             Mode::Seeking => "Goal seek",
             Mode::Conversing => "Assistant",
+            Mode::Detecting => "Detect",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
             Mode::Confirming => "Write to the file",

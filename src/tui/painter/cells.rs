@@ -1,4 +1,4 @@
-//! Text into cells: what is written at every key for all of the screen.
+//! Writes text into cells.
 
 use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::layout::Rect;

@@ -1,18 +1,18 @@
-//! How many colours the terminal shows, and the nearest one it has.
+//! How many colors the terminal shows, and the nearest one it has.
 //!
 //! The depth comes from the environment alone: asking the terminal costs a round trip over SSH, and a late answer
 //! leaks into the input as garbage.
 
 use ratatui::style::Color;
 
-/// How many colours may be sent.
+/// How many colors may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ColorDepth {
     /// None: bold, dim, underline and reverse only.
     Mono,
     /// The terminal's own sixteen.
     Ansi16,
-    /// The 6×6×6 cube and the grey ramp of xterm besides.
+    /// The 6×6×6 cube and the gray ramp of xterm besides.
     #[default]
     Ansi256,
     /// 24 bits.
@@ -66,7 +66,7 @@ impl ColorDepth {
         }
     }
 
-    /// The nearest colour that this depth has. The terminal's own sixteen are never a target from the cube: their
+    /// The nearest color that this depth has. The terminal's own sixteen are never a target from the cube: their
     /// looks are the user's, only their names are known.
     #[must_use]
     pub fn nearest(self, color: Color) -> Color {
@@ -109,7 +109,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ANSI.iter().map(|(name, ..)| *name).chain(["default", "gray", "grey"])
 }
 
-/// A colour as a theme writes it: `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`), `default`, or 0–255.
+/// A color as a theme writes it: `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`), `default`, or 0–255.
 #[must_use]
 pub fn parse(text: &str) -> Option<Color> {
     let text = text.trim();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_read_in_every_notation() {
+    fn colors_are_read_in_every_notation() {
         assert_eq!(parse("#7AA2f7"), Some(Color::Rgb(0x7a, 0xa2, 0xf7)));
         assert_eq!(parse("#1af"), Some(Color::Rgb(0x11, 0xaa, 0xff)));
         assert_eq!(parse("red"), Some(Color::Red));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_colours_of_the_cube_are_found_and_every_result_fits_its_depth() {
+    fn exact_colors_of_the_cube_are_found_and_every_result_fits_its_depth() {
         assert_eq!(ColorDepth::Ansi256.nearest(Color::Rgb(95, 135, 175)), Color::Indexed(67));
         assert_eq!(ColorDepth::Ansi256.nearest(Color::Rgb(8, 8, 8)), Color::Indexed(232));
         assert_eq!(ColorDepth::Ansi256.nearest(Color::LightRed), Color::LightRed);

@@ -59,7 +59,7 @@ impl<W: Write> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// Whatever the underlying writer answers. The frame is dropped then too: half of it may have been sent, and the
+    /// Errors of the underlying writer. The frame is dropped then too: half of it may have been sent, and the
     /// caller has to repaint anyway.
     pub fn commit(&mut self) -> io::Result<usize> {
         if self.pending().len() < SYNC_FROM {
@@ -116,7 +116,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Keeps every write apart, to count them.
+    /// Records every write separately, to count them.
     #[derive(Default)]
     struct Writes(Vec<Vec<u8>>);
 

@@ -1,12 +1,12 @@
 //! A ratatui buffer on the terminal, with as few bytes as is reasonable.
 //!
 //! ratatui's own backends write each changed cell as it comes: an absolute move where cells are not neighbors,
-//! colours as `38;5;n`, two resets a frame, and cursor commands even when nothing changed. The painter compares the
+//! colors as `38;5;n`, two resets a frame, and cursor commands even when nothing changed. The painter compares the
 //! whole picture with a copy of what the terminal shows. Knowing the cells between two changes it can rewrite them
 //! where that is shorter than a jump, erase the tail of a line with three bytes, leave out changes that cannot be seen,
-//! and send **nothing** when nothing changed. A frame is encoded in two orders, row by row and colour by colour, and the
-//! shorter is sent: where much changes, jumping to the next text of the same colour costs less than changing it. It
-//! never asks the terminal anything; it also has the last word on colour depth, so that no theme can send what the
+//! and send **nothing** when nothing changed. A frame is encoded in two orders, row by row and color by color, and the
+//! shorter is sent: where much changes, jumping to the next text of the same color costs less than changing it. It
+//! never asks the terminal anything; it also has the last word on color depth, so that no theme can send what the
 //! terminal or `NO_COLOR` forbids, and on control characters, so that no text from a file can reach the terminal as a
 //! command.
 
@@ -24,7 +24,7 @@ use crate::tui::painter::frame_writer::FrameWriter;
 use crate::tui::painter::pen::Pen;
 use encoder::{Encoder, Piece, State, Work};
 
-/// From this many changed cells on, the order by colours is tried.
+/// From this many changed cells on, the order by colors is tried.
 const FEWEST_GROUPED: usize = 24;
 
 /// Paints whole pictures on a terminal through a [`FrameWriter`].
@@ -33,7 +33,7 @@ pub struct Painter<W> {
     writer: FrameWriter<W>,
     depth: ColorDepth,
     ascii: bool,
-    /// What the terminal shows, before colours are reduced. Cells that a wide character covers have an empty symbol.
+    /// What the terminal shows, before colors are reduced. Cells that a wide character covers have an empty symbol.
     shown: Buffer,
     /// The terminal's own state, as far as it is known.
     state: State,
@@ -41,14 +41,14 @@ pub struct Painter<W> {
     changed: Vec<u16>,
     /// Rows of which something is, with their part of `changed`.
     rows: Vec<(u16, Range<usize>)>,
-    /// The same cells, or runs of blanks, colour by colour.
+    /// The same cells, or runs of blanks, color by color.
     grouped: Vec<Piece>,
     /// The frame encoded in the other order.
     other: Vec<u8>,
 }
 
 impl<W: Write> Painter<W> {
-    /// A painter that knows nothing about the terminal behind `out`, not even what it shows.
+    /// A painter that assumes nothing about the terminal behind `out`.
     pub fn new(out: W, depth: ColorDepth) -> Painter<W> {
         Painter {
             writer: FrameWriter::new(out),
@@ -74,7 +74,7 @@ impl<W: Write> Painter<W> {
         &self.writer
     }
 
-    /// The most colours that may be sent from now on. Takes full effect with the next repaint.
+    /// The most colors that may be sent from now on. Takes full effect with the next repaint.
     pub fn set_depth(&mut self, depth: ColorDepth) {
         self.depth = depth;
     }
@@ -84,7 +84,7 @@ impl<W: Write> Painter<W> {
         self.ascii = ascii;
     }
 
-    /// Forgets all about the terminal's state: something else has written to it. The next picture is painted in full.
+    /// Drops the known state of the terminal after something else wrote to it. The next frame is painted in full.
     pub fn forget(&mut self) {
         self.shown = Buffer::empty(Rect::ZERO);
         self.state = State::default();

@@ -1,4 +1,4 @@
-//! The pen: which colours and attributes the terminal writes with, and the shortest way from one to another.
+//! The pen: which colors and attributes the terminal writes with, and the shortest way from one to another.
 
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier};
 use crate::tui::painter::cells::ON_BLANK;
 use crate::tui::painter::color::ColorDepth;
 
-/// Colours and attributes in force.
+/// Colors and attributes in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Pen {
     fg: Color,
@@ -86,7 +86,7 @@ impl<const N: usize> Short<N> {
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
-        // Nine attributes off and on again and two 24-bit colours are 81 bytes, two moves 16: there is always room.
+        // Nine attributes off and on again and two 24-bit colors are 81 bytes, two moves 16: there is always room.
         if let Some(slot) = self.bytes.get_mut(self.length) {
             *slot = byte;
             self.length += 1;
@@ -170,7 +170,7 @@ impl<const N: usize> Short<N> {
     }
 }
 
-/// `30`–`37` and `90`–`97`, which are shorter than `38;5;n` and the same colours.
+/// `30`–`37` and `90`–`97`, which are shorter than `38;5;n` and the same colors.
 fn ansi_code(index: u8, base: u8) -> Option<u8> {
     match index {
         0..=7 => Some(base + index),

@@ -17,6 +17,7 @@ use atlas_report::document::Document;
 use ratatui::layout::Rect;
 
 use super::app::{App, View};
+use super::detecting;
 use super::message::Effect;
 use super::painter::cells::TextWidth as _;
 use super::theme::Role;
@@ -69,6 +70,8 @@ pub struct Panels {
     pub fits: fits::State,
     /// Idle nodes of detected targets.
     pub idle: idle::State,
+    /// Detection of targets.
+    pub detect: detecting::State,
 }
 
 /// What the work of a panel answers.
@@ -86,6 +89,8 @@ pub enum Answer {
     Idle(Arc<idle::Idle>),
     /// Models on targets.
     Fits(Arc<fits::Grid>),
+    /// Targets that were detected.
+    Detected(Arc<detecting::Found>),
 }
 
 /// Does something with the panel that is shown.
@@ -257,11 +262,13 @@ pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut 
         }
         Answer::Idle(idle) => idle::arrived(app, serial, idle, effects),
         Answer::Fits(grid) => fits::arrived(app, serial, grid),
+        Answer::Detected(found) => detecting::arrived(app, serial, found, effects),
     }
 }
 
 /// Takes why nothing came of an order.
 pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
+    detecting::failed(app, serial, trouble);
     let panels = &mut app.panels;
     panels.watch.seen.failed(serial, trouble);
     panels.history.listed.failed(serial, trouble);

@@ -166,7 +166,7 @@ impl Plain {
         self.with_said(&text)
     }
 
-    /// What is shown: another place is described in full.
+    /// The text to print: the full view after a change of place.
     fn place(&self) -> (View, Pane, bool, Option<usize>) {
         let step = self.app.tour.as_ref().map(|tour| tour.step);
         (self.app.view, self.app.pane, self.app.overlay.is_some(), step)

@@ -6,7 +6,7 @@ use crate::tui::export;
 use crate::tui::keymap::Mode;
 use crate::tui::palette::Command;
 use crate::tui::view::results;
-use crate::tui::{goal, optimum, race};
+use crate::tui::{detecting, goal, optimum, race};
 use atlas_plan::estimate::Metric;
 use atlas_report::study::{Block, Grid};
 
@@ -109,10 +109,7 @@ fn whole(app: &App) -> String {
         out += &(text + "\n");
     }
     out += &lines(app.answer.evidence().map(str::to_owned));
-    if let (Some(scenario), Ok(estimate)) = (&app.answer.scenario, &app.answer.outcome) {
-        let notes = atlas_plan::engine::notes::notes(scenario, estimate);
-        out += &lines(notes.iter().map(|note| format!("caveat: {note}")));
-    }
+    out += &lines(app.answer.notes().iter().map(|note| format!("caveat: {note}")));
     out
 }
 
@@ -179,6 +176,7 @@ fn overlay(app: &App) -> Option<String> {
             export.path().display(),
             lines(export.error.clone())
         ),
+        Overlay::Detect => format!("{}\nType yes to run them, back to leave.\n", detecting::explained()),
         Overlay::Assistant => {
             let asked = "Ask in words; yes applies what the answer proposes, back closes.\n".to_owned();
             let last = app.assistant.turns.last().map(|turn| match &turn.answer {

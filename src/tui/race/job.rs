@@ -1,4 +1,4 @@
-//! The searches of a race: a lane after the other, and what is there described ten times a second.
+//! The searches of a race: one lane after the other, with results reported ten times a second.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -336,7 +336,7 @@ pub fn layout_of(scenario: &Scenario) -> String {
     heeded.map(|knob| format!("{}={}", knob.name(), scenario.get(knob))).collect::<Vec<_>>().join(" ")
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     if let Some((_, Some(error))) = &app.race.typing {
@@ -353,9 +353,9 @@ pub fn info(app: &App) -> String {
             let evidence = pick.evidence.as_ref().map_or_else(String::new, |support| {
                 let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
                 match (support.all.rows, error) {
-                    (0, _) => "; nothing alike was measured".to_owned(),
-                    (rows, None) => format!("; {rows} measured rows alike"),
-                    (rows, Some(error)) => format!("; {rows} measured rows alike, nearest {error:+.0} %"),
+                    (0, _) => "; nothing similar was measured".to_owned(),
+                    (rows, None) => format!("; {rows} similar measured rows"),
+                    (rows, Some(error)) => format!("; {rows} similar measured rows, nearest {error:+.0} %"),
                 }
             });
             format!("{}; {}{evidence}", layout(pick), of(pick))

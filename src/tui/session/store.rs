@@ -88,7 +88,7 @@ impl Store {
     /// cannot be read now, or is of a newer version, stays as it is, and nothing is kept in this run.
     pub fn load(&mut self) -> Result<Option<Document>, String> {
         let Some(path) = self.path.clone().filter(|path| path.exists()) else { return Ok(None) };
-        let stays = "; it stays as it is, and what is done now is not kept";
+        let stays = "; it is not changed, and this session is not saved";
         let described =
             |why: &str, then: &str| format!("the session in {} cannot be read: {why}{then}", path.display());
         let text = match read_text(&path) {
@@ -114,7 +114,7 @@ impl Store {
             Err(Unreadable::Broken(why)) => {
                 let aside = unused(|n| path.with_extension(numbered("json.broken", n)));
                 let put = std::fs::rename(&path, &aside);
-                let then = put.map_or_else(|_| String::new(), |()| format!("; it is {} now", aside.display()));
+                let then = put.map_or_else(|_| String::new(), |()| format!("; it was renamed to {}", aside.display()));
                 Err(described(&why, &then))
             }
         }
@@ -123,6 +123,13 @@ impl Store {
     /// What has to be said about where the session is kept, once.
     pub fn notice(&mut self) -> Option<String> {
         self.notice.take()
+    }
+
+    /// Whether this user has never left a session, in this directory or another.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        let sessions = self.path.as_deref().and_then(|path| path.ancestors().find(|dir| dir.ends_with("sessions")));
+        !self.fresh && sessions.is_some_and(|sessions| !sessions.exists())
     }
 
     /// What a start without a session looks like: left like this, there is nothing to keep.
@@ -176,8 +183,8 @@ impl Store {
     fn took(&mut self, written: Written) {
         if self.path.as_ref() != Some(&written.path) {
             let name = written.path.file_stem().unwrap_or_default().to_string_lossy();
-            let why = "another atlas has written this session meanwhile";
-            self.notice = Some(format!("{why}; this one is kept beside it: --session {name}"));
+            let why = "another instance has saved this session since";
+            self.notice = Some(format!("{why}; this one is saved as --session {name}"));
         }
         (self.path, self.disk) = (Some(written.path), Some(written.text));
     }
@@ -190,7 +197,7 @@ fn write(path: PathBuf, before: Option<&str>, document: &Document) -> Result<Wri
     let path = if now.is_none() || now.as_deref() == before { path } else { beside(&path) };
     let text = document.text();
     files::write(&path, &text)
-        .map_err(|error| format!("the session is not kept: {} cannot be written: {error}", path.display()))?;
+        .map_err(|error| format!("the session is not saved: {} cannot be written: {error}", path.display()))?;
     if let Some(dir) = path.parent().filter(|dir| dir.ends_with("directories")) {
         prune(dir);
     }

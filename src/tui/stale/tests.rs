@@ -67,7 +67,7 @@ fn parts_make_up_the_whole() {
                 match hands.app.stale {
                     Stale::View => seen[0] = true,
                     Stale::Pane(_) => seen[1] = true,
-                    Stale::All | Stale::Nothing => seen[2] = true,
+                    Stale::All | Stale::Outlook | Stale::Nothing => seen[2] = true,
                 }
                 redraw(&hands.app, &mut picture, false);
                 hands.app.stale = Stale::Nothing;
@@ -78,6 +78,30 @@ fn parts_make_up_the_whole() {
         }
     }
     assert_eq!(seen, [true; 3]);
+}
+
+/// On a wide screen a change of target draws everything, and the chart that follows draws itself.
+#[test]
+fn the_outlook_that_arrives_draws_itself_alone() {
+    let mut hands = Hands::new();
+    hands.app.size = (200, 60);
+    hands.keys("j").work();
+    let area = Rect::new(0, 0, 200, 60);
+    let mut picture = Buffer::empty(area);
+    redraw(&hands.app, &mut picture, true);
+    hands.keys("<Tab>").work();
+    hands.app.stale = Stale::All;
+    redraw(&hands.app, &mut picture, false);
+    hands.app.stale = Stale::Nothing;
+    hands.keys("j");
+    redraw(&hands.app, &mut picture, false);
+    hands.app.stale = Stale::Nothing;
+    hands.work();
+    assert_eq!(hands.app.stale, Stale::Outlook);
+    redraw(&hands.app, &mut picture, false);
+    let mut whole = Buffer::empty(area);
+    view(&hands.app, &mut whole);
+    assert_eq!(picture, whole);
 }
 
 #[test]

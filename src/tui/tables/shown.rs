@@ -117,8 +117,8 @@ impl App {
     #[must_use]
     pub fn asks_for_knob(&self, spec: &Spec) -> bool {
         self.tables.filter(Table::Knobs).is_none_or(|filter| {
-            let turned = if self.now.setup.overrides.contains_key(&spec.knob) { "changed" } else { "" };
-            let text = format!("{} {} {} {turned}", spec.name, spec.aliases.join(" "), spec.group.name());
+            let changed = if self.now.setup.overrides.contains_key(&spec.knob) { "changed" } else { "" };
+            let text = format!("{} {} {} {changed}", spec.name, spec.aliases.join(" "), spec.group.name());
             filter.finds(&text) && filter.holds(&self.answer)
         })
     }

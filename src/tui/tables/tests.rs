@@ -192,7 +192,7 @@ fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained
     h.keys("/").keys(&natural[1]).keys("<Enter>");
     assert_eq!(phases(&h), [natural[1].clone()]);
     h.keys("<Esc>/p99_ms<5ms");
-    assert!(h.text().contains("found by words"), "{}", h.text());
+    assert!(h.text().contains("filter these rows by words"), "{}", h.text());
     h.keys("<Esc><Esc>");
     // Every figure of a phase leads to its equations, and back to where one was.
     h.keys("pj<Right><Enter>");

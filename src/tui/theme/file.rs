@@ -3,10 +3,10 @@
 //! ```yaml
 //! name: dusk
 //! extends: dark              # optional: what is not said here is said there
-//! palette:                   # names for colours; a list gives one each for 24 bits, 256 and 16 colours
+//! palette:                   # names for colors; a list gives one each for 24 bits, 256 and 16 colors
 //!   sky: ["#86b3e6", 110, cyan]
 //! roles:
-//!   accent: sky              # a colour, or
+//!   accent: sky              # a color, or
 //!   selection: { fg: "#ffffff", bg: 24, bold: true, ansi16: { reverse: true } }
 //! ```
 
@@ -93,7 +93,7 @@ fn parent(fields: &mut Fields<'_>, known: &[Arc<Theme>]) -> Option<Arc<Theme>> {
     found
 }
 
-/// A name and the colours it stands for, richest first.
+/// A name and the colors it stands for, richest first.
 type Named = (String, Vec<Color>);
 
 fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
@@ -102,12 +102,12 @@ fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
         let nodes = entry.value.items().unwrap_or(std::slice::from_ref(&entry.value));
         let path = format!("palette.{}", entry.key);
         if color::parse(&entry.key).is_some() {
-            let message = format!("`{}` is a colour already", entry.key);
+            let message = format!("`{}` is a color already", entry.key);
             complain(fields, entry.key_at, &path, message, Some("choose another name".to_owned()));
         }
         if nodes.is_empty() || nodes.len() > 3 {
-            let message = format!("found {}, expected one to three colours", entry.value.describe());
-            let help = Some("one each for 24 bits, 256 and 16 colours".to_owned());
+            let message = format!("found {}, expected one to three colors", entry.value.describe());
+            let help = Some("one each for 24 bits, 256 and 16 colors".to_owned());
             complain(fields, entry.value.at, &path, message, help);
         }
         let colors: Vec<Color> = nodes.iter().filter_map(|node| plain_color(fields, node, &path, &[])).collect();
@@ -116,7 +116,7 @@ fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
     palette
 }
 
-/// A colour by value or ANSI name; `palette` is for "did you mean" only.
+/// A color by value or ANSI name; `palette` is for "did you mean" only.
 fn plain_color(fields: &mut Fields<'_>, node: &Node, path: &str, palette: &[Named]) -> Option<Color> {
     let written = node.text().map_or_else(|| node.describe(), str::to_owned);
     let color = color::parse(&written);
@@ -127,7 +127,7 @@ fn plain_color(fields: &mut Fields<'_>, node: &Node, path: &str, palette: &[Name
         }
         let help = nearest(&written, names).map(|near| format!("did you mean `{near}`?"));
         let message = format!(
-            "found {}, expected a colour: \"#rrggbb\", an ANSI name such as red or bright-blue, default, 0 to 255{}",
+            "found {}, expected a color: \"#rrggbb\", an ANSI name such as red or bright-blue, default, 0 to 255{}",
             node.describe(),
             if palette.is_empty() { "" } else { ", or a name of the palette" }
         );
@@ -162,7 +162,7 @@ impl Context<'_> {
                         file,
                         at: entry.key_at,
                         path,
-                        message: "there is no such role; nothing is drawn with it".to_owned(),
+                        message: "there is no such role".to_owned(),
                         help: near.map(|near| format!("did you mean `{near}`?")),
                     });
                 }
@@ -171,7 +171,7 @@ impl Context<'_> {
         said
     }
 
-    /// A colour, or a mapping of colours and attributes.
+    /// A color, or a mapping of colors and attributes.
     fn style(&self, fields: &mut Fields<'_>, node: &Node, path: &str) -> Option<Style> {
         if node.entries().is_none() {
             return self.color(fields, node, path).map(|color| Style::new().fg(color));
@@ -190,7 +190,7 @@ impl Context<'_> {
                 style = style.add_modifier(modifier);
             }
         }
-        // Sixteen colours are few, and their looks are the user's: some styles need another idea there.
+        // Sixteen colors are few, and their looks are the user's: some styles need another idea there.
         let few = below.node("ansi16").and_then(|node| self.style(&mut below, node, &format!("{path}.ansi16")));
         below.finish();
         Some(few.filter(|_| self.depth == ColorDepth::Ansi16).unwrap_or(style))

@@ -1,6 +1,6 @@
 //! The characters the screen is made of, and what stands for them where only ASCII can be shown.
 
-/// The characters the terminal can show.
+/// Characters that the terminal can display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glyphs {
     /// Frame: horizontal, vertical, top left, top right, bottom left, bottom right.
@@ -19,7 +19,7 @@ pub struct Glyphs {
     pub bullet: &'static str,
     /// A marked target.
     pub mark: &'static str,
-    /// A turned knob.
+    /// A changed knob.
     pub changed: &'static str,
     /// Unfolded.
     pub open: &'static str,

@@ -19,7 +19,7 @@ fn shipped_themes_are_sound_at_every_depth() {
         let (themes, problems) = Themes::load(None, depth);
         assert!(problems.is_empty(), "{problems}");
         let names: Vec<&str> = themes.iter().map(|theme| theme.name()).collect();
-        assert_eq!(names, ["dark", "light", "high-contrast", "colour-blind", "ansi-16"]);
+        assert_eq!(names, ["dark", "light", "high-contrast", "color-blind", "ansi-16"]);
         for theme in &themes {
             assert!(!theme.description().is_empty());
             assert_ne!(theme.style(Role::Selection), theme.style(Role::Text), "{} at {depth:?}", theme.name());
@@ -90,7 +90,7 @@ fn better_and_worse_differ_for_every_kind_of_color_vision_in_every_theme() {
     }
 }
 
-/// The contrast of two colours as WCAG 2 has it: 1 for equal ones, 21 for black on white.
+/// The contrast of two colors as WCAG 2 has it: 1 for equal ones, 21 for black on white.
 fn contrast(a: Color, b: Color) -> f64 {
     let luminance = |color| {
         let [r, g, b] = linear(color);
@@ -111,7 +111,7 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
             "dark" => (&dark, 4.5),
             "light" => (&paper, 4.5),
             "high-contrast" => (&both, 4.5),
-            "colour-blind" => (&both, 4.5),
+            "color-blind" => (&both, 4.5),
             _ => continue,
         };
         for role in Role::ALL {
@@ -128,7 +128,7 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
 }
 
 #[test]
-fn without_colours_attributes_tell_the_roles_apart() {
+fn without_colors_attributes_tell_the_roles_apart() {
     let (themes, _) = Themes::load(None, ColorDepth::Mono);
     for theme in &themes {
         for role in Role::ALL {
@@ -160,7 +160,7 @@ fn a_theme_says_little_and_the_rest_follows() {
 }
 
 #[test]
-fn sixteen_colours_may_have_another_idea() {
+fn sixteen_colors_may_have_another_idea() {
     let text = "name: mine\nroles:\n  selection: { fg: '#ffffff', bg: '#204060', ansi16: { reverse: true } }\n";
     let (theme, problems) = read(text, ColorDepth::Ansi16);
     assert_eq!(problems, "");
@@ -181,20 +181,20 @@ fn a_theme_may_extend_another() {
 #[test]
 fn a_bad_theme_gets_all_its_complaints_at_once() {
     let text = "extends: bse\npalete: {}\npalette:\n  red: blue\n  many: [1, 2, 3, 4]\nroles:\n  accent: skyy\n  \
-                borderfocused: 12\n  good: { fg: 300, bold: perhaps, colour: red }\n  bad: [1]\n";
+                borderfocused: 12\n  good: { fg: 300, bold: perhaps, color: red }\n  bad: [1]\n";
     let (theme, problems) = read(text, ColorDepth::TrueColor);
     assert!(theme.is_none());
     for expected in [
         "t.yaml:1:10: error: extends: there is no theme called `bse`; did you mean `base`?",
         "t.yaml:2:1: warning: palete: unknown key; it is kept, and nothing reads it; did you mean `palette`?",
-        "t.yaml:4:3: error: palette.red: `red` is a colour already; choose another name",
-        "t.yaml:5:9: error: palette.many: found a list of 4, expected one to three colours",
-        "t.yaml:7:11: error: roles.accent: found text \"skyy\", expected a colour",
-        "t.yaml:8:3: warning: roles.borderfocused: there is no such role; nothing is drawn with it; did you mean `border-focused`?",
-        "t.yaml:9:15: error: roles.good.fg: found 300, expected a colour",
+        "t.yaml:4:3: error: palette.red: `red` is a color already; choose another name",
+        "t.yaml:5:9: error: palette.many: found a list of 4, expected one to three colors",
+        "t.yaml:7:11: error: roles.accent: found text \"skyy\", expected a color",
+        "t.yaml:8:3: warning: roles.borderfocused: there is no such role; did you mean `border-focused`?",
+        "t.yaml:9:15: error: roles.good.fg: found 300, expected a color",
         "error: roles.good.bold: found text \"perhaps\", expected true or false",
-        "warning: roles.good.colour: unknown key",
-        "t.yaml:10:8: error: roles.bad: found a list of 1, expected a colour",
+        "warning: roles.good.color: unknown key",
+        "t.yaml:10:8: error: roles.bad: found a list of 1, expected a color",
         "1 missing field: name",
     ] {
         assert!(problems.contains(expected), "{expected}\nis not in\n{problems}");

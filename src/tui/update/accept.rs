@@ -8,8 +8,8 @@ use crate::tui::keymap::Mode;
 use crate::tui::message::Effect;
 use crate::tui::showing::{explain, explain_metric, explain_results, standing};
 use crate::tui::{
-    assistant, export, finder, form, frontier, goal, measured, optimum, palette, prompt, race, sweeping, tables,
-    timeline, tornado, tour, view,
+    assistant, detecting, export, finder, form, frontier, goal, measured, optimum, palette, prompt, race, sweeping,
+    tables, timeline, tornado, tour, view,
 };
 
 pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
@@ -35,6 +35,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 effects.push(Effect::WriteBack(plan));
             }
         }
+        Mode::Detecting => detecting::accept(app, effects),
         Mode::Results => explain_results(app, effects),
         Mode::Diff => {
             if let Some(metric) = view::diff::figure_here(app) {
@@ -96,6 +97,7 @@ pub(super) fn escape(app: &mut App, mode: Mode) {
         | Mode::Seeking
         | Mode::Commanding
         | Mode::Confirming
+        | Mode::Detecting
         | Mode::Helping
         | Mode::Choosing
         | Mode::Filling

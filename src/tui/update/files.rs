@@ -50,8 +50,7 @@ pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
             if app.offer.take().as_ref() == Some(&path) {
                 effects.push(Effect::Adopt { path, line: line.max(1) });
             } else {
-                let text =
-                    format!("this entry ships inside the binary; e again writes {} here and opens it", path.display());
+                let text = format!("this entry is built in; e again copies it to {} and opens it", path.display());
                 app.offer = Some(path);
                 note(app, text, effects);
             }

@@ -1,4 +1,4 @@
-//! The playbook's advice: a line, a pane of three, or all of it with its reasons.
+//! Advice: one line, a pane of three, or the full view with reasons.
 
 use ratatui::layout::Rect;
 
@@ -14,7 +14,7 @@ use crate::tui::update::note;
 use atlas_core::units;
 use atlas_plan::advice::Advice;
 
-/// What an advice gains, in few words: `+8.2 %`, `makes it fit`.
+/// The gain in a few words: `+8.2 %`, `makes it fit`.
 fn gain(advice: &Advice) -> String {
     if advice.fixes { "makes it run".to_owned() } else { units::relative(1.0, 1.0 + advice.gain) }
 }
@@ -76,17 +76,17 @@ pub fn text_here(app: &App) -> Option<String> {
     Some(format!("{}: {} ({}; {})", advice.rule.name, advice.text, gain(advice), figures(advice)))
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.advice().len() {
-        0 => "advice is what the engine finds better when it tries the playbook's rules on this scenario".to_owned(),
+        0 => "advice: rules of the playbook that improve this scenario when they are tried".to_owned(),
         1 => "one rule gains here; its gain is the scenario estimated again with the change".to_owned(),
         n => format!("{n} rules gain here; each gain is the scenario estimated again with the change"),
     }
 }
 
-/// Turns the knobs as the advice under the cursor says.
+/// Applies the advice under the cursor.
 pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(advice) = app.advice_shown().get(app.view_row).copied().cloned() else { return };
     app.remember(Change::Single);
@@ -95,7 +95,7 @@ pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     }
     app.view_row = 0;
     app.recompute();
-    note(app, format!("{}; u takes it back", advice.text), effects);
+    note(app, format!("{}; u undoes it", advice.text), effects);
 }
 
 /// Draws the line, the pane, or the full view, by the room there is.
@@ -109,7 +109,7 @@ pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// What is said where there is nothing to advise.
+/// The text if there is no advice.
 fn silence(app: &App) -> &'static str {
     if app.answer.detail().is_none() {
         "the playbook needs the analytical engine: a target with an `accelerator:`"
@@ -120,7 +120,7 @@ fn silence(app: &App) -> &'static str {
     }
 }
 
-/// The gain, flush right in its column, coloured.
+/// The gain, flush right in its column, colored.
 fn draw_gain(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, advice: &Advice) {
     let style = canvas.role(if advice.fixes { Role::Best } else { Role::Good });
     canvas.right(x, y, width, &gain(advice), style);
@@ -175,7 +175,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match app.filter_remark(Table::Advice, all.len(), app.advice().len()) {
         Some(remark) => remark,
         None if all.is_empty() => String::new(),
-        None => "Enter applies, u takes it back".to_owned(),
+        None => "Enter applies, u undoes it".to_owned(),
     };
     let inner = canvas.view(area, View::Advice, "Advice", &remark, app.tour.is_none());
     let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
@@ -198,7 +198,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                         let number = format!("{:>2}", row + 1);
                         canvas.text(inner.x + 1, y, 2, &number, dim);
                         let figures = figures(advice);
-                        // What to turn comes first: the figures stand where they leave it room.
+                        // The change comes first; figures are shown if there is room.
                         let tail = u16::try_from(figures.chars().count()).unwrap_or_default() + 2;
                         let room = inner.width.saturating_sub(GAIN + 7);
                         let needed = u16::try_from(advice.text.chars().count()).unwrap_or(u16::MAX);

@@ -1,4 +1,4 @@
-//! Where time and memory go: parts as bars, each beginning where the one above ends, so that they visibly sum.
+//! The breakdown of time and memory: bars that each begin where the one above ends, so that they visibly add up.
 
 use ratatui::layout::Rect;
 
@@ -28,7 +28,7 @@ pub enum Row {
     Bar(Bar),
     /// What the block is about, and what is wrong with it.
     Complaint(&'static str, String),
-    /// Air.
+    /// An empty line.
     Blank,
 }
 
@@ -49,11 +49,11 @@ pub struct Bar {
     mark: Option<f64>,
 }
 
-/// Colours of parts, in turn.
-const COLOURS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
+/// Colors of parts, in turn.
+const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
 
-fn colour(nth: usize) -> Role {
-    COLOURS.get(nth % COLOURS.len()).copied().unwrap_or(Role::Bar1)
+fn color(nth: usize) -> Role {
+    COLORS.get(nth % COLORS.len()).copied().unwrap_or(Role::Bar1)
 }
 
 /// How a part differs from the baseline's, where it does.
@@ -86,7 +86,7 @@ fn time(
             amount: show(value),
             share,
             span: (from, from + share),
-            role: colour(nth),
+            role: color(nth),
             change: change(before, label, value),
             mark: None,
         }));
@@ -94,7 +94,7 @@ fn time(
     }
 }
 
-/// What a device holds against what it has: parts, whole, upper bound, with the capacity as a mark through all rows.
+/// Memory of a device: parts, total and upper bound, with the capacity as a mark through all rows.
 fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
     let gb = |bytes: f64| format!("{:.2} GB", bytes / atlas_core::units::MEMORY_GB);
     let total = memory.total();
@@ -115,7 +115,7 @@ fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
             amount: gb(value),
             share: of(value),
             span: (from / full, (from + value) / full),
-            role: colour(nth),
+            role: color(nth),
             change: change(before, label, value),
             mark,
         }));
@@ -246,7 +246,7 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
     })
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let all = bars(app);
@@ -255,8 +255,8 @@ pub fn info(app: &App) -> String {
         Of::Step => "of the step",
         Of::Token => "of an output token",
         Of::FirstToken => "of the time to the first token",
-        Of::Memory => "of what the device has; the line is its capacity",
-        Of::Limits => "of the time at the limit; the longest bounds it",
+        Of::Memory => "of the device's memory; the line marks its capacity",
+        Of::Limits => "of the time at this limit; the longest is the bottleneck",
     };
     let amount = if bar.amount.is_empty() { String::new() } else { format!("{}, ", bar.amount) };
     format!("{}: {amount}{} {of}", bar.label, share(bar.share))
@@ -323,7 +323,7 @@ fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize, here:
     }
 }
 
-/// A share; what there is of a part, however little, is not nothing.
+/// A share; small parts are shown as more than zero.
 fn share(share: f64) -> String {
     const LEAST: f64 = 0.000_5;
     if share > 0.0 && share < LEAST { "<0.1 %".to_owned() } else { units::percent(share) }

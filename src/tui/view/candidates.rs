@@ -1,4 +1,4 @@
-//! What a search found, as a table: the objective, the layout and the figures of each candidate, in columns.
+//! Results of a search as a table: objective, layout and figures of each candidate.
 
 use ratatui::layout::Rect;
 
@@ -21,6 +21,15 @@ const RANK: u16 = 5;
 const OBJECTIVE: u16 = 12;
 const CHANGE: u16 = 9;
 const FIGURE: u16 = 10;
+/// Columns of a figure: room for its name.
+fn width_of_figure(metric: &Metric) -> u16 {
+    FIGURE.max(u16::try_from(label(metric).width() + 2).unwrap_or(FIGURE))
+}
+
+fn label(metric: &Metric) -> &'static str {
+    if *metric == figure::HEADROOM { "free" } else { metric.label }
+}
+
 /// Figures that have room before any setting has.
 const FIGURES_FIRST: usize = 3;
 
@@ -93,9 +102,9 @@ pub(super) fn draw(
     };
     let mut figures = figures(found, objective);
     let rest = figures.split_off(figures.len().min(FIGURES_FIRST));
-    figures.retain(|_| take(FIGURE));
+    figures.retain(|metric| take(width_of_figure(metric)));
     let knobs: Vec<Knob> = knobs(found).into_iter().filter(|knob| take(width_of(*knob))).collect();
-    figures.extend(rest.into_iter().filter(|_| take(FIGURE)));
+    figures.extend(rest.into_iter().filter(|metric| take(width_of_figure(metric))));
     let scale = |metric: &'static Metric| Scale::of(metric, rows.iter().map(|row| value(metric, row)));
     let (objective_scale, scales) = (scale(objective), figures.iter().map(|m| scale(m)).collect::<Vec<Scale>>());
     let (head, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
@@ -108,10 +117,10 @@ pub(super) fn draw(
         x += width_of(*knob);
     }
     for (metric, scale) in figures.iter().zip(&scales) {
-        let label = if **metric == figure::HEADROOM { "free" } else { metric.label };
-        canvas.right(x, area.y, FIGURE, label, head);
-        canvas.right(x, area.y + 1, FIGURE, scale.unit(), dim);
-        x += FIGURE;
+        let width = width_of_figure(metric);
+        canvas.right(x, area.y, width, label(metric), head);
+        canvas.right(x, area.y + 1, width, scale.unit(), dim);
+        x += width;
     }
     let right = x;
     for (y, (place, row)) in (area.y + HEADING - 1..area.bottom()).zip(rows.iter().enumerate()) {
@@ -137,8 +146,8 @@ pub(super) fn draw(
             x += width_of(*knob);
         }
         for (metric, scale) in figures.iter().zip(&scales) {
-            canvas.right(x, y, FIGURE, &scale.show(value(metric, row)), plain);
-            x += FIGURE;
+            canvas.right(x, y, width_of_figure(metric), &scale.show(value(metric, row)), plain);
+            x += width_of_figure(metric);
         }
         if nth.is_some() && nth == here {
             let selection = canvas.role(Role::Selection);

@@ -26,6 +26,9 @@ const LABEL: u16 = 25;
 const UNIT: u16 = 8;
 const MIN_COLUMN: u16 = 18;
 const MAX_COLUMN: u16 = 30;
+/// Columns of a bar beside the numbers, and fewest that are worth one.
+const BAR: u16 = 24;
+const LEAST_BAR: u16 = 8;
 
 /// A row of the table of columns.
 enum Row {
@@ -135,7 +138,13 @@ pub fn cursor_line(app: &App) -> usize {
 /// Width of a column where all stand side by side.
 fn column_width(app: &App, width: u16) -> u16 {
     let columns = u16::try_from(app.columns.len().max(1)).unwrap_or(u16::MAX);
-    (width.saturating_sub(LABEL + 2) / columns).min(MAX_COLUMN)
+    (width.saturating_sub(LABEL + 2) / columns).min(MAX_COLUMN + BAR)
+}
+
+/// Columns of the bars in a column of this width.
+fn bar_width(width: u16) -> u16 {
+    let room = width.saturating_sub(MAX_COLUMN);
+    if room >= LEAST_BAR { room } else { 0 }
 }
 
 /// The metric whose heading, or whose row's label, is at a place of the screen.
@@ -196,7 +205,7 @@ fn under_cursor(app: &App) -> Option<String> {
     Some(format!("{name}: {} {}{range}", metric.label, metric.show(value)))
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let order = match app.order.and_then(Metric::named) {
@@ -295,8 +304,17 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 }
                 let standing = standing(app, metric);
                 let base = app.columns.get(reference).and_then(|(_, answer)| answer.value(metric));
+                let most = app.columns.iter().filter_map(|(_, answer)| answer.value(metric)).fold(0.0, f64::max);
+                let bar = bar_width(width);
                 for (slot, (index, (_, answer))) in slots() {
-                    let cell = Rect::new(inner.x + LABEL + slot * width, y, width - 1, 1);
+                    let x = inner.x + LABEL + slot * width;
+                    if let Some(value) = answer.value(metric).filter(|_| bar > 0 && most > 0.0) {
+                        // Low and gray: the numbers come first.
+                        let filled = (f64::from(bar - 2) * value / most).round().max(0.0) as usize;
+                        let text = canvas.glyphs.levels[2].repeat(filled);
+                        canvas.text(x + 2, y, bar - 2, &text, canvas.role(Role::Border));
+                    }
+                    let cell = Rect::new(x + bar, y, width - bar - 1, 1);
                     let base = base.filter(|_| index != reference && compares(app, answer));
                     value(canvas, cell, (metric, &scale), answer, base, sign(standing.get(index)));
                 }

@@ -60,7 +60,8 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
     for metric in METRICS.iter() {
         let (before, after) = (other.value(metric), app.answer.value(metric));
         let same = match (before, after) {
-            (Some(before), Some(after)) => (after - before).abs() <= 1e-9 * before.abs(),
+            // Skip changes that neither the digits nor the percentage show.
+            (Some(before), Some(after)) => is_least(metric, before, after) && metric.show(before) == metric.show(after),
             (None, None) => true,
             _ => false,
         };
@@ -73,7 +74,7 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
         rows.push(Row::Figure(metric, before, after));
     }
     if rows.is_empty() {
-        rows.push(Row::Text(Role::Dim, format!("nothing differs from {label}: neither a knob nor a figure")));
+        rows.push(Row::Text(Role::Dim, format!("nothing differs from {label}")));
     } else if rows.len() == scenario {
         rows.push(Row::Text(Role::Dim, "no figure differs".to_owned()));
     }
@@ -151,11 +152,11 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     (if matches!(headed, Some(Row::Heading(_))) { line - 1 } else { line }, line + 1)
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.tabs.count() {
-        1 => "against the baseline; T opens this scenario on another tab, to turn it there".to_owned(),
+        1 => "against the baseline; T opens this scenario on another tab, to change it there".to_owned(),
         2 => "against the other tab; P pins one as the baseline of every delta".to_owned(),
         _ => "against another tab, by the arrow keys; P pins one as the baseline of every delta".to_owned(),
     }

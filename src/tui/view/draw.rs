@@ -15,7 +15,7 @@ use crate::tui::theme::{Glyphs, Role, Theme};
 pub struct Canvas<'a> {
     buffer: &'a mut Buffer,
     theme: Option<&'a Theme>,
-    /// The characters the terminal can show.
+    /// Characters that the terminal can display.
     pub glyphs: &'a Glyphs,
 }
 

@@ -1,5 +1,5 @@
-//! Where a figure comes from: the tree from the figure under the cursor of the results down to its inputs, a node a
-//! row, with its equation in symbols and in numbers below it while it is unfolded.
+//! The explanation of a figure: the tree from the selected figure down to its inputs, one node per
+//! row, with its equation in symbols and in numbers below it while unfolded.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -7,13 +7,13 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use super::results;
 use crate::tui::app::{App, View};
-use crate::tui::cursor::{Walk, walk_results};
+use crate::tui::cursor::{Movement, move_in_results};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain::{Term, explain as derive};
 
-/// Depth from which nodes are folded until someone asks.
+/// Depth from which nodes are folded at first.
 const FOLDED_FROM: usize = 2;
 
 /// A node that is in sight.
@@ -82,7 +82,7 @@ fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bo
 
 /// Explains the next figure, or the one before: of what is explained.
 pub(in crate::tui) fn other_figure(app: &mut App, by: i32) {
-    let Some(subject) = &app.subject else { return walk_results(app, &Walk::By(by), 1) };
+    let Some(subject) = &app.subject else { return move_in_results(app, &Movement::By(by), 1) };
     let all: Vec<&str> =
         METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).map(|metric| metric.name).collect();
     let here = all.iter().position(|name| *name == app.figure).unwrap_or_default();
@@ -139,7 +139,7 @@ pub fn text_here(app: &App) -> Option<String> {
     Some(format!("{equation} = {} ({}){origin}", node.term.shown(), node.term.name))
 }
 
-/// What the line of information says: the whole of what the node's row may have cut.
+/// The information line: the full text of the row, which may be cut.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(root) = tree(app) else { return String::new() };
@@ -150,7 +150,7 @@ pub fn info(app: &App) -> String {
         return evidence.to_owned();
     }
     match &node.term.origin {
-        Some(origin) => format!("{}: {origin}", node.term.symbol),
+        Some(origin) => format!("{}: {}; {origin}", node.term.symbol, node.term.name),
         None => format!("{}: {}", node.term.symbol, node.term.name),
     }
 }
@@ -171,9 +171,10 @@ pub fn fold(app: &mut App) {
     app.view_row = row.unwrap_or(app.view_row);
 }
 
-/// Columns of a number, and of the unit behind it.
+/// Columns of a number, of the unit behind it, and of an origin on a wide screen.
 const VALUE: u16 = 11;
 const UNIT: u16 = 9;
+const ORIGIN: u16 = 44;
 
 /// Draws the view.
 pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
@@ -194,7 +195,8 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     // Name at the left, value in a column of its own, and where it comes from in what is left.
     let longest = all.iter().map(|node| 2 * node.depth + 4 + node.term.symbol.width() + node.term.name.width()).max();
     let longest = u16::try_from(longest.unwrap_or_default() + 2).unwrap_or(u16::MAX);
-    let left = longest.clamp(30, (inner.width / 2).max(30)).min(inner.width.saturating_sub(VALUE + UNIT));
+    let most = (inner.width / 2).max(inner.width.saturating_sub(VALUE + UNIT + ORIGIN)).max(30);
+    let left = longest.clamp(30, most).min(inner.width.saturating_sub(VALUE + UNIT));
     let mut line = 0_usize;
     for (row, node) in all.iter().enumerate() {
         let mut place = || {

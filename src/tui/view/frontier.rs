@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use super::plot::{Limit, Plot, Series, Shape};
+use super::plot::{self, Limit, Plot, Series, Shape};
 use super::sweep::{figures, legend, range, remark, scaled, silence, split};
 use crate::tui::app::{App, View};
 use crate::tui::frontier::{Front, cursor};
@@ -117,7 +117,13 @@ fn bounds(app: &App, front: &Front) -> Vec<Bound> {
             Relation::AtMost | Relation::Below => false,
             Relation::Equal | Relation::Different => return None,
         };
-        let name = format!("{} {} {}", metric.label, if least { "at least" } else { "at most" }, metric.show(value));
+        let sign = match (least, app.glyphs.is_ascii()) {
+            (true, false) => "≥",
+            (false, false) => "≤",
+            (true, true) => ">=",
+            (false, true) => "<=",
+        };
+        let name = format!("{} {sign} {}", metric.label, plot::short(&metric.show(value)));
         let inverse = metric.name == "tpot_ms" && value > 0.0;
         let own = |figure: &Metric| match () {
             () if figure == metric => Some((value, least)),
@@ -166,6 +172,9 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
         }
         y += 1;
     }
+    if y >= area.bottom() {
+        return;
+    }
     let Some((setup, candidate)) = front.curves.get(curve).and_then(|curve| curve.points.get(point)) else {
         let warn = canvas.role(Role::Warn);
         canvas.text(area.x, y, area.width, "no layout of it can run this", warn);
@@ -188,7 +197,7 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     figures(app, candidate, &[front.across, front.up], canvas, rest);
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(front) = app.queries.frontier.answer() else { return String::new() };

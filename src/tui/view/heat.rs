@@ -1,4 +1,4 @@
-//! A heat map: a figure over two knobs, described by density and by number, the best marked, what cannot run crossed out.
+//! A heat map: a figure over two knobs, shown by density and number, with the best marked and impossible points crossed out.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -27,7 +27,7 @@ pub(super) struct Heat<'c> {
     pub(super) cursor: (usize, usize),
 }
 
-/// A figure as short as it can be described apart by; its unit stands below the map.
+/// A figure with as few digits as distinguish it; its unit is below the map.
 fn short(metric: &Metric, value: f64) -> String {
     match metric.format {
         Format::Si | Format::Count => {
@@ -191,7 +191,7 @@ impl Heat<'_> {
         }
         if self.cursor == place {
             let style = canvas.role(Role::Selection);
-            // The number alone: on the density another colour would be another value.
+            // The number alone: on the density another color would be another value.
             let skip = u16::from(at.height == 1 && numbered);
             canvas.tint(Rect { x: at.x + skip, y: at.bottom() - 1, width: width - skip, height: 1 }, style);
         }

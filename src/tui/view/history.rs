@@ -49,7 +49,7 @@ pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let figures = figures(app, area);
     for (y, metric) in (inner.y..inner.bottom().saturating_sub(1)).zip(&figures) {
         canvas.text(inner.x + 1, y, LABEL, metric.label, text);
-        let now = app.answer.value(metric).map_or_else(|| "–".to_owned(), |now| metric.show(now));
+        let now = app.answer.shown(metric).unwrap_or_else(|| "–".to_owned());
         canvas.right(inner.x + 1 + LABEL, y, VALUE, &now, value);
         let values = || points.iter().filter_map(|point| point.value(metric)).filter(|value| value.is_finite());
         let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));

@@ -1,4 +1,4 @@
-//! The knobs, by group, with where each value comes from: turned here, written in a file, or following from the rest.
+//! The knobs, by group, with where each value comes from: changed here, written in a file, or derived.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -53,8 +53,8 @@ pub fn show(setting: &Setting) -> String {
 /// Where the value of a knob comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The user turned it.
-    Turned,
+    /// Changed by the user.
+    Changed,
     /// A file says it.
     File,
     /// It follows from the rest, or is what is usual.
@@ -65,7 +65,7 @@ pub enum Source {
 #[must_use]
 pub fn source(app: &App, spec: &Spec) -> Source {
     if app.now.setup.overrides.contains_key(&spec.knob) {
-        return Source::Turned;
+        return Source::Changed;
     }
     let (target, workload) = (app.answer.target.as_ref(), app.answer.workload.as_ref());
     let written = match spec.home {
@@ -84,10 +84,10 @@ pub fn source(app: &App, spec: &Spec) -> Source {
 /// Draws the pane.
 pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Knobs && app.view == View::Main && app.tour.is_none();
-    let turned = app.now.setup.overrides.len();
+    let changed = app.now.setup.overrides.len();
     let remark = match app.tables.filter(Table::Knobs) {
         Some(filter) => format!("{} /{}", app.knobs().count(), filter.text()),
-        None if turned > 0 => format!("{turned} changed"),
+        None if changed > 0 => format!("{changed} changed"),
         None => String::new(),
     };
     let inner = canvas.pane(area, Pane::Knobs, &remark, focused);
@@ -147,12 +147,12 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
         () => (area.width, ""),
     };
     let role = match source {
-        Source::Turned => Role::Changed,
+        Source::Changed => Role::Changed,
         Source::File => Role::Value,
         Source::Usual => Role::Dim,
     };
-    let text = canvas.role(if source == Source::Turned { Role::Changed } else { Role::Text });
-    let sign = if source == Source::Turned { canvas.glyphs.changed } else { " " };
+    let text = canvas.role(if source == Source::Changed { Role::Changed } else { Role::Text });
+    let sign = if source == Source::Changed { canvas.glyphs.changed } else { " " };
     canvas.text(area.x, area.y, 1, sign, text);
     let room = right.saturating_sub(value + 3);
     let end = canvas.text(area.x + 2, area.y, room, spec.name, text);
@@ -190,7 +190,7 @@ pub fn info(app: &App) -> String {
     let spec = knob.spec();
     let file = app.answer.files.as_ref().map(|files| show(&files.get(knob))).unwrap_or_default();
     let file = match source(app, spec) {
-        Source::Turned => format!(" [was {file}]"),
+        Source::Changed => format!(" [was {file}]"),
         // Bright or dim, the row says it.
         Source::File | Source::Usual => String::new(),
     };

@@ -128,7 +128,7 @@ pub fn here(app: &App) -> Option<&Judged> {
     }
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match (&app.measured.proposal, app.measured.rows.len()) {
@@ -185,7 +185,7 @@ pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let row = Rect { y, height: 1, ..inner };
         draw(canvas, row, line);
         if here == Some(at) {
-            // The row, but not its bar: that is wide, and colours tell something there.
+            // The row, but not its bar: that is wide, and colors tell something there.
             let width = Cells::of(inner).bar.x.saturating_sub(inner.x).min(inner.width);
             canvas.tint(Rect { width, ..row }, canvas.role(Role::Selection));
         }

@@ -112,13 +112,14 @@ pub fn row_at(app: &App, y: u16) -> Option<usize> {
     (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
-/// Draws what is stale of the picture drawn last, or all of one that is empty, and returns the parts that were drawn:
+/// Draws the stale parts of the last frame, or everything on an empty one, and returns the parts that were drawn:
 /// the whole, or a pane and the line about what is under the cursor.
 pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Vec<Rect> {
     let areas = layout::areas(app);
     let part = match app.stale {
         Stale::View if !empty => areas.body,
         Stale::Pane(pane) if !empty => areas.pane(pane),
+        Stale::Outlook if !empty => areas.outlook,
         Stale::Nothing if !empty => return Vec::new(),
         _ => {
             let screen = picture.area;
@@ -133,6 +134,8 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Vec<Rect> {
     }
     match app.stale {
         Stale::Pane(pane) => draw_pane(app, &mut canvas, pane, &areas),
+        Stale::Outlook if areas.outlook.height > 2 => outlook::outlook(app, &mut canvas, areas.outlook),
+        Stale::Outlook => {}
         _ => body(app, &mut canvas, &areas),
     }
     info(app, &mut canvas, areas.info);
@@ -172,12 +175,13 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Form(form)) => super::form::view::draw(app, &mut canvas, form),
         Some(Overlay::Goal(seek)) => super::goal::draw(app, &mut canvas, seek),
         Some(Overlay::Assistant) => super::assistant::view::draw(app, &mut canvas),
+        Some(Overlay::Detect) => super::detecting::draw(app, &mut canvas),
         Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
     }
 }
 
-/// What stands between the first and the last lines.
+/// The body between the first and the last lines.
 fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     match app.view {
         View::Main | View::Help => {
@@ -258,9 +262,9 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let words = app.answer.detail().map_or("", |detail| results::refusal(&detail.verdict));
         notes.push((Role::Error, format!("{} {words}", app.glyphs.cross)));
     }
-    let turned = app.now.setup.overrides.len();
-    if turned > 0 {
-        notes.push((Role::Changed, format!("{turned} changed")));
+    let changed = app.now.setup.overrides.len();
+    if changed > 0 {
+        notes.push((Role::Changed, format!("{changed} changed")));
     }
     if !app.problems.is_empty() {
         let role = if app.problems.has_errors() { Role::Error } else { Role::Warn };
@@ -294,7 +298,7 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// What just happened or is wrong, else a line about what is under the cursor.
+/// A note or an error, else information on the item under the cursor.
 fn described(app: &App) -> (Role, Cow<'_, str>) {
     if let Some(prompt) = &app.prompt {
         return (Role::Error, prompt.error.as_deref().unwrap_or_default().into());
@@ -312,7 +316,7 @@ fn described(app: &App) -> (Role, Cow<'_, str>) {
     }
 }
 
-/// Whether what is described takes more than the one line at the foot.
+/// Whether the information takes more than one line.
 #[must_use]
 pub fn is_tall(app: &App) -> bool {
     needs_more(app, &described(app).1)
@@ -324,10 +328,10 @@ fn needs_more(app: &App, text: &str) -> bool {
     wide || (app.prompt.is_some() && !text.is_empty())
 }
 
-/// Lines of what is under the cursor; of what went wrong there is no end.
+/// Most lines of information; errors may be longer.
 const ABOUT_LINES: usize = 2;
 
-/// What is described. What is longer than the line grows upwards, over what stands there: the remedy, which comes last, is never
+/// The information line. A longer text grows upwards over the body: the remedy, which comes last, is never
 /// cut.
 fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let width = area.width.saturating_sub(2);
@@ -341,7 +345,7 @@ fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             lines.truncate(ABOUT_LINES);
             lines.last_mut().into_iter().for_each(|last| last.push_str(canvas.glyphs.ellipsis));
         }
-        // What is typed keeps the last line.
+        // The prompt keeps the last line.
         let bottom = area.bottom() - u16::from(app.prompt.is_some());
         let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.y / 2);
         let above = Rect { y: bottom - height, height, ..area };
@@ -385,7 +389,9 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Measurements => measurements::info(app),
         Mode::Panel(panel) => super::panels::info(app, panel),
         Mode::Schedule => schedule::info(app),
-        Mode::Problems => "what is broken keeps its last good state; Enter opens the file there".to_owned(),
+        Mode::Problems => {
+            "broken entries keep their last valid content; Enter opens the file at the problem".to_owned()
+        }
         _ => String::new(),
     }
 }

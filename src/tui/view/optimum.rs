@@ -168,7 +168,7 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     if let Some((_, Some(error))) = &app.seeking.typing {
@@ -178,7 +178,7 @@ pub fn info(app: &App) -> String {
         Row::Objective => objective(app).map_or_else(String::new, |(_, metric)| metric.help.to_owned()),
         Row::Bound(metric, _) => format!("{}: {}", metric.label, metric.help),
         Row::Idle => "whether tp × pp × cp × dp may be fewer than the target has".to_owned(),
-        Row::Search => "Enter searches; keys go on working meanwhile, and an edit of the scenario stops it".to_owned(),
+        Row::Search => "Enter searches in the background; an edit of the scenario stops it".to_owned(),
         Row::Candidate(nth) => shown(app)
             .and_then(|found| found.candidates.get(nth))
             .map_or_else(String::new, |(_, candidate)| format!("Enter takes {}", changes(candidate))),

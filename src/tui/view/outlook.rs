@@ -1,4 +1,4 @@
-//! The outlook: a small chart of the figure over the knob that was turned last, and where it is best.
+//! The outlook: a small chart of the figure over the knob that was changed last, and where it is best.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;

@@ -1,5 +1,5 @@
 //! Curves over two axes, in braille: lines, labeled ticks, what cannot run shaded, where the scenario stands, a cursor.
-//! Series are described apart by colour and by a letter.
+//! Series differ by color and by letter.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -8,8 +8,8 @@ use super::draw::Canvas;
 use crate::tui::theme::Role;
 use atlas_report::chart::text::{Raster, place};
 
-/// Colours of series, in turn.
-const COLOURS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
+/// Colors of series, in turn.
+const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
 /// Most points of a series that each carry its letter; of more only the last does.
 const LETTERED: usize = 16;
 
@@ -40,7 +40,7 @@ pub(super) struct Limit {
     pub(super) across: bool,
     /// Where it stands.
     pub(super) at: f64,
-    /// What it says.
+    /// Its text.
     pub(super) name: String,
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Plot {
     pub(super) cursor: Option<(f64, Option<f64>)>,
 }
 
-/// The colour of a series.
-pub(super) fn colour(series: usize) -> Role {
-    COLOURS.get(series % COLOURS.len()).copied().unwrap_or(Role::Bar1)
+/// The color of a series.
+pub(super) fn color(series: usize) -> Role {
+    COLORS.get(series % COLORS.len()).copied().unwrap_or(Role::Bar1)
 }
 
 /// The letter of a series.
@@ -76,14 +76,24 @@ pub(super) fn letter(series: usize) -> char {
     char::from_u32(u32::from('a') + (series % 26) as u32).unwrap_or('a')
 }
 
+/// A label of a tick without digits that say nothing: `50 s` for `50.00 s`, `0` for `0 ms`.
+pub(super) fn short(label: &str) -> String {
+    let (number, unit) = label.split_once(' ').unwrap_or((label, ""));
+    if number.contains('.') && !number.contains('e') {
+        let number = number.trim_end_matches('0').trim_end_matches('.');
+        return format!("{number} {unit}").trim_end().to_owned();
+    }
+    if number == "0" { number.to_owned() } else { label.to_owned() }
+}
+
 impl Plot {
     /// Columns to the left of the picture.
     fn margin(&self) -> u16 {
         let [_, up] = &self.ticks;
-        u16::try_from(up.iter().map(|(_, label)| label.width()).max().unwrap_or_default() + 1).unwrap_or(1)
+        u16::try_from(up.iter().map(|(_, label)| short(label).width()).max().unwrap_or_default() + 1).unwrap_or(1)
     }
 
-    /// The picture without its axes: what a click means is described by its shares.
+    /// The area of the plot without its axes; clicks are relative to it.
     pub(super) fn picture(&self, area: Rect) -> Rect {
         let margin = self.margin() + 1;
         Rect {
@@ -138,7 +148,7 @@ impl Plot {
         for (share, label) in up {
             let y = picture.y + place(1.0 - share, usize::from(picture.height)) as u16;
             canvas.text(picture.x - 1, y, 1, notch_left, border);
-            canvas.right(area.x, y, picture.x - 1 - area.x, label, dim);
+            canvas.right(area.x, y, picture.x - 1 - area.x, &short(label), dim);
         }
         canvas.text(picture.x - 1, floor, 1, corner, border);
         for x in picture.left()..picture.right() {
@@ -146,12 +156,13 @@ impl Plot {
         }
         let mut free = area.x;
         for (share, label) in across {
+            let label = short(label);
             let x = picture.x + place(*share, usize::from(picture.width)) as u16;
             let width = u16::try_from(label.width()).unwrap_or(u16::MAX);
             let start = (x + 1).saturating_sub(width.div_ceil(2)).max(area.x).min(area.right().saturating_sub(width));
             if start >= free && start + width <= area.right() {
                 canvas.text(x, floor, 1, notch_below, border);
-                canvas.text(start, floor + 1, width, label, dim);
+                canvas.text(start, floor + 1, width, &label, dim);
                 free = start + width + 1;
             }
         }
@@ -187,7 +198,7 @@ impl Plot {
             for column in 0..columns {
                 let Some((dots, series)) = raster.cell(column, row) else { continue };
                 let glyph = if canvas.glyphs.has_braille() { dots } else { letter(series) };
-                let style = canvas.role(colour(series));
+                let style = canvas.role(color(series));
                 canvas.text(
                     picture.x + column as u16,
                     picture.y + row as u16,
@@ -204,7 +215,7 @@ impl Plot {
             let points: Vec<Place> = series.points.iter().flatten().copied().collect();
             let skip = if points.len() > LETTERED { points.len() - 1 } else { 0 };
             for point in points.into_iter().skip(skip) {
-                self.sign(canvas, picture, point, letter(index).encode_utf8(&mut [0; 4]), colour(index));
+                self.sign(canvas, picture, point, letter(index).encode_utf8(&mut [0; 4]), color(index));
             }
         }
     }
@@ -237,16 +248,22 @@ impl Plot {
         }
     }
 
-    /// The name of each series at its end.
+    /// The name of each series at its end. Where two end together the legend has to do.
     fn names(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         if self.series.len() < 2 {
             return;
         }
+        let ends: Vec<Option<Place>> =
+            self.series.iter().map(|series| series.points.iter().flatten().last().copied()).collect();
+        let together = |one: &Place, other: &Place| (one.0 - other.0).abs() < 0.05 && (one.1 - other.1).abs() < 0.03;
         for (index, series) in self.series.iter().enumerate() {
-            let Some((across, up)) = series.points.iter().flatten().last().copied().filter(|_| !series.name.is_empty())
-            else {
+            let Some((across, up)) = ends.get(index).copied().flatten().filter(|_| !series.name.is_empty()) else {
                 continue;
             };
+            let others = ends.iter().enumerate().filter(|(other, _)| *other != index);
+            if others.filter_map(|(_, end)| end.as_ref()).any(|end| together(end, &(across, up))) {
+                continue;
+            }
             let x = picture.x + place(across, usize::from(picture.width)) as u16;
             let y = picture.y + place(1.0 - up, usize::from(picture.height)) as u16;
             let width = u16::try_from(series.name.width()).unwrap_or(u16::MAX);
@@ -261,7 +278,7 @@ impl Plot {
             };
             let found = { places }.find(free);
             if let Some(at) = found {
-                self.label(canvas, at, &series.name, colour(index));
+                self.label(canvas, at, &series.name, color(index));
             }
         }
     }

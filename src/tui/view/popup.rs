@@ -150,7 +150,7 @@ pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
     let trouble = wrap(export.error.as_deref().unwrap_or_default(), usize::from(width.saturating_sub(4)));
-    // What stands in the way is described in full; the dialog grows downwards for it.
+    // Errors are shown in full; the dialog grows downwards for them.
     let height = 6 + u16::try_from(trouble.len().max(1)).unwrap_or(1);
     let top = rows.saturating_sub(8) / 2;
     let area = Rect::new((columns - width) / 2, top, width, height.min(rows - top));

@@ -1,4 +1,4 @@
-//! Complaints about the files, in full.
+//! Problems in the files, in full.
 
 use ratatui::layout::Rect;
 

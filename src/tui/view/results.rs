@@ -14,7 +14,6 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use crate::tui::app::{App, Headline, Pane, View};
 use crate::tui::theme::Role;
-use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Metric, Section};
 use figure::Columns;
 
@@ -153,9 +152,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
         rows.extend(wrap(&text, width).into_iter().map(|line| Row::Text(Role::Warn, line)));
         return rows;
     }
-    let (scenario, estimate) = (app.answer.scenario.as_ref(), app.answer.outcome.as_ref().ok());
-    let remarks = scenario.zip(estimate).map(|(scenario, estimate)| notes(scenario, estimate)).unwrap_or_default();
-    for (i, remark) in remarks.iter().enumerate() {
+    for (i, remark) in app.answer.notes().iter().enumerate() {
         if i == 0 {
             rows.push(Row::Heading("caveats"));
         }

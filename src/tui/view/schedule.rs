@@ -124,7 +124,7 @@ pub(in crate::tui) fn across(app: &mut App, by: i32) {
     app.column = app.column.saturating_add_signed(by as isize).min(columns(app).len());
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     if is_empty(app) {

@@ -5,8 +5,9 @@ use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
 use super::heat::Heat;
-use super::plot::{Plot, Series, Shape, colour, letter};
+use super::plot::{Plot, Series, Shape, color, letter};
 use super::results::{change, split as split_number};
+use crate::tui::answer;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::sweeping;
@@ -14,7 +15,7 @@ use crate::tui::sweeping::Curves;
 use crate::tui::theme::Role;
 use crate::tui::work::Query;
 use atlas_core::units;
-use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Setting;
 use atlas_plan::search::optimize::Candidate;
 use atlas_report::chart::Axis;
@@ -258,7 +259,7 @@ pub(super) fn legend<'n>(
         if y >= area.bottom() {
             return None;
         }
-        let style = canvas.role(colour(index));
+        let style = canvas.role(color(index));
         let end = canvas.text(x, y, area.right() - x, &text, style);
         if index == chosen {
             let selection = canvas.role(Role::SelectionDim);
@@ -279,7 +280,8 @@ pub(super) fn figures(
 ) {
     let columns = (area.width / FIGURE).max(1);
     let wide = (area.width / columns - 1).min(FIGURE + 4);
-    let others = METRICS.iter().filter(|metric| !first.contains(metric) && metric.applies_to(&candidate.scenario));
+    let others = Metric::by_importance(candidate.scenario.mode())
+        .filter(|metric| !first.contains(metric) && metric.applies_to(&candidate.scenario));
     let all = first.iter().copied().chain(others).take(usize::from(columns * area.height));
     for (at, metric) in all.enumerate() {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
@@ -288,7 +290,7 @@ pub(super) fn figures(
         let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
         canvas.text(x, y, 17, metric.label, text);
         // Points stand below one another, units in a column of their own.
-        let shown = metric.show(now);
+        let shown = answer::shown(metric, &candidate.scenario, &candidate.estimate);
         let (whole, fraction, unit) = split_number(&shown);
         canvas.right(x + 17, y, 6, whole, value);
         let end = canvas.text(x + 23, y, 8, fraction, value);
@@ -300,7 +302,7 @@ pub(super) fn figures(
     }
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(curves) = app.queries.sweep.answer() else { return String::new() };

@@ -63,7 +63,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// A task's colour.
+/// A task's color.
 fn role(kind: TaskKind) -> Role {
     match plain(kind) {
         TaskKind::Pass(Kind::Forward) => Role::Bar1,
@@ -77,7 +77,7 @@ fn role(kind: TaskKind) -> Role {
     }
 }
 
-/// The kind that a task counts among in legend and colour: what is gathered and scattered layer by layer is gathered and
+/// The kind that a task counts among in legend and color: what is gathered and scattered layer by layer is gathered and
 /// reduced.
 pub(in crate::tui) fn plain(kind: TaskKind) -> TaskKind {
     match kind {
@@ -258,7 +258,7 @@ fn short(kind: TaskKind) -> &'static str {
 fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, here: Option<usize>) {
     let (from, to) = timeline.window;
     let cells = f64::from(track.width) / (to - from).max(1e-12);
-    // Small tasks: the kind that has most of a cell colours it.
+    // Small tasks: the kind that has most of a cell colors it.
     let mut covered = vec![([0.0; KINDS.len()], 0.0); usize::from(track.width)];
     let shown = |task: &&Task| task.end > from && task.begin < to;
     for number in &lane.tasks {
@@ -420,7 +420,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match picture(app) {

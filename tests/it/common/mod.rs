@@ -6,5 +6,6 @@ pub(crate) mod plans;
 pub(crate) mod program;
 #[cfg(unix)]
 pub(crate) mod pty;
+pub(crate) mod raster;
 pub(crate) mod screen;
 pub(crate) mod trace;

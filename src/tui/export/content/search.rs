@@ -48,7 +48,7 @@ fn scaled(metric: &Metric, values: impl Iterator<Item = f64> + Clone) -> (f64, A
     (factor, axis(label, values.map(|value| factor * value)))
 }
 
-/// The figure over the knobs that are turned: a chart, and every point of it.
+/// The figure over the swept knobs: a chart, and every point of it.
 pub(super) fn sweep(app: &App, about: &str) -> Option<Document> {
     let curves = app.queries.sweep.answer()?;
     let metric = curves.metric;
@@ -176,7 +176,7 @@ fn heat(curves: &Curves) -> Heat {
     }
 }
 
-/// The best compromises of every target: a chart, and the knobs that lead to each.
+/// Pareto frontier of every target: a chart, and the knobs that lead to each.
 pub(super) fn frontier(app: &App, about: &str) -> Option<Document> {
     let front = app.queries.frontier.answer()?;
     let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
@@ -184,14 +184,14 @@ pub(super) fn frontier(app: &App, about: &str) -> Option<Document> {
     let (plot, rows) = compromises(front.pair.name, [front.across, front.up], curves, here);
     let blocks = std::iter::once(Block::Text(remark(front))).chain(charted(&plot));
     let blocks = blocks.chain([Block::Table(rows.clone())]).collect();
-    Some(titled(format!("The best compromises, {}: {about}", front.pair.name), blocks, rows))
+    Some(titled(format!("Pareto frontier, {}: {about}", front.pair.name), blocks, rows))
 }
 
 fn remark(front: &Front) -> String {
     let none: Vec<&str> = front.curves.iter().filter(|c| c.points.is_empty()).map(|c| &*c.target).collect();
     let points: usize = front.curves.iter().map(|curve| curve.points.len()).sum();
     let mut text =
-        format!("{points} compromises: no layout gives more of the one figure without giving less of the other.");
+        format!("{points} Pareto-optimal points: no layout improves one figure without worsening the other.");
     if !none.is_empty() {
         text += &format!(" No layout can run this on {}.", none.join(", "));
     }
@@ -269,7 +269,7 @@ pub(super) fn optimum(app: &App, about: &str) -> Option<Document> {
     }
     if let ([across, up, ..], true) = (problem.front.as_slice(), found.optimum.front.len() > 1) {
         let curve = std::iter::once((&*found.of.target, found.optimum.front.iter()));
-        let (plot, _) = compromises("The best compromises", [across, up], curve, None);
+        let (plot, _) = compromises("Pareto frontier", [across, up], curve, None);
         blocks.extend(charted(&plot));
     }
     let rows = all.iter().map(|(name, candidate)| {

@@ -129,9 +129,9 @@ fn scale(scaling: &Scaling, about: &str) -> Document {
     });
     let head = ["nodes", "simulated", "efficiency", "closed form", "its efficiency"].map(right).to_vec();
     let rows = Grid { head, rows: rows.collect() };
-    let text = "The work of an accelerator stays, nodes are added; efficiency is against the smallest size.".to_owned();
+    let text = "Weak scaling: constant work per accelerator; efficiency is relative to the smallest size.".to_owned();
     let blocks = std::iter::once(Block::Text(text)).chain(charted(&plot)).chain([Block::Table(rows.clone())]).collect();
-    titled(format!("At growing scale: {about}"), blocks, rows)
+    titled(format!("Weak scaling: {about}"), blocks, rows)
 }
 
 fn levels(served: &Served, about: &str) -> Document {
@@ -158,10 +158,7 @@ fn levels(served: &Served, about: &str) -> Document {
     });
     let head = ["time_s", "running", "waiting", "kv_share", "replicas"].map(right).to_vec();
     let rows = Grid { head, rows: rows.collect() };
-    let text = format!(
-        "Means over cells of {}; what the run fills and drains is shown, too.",
-        units::duration_ms(1e3 * served.cell)
-    );
+    let text = format!("Averages over bins of {}, including ramp-up and drain.", units::duration_ms(1e3 * served.cell));
     let count = served.timeline.len().max(1) as f64;
     let of = |name: &str, get: fn(&Levels) -> f64, show: fn(f64) -> String| {
         let mean = served.timeline.iter().map(get).sum::<f64>() / count;
@@ -223,7 +220,7 @@ fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
     head.extend([right("limit"), right("within")]);
     let rows = Grid { head, rows };
     let plot = Plot {
-        title: "Share of the requests that is faster".to_owned(),
+        title: "Latency CDF".to_owned(),
         across: Axis::log("ms"),
         up: Axis::linear("share"),
         series,

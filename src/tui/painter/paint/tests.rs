@@ -183,7 +183,7 @@ fn a_cursor_in_a_text_field_costs_nothing_while_it_rests() {
 }
 
 #[test]
-fn without_colours_only_attributes_are_sent() {
+fn without_colors_only_attributes_are_sent() {
     let style = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Blue).add_modifier(Modifier::REVERSED);
     let view = || Paragraph::new("chosen").style(style).block(Block::bordered());
     let mono = readable(&draw(&mut screen(20, 3, ColorDepth::Mono), view(), None));

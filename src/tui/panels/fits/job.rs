@@ -1,6 +1,7 @@
-//! The table of models and targets.
+//! The table of models and targets, row by row: the model of the scenario first, then those of similar size.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use atlas_catalog::Model;
 use atlas_config::library::Library;
@@ -17,7 +18,7 @@ use crate::demo::Setup;
 use crate::tui::panels::Answer;
 use crate::tui::work::{Job, Product};
 
-/// What the layouts that are tried decide, so that what the scenario says of it does not hold.
+/// Knobs that the tried layouts set, so that overrides of them are ignored.
 pub(super) const LAYOUT: [Knob; 12] = [
     Knob::Tp,
     Knob::Pp,
@@ -33,12 +34,18 @@ pub(super) const LAYOUT: [Knob; 12] = [
     Knob::NumNodes,
 ];
 
-/// What is to be worked out.
+/// How long rows are collected before they are shown: the first few at once, then ten times a second.
+const FIRST: Duration = Duration::from_millis(5);
+const BATCH: Duration = Duration::from_millis(100);
+
+/// The rows that are missing from a table.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) library: Arc<Library>,
     pub(super) setup: Setup,
     pub(super) targets: Vec<Arc<str>>,
+    /// The rows so far; empty at the start.
+    pub(super) known: Grid,
 }
 
 impl Job for Work {
@@ -46,28 +53,49 @@ impl Job for Work {
         let base = self.library.workload(&self.setup.workload).map_err(|problem| problem.message.clone())?;
         let targets: Vec<&Arc<Target>> =
             self.targets.iter().filter_map(|name| self.library.target(name).ok()).collect();
-        let mut models: Vec<Arc<Model>> = self.library.catalog().models().to_vec();
-        models.sort_by(|a, b| a.parameters().total_cmp(&b.parameters()).then_with(|| a.id.cmp(&b.id)));
         let mut overrides = self.setup.overrides.clone();
         overrides.retain(|knob, _| !LAYOUT.contains(knob) && *knob != Knob::Engine);
-        let mut rows = Vec::new();
-        for model in models {
+        let began = Instant::now();
+        let batch = if self.known.done == 0 { FIRST } else { BATCH };
+        let mut grid = self.known.clone();
+        let models = models(&self.library.catalog().models(), base.model.as_deref());
+        grid.of = models.len();
+        for model in models.iter().skip(self.known.done) {
             if gauge.cancelled() {
                 return Err("stopped".to_owned());
             }
-            let workload = Arc::new(of_model(base, &model));
+            let workload = Arc::new(of_model(base, model));
             let cells: Vec<Cell> = targets.iter().map(|target| self.cell(target, &workload, &overrides)).collect();
-            // What no target can be asked about, an encoder to be served, has no row.
+            // A model that no target can run in this way, such as an encoder in serving of text, has no row.
             if cells.iter().any(|cell| !matches!(cell, Cell::Cannot(_))) {
-                rows.push(Row { model: model.id.as_str().into(), parameters: model.parameters(), cells });
+                let row = Row { model: model.id.as_str().into(), parameters: model.parameters(), cells };
+                let key = |row: &Row| (row.parameters, Arc::clone(&row.model));
+                let at = grid.rows.partition_point(|known| key(known) < key(&row));
+                grid.rows.insert(at, row);
+            }
+            grid.done += 1;
+            if began.elapsed() >= batch {
+                break;
             }
         }
-        let targets = targets.into_iter().map(|target| Arc::clone(&target.name)).collect();
-        Ok(Product::Panel(Answer::Fits(Arc::new(Grid { targets, rows }))))
+        grid.targets = targets.into_iter().map(|target| Arc::clone(&target.name)).collect();
+        Ok(Product::Panel(Answer::Fits(Arc::new(grid))))
     }
 }
 
-/// The workload with another model. What described the former model, and how it was cut, does not hold of this one.
+/// All models, the nearest in size to the scenario's own first.
+fn models(all: &[Arc<Model>], own: Option<&str>) -> Vec<Arc<Model>> {
+    let size = all.iter().find(|model| Some(&*model.id) == own).map_or(1.0, |model| model.parameters());
+    let distance = |model: &Arc<Model>| (model.parameters() / size).ln().abs();
+    let mut models = all.to_vec();
+    models.sort_by(|a, b| {
+        let foreign = |model: &Arc<Model>| Some(&*model.id) != own;
+        foreign(a).cmp(&foreign(b)).then(distance(a).total_cmp(&distance(b))).then_with(|| a.id.cmp(&b.id))
+    });
+    models
+}
+
+/// The workload with another model, without the former model's dimensions and layout.
 fn of_model(base: &Workload, model: &Model) -> Workload {
     let plan = PlanSpec {
         cp: None,
@@ -143,7 +171,7 @@ impl Work {
         }
         match (short, refused) {
             (Some(bytes), _) => Cell::Short(bytes),
-            (None, why) => Cell::Cannot(why.unwrap_or_else(|| "no layout divides it".to_owned())),
+            (None, why) => Cell::Cannot(why.unwrap_or_else(|| "no layout divides the model".to_owned())),
         }
     }
 }

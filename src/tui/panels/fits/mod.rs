@@ -31,18 +31,30 @@ use crate::tui::work::Query;
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// The table, by the generation of the scenario and the targets.
-    pub table: Query<(u64, Vec<Arc<str>>), Arc<Grid>>,
+    /// The table; each answer has more rows than the one before, until it is complete.
+    pub table: Query<Question, Arc<Grid>>,
     /// The column under the cursor.
     pub column: usize,
+}
+
+/// What the table is of: the generation of the scenario, and the targets; and how many models it has already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    generation: u64,
+    targets: Vec<Arc<str>>,
+    done: usize,
 }
 
 /// Models on targets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Grid {
+    /// How many models have been tried.
+    pub done: usize,
+    /// How many there are.
+    pub of: usize,
     /// The targets, in the order of the files.
     pub targets: Vec<Arc<str>>,
-    /// The models that at least one target can be asked about, the smallest first.
+    /// The models that at least one target can run or is too small for, the smallest first.
     pub rows: Vec<Row>,
 }
 
@@ -123,22 +135,33 @@ fn settle(app: &mut App) {
     app.view_row = own.unwrap_or(app.view_row);
 }
 
+/// Asks for the table, or for what is missing from it.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let targets = targets(app);
+    let table = &mut app.panels.fits.table;
+    let same = |question: &&Question| (question.generation, &question.targets) == (app.generation, &targets);
+    let known = table.question().filter(same).and_then(|_| table.answer()).cloned().unwrap_or_default();
+    if known.of > 0 && known.done >= known.of {
+        return;
+    }
+    let question = Question { generation: app.generation, targets: targets.clone(), done: known.done };
     let (library, setup) = (Arc::clone(&app.library), app.now.setup.clone());
-    let question = (app.generation, targets.clone());
-    let queries = &mut app.queries;
-    app.panels
-        .fits
-        .table
-        .ask(question, &mut queries.serial, effects, |_| Ok(Arc::new(job::Work { library, setup, targets })));
+    let work = || job::Work { library, setup, targets, known: Grid::clone(&known) };
+    table.ask(question, &mut app.queries.serial, effects, |_| Ok(Arc::new(work())));
 }
 
-/// Takes the table; a view that was just opened moves to the model of the scenario.
+/// Takes the table; the cursor stays on its model, and begins on that of the scenario.
 pub(super) fn arrived(app: &mut App, serial: u64, grid: Arc<Grid>) {
     let first = app.panels.fits.table.answer().is_none();
-    if app.panels.fits.table.arrived(serial, grid) && first {
+    let at = here(app).map(|(_, row, _)| Arc::clone(&row.model));
+    if !app.panels.fits.table.arrived(serial, grid) {
+        return;
+    }
+    if first {
         settle(app);
+    }
+    if let Some(at) = at {
+        app.view_row = shown(app).iter().position(|row| row.model == at).unwrap_or(app.view_row);
     }
 }
 

@@ -2,10 +2,13 @@
 
 use super::{Cell, here, shown};
 use crate::tui::app::{Overlay, View};
+use crate::tui::message::{Effect, Message};
 use crate::tui::panels::Panel;
 use crate::tui::testing::Hands;
+use crate::tui::update::update;
 use atlas_document::Sources;
 use atlas_plan::knob::Knob;
+use atlas_plan::search::Gauge;
 
 /// Two targets marked, so that the table is small.
 fn opened() -> Hands {
@@ -31,6 +34,24 @@ fn a_large_model_does_not_fit_where_a_small_one_does() {
     assert!(larger.0 > layout.0 && slower < speed);
     let largest = shown(&hands.app).last().unwrap().cells.first().unwrap().clone();
     assert!(matches!(largest, Cell::Short(bytes) if bytes > 0.0), "{largest:?}");
+}
+
+/// What is seen first is there first; the rest follows in batches.
+#[test]
+fn the_model_of_the_scenario_is_in_the_first_answer() {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys("#");
+    let order = hands.effects.iter().find_map(|effect| match effect {
+        Effect::Work(order) => Some(order.clone()),
+        _ => None,
+    });
+    let order = order.unwrap();
+    let product = order.job.run(&Gauge::default());
+    hands.effects = update(&mut hands.app, Message::Worked(order.serial, product));
+    let grid = hands.app.panels.fits.table.answer().unwrap();
+    assert!(grid.done < grid.of, "{} of {}", grid.done, grid.of);
+    assert_eq!(here(&hands.app).map(|(_, row, _)| &*row.model), Some("llama-3.1-70b"));
+    assert!(hands.effects.iter().any(|effect| matches!(effect, Effect::Work(_))), "the rest is asked for");
 }
 
 /// The same layout through the scenario has the same figures.

@@ -4,7 +4,8 @@ use atlas_core::units::MEMORY_GB;
 use atlas_plan::estimate::{Metric, Scale};
 use ratatui::layout::Rect;
 
-use super::{Cell, TIGHT, here, shown, speed};
+use super::{Cell, Grid, TIGHT, here, shown, speed};
+use crate::demo::narration::three_digits;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
@@ -44,7 +45,7 @@ pub fn describe(app: &App, cell: &Cell) -> String {
     }
 }
 
-/// What the line of information says.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let legend = "green fits, yellow under 10 % free, red not; Enter opens";
@@ -61,6 +62,18 @@ fn names(app: &App) -> u16 {
     u16::try_from(longest + 2).unwrap_or(u16::MAX).clamp(16, 30).min(inner / 3) + SIZE
 }
 
+/// How many targets have room.
+fn fit_targets(app: &App, grid: &Grid) -> usize {
+    let inner = layout::inner(layout::areas(app).body).width;
+    usize::from(inner.saturating_sub(names(app) + 1) / COLUMN).clamp(1, grid.targets.len().max(1))
+}
+
+/// The first target that is shown, so that the one under the cursor is.
+fn first_target(app: &App, grid: &Grid) -> usize {
+    let fits = fit_targets(app, grid);
+    (app.panels.fits.column + 1).saturating_sub(fits).min(grid.targets.len().saturating_sub(fits))
+}
+
 /// Draws the view.
 pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let state = &app.panels.fits;
@@ -69,9 +82,16 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let label = metric.label;
     let of = state.table.answer().map_or(0, |grid| grid.rows.len());
     let remark = app.filter_remark(Table::Fits, rows.len(), of).unwrap_or_else(|| match state.table.answer() {
-        Some(_) if !state.table.is_fresh() => "working".to_owned(),
+        Some(grid) if grid.done < grid.of => format!("{} of {} models, {label}", grid.done, grid.of),
         _ => format!("{of} models, {label}"),
     });
+    let remark = match state.table.answer() {
+        Some(grid) if grid.targets.len() > fit_targets(app, grid) => {
+            let first = first_target(app, grid);
+            format!("targets {}–{} of {}; {remark}", first + 1, first + fit_targets(app, grid), grid.targets.len())
+        }
+        _ => remark,
+    };
     let title = format!("What runs: {} with every model", app.now.setup.workload);
     let inner = canvas.view(area, VIEW, &title, &remark, app.tour.is_none());
     let dim = canvas.role(Role::Dim);
@@ -82,7 +102,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     if rows.is_empty() {
         let text = if grid.rows.is_empty() {
-            "no model of the catalog can run like this"
+            "no model of the catalog can run with these settings"
         } else {
             "nothing matches; Esc shows all"
         };
@@ -90,16 +110,11 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     }
     let names = names(app);
-    let fits = usize::from(inner.width.saturating_sub(names + 1) / COLUMN).clamp(1, grid.targets.len().max(1));
-    let first = (state.column + 1).saturating_sub(fits).min(grid.targets.len().saturating_sub(fits));
+    let (fits, first) = (fit_targets(app, grid), first_target(app, grid));
     let slots = || (0u16..).zip(first..(first + fits).min(grid.targets.len()));
     let heading = canvas.role(Role::Heading);
     canvas.text(inner.x + 1, inner.y, names - 1, "model", heading);
     canvas.right(inner.x, inner.y, names - 1, "params", heading);
-    if grid.targets.len() > fits {
-        let text = format!("{}–{} of {}", first + 1, first + fits, grid.targets.len());
-        canvas.text(inner.x + 1, inner.y + 1, names - 1, &text, dim);
-    }
     for (slot, index) in slots() {
         let Some(name) = grid.targets.get(index) else { continue };
         let x = inner.x + names + slot * COLUMN;
@@ -141,7 +156,7 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
     match cell {
         Cell::Fits { free, speed, .. } => {
             let style = canvas.role(if *free < TIGHT { Role::Warn } else { Role::Good });
-            let text = scale.show(*speed);
+            let text = three_digits(&scale.show(*speed));
             canvas.right(place.x, place.y, place.width - 2, &text, style);
             let glyph = canvas.glyphs.level(1.0 - free);
             canvas.text(place.right() - 1, place.y, 1, glyph, style);

@@ -136,7 +136,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
                     watch::of(app, vec![job.to_owned()]);
                     crate::tui::showing::open_from_here(app, View::Panel(Panel::Watch));
                 }
-                None => fail(app, "no job of Slurm stands in this submission; atlas tui --watch LOG follows a log"),
+                None => fail(app, "this submission has no Slurm job; atlas tui --watch LOG follows a log"),
             }
         }
         _ => note(app, "Esc goes back to the list", effects),

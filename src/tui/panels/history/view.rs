@@ -1,6 +1,7 @@
 //! The history on the screen.
 
 use atlas_cluster::history::{Entry, chain};
+use atlas_plan::estimate::Metric;
 use atlas_report::Format;
 use ratatui::layout::Rect;
 
@@ -53,7 +54,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         .unwrap_or_else(|| format!("{} {}{damaged}", all.len(), if all.len() == 1 { "entry" } else { "entries" }));
     let inner = canvas.view(area, VIEW, "History", &remark, focused);
     if all.is_empty() {
-        let text = if listed.entries.is_empty() { "nothing is kept yet" } else { "nothing matches; Esc shows all" };
+        let text = if listed.entries.is_empty() { "no entries yet" } else { "nothing matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width, text, canvas.role(Role::Dim));
     }
     let height = usize::from(inner.height);
@@ -72,8 +73,10 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// One entry in a line: what is most looked for comes first, what has no room is left out.
 fn row_text(entry: &Entry, width: u16, marked: bool) -> String {
     let name = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    let figure =
-        text::headline(entry).map_or_else(String::new, |(name, value)| format!("{name} {}", text::number(name, value)));
+    let figure = text::headline(entry).map_or_else(String::new, |(name, value)| match Metric::named(name) {
+        Some(metric) => format!("{} {}", metric.label, metric.show(value)),
+        None => format!("{name} {}", text::number(name, value)),
+    });
     let mark = if marked { "*" } else { " " };
     let (target, workload) = (name(&entry.target), name(&entry.workload));
     let wide = usize::from(width.saturating_sub(2));
@@ -83,8 +86,9 @@ fn row_text(entry: &Entry, width: u16, marked: bool) -> String {
         let names = fit(&format!("{target} {workload}"), room, "…");
         return format!("{head}{names}{}{figure}", " ".repeat(room.saturating_sub(names.width()) + 1));
     }
-    let (target, workload, figure) = (fit(&target, 15, "…"), fit(&workload, 20, "…"), fit(&figure, 22, "…"));
-    format!("{head}{target:<15} {workload:<20} {figure:<22} {}", name(&entry.software))
+    let (a, b) = if wide < 140 { (16, 21) } else { (24, 30) };
+    let (target, workload, figure) = (fit(&target, a, "…"), fit(&workload, b, "…"), fit(&figure, 22, "…"));
+    format!("{head}{target:<a$} {workload:<b$} {figure:<22} {}", name(&entry.software))
 }
 
 /// The lines of a page that is no list.
@@ -113,7 +117,7 @@ fn page(app: &App) -> Vec<(Role, String)> {
     }
 }
 
-/// What the keys do here.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let marked = app.panels.history.marked.is_some();

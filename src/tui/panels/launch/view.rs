@@ -15,11 +15,11 @@ pub fn rows(app: &App) -> usize {
     text(app).len()
 }
 
-/// What the keys do here.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let directory = super::directory(app);
-    format!("Enter writes the files to {}/ and replaces no file", directory.display())
+    format!("Enter writes the files to {}/; existing files are not replaced", directory.display())
 }
 
 /// Draws the view.

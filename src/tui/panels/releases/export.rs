@@ -23,7 +23,7 @@ pub fn document(app: &App) -> Option<Document> {
         });
         let changed = |change: &Difference| format!("{} {} → {}", change.name, change.before, change.after);
         let changed: Vec<String> = row.brought.iter().map(changed).collect();
-        let current = if all.current == Some(index) { "in force" } else { "" };
+        let current = if all.current == Some(index) { "current" } else { "" };
         let note = row.refused.clone().unwrap_or_else(|| current.to_owned());
         let first = [row.release.clone(), row.date.clone()].into_iter().map(Cell::text);
         first.chain(figures).chain([changed.join("; "), note].into_iter().map(Cell::text)).collect()

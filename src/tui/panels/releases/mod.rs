@@ -179,11 +179,11 @@ pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let spec = Arc::clone(&row.spec);
     let before: Setup = app.now.setup.clone();
     if app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == spec) {
-        return note(app, format!("{spec} is in force"), effects);
+        return note(app, format!("{spec} is the current release"), effects);
     }
     app.remember(Change::Single);
-    app.turn(Knob::Software, Setting::Choice(Arc::clone(&spec)));
+    app.set_knob(Knob::Software, Setting::Choice(Arc::clone(&spec)));
     if app.now.setup != before {
-        note(app, format!("software {spec}; u takes it back"), effects);
+        note(app, format!("software {spec}; u undoes it"), effects);
     }
 }

@@ -27,7 +27,7 @@ fn every_release_of_the_software_in_force_stands_with_its_figures_newest_first()
     assert_eq!(current.values.first().copied().flatten(), throughput, "the figures of the release in force");
     let speeds: Vec<f64> = all.rows.iter().filter_map(|row| row.values.first().copied().flatten()).collect();
     assert!(speeds.iter().any(|speed| *speed < 0.9 * throughput.unwrap()), "old releases are slower: {speeds:?}");
-    assert_eq!(here(&hands.app).unwrap().spec, current.spec, "the cursor begins on the release in force");
+    assert_eq!(here(&hands.app).unwrap().spec, current.spec, "the cursor begins on the current release");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn the_traits_that_differ_stand_below_with_their_sources() {
     assert!(!row.differs.is_empty());
     let first = row.differs.first().unwrap();
     assert!(text.contains(&format!("{} → {}", first.before, first.after)), "{text}");
-    assert!(text.contains("in force"), "{text}");
+    assert!(text.contains("the current release"), "{text}");
 }
 
 #[test]

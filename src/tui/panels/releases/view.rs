@@ -41,15 +41,15 @@ pub fn page(lines: usize) -> usize {
     usize::from(lines.saturating_sub(HEADING + below(lines)))
 }
 
-/// What the keys do here.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(row) = here(app) else { return "this software has no known releases".to_owned() };
     let in_force = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == row.spec);
     match &row.refused {
-        None if in_force => format!("{} is in force; j goes to earlier releases", row.spec),
-        Some(why) => format!("{}: {why}; Enter sets it all the same", row.spec),
-        None => format!("Enter sets software={}; all else stays as it is", row.spec),
+        None if in_force => format!("{} is the current release; j goes to earlier ones", row.spec),
+        Some(why) => format!("{}: {why}; Enter sets it anyway", row.spec),
+        None => format!("Enter sets software={}; nothing else changes", row.spec),
     }
 }
 
@@ -163,15 +163,15 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let current = all.current.and_then(|at| all.rows.get(at));
     let (title, shown): (String, &[Difference]) = match current {
         Some(current) if current.spec != row.spec => {
-            (format!("{} against {}, in force", row.release, current.release), &row.differs)
+            (format!("{} against {}, the current release", row.release, current.release), &row.differs)
         }
         // The release in force: the last one before it that does not do the same.
         _ => match all.rows.iter().skip(app.view_row).find(|earlier| !earlier.differs.is_empty()) {
             Some(earlier) => (
-                format!("{}, the last that differs, against {}, in force", earlier.release, row.release),
+                format!("{}, the last that differs, against {}, the current release", earlier.release, row.release),
                 &earlier.differs,
             ),
-            None => (format!("{}, in force; none differs", row.release), &row.differs),
+            None => (format!("{}, the current release; no other differs", row.release), &row.differs),
         },
     };
     let (border, heading, dim, value) =

@@ -21,7 +21,7 @@ use crate::tui::work::{Job, Product, Query};
 /// Milliseconds between two looks at the log.
 const LOOK_MS: u64 = 1000;
 /// Bytes read of a file in one look.
-const TURN: u64 = 32 << 20;
+const BYTES_PER_LOOK: u64 = 32 << 20;
 /// Time that Slurm may take to name the log of a job.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Events that are shown, the latest.
@@ -76,7 +76,7 @@ struct Look(Arc<Live>);
 impl Job for Look {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
         let live = &self.0;
-        let mut guard = live.reading.lock().map_err(|_| "the last look at the log failed".to_owned())?;
+        let mut guard = live.reading.lock().map_err(|_| "the log could not be read".to_owned())?;
         if guard.is_none() {
             *guard = Some(live.begin()?);
         }
@@ -86,8 +86,8 @@ impl Job for Look {
             let mut more = false;
             for (source, feed) in reading.feeds.iter_mut().enumerate() {
                 let state = &mut reading.state;
-                let (read, said) = feed.poll(TURN, |seen| state.observe(source, at, seen));
-                more |= read >= TURN;
+                let (read, said) = feed.poll(BYTES_PER_LOOK, |seen| state.observe(source, at, seen));
+                more |= read >= BYTES_PER_LOOK;
                 reading.events.extend(said.iter().map(|event| event.text(&reading.state)));
             }
             if !more || gauge.cancelled() {
@@ -115,7 +115,7 @@ impl Live {
             names => names.iter().map(PathBuf::from).collect(),
         };
         if files.is_empty() {
-            return Err("Slurm names no output of this job; give its log".to_owned());
+            return Err("Slurm reports no output file of this job; give its log".to_owned());
         }
         let feeds = files.iter().map(|path| Feed::of(path)).collect();
         let names = files.iter().map(|path| path.display().to_string());

@@ -15,19 +15,21 @@ const SCALE: u16 = 10;
 /// Fewest lines of a chart.
 const LEAST: u16 = 5;
 
+/// What the view says before there is a job.
+const START: &str = "No job is watched. Start with `atlas tui --watch LOG` or `--watch JOBID`, or press I and then Enter on a \
+                     submission in the history.";
+
 /// Lines that can be scrolled: none, all of it is seen.
 #[must_use]
 pub fn rows(_: &App) -> usize {
     0
 }
 
-/// What the keys do here.
+/// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.panels.watch.seen.answer() {
-        None if app.panels.watch.logs.is_empty() => {
-            "atlas tui --watch LOG or JOBID; or Enter on a submission in the history".to_owned()
-        }
+        None if app.panels.watch.logs.is_empty() => "a running job against its prediction".to_owned(),
         None => app.panels.watch.seen.trouble().unwrap_or("reading the log").to_owned(),
         Some(seen) => seen.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
     }
@@ -37,7 +39,7 @@ pub fn info(app: &App) -> String {
 pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(seen) = app.panels.watch.seen.answer() else {
         let inner = canvas.view(area, VIEW, "Watch", "", app.tour.is_none());
-        let text = info(app);
+        let text = if app.panels.watch.logs.is_empty() { START.to_owned() } else { info(app) };
         for (y, line) in (inner.y..inner.bottom()).zip(wrap(&text, usize::from(inner.width.saturating_sub(2)))) {
             canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), &line, canvas.role(Role::Dim));
         }

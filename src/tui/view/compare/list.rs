@@ -12,7 +12,7 @@ use atlas_plan::estimate::standing::Standing;
 use atlas_plan::estimate::{Metric, Scale};
 
 /// Columns of a metric.
-const LISTED: u16 = 14;
+const LISTED: u16 = 13;
 /// Columns of an interval, and fewest columns of a list that shows one.
 const INTERVAL: u16 = 15;
 const INTERVAL_FROM: u16 = 100;
@@ -20,10 +20,11 @@ const INTERVAL_FROM: u16 = 100;
 /// The name of a metric as a heading of the list, in one line or two.
 fn heads(metric: &Metric) -> (&'static str, &'static str) {
     const MOST: usize = 11;
-    match metric.label.rsplit_once(' ') {
-        Some(parts) if metric.label.width() > MOST => parts,
-        _ => (metric.label, ""),
+    if metric.label.width() <= MOST {
+        return (metric.label, "");
     }
+    let slash = || metric.label.split_at_checked(metric.label.find('/')?);
+    metric.label.rsplit_once(' ').or_else(slash).unwrap_or((metric.label, ""))
 }
 
 /// Where the columns stand.

@@ -43,7 +43,7 @@ pub(super) fn within(text: String, room: usize) -> String {
     }
 }
 
-/// Least change that is described in digits; what is smaller is of no account, whichever way it goes.
+/// Least change that is shown in digits; smaller ones are negligible.
 pub(in crate::tui) const LEAST: f64 = 0.000_5;
 
 /// A change by its arrow, its sign and its color.
@@ -55,7 +55,7 @@ pub(in crate::tui) fn change(canvas: &Canvas<'_>, better: Better, before: f64, n
     (format!("{arrow}{}", units::relative(before, now)), change_style(canvas, better, now - before))
 }
 
-/// Better is one colour, worse another; the arrow and the sign say it too.
+/// Better is one color, worse another; the arrow and the sign say it too.
 pub(in crate::tui) fn change_style(canvas: &Canvas<'_>, better: Better, change: f64) -> Style {
     let role = match (better, change > 0.0) {
         (Better::Higher, true) | (Better::Lower, false) => Role::Good,

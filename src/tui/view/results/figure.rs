@@ -21,6 +21,8 @@ pub(super) struct Columns {
 /// What stands above the interval, where there is room and where there is little, and above the change.
 const INTERVAL: [&str; 2] = ["90 % range", "90 %"];
 const CHANGE: &str = "change";
+/// Columns of two ends of up to five digits: `2268–12953`.
+const ENDS: usize = 10;
 
 /// Digits and sign before the point; the point and the digits behind it; a space and the unit.
 const WHOLE: u16 = 5;
@@ -41,7 +43,7 @@ impl Columns {
             room -= taken;
             taken
         };
-        let relative = take(if width >= 51 { 9 } else { 8 }, 8);
+        let relative = take(if width >= 53 { 9 } else { 8 }, 8);
         let interval = if intervals { take(12, 10) } else { 0 };
         let absolute = take(11, 10);
         Columns { label, interval, absolute, relative }
@@ -84,7 +86,7 @@ fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
 /// Draws a figure's row.
 pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, metric: &'static Metric) {
     let now = app.answer.value(metric);
-    let shown = now.map_or_else(|| "–".to_owned(), |now| metric.show(now));
+    let shown = app.answer.shown(metric).unwrap_or_else(|| "–".to_owned());
     let role = match () {
         () if app.flash.metrics.contains(metric.name) => Role::Flash,
         () if app.answer.fits() => Role::Value,
@@ -144,9 +146,9 @@ pub(super) fn interval(app: &App, metric: &Metric, now: f64, shown: &str, room: 
         let end = end / now * number;
         if end.abs() >= 100.0 { format!("{end:.0}") } else { units::significant(end, digits) }
     };
-    // As many digits as there is room for; ends that need more are shown as shares of the value.
+    // As many digits as there is room for. A column too narrow for ends of four digits has shares of the value in all rows.
     let ends = [3, 2].map(|digits| format!("{}–{}", show(low, digits), show(high, digits)));
-    let fitting = ends.into_iter().find(|ends| ends.width() <= room);
+    let fitting = ends.into_iter().find(|ends| room >= ENDS && ends.width() <= room);
     let shares = || format!("{:+.0}/{:+.0}%", 100.0 * (low / now - 1.0), 100.0 * (high / now - 1.0));
     Some(fitting.unwrap_or_else(shares))
 }

@@ -185,7 +185,7 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
                 () if app.answer.fits() => Role::Value,
                 () => Role::Dim,
             };
-            Some((short(metric, now), canvas.role(role).add_modifier(Modifier::BOLD)))
+            Some((short(app, metric), canvas.role(role).add_modifier(Modifier::BOLD)))
         }
         Line::Intervals => {
             let room = usize::from(cell.width.saturating_sub(1));
@@ -203,8 +203,8 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
 }
 
 /// A value with its unit, without what its label says already: `tok/s/user` is in tok/s.
-fn short(metric: &Metric, value: f64) -> String {
-    let shown = metric.show(value);
+fn short(app: &App, metric: &Metric) -> String {
+    let shown = app.answer.shown(metric).unwrap_or_default();
     match shown.split_once(' ') {
         Some((number, unit)) if metric.label.contains(unit) => number.to_owned(),
         _ => shown,

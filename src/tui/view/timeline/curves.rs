@@ -6,7 +6,7 @@ use crate::tui::app::App;
 use crate::tui::simulating::Scaling;
 use crate::tui::theme::Role;
 use crate::tui::view::draw::Canvas;
-use crate::tui::view::plot::{Plot, Series, Shape, colour, letter};
+use crate::tui::view::plot::{Plot, Series, Shape, color, letter};
 use crate::tui::view::sweep::range;
 use atlas_core::units;
 use atlas_core::units::duration_ms;
@@ -28,7 +28,7 @@ fn ticks(range: &Range) -> Vec<(f64, String)> {
 fn names(canvas: &mut Canvas<'_>, area: Rect, names: &[&str]) {
     let mut x = area.x;
     for (index, name) in names.iter().enumerate() {
-        let style = canvas.role(colour(index));
+        let style = canvas.role(color(index));
         x = canvas.text(x, area.y, area.right().saturating_sub(x), &format!("{} {name}", letter(index)), style) + 3;
     }
 }

@@ -12,7 +12,7 @@ use atlas_sim::training::program::Action;
 /// Cells that the widest operator must have for a pass to be drawn as operators.
 const LEAST: f64 = 4.0;
 
-/// An operator's colour: matrix multiplications, attention, the rest, each twice where it runs again.
+/// An operator's color: matrix multiplications, attention, the rest, each twice where it runs again.
 fn role(action: Action) -> Role {
     use atlas_perf::ops::{OpName, OpName as Name};
     let of = |name: OpName| match name {

@@ -1,0 +1,190 @@
+//! `&`: the accelerators of this machine and its cluster as targets. Commands run once the user agrees, and the file is
+//! written once the user has seen it.
+
+use std::sync::Arc;
+
+use atlas_detect::render::render;
+use atlas_detect::runner::System;
+use atlas_detect::{Options, detect};
+use atlas_plan::search::Gauge;
+use ratatui::layout::Rect;
+
+use super::app::{App, Overlay};
+use super::message::Effect;
+use super::panels::Answer;
+use super::theme::Role;
+use super::update::{fail, note};
+use super::view::draw::{Canvas, wrap};
+use super::work::{Job, Product, Query};
+use super::write_back::{Rewrite, WritePlan};
+use crate::cli::detect::{PROGRAMS, entries};
+use atlas_config::library::Library;
+
+/// What the first start says, where there is neither a session nor a file of the user's.
+pub(super) const OFFER: &str =
+    "& finds the accelerators of this machine and its cluster; it asks before it runs a command";
+
+/// The state.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    found: Query<u64, Arc<Found>>,
+    asked: u64,
+}
+
+/// What was detected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The targets as YAML.
+    pub text: String,
+    /// How many there are.
+    pub targets: usize,
+    /// What could not be determined, and why.
+    pub open: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Look {
+    library: Arc<Library>,
+}
+
+impl Job for Look {
+    fn run(&self, _: &Gauge) -> Result<Product, String> {
+        let catalog = entries(self.library.catalog());
+        let found = detect(&System, &Options::default(), &catalog);
+        let open = found.undetermined.iter().map(|open| format!("{}: {}", open.what, open.why)).collect();
+        let text = render(&found, &catalog, &|_| None);
+        Ok(Product::Panel(Answer::Detected(Arc::new(Found { text, targets: found.machines.len(), open }))))
+    }
+}
+
+/// Opens the dialog.
+pub(super) fn open(app: &mut App) {
+    app.overlay = Some(Overlay::Detect);
+}
+
+/// Starts the commands.
+pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    let state = &mut app.panels.detect;
+    if state.found.progress().is_none() {
+        state.asked += 1;
+        let look = Look { library: Arc::clone(&app.library) };
+        state.found.ask(state.asked, &mut app.queries.serial, effects, |_| Ok(Arc::new(look)));
+    }
+}
+
+/// Shows the file that the answer makes, or why there is none. A dialog that was closed meanwhile stays closed.
+pub(super) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &mut Vec<Effect>) {
+    if !app.panels.detect.found.arrived(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
+        return;
+    }
+    app.overlay = None;
+    if found.targets == 0 {
+        let why = found.open.first().map_or("", String::as_str);
+        return fail(app, format!("no accelerators found: {why}"));
+    }
+    let path = app.profiles.parent().unwrap_or(&app.profiles).join("targets.yaml");
+    let before = app.library.text(&path.display().to_string()).unwrap_or_default().to_owned();
+    let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
+    let after = format!("{before}{gap}{}", found.text);
+    let plan = WritePlan { files: vec![Rewrite { path, before, after }], left: Vec::new() };
+    app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 });
+    let count = if found.targets == 1 { "1 target".to_owned() } else { format!("{} targets", found.targets) };
+    note(app, format!("found {count}; Enter writes the file"), effects);
+}
+
+/// Takes why the commands did not run.
+pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
+    if app.panels.detect.found.failed(serial, trouble) && app.overlay == Some(Overlay::Detect) {
+        app.overlay = None;
+        fail(app, trouble.to_owned());
+    }
+}
+
+/// What happens on Enter.
+#[must_use]
+pub fn explained() -> String {
+    format!(
+        "Runs those of these commands that exist here, each for at most 5 seconds: {}. They change nothing. The targets found \
+         are shown before they are written.",
+        PROGRAMS.join(", ")
+    )
+}
+
+/// Draws the dialog.
+pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>) {
+    let (columns, rows) = app.size;
+    let width = columns.saturating_sub(4).min(76);
+    let running = app.panels.detect.found.progress().is_some();
+    let text = if running { "running, at most 5 seconds a command".to_owned() } else { explained() };
+    let lines = wrap(&text, usize::from(width.saturating_sub(4)));
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(2));
+    let area = Rect::new((columns - width) / 2, (rows - height) / 2, width, height);
+    canvas.clear(area);
+    let remark = if running { "Esc closes" } else { "Enter runs, Esc closes" };
+    let inner = canvas.frame(area, "Detect targets", remark, true);
+    for (y, line) in (inner.y..inner.bottom()).zip(&lines) {
+        canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), line, canvas.role(Role::Text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::tui::testing::Hands;
+
+    fn found(targets: usize) -> Arc<Found> {
+        let text = "# Targets as detected.\n\n- name: here\n  accelerator: h100-sxm-80gb\n".to_owned();
+        Arc::new(Found { text, targets, open: vec!["accelerators of this machine: no tool reports one".to_owned()] })
+    }
+
+    /// The dialog after Enter, with this answer.
+    fn answered(answer: Arc<Found>) -> Hands {
+        let mut hands = Hands::new();
+        hands.keys("&<Enter>");
+        let serial = hands.app.queries.serial;
+        arrived(&mut hands.app, serial, answer, &mut Vec::new());
+        hands
+    }
+
+    #[test]
+    fn no_command_runs_before_enter() {
+        let mut hands = Hands::new();
+        hands.keys("&");
+        assert!(!hands.effects.iter().any(|effect| matches!(effect, Effect::Work(_))));
+        assert!(hands.text().contains("nvidia-smi"), "{}", hands.text());
+        hands.keys("<Esc>");
+        assert_eq!(hands.app.overlay, None);
+        hands.keys("&<Enter>");
+        assert!(hands.effects.iter().any(|effect| matches!(effect, Effect::Work(_))));
+    }
+
+    #[test]
+    fn what_was_found_is_shown_before_it_is_written() {
+        let mut hands = answered(found(1));
+        let Some(Overlay::WriteBack { plan, .. }) = &hands.app.overlay else { unreachable!("{}", hands.text()) };
+        let file = plan.files.first().unwrap();
+        assert!(file.path.ends_with("targets.yaml") && file.after.contains("- name: here"));
+        hands.effects.clear();
+        hands.keys("<Enter>");
+        assert!(hands.effects.iter().any(|effect| matches!(effect, Effect::WriteBack(_))));
+    }
+
+    #[test]
+    fn nothing_found_says_why_and_writes_nothing() {
+        let hands = answered(found(0));
+        assert_eq!(hands.app.overlay, None);
+        assert!(hands.text().contains("no tool reports one"), "{}", hands.text());
+    }
+
+    #[test]
+    fn an_answer_to_a_closed_dialog_opens_nothing() {
+        let mut hands = Hands::new();
+        hands.keys("&<Enter>");
+        let serial = hands.app.queries.serial;
+        hands.keys("<Esc>");
+        arrived(&mut hands.app, serial, found(1), &mut Vec::new());
+        assert_eq!(hands.app.overlay, None);
+    }
+}

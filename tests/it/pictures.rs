@@ -1,0 +1,178 @@
+//! Every view and every overlay on the shipped catalog, at three sizes: they draw within their frames. `cargo xtask
+//! screens DIR` writes them as PNG, to be looked at.
+
+use std::path::{Path, PathBuf};
+
+use atlas_evidence::calibrate::intake;
+use atlas_fabric::demo::View;
+use atlas_fabric::tui::app::App;
+use atlas_fabric::tui::keymap::{Action, BINDINGS};
+use atlas_fabric::tui::message::Message;
+use atlas_fabric::tui::panels::{Panel, watch};
+use atlas_fabric::tui::view::view;
+use atlas_ingest::Context;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::common::raster::{self, Paper};
+use crate::panels::history;
+use crate::tasks::Start;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+/// Themes, with the terminal that each is for.
+const THEMES: [(&str, Paper); 2] = [("dark", Paper::DARK), ("light", Paper::LIGHT)];
+
+/// Measured runs.
+const RUNS: &str = "mode,num_gpus,tp,pp,batch_size,seq_len,tokens_per_second,mfu\n\
+                    training,8,1,1,1,8192,72000,0.49\ntraining,8,2,1,1,8192,70100,0.48\ntraining,8,4,1,1,8192,66000,\n";
+
+/// Keys from the start to a view with something in it. Two targets are marked before.
+fn keys(view: View) -> &'static str {
+    match view {
+        View::Main => "",
+        View::Race => "2",
+        View::Compare => "C",
+        View::Breakdown => "3",
+        View::Sweep => "4",
+        View::Frontier => "5",
+        View::Sensitivity => "0",
+        View::Optimum => "6R",
+        View::Timeline => "9",
+        View::Advice => "8",
+        View::Explain => "7",
+        View::Schedule => ":llama3.1-70b-day<Enter>p",
+        View::Problems => "!",
+        View::Diff => ":tp=8<Enter>D",
+        View::Measurements => ":llama3.1-8b-train<Enter>M",
+        View::Panel(Panel::Watch) => "J",
+        View::Panel(Panel::History) => "I",
+        View::Panel(Panel::Launch) => "Z",
+        View::Panel(Panel::Releases) => "@",
+        View::Panel(Panel::Fits) => "#",
+        View::Help => "?",
+    }
+}
+
+/// What lies over the views, by name and keys.
+const OVERLAYS: [(&str, &str); 10] = [
+    ("edited", ":tp=8<Enter>KV"),
+    ("finder", "/h200"),
+    ("palette", ":cheap"),
+    ("goal", "Vk=2.00"),
+    ("form", "+"),
+    ("export", "x"),
+    ("detect", "&"),
+    ("tours", "d"),
+    ("tour", "dj<Enter><Space>"),
+    ("write", ":tp=8<Enter>w"),
+];
+
+/// All pictures by name, with their keys.
+fn pictures() -> Vec<(String, &'static str)> {
+    let views = View::NAMES.iter().map(|(name, view)| ((*name).to_owned(), keys(*view)));
+    let panels = Panel::ALL.into_iter().map(|panel| (panel.name().to_owned(), keys(View::Panel(panel))));
+    views.chain(panels).chain(OVERLAYS.iter().map(|(name, keys)| ((*name).to_owned(), *keys))).collect()
+}
+
+/// The interface after these keys, with a measured run, a log to watch and a history.
+fn start(keys: &str, entries: &Path) -> Start {
+    let mut start = Start::with_tours();
+    let context = Context { name: "runs.csv".to_owned(), ..Context::default() };
+    let rows = intake::gather(RUNS.as_bytes(), &context, &[]).unwrap().rows;
+    start.send(Message::Measured(rows.into(), Vec::new()));
+    watch::of(&mut start.app, vec!["tests/data/screens/slow.log".to_owned()]);
+    start.app.panels.history.store = Some(history(entries));
+    start.keys("Hmjjjmk").keys(keys);
+    start
+}
+
+fn drawn(app: &App) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, app.size.0, app.size.1));
+    view(app, &mut buffer);
+    buffer
+}
+
+/// Every frame on the screen that begins with a corner, as its box.
+fn frames(buffer: &Buffer) -> Vec<Rect> {
+    let symbol = |x: u16, y: u16| buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
+    let area = buffer.area;
+    let corners = (0..area.height).flat_map(|y| (0..area.width).map(move |x| (x, y)));
+    let frame = |(x, y): (u16, u16)| {
+        let right = match symbol(x, y) {
+            "┌" => "┐",
+            "┍" => "┑",
+            _ => return None,
+        };
+        let width = (x + 1..area.width).find(|at| symbol(*at, y) == right)? - x;
+        let height = (y + 1..area.height).find(|at| symbol(x, *at) == "└")? - y;
+        // The frame of a pane below an overlay is not whole.
+        (symbol(x + width, y + height) == "┘").then(|| Rect::new(x, y, width + 1, height + 1))
+    };
+    corners.filter_map(frame).collect()
+}
+
+#[test]
+fn every_view_that_a_key_opens_has_a_picture() {
+    let pictures = pictures();
+    for row in BINDINGS {
+        if let Action::Show(view) = row.action {
+            assert!(pictures.iter().any(|(name, _)| name == view.name()), "{view:?}");
+        }
+    }
+    let mut names: Vec<&String> = pictures.iter().map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), pictures.len(), "two pictures have the same name");
+}
+
+#[test]
+fn every_view_draws_within_its_frames_at_three_sizes() {
+    let entries = tempfile::tempdir().unwrap();
+    for (name, keys) in pictures() {
+        let mut start = start(keys, entries.path());
+        for (columns, rows) in SIZES {
+            start.send(Message::Resize(columns, rows));
+            let buffer = drawn(&start.app);
+            let text = start.text();
+            let frames = frames(&buffer);
+            assert!(!frames.is_empty(), "{name} at {columns}x{rows}\n{text}");
+            // A dialog covers parts of frames below it.
+            let covered = |frame: &Rect| frames.iter().any(|other| other != frame && other.intersects(*frame));
+            let whole = frames.iter().filter(|frame| start.app.overlay.is_none() || !covered(frame));
+            for frame in whole {
+                for y in frame.y + 1..frame.bottom() - 1 {
+                    for x in [frame.x, frame.right() - 1] {
+                        let symbol = buffer[(x, y)].symbol();
+                        // What lies over a view covers its border.
+                        let border = "│▲▼┌┍└┐┑┘━─".contains(symbol);
+                        assert!(border, "{name} at {columns}x{rows}: {symbol:?} on the border at {x},{y}\n{text}");
+                    }
+                }
+                let bottom = (frame.x + 1..frame.right() - 1).map(|x| buffer[(x, frame.bottom() - 1)].symbol());
+                let clear = start.app.overlay.is_some() || bottom.clone().all(|symbol| symbol == "─");
+                assert!(clear, "{name} at {columns}x{rows}: text on the lower border\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "writes files: `cargo xtask screens DIR`"]
+fn write_all() {
+    let directory = PathBuf::from(std::env::var_os("ATLAS_SCREENS").unwrap());
+    std::fs::create_dir_all(&directory).unwrap();
+    let entries = tempfile::tempdir().unwrap();
+    for (name, keys) in pictures() {
+        let mut start = start(keys, entries.path());
+        for (theme, paper) in THEMES {
+            let index = start.app.themes.iter().position(|known| known.name() == theme).unwrap();
+            start.app.theme = index;
+            for (columns, rows) in SIZES {
+                start.send(Message::Resize(columns, rows));
+                let path = directory.join(format!("{name}_{columns}x{rows}_{theme}.png"));
+                raster::write(&drawn(&start.app), paper, &path);
+            }
+        }
+    }
+    println!("wrote {} pictures to {}", pictures().len() * THEMES.len() * SIZES.len(), directory.display());
+}
