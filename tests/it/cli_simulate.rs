@@ -571,7 +571,7 @@ fn a_list_of_layers_is_refused_where_it_stands() {
     std::fs::write(dir.path().join("mine.yaml"), text).unwrap();
     let refused = stderr(&atlas(dir.path(), &["simulate", "--config", "mine.yaml"]).assert().failure());
     assert!(
-        refused.contains("mine.yaml:4:") && refused.contains("layers") && refused.contains("num_layers"),
+        refused.contains("mine.yaml:5:") && refused.contains("layers") && refused.contains("num_layers"),
         "{refused}"
     );
 }

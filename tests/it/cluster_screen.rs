@@ -91,6 +91,9 @@ fn enter_on_a_submission_watches_the_log_of_its_job() {
     session.wait_for("4711");
     session.keys("\r");
     session.wait_for("90 of 300 steps");
+    // The first closes the view.
+    session.keys("q");
+    session.wait_for("key figures");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);
 }
