@@ -1,11 +1,9 @@
 //! Documents that were once misread, each as the kind of mistake it was: units, separators, several tables or tests in
 //! one document, figures that stand for something else.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+use crate::common;
 
-mod common;
-
-use common::{facts, read};
+use crate::common::{facts, read};
 use serde_json::Value;
 
 /// The facts of the first reading of this tool.

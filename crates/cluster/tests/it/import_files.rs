@@ -1,12 +1,9 @@
 //! Launch files as people write them, each with the fields that a reader finds in it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use common::{at, read};
+use crate::common::{at, read};
 use serde_json::Value;
 
 fn folder() -> PathBuf {

@@ -1,5 +1,4 @@
 //! Benchmark JSON is read and written without loss.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
 

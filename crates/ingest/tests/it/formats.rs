@@ -1,10 +1,8 @@
 //! Variants of formats: what must be read in each. Written from what the tools print; none is a recorded run.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+use crate::common;
 
-mod common;
-
-use common::{facts, read};
+use crate::common::{facts, read};
 use serde_json::{Value, json};
 
 #[test]

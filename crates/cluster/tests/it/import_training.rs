@@ -1,10 +1,9 @@
 //! Training tools.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
+use crate::common;
 
+use crate::common::{expect, read};
 use atlas_cluster::import::{Kind, Precision, Recompute, Sharding};
-use common::{expect, read};
 use serde_json::json;
 
 #[test]

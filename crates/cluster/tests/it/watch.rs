@@ -1,5 +1,4 @@
 //! Synthetic runs that slow down midway, and what a watch makes of them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::fmt::Write as _;
 

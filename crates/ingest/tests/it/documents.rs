@@ -1,14 +1,10 @@
 //! What a cut, doubled or joined document may give: only figures that one of its parts holds.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-
 use std::collections::BTreeSet;
 
+use crate::common::documents::{DOCUMENTS, Draw};
+use crate::common::{context, sample, sample_names};
 use atlas_ingest::{Ingested, Origin, Reading};
-use common::documents::{DOCUMENTS, Draw};
-use common::{context, sample, sample_names};
 use proptest::prelude::*;
 use serde_json::Value;
 

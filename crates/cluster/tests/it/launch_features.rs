@@ -1,6 +1,5 @@
 //! What a scenario states of drafts, experts and caches is written for the engines that have it, and refused by name for the
 //! others.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use atlas_cluster::launch::{self, Options, Tool, Wrap};
 use atlas_config::library::Library;

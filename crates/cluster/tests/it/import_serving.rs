@@ -1,9 +1,6 @@
 //! Serving engines, manifests and benchmark clients.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
-
-use common::{expect, read};
+use crate::common::{expect, read};
 use serde_json::{Value, json};
 
 #[test]

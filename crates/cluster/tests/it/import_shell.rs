@@ -1,9 +1,6 @@
 //! Shell scripts: expansion, decisions, here-documents, what stays open.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
-
-use common::{expect, read, read_all, read_with};
+use crate::common::{expect, read, read_all, read_with};
 use serde_json::json;
 
 #[test]

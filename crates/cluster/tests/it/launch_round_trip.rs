@@ -1,5 +1,4 @@
 //! Every shipped scenario: launched, read back from the files, and compared.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,12 +1,9 @@
 //! Every flag of the tools' own tables: understood, listed as not understood, or left out for a reason with a name.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::read;
 use atlas_cluster::import::Import;
-use common::read;
 use serde_json::Value;
 
 /// One row of `workload/flags.csv`.
@@ -249,7 +246,7 @@ const MODELED: &[(&str, &[&str])] = &[
 
 /// Flags that are left out without a word: tool, flag, and what they concern.
 fn left_out() -> BTreeMap<(String, String), String> {
-    let text = include_str!("data/flags_left_out.csv");
+    let text = include_str!("../data/flags_left_out.csv");
     let cells = text.lines().skip(1).map(|line| line.splitn(3, ',').collect::<Vec<_>>());
     cells.map(|c| ((c[0].to_owned(), c[1].to_owned()), c[2].to_owned())).collect()
 }

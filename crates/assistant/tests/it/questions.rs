@@ -1,6 +1,5 @@
 //! Realistic questions: each gets the right kind of answer, every figure is the engine's, and what is not understood is
 //! refused.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use atlas_assistant::offline::{About, Context, Figure, Refusal, Reply, answer};
 use atlas_config::library::Library;
@@ -21,7 +20,7 @@ struct Row<'r> {
 }
 
 fn rows() -> Vec<Row<'static>> {
-    let lines = include_str!("data/questions.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("../data/questions.txt").lines().filter(|line| !line.starts_with('#'));
     let row = |line: &'static str| {
         let cells: Vec<&str> = line.split(" | ").collect();
         let [question, target, workload, kind, words] = cells.as_slice() else { panic!("{line}") };

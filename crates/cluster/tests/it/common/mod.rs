@@ -1,5 +1,4 @@
 //! Helpers of the import tests.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, dead_code)]
 
 use std::collections::BTreeMap;
 

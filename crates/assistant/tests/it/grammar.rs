@@ -1,5 +1,4 @@
 //! Questions as people type them, and what is true of all of them.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use atlas_assistant::{Hardware, Intent, Known, KnownTarget, KnownWorkload, Objective, Question, Trouble, parse};
 use atlas_config::Mode;

@@ -1,11 +1,8 @@
 //! Properties: no input panics or hangs, and equal spellings give equal fields.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{read, read_all};
+use crate::common::{read, read_all};
 use proptest::prelude::*;
 
 const SAMPLES: &[(&str, &str)] = &[

@@ -1,5 +1,4 @@
 //! The endpoint client against a server that misbehaves, on 127.0.0.1.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,11 +1,7 @@
 //! The recorded logs in `tests/data/logs` against the facts that must be read in them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
-
+use crate::common::{context, read, sample, sample_names};
 use atlas_ingest::{Context, Origin, joint};
-use common::{context, read, sample, sample_names};
 use serde_json::Value;
 
 /// Everything in `expected` that `got` lacks or contradicts.

@@ -1,0 +1,10 @@
+//! Reading of logs and benchmark files.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod benchmark_json;
+mod common;
+mod documents;
+mod formats;
+mod misreads;
+mod samples;
