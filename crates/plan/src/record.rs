@@ -91,7 +91,8 @@ impl Serialize for Metrics<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for metric in METRICS.iter().filter(|metric| metric.applies_to(self.scenario)) {
-            let value = holds(metric, self.estimate).then(|| (metric.get)(self.estimate, self.scenario));
+            let held = self.estimate.has_figures() || holds(metric, self.estimate);
+            let value = held.then(|| (metric.get)(self.estimate, self.scenario));
             map.serialize_entry(metric.name, &value.filter(|value| value.is_finite()))?;
         }
         map.end()
@@ -157,9 +158,9 @@ struct Plain {
 }
 
 impl Plain {
-    /// Figures of something that runs, or only the memory that it would take.
-    fn of(f: &Figures, runs: bool) -> Plain {
-        let held = |value: f64| runs.then_some(value);
+    /// All figures, or only the memory that it would take.
+    fn of(f: &Figures, all: bool) -> Plain {
+        let held = |value: f64| all.then_some(value);
         Plain {
             tokens_per_sec: held(f.tokens_per_sec),
             flop_utilization: held(f.flop_utilization),
@@ -263,10 +264,10 @@ impl<'a> Body<'a> {
     /// Writes down an estimate of a workload.
     #[must_use]
     pub fn of(estimate: &Estimate, workload: &'a Workload) -> Body<'a> {
-        let runs = estimate.runs();
-        let plain = Plain::of(&estimate.total, runs);
+        let all = estimate.has_figures();
+        let plain = Plain::of(&estimate.total, all);
         let held = |detail: Detail| {
-            if runs { detail } else { Detail { training: None, serving: None, simulated: None, ..detail } }
+            if all { detail } else { Detail { training: None, serving: None, simulated: None, ..detail } }
         };
         let detail = estimate.detail.map(held);
         if estimate.phases.is_empty() {
@@ -291,7 +292,7 @@ impl<'a> Body<'a> {
                         weight_minutes: figures.minutes,
                         settings: Settings { tokens_scale, autoscale_factor, request_profile },
                         overrides: &spec.overrides,
-                        record: PhaseBody::of(figures, runs),
+                        record: PhaseBody::of(figures, all),
                     }
                 })
                 .collect(),
@@ -303,10 +304,10 @@ impl<'a> Body<'a> {
 }
 
 impl PhaseBody {
-    fn of(figures: &Figures, runs: bool) -> PhaseBody {
+    fn of(figures: &Figures, all: bool) -> PhaseBody {
         let queue = figures.queue.as_ref();
         PhaseBody {
-            plain: Plain::of(figures, runs),
+            plain: Plain::of(figures, all),
             queue_metrics: queue.map(|q| QueueMetrics {
                 arrival_rate: q.arrival_rate,
                 servers: Whole(q.servers),
@@ -354,8 +355,8 @@ impl<'a> Record<'a> {
             track,
             knobs: Knobs::of(scenario),
             record: Body::of(estimate, workload),
-            dollar_per_1k_tokens: estimate.runs().then_some(estimate.cost.usd_per_1k_tokens_parity),
-            dollar_per_1k_tokens_all_nodes: estimate.runs().then_some(estimate.cost.usd_per_1k_tokens),
+            dollar_per_1k_tokens: estimate.has_figures().then_some(estimate.cost.usd_per_1k_tokens_parity),
+            dollar_per_1k_tokens_all_nodes: estimate.has_figures().then_some(estimate.cost.usd_per_1k_tokens),
             label,
             engine: scenario.engine.name(),
             seed: scenario.seed,

@@ -64,6 +64,14 @@ impl Estimate {
         self.detail.as_ref().is_none_or(|detail| runs(detail.verdict))
     }
 
+    /// Whether the figures mean anything: not of training in a format that the device cannot multiply. Servers unpack such
+    /// weights, and what lacks kernels, memory or a layout has the figures that it would have, beside the verdict.
+    #[must_use]
+    pub fn has_figures(&self) -> bool {
+        let refused = |detail: &Detail| detail.training.is_some() && matches!(detail.verdict, Verdict::Format { .. });
+        self.detail.as_ref().is_none_or(|detail| !refused(detail))
+    }
+
     /// Whether every figure that records hold is a finite number.
     ///
     /// # Errors
