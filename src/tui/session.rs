@@ -216,6 +216,8 @@ pub fn capture(app: &App, suited: &str) -> Document {
 pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(name) = &document.theme {
+        // Version 0.1 spelled it so.
+        let name = if name == "colour-blind" { "color-blind" } else { name };
         match app.themes.iter().position(|theme| theme.name() == name) {
             Some(index) => app.theme = index,
             None => problems.push(format!("the theme `{name}` no longer exists")),
