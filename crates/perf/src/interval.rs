@@ -71,11 +71,11 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.701, 1.330;
+    DenseOneDomain: "training, dense, one domain", 0.700, 1.330;
     /// Dense models on NVIDIA devices in many domains.
     DenseManyDomains: "training, dense, many domains", 0.734, 1.302;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", 0.505, 1.565;
+    Experts: "training, mixture of experts", 0.501, 1.565;
     /// Frozen base model with adapters (LoRA).
     Adapters: "training, adapters", 0.835, 1.236;
     /// Other accelerators whose training several sources measured.
@@ -84,29 +84,29 @@ regimes! {
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.681, 1.689;
+    CompiledEngine: "serving, compiled engine", 0.681, 1.688;
     /// Native runtimes for few streams, on NVIDIA devices.
     NativeRuntime: "serving, native runtime", 0.470, 1.500;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.618, 1.704;
+    PythonBatch: "serving, Python engine, static batch", 0.618, 1.710;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.401, 1.470;
+    PythonOffline: "serving, Python engine, offline", 0.402, 1.468;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.374, 2.027;
+    PythonServer: "serving, Python engine, server", 0.369, 2.027;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.437, 2.784;
+    Cdna: "serving, CDNA", 0.436, 2.778;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.374, 1.781;
+    OtherServing: "serving, other accelerators", 0.382, 1.829;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.603, 1.324;
+    Tpot: "TPOT", 0.603, 1.328;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.520, 2.575;
+    LightTtft: "TTFT, at most 32 requests", 0.496, 2.443;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.343, 4.960;
+    HeavyTtft: "TTFT, more requests", 0.285, 4.171;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }
