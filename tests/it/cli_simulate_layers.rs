@@ -139,12 +139,13 @@ fn a_list_of_layers_scales_and_its_written_configuration_repeats_it() {
         (Some(a), Some(b)) => (a - b).abs() <= 0.02 * b.abs().max(1e-9),
         _ => a == b,
     };
-    let points = |value: &Value| value["points"].as_array().unwrap_or_else(|| panic!("{value}")).clone();
+    let points = |value: &Value| value["curves"][0]["points"].as_array().unwrap_or_else(|| panic!("{value}")).clone();
     assert_eq!(points(&found).len(), 2);
     for (ours, theirs) in points(&found).iter().zip(&points(&known)) {
         for (key, value) in theirs.as_object().unwrap().iter().filter(|(_, value)| value.is_number()) {
             assert!(close(&ours[key], value), "{key}: {} against {value}", ours[key]);
         }
+        assert!(close(&ours["cost"]["usd_per_iteration"], &theirs["cost"]["usd_per_iteration"]), "{ours} {theirs}");
     }
 }
 
