@@ -563,15 +563,3 @@ fn the_five_examples_run_as_the_configurations_that_they_stand_for() {
     let refused = stderr(&atlas(dir.path(), &["simulate", "--example", "6"]).assert().failure());
     assert!(refused.contains("1..=5"), "{refused}");
 }
-
-#[test]
-fn a_list_of_layers_is_refused_where_it_stands() {
-    let dir = temp();
-    let text = "name: mine\nmodel:\n  model_type: transformer\n  layers:\n    - {forward_flops: 118.0e9, num_parameters: 9408}\n";
-    std::fs::write(dir.path().join("mine.yaml"), text).unwrap();
-    let refused = stderr(&atlas(dir.path(), &["simulate", "--config", "mine.yaml"]).assert().failure());
-    assert!(
-        refused.contains("mine.yaml:5:") && refused.contains("layers") && refused.contains("num_layers"),
-        "{refused}"
-    );
-}

@@ -19,6 +19,7 @@ mod cli_batch;
 mod cli_calibrate;
 mod cli_ingest;
 mod cli_simulate;
+mod cli_simulate_layers;
 mod cli_watch;
 mod cost;
 mod demos;

@@ -409,7 +409,7 @@ impl Architecture {
     #[must_use]
     pub fn token_flops(&self, seq: f64, target: f64, halved: bool) -> TokenFlops {
         if let Some(network) = &self.convolutions {
-            return TokenFlops { products: 6.0 * network.multiply_adds(), ..TokenFlops::default() };
+            return TokenFlops { products: network.flops(), ..TokenFlops::default() };
         }
         let context = if halved { self.mean_context(seq) } else { seq };
         let pair = 6.0 * (self.q_width() + self.v_width());

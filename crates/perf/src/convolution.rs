@@ -39,6 +39,28 @@ pub struct Stage {
     pub width: f64,
 }
 
+/// Work as multiples of what a network's convolutions sum to. A model that is known by sums alone runs at the rates of
+/// the convolutions that it is a multiple of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Multiples {
+    /// Layers.
+    pub layers: f64,
+    /// FLOPs of the forward pass.
+    pub forward: f64,
+    /// FLOPs of the backward pass.
+    pub backward: f64,
+    /// Parameters.
+    pub parameters: f64,
+    /// Elements written, kept and read again.
+    pub activations: f64,
+}
+
+impl Multiples {
+    /// The network itself.
+    pub const ONE: Multiples =
+        Multiples { layers: 1.0, forward: 1.0, backward: 1.0, parameters: 1.0, activations: 1.0 };
+}
+
 /// A residual network of bottleneck blocks (arXiv 1512.03385): the catalog's entry without lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
@@ -52,6 +74,8 @@ pub struct Residual {
     pub image_size: f64,
     /// Classes described apart.
     pub classes: f64,
+    /// What of its sums is counted.
+    pub multiples: Multiples,
 }
 
 /// A convolution within the network.
@@ -107,27 +131,38 @@ impl Residual {
     pub fn params(&self) -> f64 {
         let mut sum = (self.features() + 1.0) * self.classes;
         self.visit(|at| sum += at.times * at.shape.parameters());
-        sum
+        sum * self.multiples.parameters
     }
 
     /// Multiply-adds for one image, forward.
     pub fn multiply_adds(&self) -> f64 {
         let mut sum = self.features() * self.classes;
         self.visit(|at| sum += at.times * at.shape.multiply_adds());
-        sum
+        sum * self.multiples.forward
     }
 
-    /// Convolutions.
+    /// FLOPs for one image, forward and backward.
+    pub fn flops(&self) -> f64 {
+        2.0 * self.multiply_adds() * (1.0 + 2.0 * self.backward_over_forward())
+    }
+
+    /// Products of the gradients of the inputs, or of the weights, over those of the forward pass; 1 where nothing else is
+    /// stated.
+    pub fn backward_over_forward(&self) -> f64 {
+        self.multiples.backward / self.multiples.forward
+    }
+
+    /// Convolutions, or layers of a multiple.
     pub fn depth(&self) -> f64 {
         let mut sum = 0.0;
         self.visit(|at| sum += at.times);
-        sum
+        (sum * self.multiples.layers).round()
     }
 
     /// Elements that convolutions write for one image: what batch norms read.
     pub fn outputs(&self) -> f64 {
         let mut sum = 0.0;
         self.visit(|at| sum += at.times * at.shape.channels_out * at.shape.side * at.shape.side);
-        sum
+        sum * self.multiples.activations
     }
 }

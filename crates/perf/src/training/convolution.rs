@@ -5,7 +5,7 @@ use super::TrainingInput;
 use super::layer::LayerTime;
 use crate::accelerator::Precision;
 use crate::constants::Constants;
-use crate::convolution::{Place, Residual};
+use crate::convolution::{Multiples, Place, Residual};
 use crate::roofline;
 use crate::roofline::Gemm;
 
@@ -23,26 +23,26 @@ fn element(i: &TrainingInput) -> f64 {
     if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 }
 }
 
-fn convolution(i: &TrainingInput, c: &Constants, at: &Place) -> LayerTime {
+fn convolution(i: &TrainingInput, c: &Constants, at: &Place, by: &Multiples) -> LayerTime {
     let (shape, images, wide) = (&at.shape, i.micro, element(i));
     let taps = shape.kernel * shape.kernel;
     let pixels = images * shape.side * shape.side;
     let read = images * at.side_in * at.side_in * shape.channels_in * wide;
-    let written = pixels * shape.channels_out * wide;
-    let weights = shape.channels_in * shape.channels_out * taps * wide;
-    let time = |g: &Gemm| {
-        let memory = roofline::memory_seconds(&i.accelerator, c, read + written + weights);
-        roofline::gemm_compute(&i.accelerator, c, g, i.precision) + memory
+    let written = by.activations * pixels * shape.channels_out * wide;
+    let weights = by.parameters * shape.channels_in * shape.channels_out * taps * wide;
+    let time = |g: &Gemm, products: f64| {
+        let memory = roofline::memory_seconds(&i.accelerator, c, by.activations * read + written + weights);
+        products * roofline::gemm_compute(&i.accelerator, c, g, i.precision) + memory
     };
-    let forward = time(&Gemm::new(pixels, shape.channels_out, shape.channels_in * taps));
+    let forward = time(&Gemm::new(pixels, shape.channels_out, shape.channels_in * taps), by.forward);
     // The first convolution needs no gradient of the images.
     let input = Gemm::new(images * at.side_in * at.side_in, shape.channels_in, shape.channels_out * taps);
     let input = if shape.channels_in > 3.0 {
-        time(&Gemm { k: input.k * shape.side * shape.side / (at.side_in * at.side_in), ..input })
+        time(&Gemm { k: input.k * shape.side * shape.side / (at.side_in * at.side_in), ..input }, by.backward)
     } else {
         0.0
     };
-    let weight = time(&Gemm::new(shape.channels_out, shape.channels_in * taps, pixels));
+    let weight = time(&Gemm::new(shape.channels_out, shape.channels_in * taps, pixels), by.backward);
     let passes = |pick: fn((f64, f64)) -> f64| {
         let own = if i.software.fused_elementwise { 0.0 } else { pick(ACTIVATION) };
         pick(NORM) + own + if at.joins { pick(JOIN) } else { 0.0 }
@@ -50,7 +50,7 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place) -> LayerTime {
     let [before, behind] =
         [passes(|p| p.0), passes(|p| p.1)].map(|bytes| roofline::memory_seconds(&i.accelerator, c, written * bytes));
     // Convolution; batch norm, activation, addition: forward, and about twice as many backward.
-    let kernels = if i.software.fused_elementwise { 6.0 } else { 12.0 };
+    let kernels = by.layers * if i.software.fused_elementwise { 6.0 } else { 12.0 };
     LayerTime {
         gemm: forward + input + i.trained * weight,
         elementwise: before + behind + kernels * c.kernel_gap,
@@ -64,9 +64,10 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place) -> LayerTime {
 /// Mean of the convolutions, each with the batch norm behind it.
 pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
     let mut sum = LayerTime::default();
-    network.visit(|at| sum = sum.plus(&convolution(i, c, &at).scaled(at.times)));
+    let by = &network.multiples;
+    network.visit(|at| sum = sum.plus(&convolution(i, c, &at, by).scaled(at.times)));
     // The pooling behind the stem reads what the stem wrote and writes a quarter, forward and backward.
-    let stem = (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * element(i);
+    let stem = by.activations * (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * element(i);
     sum.elementwise += roofline::memory_seconds(&i.accelerator, c, 2.0 * 1.25 * stem);
     sum.scaled(1.0 / network.depth().max(1.0))
 }
@@ -75,9 +76,11 @@ pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> Laye
 pub(super) fn head(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
     let (images, classes, features) = (i.micro, network.classes, network.features());
     let gemm = |m, n, k| roofline::gemm_seconds(&i.accelerator, c, &Gemm::new(m, n, k), i.precision);
-    let (forward, weights) = (gemm(images, classes, features), gemm(classes, features, images));
+    let by = &network.multiples;
+    let forward = by.forward * gemm(images, classes, features);
+    let weights = by.backward * gemm(classes, features, images);
     LayerTime {
-        gemm: forward + gemm(images, features, classes) + weights,
+        gemm: forward + by.backward * gemm(images, features, classes) + weights,
         forward,
         weights,
         kernels: 10.0,

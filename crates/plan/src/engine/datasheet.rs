@@ -8,7 +8,7 @@ use atlas_catalog::transformer::{Bias, Kind, Transformer};
 use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};
-use atlas_perf::convolution::{MAX_STAGES, Residual, Stage};
+use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
 
 fn generation(sheet: &Sheet) -> Generation {
     let memory = sheet.memory.kind.as_deref().unwrap_or_default();
@@ -105,7 +105,40 @@ fn residual(network: &Convolutional) -> Residual {
         expansion: network.expansion,
         image_size: network.image_size,
         classes: network.classes,
+        multiples: Multiples::ONE,
     }
+}
+
+/// Sums over the layers of a model that is stated layer by layer, for one sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sums {
+    /// Layers.
+    pub layers: f64,
+    /// FLOPs of the forward pass; above 0.
+    pub forward_flops: f64,
+    /// FLOPs of the backward pass.
+    pub backward_flops: f64,
+    /// Parameters.
+    pub parameters: f64,
+    /// Elements that the forward pass keeps for the backward pass.
+    pub kept: f64,
+}
+
+/// A model that is known by sums alone. Sums say nothing of shapes: its products run at the rates of ResNet-50's
+/// convolutions, and its traffic is to its activations as ResNet-50's is.
+#[must_use]
+pub fn of_sums(sums: &Sums) -> Architecture {
+    let like = residual(&Convolutional::resnet_50());
+    let flops = 2.0 * like.multiply_adds();
+    let multiples = Multiples {
+        layers: sums.layers / like.depth(),
+        forward: sums.forward_flops / flops,
+        backward: sums.backward_flops / (2.0 * flops),
+        parameters: sums.parameters / like.params(),
+        // A convolution's output is kept, and the activation's.
+        activations: sums.kept / (2.0 * like.outputs()),
+    };
+    convolutional(&Residual { multiples, ..like })
 }
 
 /// A network of convolutions: no transformer's fields count, but widths that sums may be taken of.

@@ -17,12 +17,14 @@
 
 pub mod custom;
 mod examples;
+pub mod layers;
 mod work;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use self::layers::Layer;
 use crate::engine::datasheet;
 use atlas_catalog::Catalog;
 use atlas_document::decode::{Bounds, Fields};
@@ -73,7 +75,7 @@ pub struct Hardware {
 /// The network that is trained.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Model {
-    /// `transformer`, `resnet`, or a model of the catalog.
+    /// `transformer`, `resnet`, a model of the catalog, or `custom` with a list of layers.
     pub model_type: String,
     /// Layers.
     pub num_layers: f64,
@@ -89,6 +91,9 @@ pub struct Model {
     pub total_parameters: Option<f64>,
     /// Not used: operators are counted one by one.
     pub total_flops: Option<f64>,
+    /// The layers of a `custom` model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<Layer>,
 }
 
 /// Batch and communication.
@@ -266,27 +271,39 @@ impl Predecessor {
             if flops.is_some() {
                 f.warn("total_flops", "not used: operators are counted one by one", None);
             }
-            if f.node("layers").is_some() {
-                let message = "a list of layers is not simulated: times follow from operators, not from stated FLOPs";
-                let help = "give num_layers, hidden_size and num_attention_heads, a model_type of the catalog, or a \
-                            model of your own in models.yaml";
-                f.error("layers", message, Some(help.to_owned()));
+            let layers = layers::decode(f, usual);
+            let unsaid = if layers.is_some() { layers::CUSTOM } else { &usual.model_type };
+            let model_type = f.text("model_type").unwrap_or_else(|| unsaid.to_owned());
+            match (&layers, model_type == layers::CUSTOM) {
+                (Some(_), true) => {}
+                (Some(_), false) => {
+                    let message = format!("found \"{model_type}\", but layers describe the model, expected custom");
+                    f.error("model_type", message, Some("leave model_type out, or leave layers out".to_owned()));
+                }
+                (None, true) => {
+                    let help = "list layers, each with forward_flops, num_parameters and activation_memory_mb";
+                    f.error("model_type", "custom, but no layers are listed", Some(help.to_owned()));
+                }
+                (None, false) => {
+                    if let Err(message) = known(&model_type, catalog) {
+                        f.error("model_type", message, None);
+                    }
+                }
             }
-            let model_type = f.text("model_type").unwrap_or_else(|| usual.model_type.clone());
-            if let Err(message) = known(&model_type, catalog) {
-                f.error("model_type", message, None);
-            }
+            let layers = layers.unwrap_or_default();
+            let count_unsaid = if layers.is_empty() { usual.num_layers } else { layers.len() as f64 };
             Model {
                 model_type,
                 num_layers: f
                     .number("num_layers", Bounds { max: MOST_LAYERS, ..Bounds::COUNT })
-                    .unwrap_or(usual.num_layers),
+                    .unwrap_or(count_unsaid),
                 hidden_size: f.number("hidden_size", count).unwrap_or(usual.hidden_size),
                 num_attention_heads: f.number("num_attention_heads", count).unwrap_or(usual.num_attention_heads),
                 sequence_length: f.number("sequence_length", Bounds::COUNT).unwrap_or(usual.sequence_length),
                 vocab_size: f.number("vocab_size", Bounds::COUNT).unwrap_or(usual.vocab_size),
                 total_parameters: f.number("total_parameters", Bounds::POSITIVE).filter(|n| *n > 0.0),
                 total_flops: flops,
+                layers,
             }
         });
         let training = fields.map("training", |f| {
@@ -359,6 +376,7 @@ impl Default for Predecessor {
                 vocab_size: 30_522.0,
                 total_parameters: None,
                 total_flops: None,
+                layers: Vec::new(),
             },
             training: Training {
                 batch_size_per_gpu: 32.0,

@@ -10,6 +10,7 @@ use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
 use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Constants;
+use atlas_perf::convolution::Residual;
 use atlas_perf::memory;
 use atlas_perf::memory::LocalParams;
 use atlas_perf::training::optimizer;
@@ -377,7 +378,7 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
 fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
     let (mut blocks, mut head) = match i.arch.convolutions {
         None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
-        Some(_) => convolutional(i, c, full),
+        Some(network) => convolutional(i, c, full, &network),
     };
     let sums = if i.arch.convolutions.is_none() { accumulation(i, c, &LocalParams::of(i)) } else { Sums::default() };
     summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
@@ -403,7 +404,12 @@ fn summed<'a>(operators: impl Iterator<Item = &'a mut Operator>, seconds: f64) {
 }
 
 /// A convolutional network's layers and output layer, in the proportions of its breakdown.
-fn convolutional(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+fn convolutional(
+    i: &TrainingInput,
+    c: &Constants,
+    full: &TrainingEstimate,
+    network: &Residual,
+) -> (Vec<Block>, Vec<Operator>) {
     // Without an output layer, to tell it from the layers.
     let mut bare = *i;
     bare.arch.vocab = 1.0;
@@ -413,7 +419,7 @@ fn convolutional(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (
     };
     let (all, bare) = (kernels(full), kernels(&under(&bare, c, full.recompute)));
     let operators = |seconds: f64| {
-        let list = operators::convolutions(&full.time, i.trained);
+        let list = operators::convolutions(&full.time, i.trained, network.backward_over_forward());
         let sum: f64 = list.iter().map(Operator::total).sum();
         list.iter().map(|operator| operator.scaled(seconds / sum.max(1e-15))).collect()
     };

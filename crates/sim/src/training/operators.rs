@@ -97,14 +97,14 @@ pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     list.iter().map(|op| timed(i, c, op, layer::attended(i), Plan::of(Recompute::None))).collect()
 }
 
-/// A convolutional network as two operators, in the proportion of its breakdown: matrix multiplications, a third of them
-/// forward, and what is bound by memory, three passes of eight forward.
+/// A convolutional network as two operators, in the proportion of its breakdown: matrix multiplications, each half of the
+/// backward pass `backward` times as long as the forward one, and what is bound by memory, three passes of eight forward.
 #[must_use]
-pub fn convolutions(t: &TimeBreakdown, trained: f64) -> Vec<Operator> {
-    let product = t.gemm / (2.0 + trained);
+pub fn convolutions(t: &TimeBreakdown, trained: f64, backward: f64) -> Vec<Operator> {
+    let forward = t.gemm / (1.0 + backward * (1.0 + trained));
+    let product = backward * forward;
     let whole = |action| Operator { action, forward: 0.0, input: 0.0, weights: 0.0, again: 0.0 };
-    let matrices =
-        Operator { forward: product, input: product, weights: trained * product, ..whole(Action::Convolutions) };
+    let matrices = Operator { forward, input: product, weights: trained * product, ..whole(Action::Convolutions) };
     let rest = t.elementwise + t.attention;
     let again = t.recompute;
     vec![matrices, Operator { forward: 0.375 * rest, input: 0.625 * rest, again, ..whole(Action::Elementwise) }]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::custom::Phase;
+use super::layers;
 use super::{KNOWN, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
 use crate::engine::datasheet;
 use crate::simulation::options::Options;
@@ -53,6 +54,10 @@ impl Predecessor {
     /// The architecture, where the model is one that is known.
     fn architecture(&self, catalog: &Catalog) -> Result<Architecture, String> {
         let m = &self.model;
+        if !m.layers.is_empty() {
+            let width = if self.training.mixed_precision { 2.0 } else { 4.0 };
+            return Ok(datasheet::of_sums(&layers::sums(&m.layers, width)));
+        }
         if m.model_type.trim().eq_ignore_ascii_case(TRANSFORMER) {
             return Ok(Architecture {
                 layers: m.num_layers,
@@ -185,6 +190,13 @@ impl Predecessor {
             "network_bandwidth_gbps is read as gigabytes per second, as the predecessor document means it: {} GB/s a link",
             self.hardware.network_bandwidth_gbps
         )];
+        if !self.model.layers.is_empty() {
+            notes.push(format!(
+                "{} layers as listed, FLOPs and activations of one sample each: products run at the rates of ResNet-50's \
+                 convolutions, and traffic is to activations as ResNet-50's is",
+                self.model.layers.len()
+            ));
+        }
         if !self.training.mixed_precision {
             notes.push(
                 "without mixed precision, products are in TF32 where the accelerator has it, else in fp32".to_owned(),
