@@ -8,6 +8,8 @@ use atlas_evidence::validate::verdict::{Verdict, coverage, overall};
 use atlas_evidence::validate::{Kind, judge, shipped};
 use serde_json::Value;
 
+use crate::common::program::{atlas, stderr, stdout};
+
 fn verdicts(kind: Kind) -> Vec<Verdict> {
     judge(kind, &shipped(kind).unwrap()).unwrap()
 }
@@ -269,4 +271,26 @@ fn an_interrupted_validation_fails_and_marks_its_result_as_partial() {
     assert!(!out.status.success() && complaint.contains("interrupted after"), "{complaint}");
     let partial = &serde_json::from_str::<Value>(&text).unwrap()["partial"];
     assert!(partial["rows_judged"].as_u64().unwrap() < partial["rows"].as_u64().unwrap(), "{partial}");
+}
+
+#[test]
+fn a_table_of_version_0_1_is_converted_and_its_prose_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let head = "id,source,date,engine,engine_version,accelerator,num_accelerators,intra_node_link,model,params_b,tp,\
+                precision_weights,input_len,output_len,concurrency,output_tokens_per_sec_total,speculative,notes";
+    let judged = |date: &str, notes: &str| -> Value {
+        let row = format!(
+            "a,s,{date},vLLM,0.11.0,nvidia-h100-sxm5-80gb,8,NVLink4,meta-llama/Llama-3.1-70B-Instruct,70.6,8,fp8,1024,1024,64,\
+             2500,none,{notes}"
+        );
+        std::fs::write(dir.path().join("old.csv"), format!("{head}\n{row}\n")).unwrap();
+        let arguments = ["validate", "--measurements", "old.csv", "--kind", "inference", "--format", "json"];
+        let run = atlas(dir.path(), &arguments).assert().code(0);
+        assert!(stderr(&run).contains("columns of version 0.1"), "{}", stderr(&run));
+        serde_json::from_str(&stdout(&run)).unwrap()
+    };
+    let plain = judged("", "");
+    let rows = plain.as_array().or(plain["rows"].as_array()).unwrap();
+    assert!(rows[0]["predicted"].as_f64().unwrap() > 0.0, "{plain}");
+    assert_eq!(judged("2024-01-01", "enforce eager; total tokens"), plain);
 }

@@ -126,6 +126,12 @@ fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
     let text = atlas_document::sources::read_text(path).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
     let kind =
         args.kind.map_or_else(|| Kind::of(&text), Ok).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
+    if atlas_legacy::measurements::is_old(&text) {
+        complain(&format!(
+            "note: {} has the columns of version 0.1 and is converted; its notes, source and date are not read",
+            path.display()
+        ));
+    }
     Ok(vec![Measurements { kind, text, path: Some(path.clone()) }])
 }
 
