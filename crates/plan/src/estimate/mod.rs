@@ -89,9 +89,9 @@ impl Estimate {
             ("node_power_w", total.node_power_w),
             ("dollar_per_1k_tokens", self.cost.usd_per_1k_tokens_parity),
         ];
-        // If more arrives than can be served, waiting has no bound; the verdict says so.
-        let overload = self.detail.is_some_and(|detail| matches!(detail.verdict, Verdict::Overload { .. }));
-        let endless = |name: &str| overload && matches!(name, "p99_ms" | "ttft_ms");
+        // If more arrives than can be served, waiting has no bound; the verdict says so, or what else keeps it from running.
+        let bounded = self.detail.is_none_or(|detail| detail.verdict.fits());
+        let endless = |name: &str| !bounded && matches!(name, "p99_ms" | "ttft_ms");
         let bad = figures.iter().filter(|(name, value)| !value.is_finite() && !endless(name));
         let bad: Vec<&str> = bad.map(|(name, _)| *name).collect();
         if bad.is_empty() {
