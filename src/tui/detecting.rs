@@ -72,7 +72,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the file that the answer makes, or why there is none. A dialog that was closed meanwhile stays closed.
+/// Shows the file that the answer makes, or the reason if it makes none. A dialog that was closed meanwhile stays closed.
 pub(super) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &mut Vec<Effect>) {
     if !app.panels.detect.found.arrived(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
         return;

@@ -299,7 +299,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
         _ if conditional => all.iter().map(|target| on(app, target)).collect(),
         _ => Vec::new(),
     };
-    // Prefer literal matches in names and vendors; match scattered letters only if there are none.
+    // Prefer literal matches in names and vendors; match scattered letters only if nothing matches literally.
     let short = |target: &Target| format!("{} {}", target.name, target.vendor);
     let literal = filter.is_some_and(|filter| all.iter().any(|target| filter.stands_in(&short(target))));
     let passes = |index: usize, target: &Target| {

@@ -81,7 +81,7 @@ fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
     lines
 }
 
-/// Shows the planned changes, or reports why there are none.
+/// Shows the planned changes, or reports the reason if nothing would change.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
         return note(app, "nothing to write: all knobs have the values in the files", effects);
