@@ -7,6 +7,7 @@
 //! convolutional one has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are images per
 //! second; a vision transformer has its patches and the class token as `seq`.
 
+mod breakdown;
 pub mod comm;
 mod convolution;
 pub mod layer;
@@ -21,6 +22,7 @@ pub mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use breakdown::TimeBreakdown;
 pub use layer::slice;
 pub use memo::Memo;
 pub use optimizer::{Offload, Optimizer};
@@ -378,85 +380,6 @@ impl TrainingInput {
             return (2.0 * a.encoder_layers * self.seq + 3.0 * a.layers * self.target()) / a.depth().max(1.0);
         }
         self.seq * (a.attention_share + a.mlp_share + a.linear.map_or(0.0, |linear| linear.share))
-    }
-}
-
-/// Seconds of a step by cause; [`TimeBreakdown::total`] is the step time.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct TimeBreakdown {
-    /// Matrix multiplications.
-    pub gemm: f64,
-    /// Attention.
-    pub attention: f64,
-    /// Memory-bound operators.
-    pub elementwise: f64,
-    /// What is recomputed.
-    pub recompute: f64,
-    /// Waiting for the host to launch.
-    pub host: f64,
-    /// Visible tensor-parallel communication.
-    pub tensor_parallel: f64,
-    /// Visible context-parallel communication.
-    pub context_parallel: f64,
-    /// Visible expert dispatch and combine.
-    pub expert_parallel: f64,
-    /// Visible transfers between stages.
-    pub pipeline_transfer: f64,
-    /// Idle pipeline.
-    pub pipeline_bubble: f64,
-    /// Visible gradient reduction and weight gathering.
-    pub data_parallel: f64,
-    /// Optimizer and per-step overhead.
-    pub optimizer: f64,
-    /// Visible transfers to and from the host, and what it computes.
-    pub offload: f64,
-}
-
-impl TimeBreakdown {
-    /// Names of the parts in order of declaration.
-    pub const NAMES: [&'static str; 13] = [
-        "gemm",
-        "attention",
-        "elementwise",
-        "recompute",
-        "host",
-        "tensor parallel",
-        "context parallel",
-        "expert parallel",
-        "pipeline transfer",
-        "pipeline bubble",
-        "data parallel",
-        "optimizer",
-        "offload",
-    ];
-
-    /// Values in order of declaration.
-    pub fn values(&self) -> [f64; 13] {
-        [
-            self.gemm,
-            self.attention,
-            self.elementwise,
-            self.recompute,
-            self.host,
-            self.tensor_parallel,
-            self.context_parallel,
-            self.expert_parallel,
-            self.pipeline_transfer,
-            self.pipeline_bubble,
-            self.data_parallel,
-            self.optimizer,
-            self.offload,
-        ]
-    }
-
-    /// Names and values in order of declaration.
-    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
-        Self::NAMES.into_iter().zip(self.values())
-    }
-
-    /// The step time.
-    pub fn total(&self) -> f64 {
-        self.values().iter().sum()
     }
 }
 
