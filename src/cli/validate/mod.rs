@@ -3,6 +3,7 @@
 mod fit;
 mod tables;
 
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use atlas_core::units;
 use atlas_document::files;
 use atlas_evidence::validate;
 use atlas_evidence::validate::verdict::Verdict;
-use atlas_evidence::validate::{Kind, scatter};
+use atlas_evidence::validate::{Kind, ValidateError, scatter};
 use atlas_plan::search::Gauge;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, serialized};
@@ -124,14 +125,19 @@ fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
         return kinds.map(|kind| Ok(Measurements { kind, text: validate::shipped(kind)?, path: None })).collect();
     };
     let text = atlas_document::sources::read_text(path).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
-    let kind =
-        args.kind.map_or_else(|| Kind::of(&text), Ok).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
-    if atlas_legacy::measurements::is_old(&text) {
-        complain(&format!(
-            "note: {} has the columns of version 0.1 and is converted; its notes, source and date are not read",
-            path.display()
-        ));
-    }
+    let named = |problem: ValidateError| eyre!("{}: {problem}", path.display());
+    // Converted once: all that follows reads a typed table.
+    let text = match validate::table::typed(&text).map_err(named)? {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(typed) => {
+            complain(&format!(
+                "note: {} has the columns of version 0.1 and is converted; its notes, source and date are not read",
+                path.display()
+            ));
+            typed
+        }
+    };
+    let kind = args.kind.map_or_else(|| Kind::of(&text), Ok).map_err(named)?;
     Ok(vec![Measurements { kind, text, path: Some(path.clone()) }])
 }
 

@@ -1,5 +1,6 @@
 //! A CSV file as rows of named cells.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -106,14 +107,22 @@ impl Row {
 /// # Errors
 /// Text that is not CSV, or a header that names a column twice.
 pub fn read(text: &str) -> Result<Vec<Row>, ValidateError> {
-    if measurements::is_old(text) {
-        let (typed, _) = measurements::convert(text, None, Prose::Ignore).map_err(|problem| match problem {
-            ConvertError::Csv(problem) => ValidateError::Csv(problem),
-            ConvertError::Columns(found) => ValidateError::Columns(found),
-        })?;
-        return typed_rows(&typed);
+    typed_rows(&typed(text)?)
+}
+
+/// The text of a typed table: as it is, or converted without its prose from the columns of version 0.1.
+///
+/// # Errors
+/// Old columns that are those of no kind of measurements, or text that is not CSV.
+pub fn typed(text: &str) -> Result<Cow<'_, str>, ValidateError> {
+    if !measurements::is_old(text) {
+        return Ok(Cow::Borrowed(text));
     }
-    typed_rows(text)
+    let (typed, _) = measurements::convert(text, None, Prose::Ignore).map_err(|problem| match problem {
+        ConvertError::Csv(problem) => ValidateError::Csv(problem),
+        ConvertError::Columns(found) => ValidateError::Columns(found),
+    })?;
+    Ok(Cow::Owned(typed))
 }
 
 fn typed_rows(text: &str) -> Result<Vec<Row>, ValidateError> {

@@ -36,17 +36,8 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Training, Kind::Inference, Kind::Latency];
-
-    /// As commands name it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Training => "training",
-            Kind::Inference => "inference",
-            Kind::Latency => "latency",
-        }
-    }
+    #[cfg(test)]
+    const ALL: [Kind; 3] = [Kind::Training, Kind::Inference, Kind::Latency];
 
     /// The kind of a table, by its columns.
     fn of(headers: &[String]) -> Option<Kind> {
