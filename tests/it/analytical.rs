@@ -6,6 +6,7 @@ use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::Sources;
 use atlas_plan::engine::estimate;
+use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -221,4 +222,25 @@ fn a_frontier_trades_users_for_throughput() {
         assert!(pair[1].serving.tokens_per_sec_per_user < pair[0].serving.tokens_per_sec_per_user);
         assert!(pair[1].estimate.total.tokens_per_sec > pair[0].estimate.total.tokens_per_sec);
     }
+}
+
+#[test]
+fn memory_that_the_package_does_not_come_with_is_reported_and_not_used() {
+    let used = |accelerator: &str, stated: f64| {
+        let mut parts = parts("h100x8", "llama3_70b_serve");
+        let sheet = library().catalog().accelerator(accelerator).unwrap();
+        let target = std::sync::Arc::make_mut(&mut parts.target);
+        target.memory_gb_per_accel = stated;
+        parts.accelerator = Some(sheet);
+        let (scenario, estimate) = answer(&parts, &[]);
+        let reported = notes(&scenario, &estimate).iter().any(|note| note.starts_with("memory_gb_per_accel"));
+        (scenario.machine.unwrap().device.mem_bytes / 1e9, scenario.memory_gb_per_accel, reported)
+    };
+    // A target copied from an H100's.
+    assert_eq!(used("nvidia-b200", 80.0), (180.0, 180.0, true));
+    assert_eq!(used("amd-mi300x", 80.0), (192.0, 192.0, true));
+    // What a tool reports of the same part, and boards on which the memory stands beside the chip.
+    assert_eq!(used("nvidia-b200", 192.0), (192.0, 192.0, false));
+    assert_eq!(used("nvidia-rtx-4090", 48.0), (48.0, 48.0, false));
+    assert_eq!(used("apple-m3-ultra", 96.0), (96.0, 96.0, false));
 }

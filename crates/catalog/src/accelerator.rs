@@ -130,6 +130,14 @@ pub struct Memory {
     pub bw_gbytes_per_sec: Option<f64>,
 }
 
+impl Memory {
+    /// Whether the memory is stacked in the accelerator's package, so that the part comes in this size only.
+    #[must_use]
+    pub fn is_in_package(&self) -> bool {
+        self.kind.as_deref().is_some_and(|kind| kind.starts_with("HBM"))
+    }
+}
+
 /// The close fabric, as one accelerator sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleUp {

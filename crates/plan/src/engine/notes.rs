@@ -213,6 +213,16 @@ fn stands_in(scenario: &Scenario) -> Option<String> {
     }
 }
 
+/// That the target states a memory that the accelerator does not come with.
+fn contradicted_memory(scenario: &Scenario) -> Option<String> {
+    let stated = scenario.contradicted_memory_gb?;
+    Some(format!(
+        "memory_gb_per_accel is {stated}, but this accelerator has {} GB, which is used: correct the target, describe an \
+         accelerator of your own, or let a server use less with gpu_memory_utilization",
+        scenario.memory_gb_per_accel
+    ))
+}
+
 /// That requests are held back, since more arrive than may be in flight.
 fn held_back(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let asked = &scenario.base.plan.serving;
@@ -239,6 +249,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(paid(scenario));
     notes.extend(tariff(scenario).map(str::to_owned));
     notes.extend(stands_in(scenario));
+    notes.extend(contradicted_memory(scenario));
     notes.extend(held_back(scenario, estimate));
     notes.extend(super::idle::notes(scenario));
     if used < devices {
@@ -275,7 +286,8 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     if software.family_assumed {
         notes.push(format!("no software is stated: the defaults of {}", software.name));
     } else if software.release_assumed {
-        notes.push(format!("no release is stated: {}, the newest known", software.name));
+        notes
+            .push(format!("no release is stated: {}, the newest known; the intervals allow for others", software.name));
     }
     notes
 }

@@ -33,7 +33,7 @@ impl Machine {
     pub fn of_target(target: &Target, sheet: &Sheet) -> Option<Machine> {
         let mut device = datasheet::accelerator(sheet);
         // The target's memory may be another than the catalog's: a variant of the same part.
-        if target.memory_gb_per_accel > 0.0 {
+        if contradicted_memory_gb(target, sheet).is_none() && target.memory_gb_per_accel > 0.0 {
             device.mem_bytes = target.memory_gb_per_accel * 1e9;
         }
         let link = target.interconnect.as_ref();
@@ -80,6 +80,18 @@ impl Machine {
         self.domain = self.reach.min(accelerators * self.dies).max(1.0);
         self.device.domain = self.domain;
     }
+}
+
+/// Stated memory may differ by this share from the datasheet's: error correction, a reserve, GB against GiB, stacks that
+/// one vendor enables and another does not.
+const MEMORY_TOLERANCE: f64 = 0.25;
+
+/// The memory that a target states for an accelerator, GB, where no such part exists: memory in the package comes in the
+/// size of the datasheet. A target copied from another accelerator's often keeps its memory.
+pub(super) fn contradicted_memory_gb(target: &Target, sheet: &Sheet) -> Option<f64> {
+    let stated = target.memory_gb_per_accel;
+    let known = sheet.memory.gb;
+    (sheet.memory.is_in_package() && stated > 0.0 && (stated / known - 1.0).abs() > MEMORY_TOLERANCE).then_some(stated)
 }
 
 /// The architecture of a workload: the catalog's, overridden by `params`; else `params` alone,

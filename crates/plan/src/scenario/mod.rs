@@ -76,6 +76,9 @@ pub struct Scenario {
     pub num_nodes: f64,
     /// Memory of one accelerator, GB.
     pub memory_gb_per_accel: f64,
+    /// The memory that the target states, GB, where the accelerator does not come with that much and the datasheet's is
+    /// used.
+    pub contradicted_memory_gb: Option<f64>,
     /// Nominal power of one node, W.
     pub node_watts: f64,
     /// Rental of one node, USD/h.
@@ -174,6 +177,8 @@ impl Scenario {
         let Parts { target, workload, profile, .. } = parts;
         let tuning = &workload.tuning;
         let fabric = tuning.fabric.clone().unwrap_or_else(|| FABRIC.into());
+        let sheet = parts.accelerator.as_deref();
+        let contradicted_memory_gb = sheet.and_then(|sheet| machine::contradicted_memory_gb(target, sheet));
         let mut scenario = Scenario {
             engine: parts.engine(),
             machine: Machine::of(parts),
@@ -185,7 +190,11 @@ impl Scenario {
             calibrated: profile.as_ref().is_some_and(|profile| profile.calibrated),
             accelerators_per_node: target.accelerators_per_node,
             num_nodes: target.num_nodes,
-            memory_gb_per_accel: target.memory_gb_per_accel,
+            memory_gb_per_accel: match (contradicted_memory_gb, &parts.accelerator) {
+                (Some(_), Some(sheet)) => sheet.memory.gb,
+                _ => target.memory_gb_per_accel,
+            },
+            contradicted_memory_gb,
             node_watts: profile
                 .as_ref()
                 .and_then(|profile| profile.node_watts)
