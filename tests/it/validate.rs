@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use atlas_evidence::validate::verdict::{Verdict, coverage, overall};
-use atlas_evidence::validate::{Kind, judge, shipped};
+use atlas_evidence::validate::{Kind, Method, judge, judge_by, shipped};
+use atlas_perf::interval::Release;
+use atlas_plan::search::Gauge;
 use serde_json::Value;
 
 use crate::common::program::{atlas, stderr, stdout};
@@ -124,6 +126,22 @@ fn serving_is_predicted_as_well_as_the_readme_says() {
         let stats = overall(&of);
         assert!(stats.n >= 2390 && stats.median <= most, "{metric}: {stats:?}");
         assert!(coverage(&of).0 >= 0.88, "{metric}");
+    }
+}
+
+#[test]
+fn intervals_hold_where_no_release_is_stated() {
+    let method = Method { release: Release::Assumed, ..Method::default() };
+    for kind in Kind::ALL {
+        let withheld = judge_by(kind, &shipped(kind).unwrap(), method, &Gauge::default()).unwrap();
+        let counted: Vec<Verdict> = withheld.into_iter().filter(|v| v.copy_of.is_none() && !v.inferred).collect();
+        let stated: BTreeMap<String, Verdict> =
+            verdicts(kind).into_iter().map(|v| (format!("{} {}", v.id, v.metric), v)).collect();
+        let as_stated = |v: &&Verdict| stated.get(&format!("{} {}", v.id, v.metric)).and_then(|s| s.predicted);
+        let moved = counted.iter().filter(|v| as_stated(v) != v.predicted).count();
+        assert!(moved > counted.len() / 20, "{kind:?}: the release changes {moved} of {} figures", counted.len());
+        let (share, _) = coverage(&counted);
+        assert!((0.88..0.96).contains(&share), "{kind:?}: {share}");
     }
 }
 

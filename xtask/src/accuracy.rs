@@ -156,6 +156,8 @@ fn totals(judged: &[Judged]) -> String {
             let total = judged.total(with_inferred);
             let _ = writeln!(out, "| {}{which} | {} |", judged.figure.title(), cells(total.as_ref()));
         }
+        let total = judged.total_without_release();
+        let _ = writeln!(out, "| {}, releases withheld | {} |", judged.figure.title(), cells(total.as_ref()));
     }
     out
 }

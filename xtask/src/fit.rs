@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use atlas_evidence::validate::{self, Refit, ValidateError};
+use atlas_perf::interval::Release;
 
 /// Where the constants are.
 const CONSTANTS: &str = "crates/perf/src/constants/table.rs";
@@ -45,7 +46,7 @@ pub(crate) fn write(root: &Path) -> Result<Refit, FitError> {
         let fitted = refit.constants.iter().filter_map(|constant| Some((constant.name, constant.fitted?)));
         fitted.clone().try_fold(text, |text, (name, value)| {
             let line = format!("        {name}: ");
-            replaced(&text, &line, ", ", &number(value)).ok_or_else(|| missing(path, name))
+            replaced(&text, &[&line], ", ", &number(value)).ok_or_else(|| missing(path, name))
         })
     })?;
     edit(&root.join(INTERVALS), |text, path| {
@@ -53,7 +54,11 @@ pub(crate) fn write(root: &Path) -> Result<Refit, FitError> {
         bands.clone().try_fold(text, |text, band| {
             let factors = format!("{:.3}, {:.3}", band.found.low, band.found.high);
             let name = format!("\"{}\", ", band.regime);
-            replaced(&text, &name, ";", &factors).ok_or_else(|| missing(path, band.regime))
+            let replaced = match band.release {
+                Release::Stated => replaced(&text, &[&name, "stated "], ", assumed", &factors),
+                Release::Assumed => replaced(&text, &[&name, "assumed "], ";", &factors),
+            };
+            replaced.ok_or_else(|| missing(path, band.regime))
         })
     })?;
     Ok(refit)
@@ -70,9 +75,10 @@ fn edit(path: &Path, change: impl Fn(String, &Path) -> Result<String, FitError>)
     std::fs::write(path, change(text, path)?).map_err(failed)
 }
 
-/// The text with what stands between the first `before` and the next `after` replaced.
-fn replaced(text: &str, before: &str, after: &str, by: &str) -> Option<String> {
-    let start = text.find(before)? + before.len();
+/// The text with what stands between the anchors, each found after the one before, and the next `after` replaced.
+fn replaced(text: &str, anchors: &[&str], after: &str, by: &str) -> Option<String> {
+    let start =
+        anchors.iter().try_fold(0, |from, anchor| Some(from + text.get(from..)?.find(anchor)? + anchor.len()))?;
     let (head, rest) = text.split_at_checked(start)?;
     let (_, tail) = rest.split_at_checked(rest.find(after)?)?;
     Some(format!("{head}{by}{tail}"))
@@ -104,8 +110,8 @@ mod tests {
     #[test]
     fn only_the_value_of_the_named_line_changes() {
         let text = "        launch: 1e-6, \"s\", fixed;\n        relaunch: 2.0, \"1\", fixed;\n";
-        let changed = replaced(text, "        relaunch: ", ", ", "3.0");
+        let changed = replaced(text, &["        relaunch: "], ", ", "3.0");
         assert_eq!(changed.as_deref(), Some(text.replace("2.0", "3.0").as_str()));
-        assert_eq!(replaced(text, "        other: ", ", ", "3.0"), None);
+        assert_eq!(replaced(text, &["        other: "], ", ", "3.0"), None);
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::args::Globals;
 use crate::cli::output;
 use atlas_core::units;
 use atlas_evidence::validate::{self, Refit};
-use atlas_perf::interval::Factors;
+use atlas_perf::interval::{Factors, Release};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, serialized};
 
@@ -87,6 +87,7 @@ fn fitted(refit: &Refit) -> String {
     }
     let mut table = Table::new([
         ("90 % interval, factors", Align::Left),
+        ("release", Align::Left),
         ("rows", Align::Right),
         ("sources", Align::Right),
         ("shipped", Align::Right),
@@ -97,6 +98,11 @@ fn fitted(refit: &Refit) -> String {
     for band in &refit.bands {
         table.row([
             band.regime.to_owned(),
+            match band.release {
+                Release::Stated => "stated",
+                Release::Assumed => "assumed",
+            }
+            .to_owned(),
             band.rows.to_string(),
             band.sources.to_string(),
             factors(band.shipped),

@@ -19,6 +19,7 @@ use atlas_document::files;
 use atlas_evidence::validate;
 use atlas_evidence::validate::verdict::Verdict;
 use atlas_evidence::validate::{Kind, ValidateError, scatter};
+use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, serialized};
@@ -59,6 +60,9 @@ pub struct Args {
     /// Tell one row step by step, by its id
     #[arg(long, value_name = "ID", conflicts_with_all = ["fit", "format", "svg", "source"])]
     pub row: Option<String>,
+    /// Withhold the software releases that rows state, and predict them as for users who state none
+    #[arg(long, conflicts_with_all = ["fit", "exam", "row", "scenarios"])]
+    pub without_release: bool,
     /// Print the scenario of every row as a line for `atlas run --batch` instead of judging it
     #[arg(long, conflicts_with_all = ["fit", "row", "svg", "source"])]
     pub scenarios: bool,
@@ -181,10 +185,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return scenarios(&args);
     }
     let gauge = Gauge::default();
+    let method = validate::Method { engine, release: Release::assumed_if(args.without_release) };
     let mut judged = Vec::new();
     for table in tables(&args)? {
         table.complain_of_bad_cells()?;
-        let work = || validate::judge_by(table.kind, &table.text, engine, &gauge);
+        let work = || validate::judge_by(table.kind, &table.text, method, &gauge);
         let rows =
             watching(&gauge, Duration::from_millis(500), "rows", work)?.map_err(|problem| table.named(problem))?;
         judged.push((table.kind, rows));

@@ -70,7 +70,7 @@ const SERVING: Components = Components {
     configuration: 0.07480,
     falloff: 0.19332,
     residual: 0.01292,
-    reach: 2.9980,
+    reach: 2.9905,
 };
 const TPOT: Components = Components {
     cluster: 0.00000,

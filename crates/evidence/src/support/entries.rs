@@ -1,13 +1,12 @@
 //! The rows of the index: what was measured where, and what the shipped constants predict there.
 
 use atlas_catalog::Catalog;
-use atlas_core::plan::Engine;
 use atlas_plan::search::Gauge;
 
 use super::key::{FIELDS, FIGURE_DIGITS, Key, Value, rounded};
 use crate::validate::accuracy::Figure;
 use crate::validate::case::{Metric, regime};
-use crate::validate::{Judge, Kind, ValidateError, shipped, table};
+use crate::validate::{Judge, Kind, Method, ValidateError, shipped, table};
 
 /// The index as CSV: a line for every figure of every shipped row that is counted, without rows that rest on inferred
 /// values and without copies.
@@ -22,7 +21,7 @@ pub fn csv() -> Result<String, ValidateError> {
     writer.write_record(head.into_iter().chain(FIELDS.iter().map(|field| field.name)).chain(figures))?;
     let gauge = Gauge::default();
     for kind in Kind::ALL {
-        let judge = Judge { kind, catalog: &catalog, engine: Engine::Analytical, gauge: &gauge };
+        let judge = Judge { kind, catalog: &catalog, method: Method::default(), gauge: &gauge };
         let rows = table::read(&shipped(kind)?)?;
         for (row, copy) in rows.iter().zip(table::copies(&rows)) {
             if copy.is_some() || !row.text("inferred").is_empty() {

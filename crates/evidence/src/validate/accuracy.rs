@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::case::Metric;
 use super::report::quantile;
 use super::verdict::Verdict;
-use super::{Kind, ValidateError, judge, shipped};
+use super::{Kind, Method, ValidateError, judge, judge_by, shipped};
+use atlas_perf::interval::Release;
+use atlas_plan::search::Gauge;
 
 /// A figure whose accuracy is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -169,6 +171,8 @@ pub struct Judged {
     pub figure: Figure,
     /// One for every row that states it, and for every row that cannot be predicted.
     pub verdicts: Vec<Verdict>,
+    /// The same with the releases withheld that rows state.
+    pub without_release: Vec<Verdict>,
 }
 
 impl Judged {
@@ -176,6 +180,12 @@ impl Judged {
     #[must_use]
     pub fn total(&self, with_inferred: bool) -> Option<Accuracy> {
         Accuracy::of(self.verdicts.iter().filter(|verdict| with_inferred || !verdict.inferred))
+    }
+
+    /// Over rows without inferred values, with the releases withheld that they state.
+    #[must_use]
+    pub fn total_without_release(&self) -> Option<Accuracy> {
+        Accuracy::of(self.without_release.iter().filter(|verdict| !verdict.inferred))
     }
 
     /// By group, in the order of their names: rows without inferred values, and all rows.
@@ -202,15 +212,19 @@ impl Judged {
 /// Shipped tables that are damaged.
 pub fn judged() -> Result<Vec<Judged>, ValidateError> {
     let mut all = Vec::new();
+    let mut without_release = Vec::new();
+    let withheld = Method { release: Release::Assumed, ..Method::default() };
     for kind in Kind::ALL {
-        all.extend(judge(kind, &shipped(kind)?)?);
+        let text = shipped(kind)?;
+        all.extend(judge(kind, &text)?);
+        without_release.extend(judge_by(kind, &text, withheld, &Gauge::default())?);
     }
+    let of = |figure: Figure, verdicts: &[Verdict]| {
+        verdicts.iter().filter(|verdict| figure.judged_by(verdict)).cloned().collect()
+    };
     Ok(Figure::ALL
         .into_iter()
-        .map(|figure| Judged {
-            figure,
-            verdicts: all.iter().filter(|verdict| figure.judged_by(verdict)).cloned().collect(),
-        })
+        .map(|figure| Judged { figure, verdicts: of(figure, &all), without_release: of(figure, &without_release) })
         .collect())
 }
 
@@ -245,7 +259,7 @@ mod tests {
             verdict("t", 50.0, false, false),
             verdict("t", 400.0, true, false),
         ];
-        let judged = Judged { figure: Figure::Tpot, verdicts };
+        let judged = Judged { figure: Figure::Tpot, verdicts, without_release: Vec::new() };
         let stated = judged.total(false);
         let expected = Accuracy { rows: 2, sources: 2, median: 0.75, p90: 0.95, bias: 1.0, covered: 1.0, width: 4.0 };
         assert!(stated.is_some_and(|stated| (stated.bias - 1.0).abs() < 1e-12 && (stated.p90 - 0.95).abs() < 1e-12));

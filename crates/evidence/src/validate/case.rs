@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_catalog::Catalog;
 use atlas_config::{Mode, Target, Workload};
 use atlas_document::{Diagnostics, Node, Severity};
-use atlas_perf::interval::{self, Factors, Regime};
+use atlas_perf::interval::{self, Factors, Regime, Release};
 use atlas_perf::serving::ServingInput;
 use atlas_perf::training::TrainingInput;
 use atlas_plan::engine::answer;
@@ -105,6 +105,20 @@ impl RowScenario {
         scenario.engine = atlas_core::plan::Engine::Analytical;
         scenario.check(&parts).map_err(|problem| problem.to_string())?;
         Ok(RowScenario { documents, parts, scenario })
+    }
+
+    /// The same scenario without the release of its software, so that the newest known one is assumed.
+    ///
+    /// # Errors
+    /// Everything that keeps it from being a scenario then.
+    pub fn without_release(&self, catalog: &Catalog) -> Result<RowScenario, String> {
+        RowScenario::resolve(self.documents.clone().without_release(), catalog)
+    }
+
+    /// Whether the row states the release of its software.
+    #[must_use]
+    pub fn release(&self) -> Release {
+        Release::assumed_if(self.scenario.in_force.release_assumed)
     }
 
     /// The engine input of a training run.
@@ -271,6 +285,10 @@ pub struct Case {
     pub measured: f64,
     /// The input of the engine.
     pub input: Input,
+    /// Whether the row states the release of its software.
+    pub release: Release,
+    /// The input of the engine without it, under the newest known release.
+    pub without_release: Input,
     /// Devices of the input per accelerator of the row.
     pub devices: f64,
     /// Whether a value was inferred from the row's own result.
@@ -287,6 +305,12 @@ impl Case {
     pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Vec<Case>, String> {
         let found = super::usable(row, kind, catalog)?;
         let input = Input::of(&found).ok_or("the model or the accelerator is not known")?;
+        let release = found.release();
+        // Where the newest release does not run the row, no user could have assumed it.
+        let newest = match release {
+            Release::Stated => found.without_release(catalog).ok().and_then(|newest| Input::of(&newest)),
+            Release::Assumed => None,
+        };
         let devices = found.scenario.machine.map_or(1.0, |machine| machine.dies);
         let name = if row.text("model").is_empty() { row.text("model_name") } else { row.text("model") };
         let case = |measured: &Measured| Case {
@@ -300,6 +324,8 @@ impl Case {
             metric: measured.metric,
             measured: measured.value,
             input,
+            release,
+            without_release: newest.unwrap_or(input),
             devices,
             inferred: !row.text("inferred").is_empty(),
             memory: row.positive("peak_memory_gb").map(|gb| gb * 1024.0 * 1024.0 * 1024.0),
@@ -327,12 +353,12 @@ impl Case {
 
     /// Factors on the prediction between which the measurement lies in nine cases of ten.
     #[must_use]
-    pub fn interval(&self) -> Factors {
+    pub fn interval(&self, release: Release) -> Factors {
         match (&self.input, self.metric) {
-            (Input::Training(input), _) => interval::training(input),
-            (Input::Serving(input), Metric::Ttft) => interval::ttft(input),
-            (Input::Serving(input), Metric::Tpot) => interval::tpot(input),
-            (Input::Serving(input), _) => interval::throughput(input),
+            (Input::Training(input), _) => interval::training(input, release),
+            (Input::Serving(input), Metric::Ttft) => interval::ttft(input, release),
+            (Input::Serving(input), Metric::Tpot) => interval::tpot(input, release),
+            (Input::Serving(input), _) => interval::throughput(input, release),
         }
     }
 }

@@ -25,6 +25,15 @@ impl Documents {
         json!({ "id": id, "target": self.target, "workload": self.workload, "knobs": { "engine": "analytical" } })
     }
 
+    /// The documents without the release of the software.
+    #[must_use]
+    pub fn without_release(mut self) -> Documents {
+        if let Some(Value::String(software)) = self.workload.get_mut("software") {
+            *software = super::family(software).to_owned();
+        }
+        self
+    }
+
     /// These documents applied over others: what they state wins, and what they do not state is as there. `model`: whether
     /// they state the model, rather than what was filled in for it.
     #[must_use]

@@ -37,7 +37,12 @@ fn figure(case: &Case, e: &ServingEstimate) -> f64 {
 /// What the closed form predicts for a case, in the unit of its measurement.
 #[must_use]
 pub fn predicted(case: &Case, c: &Constants) -> f64 {
-    match &case.input {
+    predicted_from(case, &case.input, c)
+}
+
+/// The same for another input.
+fn predicted_from(case: &Case, input: &Input, c: &Constants) -> f64 {
+    match input {
         Input::Training(input) => training::estimate(input, c).tokens_per_second_per_accelerator * case.devices,
         Input::Serving(input) => figure(case, &serving::estimate(input, c)),
     }
@@ -46,7 +51,17 @@ pub fn predicted(case: &Case, c: &Constants) -> f64 {
 /// ln(predicted / measured), kept finite.
 #[must_use]
 pub fn log_error(case: &Case, c: &Constants) -> f64 {
-    let error = (predicted(case, c) / case.measured).ln();
+    log_ratio(predicted(case, c), case.measured)
+}
+
+/// The same under the newest release, as for a user who states none.
+#[must_use]
+pub fn log_error_without_release(case: &Case, c: &Constants) -> f64 {
+    log_ratio(predicted_from(case, &case.without_release, c), case.measured)
+}
+
+fn log_ratio(predicted: f64, measured: f64) -> f64 {
+    let error = (predicted / measured).ln();
     if error.is_finite() { error.clamp(-5.0, 5.0) } else { 5.0 }
 }
 

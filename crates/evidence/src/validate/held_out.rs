@@ -36,9 +36,18 @@ fn trains(case: &Case, left_out: Unit<'_>, campaigns: &BTreeSet<&str>) -> bool {
     !(other_table && !case.harness.is_empty() && campaigns.contains(case.harness.as_str()))
 }
 
-/// Constants fitted without each unit, and ln(predicted / measured) of every case under those that have not seen it.
+/// ln(predicted / measured) of a case under constants that have not seen it.
+#[derive(Debug, Clone, Copy)]
+pub struct Errors {
+    /// As the row states its software.
+    pub as_stated: f64,
+    /// Under the newest release.
+    pub without_release: f64,
+}
+
+/// Fits constants without each unit, and gives the errors of every case under those that have not seen it.
 #[must_use]
-pub fn residuals(cases: &[Case]) -> Vec<f64> {
+pub fn residuals(cases: &[Case]) -> Vec<Errors> {
     let units: Vec<Unit<'_>> = cases.iter().map(unit).collect::<BTreeSet<_>>().into_iter().collect();
     let without = |left_out: &Unit<'_>| {
         // A campaign that publishes its raw results stands in both tables.
@@ -55,7 +64,14 @@ pub fn residuals(cases: &[Case]) -> Vec<f64> {
     let fitted: BTreeMap<Unit<'_>, Constants> =
         units.iter().copied().zip(on_all_cores(&units, |_| false, without)).collect();
     let fallback = Constants::literature();
-    cases.iter().map(|case| fit::log_error(case, fitted.get(&unit(case)).unwrap_or(&fallback))).collect()
+    let errors = |case: &Case| {
+        let constants = fitted.get(&unit(case)).unwrap_or(&fallback);
+        Errors {
+            as_stated: fit::log_error(case, constants),
+            without_release: fit::log_error_without_release(case, constants),
+        }
+    };
+    cases.iter().map(errors).collect()
 }
 
 /// Harnesses whose results are one campaign, whoever publishes them; others are tools that anyone runs.

@@ -26,6 +26,7 @@ pub mod verdict;
 use atlas_catalog::{Catalog, measurements};
 use atlas_core::cores::on_all_cores;
 use atlas_core::plan::Engine;
+use atlas_perf::interval::Release;
 use atlas_plan::engine;
 use atlas_plan::engine::answer::event;
 use atlas_plan::estimate::Estimate;
@@ -134,21 +135,36 @@ pub fn shipped(kind: Kind) -> Result<String, ValidateError> {
 /// # Errors
 /// A file that is no CSV.
 pub fn judge(kind: Kind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
-    judge_by(kind, text, Engine::Analytical, &Gauge::default())
+    judge_by(kind, text, Method::default(), &Gauge::default())
 }
 
-/// As [`judge`], by the engine that is named: the closed form, or the events, which take minutes on all cores.
+/// How rows are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Method {
+    /// The closed form, or the events, which take minutes on all cores.
+    pub engine: Engine,
+    /// [`Release::Assumed`] withholds the releases that rows state, so that they are predicted as for users who state none.
+    pub release: Release,
+}
+
+impl Default for Method {
+    fn default() -> Method {
+        Method { engine: Engine::Analytical, release: Release::Stated }
+    }
+}
+
+/// As [`judge`], by another method.
 ///
 /// # Errors
 /// As [`judge`].
-pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result<Vec<Verdict>, ValidateError> {
+pub fn judge_by(kind: Kind, text: &str, method: Method, gauge: &Gauge) -> Result<Vec<Verdict>, ValidateError> {
     let rows = table::read(text)?;
     gauge.expect(rows.len() as u64);
     if gauge.cancelled() {
         return Ok(Vec::new());
     }
     let catalog = Catalog::built_in();
-    let judge = Judge { kind, catalog: &catalog, engine, gauge };
+    let judge = Judge { kind, catalog: &catalog, method, gauge };
     let rows: Vec<(&Row, Option<&Row>)> = rows.iter().zip(table::copies(&rows)).collect();
     let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
         let mut verdicts = judge.row(row);
@@ -162,7 +178,7 @@ pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result
         gauge.advance(1);
         verdicts
     };
-    if engine.simulates() {
+    if method.engine.simulates() {
         return Ok(on_all_cores(&rows, |_| gauge.cancelled(), counted).into_iter().flatten().collect());
     }
     Ok(rows.iter().take_while(|_| !gauge.cancelled()).flat_map(counted).collect())
@@ -191,12 +207,12 @@ pub fn scenarios(kind: Kind, text: &str) -> Result<(Vec<serde_json::Value>, usiz
     Ok((rows.iter().filter_map(stated).collect(), rows.len()))
 }
 
-/// How rows are judged.
+/// Judges the rows of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Judge<'a> {
     pub(crate) kind: Kind,
     pub(crate) catalog: &'a Catalog,
-    pub(crate) engine: Engine,
+    pub(crate) method: Method,
     /// Ends the simulations.
     pub(crate) gauge: &'a Gauge,
 }
@@ -216,10 +232,13 @@ impl Judge<'_> {
 
     /// The scenario of a row, and one verdict for every figure that it states.
     pub(crate) fn judged(self, row: &Row) -> Result<(RowScenario, Vec<Verdict>), String> {
-        let found = usable(row, self.kind, self.catalog)?;
+        let mut found = usable(row, self.kind, self.catalog)?;
         let figures = measured(row, self.kind, &found)?;
+        if self.method.release == Release::Assumed {
+            found = found.without_release(self.catalog)?;
+        }
         let mut scenario = found.scenario.clone();
-        scenario.engine = self.engine;
+        scenario.engine = self.method.engine;
         let mut estimate = Estimate::default();
         if !scenario.engine.simulates() {
             engine::estimate_into(&scenario, &mut estimate);

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{Case, Metric};
 use super::conformal::{self, Residual};
+use super::held_out::Errors;
 use super::report::{Stats, grouped, stats};
 use super::{Kind, ValidateError, exam, fit, held_out, shipped, table};
 use atlas_catalog::Catalog;
 use atlas_perf::constants::Constants;
-use atlas_perf::interval::Factors;
+use atlas_perf::interval::{Factors, Release};
 use serde::Serialize;
 
 /// A set of constants fitted, and how it fares on what it has not seen.
@@ -53,6 +54,8 @@ pub struct Judged {
 pub struct Band {
     /// The regime.
     pub regime: &'static str,
+    /// Whether the release of the software is stated.
+    pub release: Release,
     /// Rows of it.
     pub rows: usize,
     /// Sources of it; models, for latencies.
@@ -134,31 +137,38 @@ pub fn refit() -> Result<Refit, ValidateError> {
     };
     let judge = |(title, metrics): &(&'static str, &[Metric])| {
         let some = || cases.iter().zip(&errors).filter(|(case, _)| metrics.contains(&case.metric));
-        let groups = grouped(some().map(|(case, error)| (held_out::unit_name(case), error.exp() - 1.0)));
-        Judged { title, groups, all: stats(&some().map(|(_, error)| error.exp() - 1.0).collect::<Vec<_>>()) }
+        let relative = |error: &Errors| error.as_stated.exp() - 1.0;
+        let groups = grouped(some().map(|(case, error)| (held_out::unit_name(case), relative(error))));
+        Judged { title, groups, all: stats(&some().map(|(_, error)| relative(error)).collect::<Vec<_>>()) }
     };
-    let held = |(case, error): (&Case, &f64)| HeldOut {
+    let held = |(case, error): (&Case, &Errors)| HeldOut {
         id: case.id.clone(),
         metric: case.metric.name(),
         without: held_out::unit_name(case).to_owned(),
         regime: case.regime,
-        log_error: *error,
+        log_error: error.as_stated,
     };
     Ok(Refit {
         constants: Constants::FIELDS.iter().map(constant).collect(),
         judged: FIGURES.iter().map(judge).collect(),
-        bands: bands(&cases, &errors),
+        bands: Release::ALL.into_iter().flat_map(|release| bands(&cases, &errors, release)).collect(),
         held_out: cases.iter().zip(&errors).map(held).collect(),
     })
 }
 
-/// Intervals of every regime of the cases.
-fn bands(cases: &[Case], errors: &[f64]) -> Vec<Band> {
-    let residuals: Vec<Residual<'_>> =
-        cases.iter().zip(errors).map(|(case, error)| Residual::of(case, *error)).collect();
+/// Intervals of every regime of the cases: of rows that state a release, or of all rows as if none of them did.
+fn bands(cases: &[Case], errors: &[Errors], release: Release) -> Vec<Band> {
+    let error = |error: &Errors| match release {
+        Release::Stated => error.as_stated,
+        Release::Assumed => error.without_release,
+    };
+    let some: Vec<(&Case, &Errors)> =
+        cases.iter().zip(errors).filter(|(case, _)| release == Release::Assumed || case.release == release).collect();
+    let cases: Vec<&Case> = some.iter().map(|(case, _)| *case).collect();
+    let residuals: Vec<Residual<'_>> = some.iter().map(|(case, e)| Residual::of(case, error(e))).collect();
     let regimes: BTreeSet<(&str, &str)> = residuals.iter().map(|r| (r.figure, r.regime)).collect();
     let band = |&(figure, regime): &(&'static str, &'static str)| {
-        let of = || residuals.iter().zip(cases).filter(|(r, _)| r.regime == regime && r.figure == figure);
+        let of = || residuals.iter().zip(&cases).filter(|(r, _)| r.regime == regime && r.figure == figure);
         let units: BTreeSet<&str> = of().map(|(r, _)| r.unit).collect();
         let without: BTreeMap<&str, Factors> =
             units.iter().map(|unit| (*unit, conformal::factors(&residuals, regime, figure, Some(unit)))).collect();
@@ -166,9 +176,10 @@ fn bands(cases: &[Case], errors: &[f64]) -> Vec<Band> {
         let inside = of().filter(|(r, _)| without.get(r.unit).is_some_and(|f| f.contains((-r.error).exp()))).count();
         Band {
             regime,
+            release,
             rows,
             sources: units.len(),
-            shipped: of().next().map_or(Factors::EXACT, |(_, case)| case.interval()),
+            shipped: of().next().map_or(Factors::EXACT, |(_, case)| case.interval(release)),
             found: conformal::factors(&residuals, regime, figure, None),
             covered: inside as f64 / rows.max(1) as f64,
         }

@@ -3,7 +3,7 @@
 use super::case::{Case, Input};
 use super::table::{self, Row};
 use super::verdict::Verdict;
-use super::{Judge, Kind, ValidateError};
+use super::{Judge, Kind, Method, ValidateError};
 use atlas_catalog::Catalog;
 use atlas_core::plan::Engine;
 use atlas_core::units;
@@ -38,7 +38,7 @@ pub struct Story {
 pub fn story(kind: Kind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
     let catalog = Catalog::built_in();
     let gauge = Gauge::default();
-    let judge = Judge { kind, catalog: &catalog, engine, gauge: &gauge };
+    let judge = Judge { kind, catalog: &catalog, method: Method { engine, ..Method::default() }, gauge: &gauge };
     let rows = table::read(text)?;
     let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
     let verdicts = judge.row(row);

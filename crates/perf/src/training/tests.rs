@@ -226,7 +226,7 @@ fn a_published_run_is_met_within_its_interval() {
         ..TrainingInput::default()
     };
     let e = estimate(&i, &Constants::default());
-    let interval = crate::interval::training(&i);
+    let interval = crate::interval::training(&i, crate::interval::Release::Stated);
     let ratio = 13.75 / e.step_seconds;
     assert!(interval.contains(1.0 / ratio), "{}", e.step_seconds);
     assert!(ratio > 0.9 && ratio < 1.1, "{}", e.step_seconds);

@@ -9,7 +9,7 @@ use atlas_core::units::MEMORY_GB;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
-use atlas_perf::interval;
+use atlas_perf::interval::{self, Release};
 use atlas_perf::serving;
 use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::Spread;
@@ -231,6 +231,7 @@ pub(super) fn described(
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
     let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
     let first = &out.first_token;
+    let release = Release::assumed_if(scenario.in_force.release_assumed);
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
     let memory = memory(input, out, constants);
     let power = power::node(scenario, &used, at_work);
@@ -239,7 +240,7 @@ pub(super) fn described(
         memory,
         limits,
         verdict: refused(phase, input).unwrap_or_else(|| verdict(input, out, devices, &memory)),
-        throughput_interval: factors(interval::throughput(input)).widened(simulated.as_ref()),
+        throughput_interval: factors(interval::throughput(input, release)).widened(simulated.as_ref()),
         power: Some(power),
         training: None,
         simulated: *simulated,
@@ -258,8 +259,8 @@ pub(super) fn described(
             batch: out.batch,
             max_concurrency: out.max_concurrency,
             capacity_requests_per_sec: out.capacity_requests_per_sec,
-            ttft_interval: factors(interval::ttft(input)),
-            tpot_interval: factors(interval::tpot(input)),
+            ttft_interval: factors(interval::ttft(input, release)),
+            tpot_interval: factors(interval::tpot(input, release)),
         }),
     };
     let total = out.time.total().max(1e-12);

@@ -8,7 +8,7 @@ use atlas_core::plan::{ContextExchange, CpuOffload, Format, LoraTargets, Trained
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};
 use atlas_perf::constants::Constants;
-use atlas_perf::interval;
+use atlas_perf::interval::{self, Release};
 use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::serving::formats::stored_bytes;
 use atlas_perf::training;
@@ -130,7 +130,8 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let answer = physics.training(scenario, phase, &input, closed);
     let out = &answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
-    let interval::Factors { low, high } = interval::training(&input);
+    let release = Release::assumed_if(scenario.in_force.release_assumed);
+    let interval::Factors { low, high } = interval::training(&input, release);
     let used = power::Use::training(out);
     let devices = scenario.accelerators() * dies;
     let power = power::node(scenario, &used, input.accelerators / devices);
