@@ -178,6 +178,7 @@ impl Knob {
             self,
             Knob::OverlapTensor
                 | Knob::OverlapPipeline
+                | Knob::OverlapExperts
                 | Knob::OverlapData
                 | Knob::AttentionKernel
                 | Knob::GraphCapture

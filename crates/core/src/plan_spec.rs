@@ -101,6 +101,8 @@ pub struct Switches {
     pub overlap_tensor: Option<bool>,
     /// `overlap_pipeline`: pipeline transfers run alongside the next micro-batch.
     pub overlap_pipeline: Option<bool>,
+    /// `overlap_experts`: tokens travel between experts while another micro-batch is computed.
+    pub overlap_experts: Option<bool>,
     /// `overlap_data`: gradient and parameter communication runs alongside computation.
     pub overlap_data: Option<bool>,
 }

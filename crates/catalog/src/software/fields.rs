@@ -50,7 +50,7 @@ word_values! {
     ExpertProducts: ExpertProducts::WORDS;
     Routing: Routing::WORDS;
     ExpertExchange: ExpertExchange::WORDS;
-    PipelineOverlap: PipelineOverlap::WORDS;
+    MicroBatchOverlap: MicroBatchOverlap::WORDS;
     DataOverlap: DataOverlap::WORDS;
     GradientSums: GradientSums::WORDS;
     SelectiveRecompute: SelectiveRecompute::WORDS;
@@ -251,7 +251,8 @@ section! {
         routing: Routing, "who learns how many tokens each expert got";
         exchange: ExpertExchange, "how tokens reach experts of other ranks";
         overlap_tensor: bool, "tensor-parallel collectives overlap their products";
-        overlap_pipeline: PipelineOverlap, "pipeline transfers overlap compute";
+        overlap_pipeline: MicroBatchOverlap, "pipeline transfers overlap compute";
+        overlap_experts: MicroBatchOverlap, "the exchange of experts overlaps another micro-batch";
         overlap_gradients: DataOverlap, "gradient reduction overlaps the backward pass";
         overlap_parameters: DataOverlap, "weight gathering overlaps compute";
         gradient_sums: GradientSums, "how gradients of micro-batches are summed";

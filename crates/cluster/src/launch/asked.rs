@@ -48,6 +48,7 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::Overlap, plan.overlap.is_some()),
         (Knob::OverlapTensor, switches.overlap_tensor.is_some()),
         (Knob::OverlapPipeline, switches.overlap_pipeline.is_some()),
+        (Knob::OverlapExperts, switches.overlap_experts.is_some()),
         (Knob::OverlapData, switches.overlap_data.is_some()),
         (Knob::AttentionKernel, switches.attention_kernel.is_some()),
         (Knob::GraphCapture, switches.graph_capture.is_some()),

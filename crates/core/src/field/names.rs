@@ -43,6 +43,8 @@ pub enum Knob {
     OverlapTensor,
     /// Pipeline transfers alongside the next micro-batch.
     OverlapPipeline,
+    /// Exchange of tokens between experts alongside another micro-batch.
+    OverlapExperts,
     /// Gradient and parameter communication alongside computation.
     OverlapData,
     /// How attention is computed.

@@ -253,6 +253,18 @@ pub(super) const RUNTIME: &[Field] = &[
     .training()
     .reasoned(),
     entry(
+        Knob::OverlapExperts,
+        "overlap_experts",
+        &["overlap_moe_expert_parallel_comm"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "overlap_experts"],
+        "the exchange of tokens between experts overlaps another micro-batch",
+    )
+    .slot(flag!(switches.overlap_experts))
+    .training()
+    .reasoned(),
+    entry(
         Knob::OverlapData,
         "overlap_data",
         &["overlap_grad_reduce"],

@@ -281,6 +281,7 @@ pub const COLUMNS: &[Column] = &[
     field("moe_capacity", &[], Knob::MoeCapacity),
     field("overlap_tensor", &[], Knob::OverlapTensor),
     field("overlap_pipeline", &[], Knob::OverlapPipeline),
+    field("overlap_experts", &[], Knob::OverlapExperts),
     field("overlap_data", &[], Knob::OverlapData),
     column("cuda_graphs", &[], Special, Words(&["true", "false", "none", "layer", "full-iteration"]))
         .same_as(Knob::CudaGraphs),

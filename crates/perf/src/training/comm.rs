@@ -83,7 +83,14 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
     let passes = 4.0 + 2.0 * plan.full_share;
     let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { 1.0 };
-    passes * coll::all_to_all(f, g, bytes, copies) * c.expert_exposed
+    passes * coll::all_to_all(f, g, bytes, copies) * expert_exposed(i, c)
+}
+
+/// Share of the expert exchange that the software does not hide behind another micro-batch. Schedules that run two
+/// micro-batches of opposite ways side by side hide it otherwise, see [`expert_shown`].
+#[must_use]
+pub fn expert_exposed(i: &TrainingInput, c: &Constants) -> f64 {
+    if i.software.overlap_experts && i.copies() <= 1.0 { c.expert_exposed.clamp(0.0, 1.0) } else { 1.0 }
 }
 
 /// What of a layer's expert traffic shows: all of it, or where passes of opposite ways run side by side what their kernels

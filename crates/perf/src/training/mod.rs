@@ -128,6 +128,8 @@ pub struct Software {
     pub overlap_tensor: bool,
     /// Pipeline transfers run alongside the next micro-batch.
     pub overlap_pipeline: bool,
+    /// Tokens travel between experts while another micro-batch is computed.
+    pub overlap_experts: bool,
     /// Gradient reduction and weight gathering run alongside backward and forward.
     pub overlap_data: bool,
     /// Dropout masks are kept.
@@ -153,6 +155,7 @@ impl Default for Software {
             compiled: false,
             overlap_tensor: true,
             overlap_pipeline: true,
+            overlap_experts: true,
             overlap_data: true,
             dropout: false,
             fused_sums: true,

@@ -6,8 +6,8 @@ use super::{AttentionKernel, ExpertExchange, ExpertProducts, Routing, StepLaunch
 use crate::accelerator::Precision;
 
 words! {
-    /// When pipeline transfers run alongside the next micro-batch.
-    PipelineOverlap {
+    /// When communication runs alongside another micro-batch.
+    MicroBatchOverlap {
         /// Never.
         Never = "never",
         /// Only under an interleaved schedule (virtual pipeline stages).
@@ -107,14 +107,14 @@ impl DataOverlap {
     }
 }
 
-impl PipelineOverlap {
+impl MicroBatchOverlap {
     /// Whether it overlaps with so many model chunks per stage.
     #[must_use]
     pub fn applies(self, vpp: f64) -> bool {
         match self {
-            PipelineOverlap::Never => false,
-            PipelineOverlap::Interleaved => vpp > 1.0,
-            PipelineOverlap::Always => true,
+            MicroBatchOverlap::Never => false,
+            MicroBatchOverlap::Interleaved => vpp > 1.0,
+            MicroBatchOverlap::Always => true,
         }
     }
 }
@@ -151,7 +151,9 @@ pub struct TrainingTraits {
     /// Tensor-parallel collectives are split and run alongside their products.
     pub overlap_tensor: bool,
     /// Pipeline transfers.
-    pub overlap_pipeline: PipelineOverlap,
+    pub overlap_pipeline: MicroBatchOverlap,
+    /// Exchange of tokens between experts, alongside another micro-batch.
+    pub overlap_experts: MicroBatchOverlap,
     /// Gradient reduction alongside the backward pass.
     pub overlap_gradients: DataOverlap,
     /// Weight gathering alongside the forward (and backward) pass.
@@ -199,7 +201,8 @@ impl Default for TrainingTraits {
             routing: Routing::HostSync,
             exchange: ExpertExchange::AllToAll,
             overlap_tensor: false,
-            overlap_pipeline: PipelineOverlap::Always,
+            overlap_pipeline: MicroBatchOverlap::Always,
+            overlap_experts: MicroBatchOverlap::Never,
             overlap_gradients: DataOverlap::Always,
             overlap_parameters: DataOverlap::Always,
             gradient_sums: GradientSums::Fused,
@@ -230,7 +233,7 @@ mod tests {
         assert!(
             DataOverlap::FullySharded.applies(Sharding::Zero3) && !DataOverlap::FullySharded.applies(Sharding::Zero1)
         );
-        assert!(PipelineOverlap::Interleaved.applies(2.0) && !PipelineOverlap::Interleaved.applies(1.0));
+        assert!(MicroBatchOverlap::Interleaved.applies(2.0) && !MicroBatchOverlap::Interleaved.applies(1.0));
         assert!(
             GradientSums::SeparateInBf16.fused(Precision::Fp16) && !GradientSums::SeparateInBf16.fused(Precision::Bf16)
         );

@@ -129,7 +129,7 @@ impl Scenario {
         let ranks = shape.tp * shape.pp * shape.dp * plan.cp.unwrap_or(1.0);
         match knob {
             Knob::Ep | Knob::Etp | Knob::MoeCapacity => when(!experts, NO_EXPERTS),
-            Knob::ExpertImbalance | Knob::MoeDispatcher => {
+            Knob::ExpertImbalance | Knob::MoeDispatcher | Knob::OverlapExperts => {
                 when(!experts, NO_EXPERTS).or(when(plan.ep.unwrap_or(1.0) <= 1.0, SAME_EXPERTS))
             }
             Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
@@ -269,6 +269,7 @@ impl Scenario {
             Knob::CpCommType => plan.cp_comm_type.is_some_and(|kind| kind != ContextExchange::Ring),
             Knob::OverlapTensor => switches.overlap_tensor == Some(true),
             Knob::OverlapPipeline => switches.overlap_pipeline == Some(true),
+            Knob::OverlapExperts => switches.overlap_experts == Some(true),
             Knob::Sp => plan.sp == Some(true),
             Knob::PythonExecutor => serving.python_executor == Some(true),
             Knob::NodesPerRack => self.terms.nodes_per_rack.is_some(),

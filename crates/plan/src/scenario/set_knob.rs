@@ -32,6 +32,7 @@ impl Scenario {
             Knob::GradientFormat => word(self.gradient_format(&self.base).name()),
             Knob::OverlapTensor => Setting::Toggle(self.training_software(&self.base).overlap_tensor),
             Knob::OverlapPipeline => Setting::Toggle(self.training_software(&self.base).overlap_pipeline),
+            Knob::OverlapExperts => Setting::Toggle(self.training_software(&self.base).overlap_experts),
             Knob::OverlapData => Setting::Toggle(self.training_software(&self.base).overlap_data),
             Knob::AttentionKernel => word(self.attention_kernel(&self.base).name()),
             Knob::Compiled => {

@@ -361,6 +361,7 @@ impl Scenario {
             deduplicated_dispatch: self.moe_dispatcher(phase) != MoeDispatcher::AllToAll,
             overlap_tensor: overlap(switches.overlap_tensor, t.overlap_tensor),
             overlap_pipeline: overlap(switches.overlap_pipeline, t.overlap_pipeline.applies(plan.vpp.unwrap_or(1.0))),
+            overlap_experts: overlap(switches.overlap_experts, t.overlap_experts.applies(plan.vpp.unwrap_or(1.0))),
             overlap_data: overlap(switches.overlap_data, t.overlap_gradients.applies(self.sharding(phase))),
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),

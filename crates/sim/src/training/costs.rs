@@ -339,6 +339,7 @@ fn nearby(i: &TrainingInput, stage: f64) -> bool {
 /// What a layer sends, and through what.
 fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro: f64) -> Traffic {
     let (plan, layers, expert) = (full.recompute, i.arch.depth() / i.pp.max(1.0), full.micro_batch.expert);
+    let expert_exposed = comm::expert_exposed(i, c);
     let fabric = comm::fabric(i, c);
     let mut open = *i;
     open.software.overlap_tensor = false;
@@ -360,8 +361,8 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
         context_ranks: if i.context_exchange == ContextExchange::Ring { i.cp.max(1.0) } else { 1.0 },
         context_back: comm::backward_exchanges(i),
         context_port: port(i.cp * i.tp, i.domain),
-        expert: if c.expert_exposed > 0.0 { expert / passes / c.expert_exposed } else { 0.0 },
-        expert_exposed: c.expert_exposed.clamp(0.0, 1.0),
+        expert: if expert_exposed > 0.0 { expert / passes / expert_exposed } else { 0.0 },
+        expert_exposed,
         expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,

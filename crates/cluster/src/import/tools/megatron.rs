@@ -212,6 +212,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "fp8_margin"
         | "ub_tp_comm_overlap"
         | "overlap_p2p_comm"
+        | "overlap_moe_expert_parallel_comm"
         | "batch_p2p_comm"
         | "sync_batch_comm"
         | "empty_unused_memory_level"

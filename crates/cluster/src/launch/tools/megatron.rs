@@ -13,7 +13,7 @@ use crate::launch::job::{Job, Training, count};
 use crate::launch::words::{Arguments, Word};
 
 /// What Megatron-LM and its relatives express.
-pub(super) const EXPRESSED: [Knob; 19] = [
+pub(super) const EXPRESSED: [Knob; 20] = [
     Knob::Tp,
     Knob::Pp,
     Knob::Vpp,
@@ -31,6 +31,7 @@ pub(super) const EXPRESSED: [Knob; 19] = [
     Knob::Overlap,
     Knob::OverlapTensor,
     Knob::OverlapPipeline,
+    Knob::OverlapExperts,
     Knob::OverlapData,
     Knob::MoeDispatcher,
 ];
@@ -253,6 +254,7 @@ fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     a.on("--tp-comm-overlap", t.tp > 1 && t.sequence_parallel && software.overlap_tensor);
     a.on("--no-overlap-p2p-communication", t.vpp > 1 && !software.overlap_pipeline);
     if job.transformer.experts.is_some() {
+        a.on("--overlap-moe-expert-parallel-comm", t.ep > 1 && software.overlap_experts);
         match scenario.moe_dispatcher(phase) {
             MoeDispatcher::AllToAll => drop(a.put("--moe-token-dispatcher-type", "alltoall")),
             MoeDispatcher::DeepEp => {
