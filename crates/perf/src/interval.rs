@@ -97,42 +97,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.686, 1.330, assumed 0.671, 1.330;
+    DenseOneDomain: "training, dense, one domain", stated 0.710, 1.371, assumed 0.671, 1.330;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.734, 1.302, assumed 0.734, 1.282;
+    DenseManyDomains: "training, dense, many domains", stated 0.731, 1.295, assumed 0.731, 1.275;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.501, 1.565, assumed 0.430, 1.420;
+    Experts: "training, mixture of experts", stated 0.546, 1.541, assumed 0.516, 1.518;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.835, 1.236, assumed 0.835, 1.236;
+    Adapters: "training, adapters", stated 0.833, 1.227, assumed 0.833, 1.227;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", stated 0.443, 1.248, assumed 0.443, 1.248;
+    OtherVendors: "training, other accelerators", stated 0.441, 1.250, assumed 0.441, 1.250;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.681, 1.688, assumed 0.673, 1.671;
+    CompiledEngine: "serving, compiled engine", stated 0.680, 1.691, assumed 0.673, 1.672;
     /// Native runtimes for few streams, on NVIDIA devices.
     NativeRuntime: "serving, native runtime", stated 0.470, 1.827, assumed 0.470, 1.456;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.618, 1.710, assumed 0.370, 1.182;
+    PythonBatch: "serving, Python engine, static batch", stated 0.619, 1.709, assumed 0.369, 1.186;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.402, 1.478, assumed 0.352, 1.468;
+    PythonOffline: "serving, Python engine, offline", stated 0.401, 1.481, assumed 0.352, 1.469;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.369, 2.096, assumed 0.351, 2.096;
+    PythonServer: "serving, Python engine, server", stated 0.369, 2.097, assumed 0.351, 2.097;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.443, 2.853, assumed 0.247, 1.981;
+    Cdna: "serving, CDNA", stated 0.443, 2.855, assumed 0.247, 1.985;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.382, 1.904, assumed 0.339, 1.761;
+    OtherServing: "serving, other accelerators", stated 0.381, 1.896, assumed 0.339, 1.761;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.601, 1.344, assumed 0.624, 1.348;
+    Tpot: "TPOT", stated 0.600, 1.344, assumed 0.624, 1.350;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.456, 2.326, assumed 0.510, 2.326;
+    LightTtft: "TTFT, at most 32 requests", stated 0.456, 2.323, assumed 0.510, 2.323;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.285, 4.191, assumed 0.366, 4.204;
+    HeavyTtft: "TTFT, more requests", stated 0.286, 4.194, assumed 0.365, 4.207;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
