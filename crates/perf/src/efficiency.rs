@@ -69,7 +69,7 @@ macro_rules! moved {
 }
 
 const MOVED: &[Moved] = moved! {
-    0 Share gemm_ampere gemm_hopper gemm_blackwell gemm_young gemm_systolic gemm_other;
+    0 Share gemm_ampere gemm_hopper gemm_blackwell gemm_young gemm_systolic gemm_other gemm_unmeasured;
     1 Share memory_fraction kv_fraction;
     1 Rate core_bw head_bw;
     2 Share link_fraction pcie_fraction nic_fraction;

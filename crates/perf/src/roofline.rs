@@ -44,7 +44,8 @@ pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
         Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => c.gemm_young,
         Generation::Ascend | Generation::Trainium => c.gemm_young,
         Generation::Tpu => c.gemm_systolic,
-        _ => c.gemm_other,
+        Generation::Gaudi | Generation::PonteVecchio => c.gemm_other,
+        Generation::Other => c.gemm_unmeasured,
     };
     share.min(1.0)
 }

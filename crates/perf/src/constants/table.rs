@@ -19,8 +19,11 @@ constant_set! {
         /// The same on systolic arrays driven by a whole-program compiler (TPU). Origin: set by hand on all rows (the
         /// best GEMMs of TPUs run at their peak; block re-reads are counted apart).
         gemm_systolic: 0.99, "1", 0.3, 1.0, fixed;
-        /// The same on everything else: Intel Max and Gaudi. Origin: fitted.
+        /// The same on Intel Max and Gaudi. Origin: fitted.
         gemm_other: 0.3224, "1", 0.2, 1.0, fitted 0.60;
+        /// The same on families that no row measures in training: consumer GPUs of other vendors, Apple, dataflow devices.
+        /// Origin: set by hand to what the others reach on average; their intervals are stated priors.
+        gemm_unmeasured: 0.60, "1", 0.2, 1.0, fixed;
         /// Inner dimension at which a GEMM's main loop takes half of the time (prologue, epilogue). Origin: fitted.
         gemm_k_half: 55.96, "elements", 1.0, 2000.0, fitted 64.0;
         /// FLOPs per byte of device memory that a GEMM's blocking reaches; its re-reads add to the arithmetic, so that

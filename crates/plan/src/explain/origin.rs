@@ -317,7 +317,8 @@ pub(super) fn of_products(generation: Generation) -> &'static str {
         Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => "gemm_young",
         Generation::Ascend | Generation::Trainium => "gemm_young",
         Generation::Tpu => "gemm_systolic",
-        _ => "gemm_other",
+        Generation::Gaudi | Generation::PonteVecchio => "gemm_other",
+        Generation::Other => "gemm_unmeasured",
     }
 }
 
