@@ -36,6 +36,9 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     if notes.contains("INCONSISTENT") {
         record.exclude("the source's figures contradict each other");
     }
+    if notes.contains("power-limited") {
+        record.exclude("the accelerators' power is limited, to how much the source does not state");
+    }
     record
 }
 
