@@ -97,42 +97,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.710, 1.371, assumed 0.671, 1.330;
+    DenseOneDomain: "training, dense, one domain", stated 0.711, 1.217, assumed 0.671, 1.205;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.731, 1.295, assumed 0.731, 1.275;
+    DenseManyDomains: "training, dense, many domains", stated 0.732, 1.280, assumed 0.732, 1.273;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.546, 1.541, assumed 0.516, 1.518;
+    Experts: "training, mixture of experts", stated 0.541, 1.542, assumed 0.516, 1.541;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.833, 1.227, assumed 0.833, 1.227;
+    Adapters: "training, adapters", stated 0.833, 1.228, assumed 0.833, 1.228;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", stated 0.441, 1.250, assumed 0.441, 1.250;
+    OtherVendors: "training, other accelerators", stated 0.441, 1.257, assumed 0.441, 1.257;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.680, 1.691, assumed 0.673, 1.672;
+    CompiledEngine: "serving, compiled engine", stated 0.672, 1.685, assumed 0.672, 1.674;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.470, 1.827, assumed 0.470, 1.456;
+    NativeRuntime: "serving, native runtime", stated 0.470, 1.827, assumed 0.470, 1.457;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.619, 1.709, assumed 0.369, 1.186;
+    PythonBatch: "serving, Python engine, static batch", stated 0.618, 1.720, assumed 0.365, 1.185;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.401, 1.481, assumed 0.352, 1.469;
+    PythonOffline: "serving, Python engine, offline", stated 0.401, 1.468, assumed 0.338, 1.468;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.369, 2.097, assumed 0.351, 2.097;
+    PythonServer: "serving, Python engine, server", stated 0.374, 2.099, assumed 0.352, 2.099;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.443, 2.855, assumed 0.247, 1.985;
+    Cdna: "serving, CDNA", stated 0.443, 2.888, assumed 0.248, 1.998;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.381, 1.896, assumed 0.339, 1.761;
+    OtherServing: "serving, other accelerators", stated 0.401, 1.998, assumed 0.341, 1.764;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.600, 1.344, assumed 0.624, 1.350;
+    Tpot: "TPOT", stated 0.600, 1.347, assumed 0.625, 1.347;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.456, 2.323, assumed 0.510, 2.323;
+    LightTtft: "TTFT, at most 32 requests", stated 0.456, 2.327, assumed 0.511, 2.327;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.286, 4.194, assumed 0.365, 4.207;
+    HeavyTtft: "TTFT, more requests", stated 0.287, 4.264, assumed 0.367, 4.264;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
