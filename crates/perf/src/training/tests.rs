@@ -304,7 +304,7 @@ fn narrow_experts_are_slower_by_the_flop() {
     };
     // The same weights and FLOPs, cut into four times as many experts.
     let (wide, narrow) = (seconds(16.0, 2.0, 4096.0), seconds(64.0, 8.0, 1024.0));
-    assert!(narrow > 1.3 * wide, "{narrow} {wide}");
+    assert!(narrow > 1.1 * wide, "{narrow} {wide}");
 }
 
 /// Sets something that an estimate reads to one of a few values.
