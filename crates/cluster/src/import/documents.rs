@@ -89,7 +89,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
     } else if vllm::looks_like(&keys) {
         engine_file(Engine::Vllm, doc, &mut out);
     } else if keys.iter().any(|k| k == "tp_size" || k == "tensor_parallel_size" || k == "tp") {
-        let by_name = Engine::named(name).unwrap_or(Engine::Vllm);
+        let by_key = keys.iter().find_map(|k| Engine::named(k));
+        let by_name = by_key.or_else(|| Engine::named(name)).unwrap_or(Engine::Vllm);
         engine_file(by_name, doc, &mut out);
     } else if keys.iter().any(|k| k == "tensor_model_parallel_size" || k == "micro_batch_size") {
         out.fields.set("kind", "training", 0);
