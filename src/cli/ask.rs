@@ -86,6 +86,10 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Table => output::print(&globals.charset().write(&reply.text(output::width())))?,
         Format::Json => output::print(&serialized(&reply, false)?)?,
     }
+    if gauge.cancelled() {
+        output::complain("ended early: the answer is from what was computed until then");
+        return Err(Failure::Reported.into());
+    }
     Ok(())
 }
 

@@ -101,6 +101,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return measured::run(&args.measured, args.format, workload, predicted.as_ref(), &library, globals);
     }
     let Some(comparison) = predicted else { return Ok(()) };
+    let ended = gauge.cancelled();
     // Without a methodology the output is the plain comparison.
     let configurations = asked.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
@@ -122,7 +123,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
     let failed = failed.map(|(column, error)| complain(&format!("error: {}: {error}", column.target))).count();
-    if failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
+    if ended {
+        complain("ended early: not all targets have their own best");
+    }
+    if ended || failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
 /// What `atlas` does where there is no terminal to take over.
@@ -167,6 +171,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     let columns = targets.iter().map(|target| Column {
         target: target.name.to_string(),
         answer: match methodology {
+            _ if gauge.cancelled() => Err("not reached before the signal".to_owned()),
             // What an experiment says is a platform's best stands, unless the command line says what best means.
             Methodology::MaximumPerformance
                 if !library.prescribes(target, workload) || !args.goal.given().is_empty() =>

@@ -191,6 +191,10 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
                     }
                     _ => Entry::of(name.clone(), parts, overrides),
                 };
+                if gauge.cancelled() {
+                    complain("ended early: not all targets were searched, and nothing is written");
+                    return Err(Failure::Reported.into());
+                }
                 match found {
                     Ok(entry) => study.entries.push(entry),
                     Err(why) => study.failed.push((name, why)),

@@ -15,11 +15,15 @@ struct Ended {
     stdout: String,
     stderr: String,
     code: Option<i32>,
+    /// It was over before the signal came.
+    before: bool,
 }
 
 /// Sends the signal after so long, and waits for the end.
 fn interrupted(arguments: &str, signal: &str, after: Duration) -> Ended {
     let dir = tempfile::tempdir().unwrap();
+    let step = " iteration 1/ 20 | elapsed time per iteration (ms): 1500.0 | global batch size: 8 | lm loss: 2.5 |\n";
+    std::fs::write(dir.path().join("grows.log"), step).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_atlas"));
     command.args(arguments.split(' ')).current_dir(dir.path());
     command.env("ATLAS_CONFIG_DIR", dir.path().join("none")).env("ATLAS_STATE_DIR", dir.path().join("state"));
@@ -30,18 +34,19 @@ fn interrupted(arguments: &str, signal: &str, after: Duration) -> Ended {
         let signal = signal.to_owned();
         move || {
             std::thread::sleep(after);
-            let sent = Command::new("kill").args(["-s", &signal, &pid]).status().unwrap();
-            assert!(sent.success(), "it ended before the signal");
-            Instant::now()
+            let sent = Command::new("kill").args(["-s", &signal, &pid]).stderr(Stdio::null()).status().unwrap();
+            (sent.success(), Instant::now())
         }
     });
     // Reads all that it prints, so that it never waits for us.
     let output = child.wait_with_output().unwrap();
     drop(input);
-    let took = sent.join().unwrap().elapsed();
+    let (alive, at) = sent.join().unwrap();
+    let took = at.elapsed();
     assert!(took < PATIENCE, "{arguments}: {took:?} after {signal}");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ended { stdout: text(&output.stdout), stderr: text(&output.stderr), code: output.status.code() }
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    Ended { stdout, stderr, code: output.status.code(), before: !alive }
 }
 
 #[test]
@@ -59,7 +64,8 @@ fn long_work_ends_soon_after_a_signal_and_says_that_it_is_a_part() {
     ] {
         for (signal, after) in [("INT", 800), ("TERM", 1500)] {
             let ended = interrupted(arguments, signal, Duration::from_millis(after));
-            let Ended { stdout, stderr, code } = &ended;
+            let Ended { stdout, stderr, code, before } = &ended;
+            assert!(!before, "{arguments}: it ended before the signal");
             assert_ne!(*code, Some(0), "{arguments}: {stderr}");
             assert!(stderr.contains(mark) || stdout.is_empty(), "{arguments}: {stderr}\n{stdout}");
         }
@@ -70,4 +76,49 @@ fn long_work_ends_soon_after_a_signal_and_says_that_it_is_a_part() {
 fn a_batch_that_waits_for_input_ends_at_the_first_signal() {
     let ended = interrupted("run --batch -", "TERM", Duration::from_millis(500));
     assert_eq!((ended.code, ended.stdout.as_str()), (None, ""), "ended by the signal: {}", ended.stderr);
+}
+
+/// Commands that take long, each with words that make it so, and the words on stderr that mark a part.
+const LONG: [(&str, &str); 17] = [
+    ("simulate SERVING --replications 10000 --format json", "ended early"),
+    ("simulate TRAINING --replications 10000 --out d", "ended early"),
+    ("scale TRAINING --nodes 1,2,4,8,16,32,64,128 --replications 200", "ended early"),
+    ("sweep SERVING --over tp=1,2,4,8 --over concurrency=1..20000 --set engine=event", "stopped at point"),
+    ("sweep SERVING --over tp=1,2,4,8 --over concurrency=1..20000 --set engine=event --out s.csv", "stopped at point"),
+    ("optimize --target h100-sxm-1024 --workload llama3.1-405b-train --set engine=event", "ended early"),
+    ("optimize SERVING --method exhaustive --over concurrency=1..20000", "ended early"),
+    ("ask SERVING which target is cheapest", "ended early"),
+    ("compare --workload llama3.1-70b-serve --set engine=event", "ended early"),
+    ("frontier SERVING --set engine=event", "ended early"),
+    ("sensitivity SERVING --set engine=event", "ended early"),
+    ("advise SERVING --set engine=event", "ended early"),
+    ("validate --engine event --format json", "interrupted after"),
+    ("validate --fit", "interrupted after"),
+    ("ingest -", "ended early"),
+    ("run --batch -", "ended early"),
+    // It prints what it has seen: there is no whole.
+    ("watch grows.log", ""),
+];
+
+#[test]
+fn every_long_command_ends_soon_after_a_signal_and_nothing_partial_looks_complete() {
+    for (index, (arguments, mark)) in LONG.into_iter().enumerate() {
+        let arguments = arguments.replace("SERVING", SERVING).replace("TRAINING", TRAINING);
+        // Before it has begun to work as well as while it does.
+        for (turn, after) in [100, 700].into_iter().enumerate() {
+            let signal = if (index + turn).is_multiple_of(2) { "INT" } else { "TERM" };
+            let ended = interrupted(&arguments, signal, Duration::from_millis(after));
+            let Ended { stdout, stderr, code, before } = &ended;
+            assert_ne!(*code, Some(2), "{arguments}: {stderr}");
+            // What was quicker than the signal is complete.
+            if *before {
+                assert_eq!(*code, Some(0), "{arguments}: {stderr}");
+                continue;
+            }
+            assert_ne!(*code, Some(101), "{arguments}, {signal}: {stderr}");
+            let marked = stderr.contains(mark) || stdout.contains("\"partial\"");
+            let done = *code == Some(0);
+            assert!(done || marked || stdout.is_empty(), "{arguments}, {signal}: {code:?}\n{stderr}\n{stdout}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ struct Writer {
     replaces: bool,
 }
 
-const WRITERS: [Writer; 14] = [
+const WRITERS: [Writer; 19] = [
     Writer { arguments: "run --target h100-sxm-8 --workload llama3.1-8b-serve", replaces: true },
     Writer { arguments: "optimize --target h100-sxm-8 --workload llama3.1-8b-serve", replaces: true },
     Writer { arguments: "report --target h100-sxm-8 --workload llama3.1-8b-serve --out r.html", replaces: true },
@@ -40,6 +40,21 @@ const WRITERS: [Writer; 14] = [
     Writer { arguments: "launch --target h100-sxm-8 --workload llama3.1-8b-serve --out l", replaces: false },
     Writer { arguments: "schema --out s", replaces: true },
     Writer { arguments: "man m", replaces: true },
+    Writer {
+        arguments: "scenario export --target h100-sxm-8 --workload llama3.1-8b-serve --out x.json",
+        replaces: true,
+    },
+    Writer { arguments: "config profile --target h100-sxm-8 --out p.yaml", replaces: false },
+    Writer { arguments: "detect --out t.yaml", replaces: true },
+    Writer {
+        arguments: concat!(
+            "ingest ",
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/data/logs/megatron --format yaml --out m.yaml"
+        ),
+        replaces: true,
+    },
+    Writer { arguments: "validate --kind latency --svg v.svg", replaces: true },
 ];
 
 /// What runs the program: nothing, or a program that lets calls fail.
@@ -169,35 +184,48 @@ fn a_sweep_that_the_disk_cuts_off_goes_on_where_it_was() {
     }
 }
 
-/// Run by `cargo xtask faults`.
+/// Calls, and how many of them at most: writes go to standard output, too.
+const CALLS: [(&str, u32); 6] =
+    [("write", 6), ("fsync", 4), ("rename,renameat,renameat2", 3), ("openat", 2), ("fchmod,fchown", 2), ("linkat", 2)];
+const ERRORS: [&str; 5] = ["ENOSPC", "EIO", "EROFS", "EDQUOT", "ESTALE"];
+
+/// Runs a writer with one call that fails; whether there was such a call.
+fn fails(writer: &Writer, expected: &BTreeMap<PathBuf, Vec<u8>>, (calls, when): (&str, u32), errno: &str) -> bool {
+    let dir = prepared(writer, expected);
+    let beside = tempfile::tempdir().unwrap();
+    let trace = beside.path().join("trace");
+    let program = env!("CARGO_BIN_EXE_atlas");
+    // Only calls on files of this directory: not those that load the program.
+    let inject = format!("-e trace={calls} -e inject={calls}:error={errno}:when={when}");
+    let at = if calls == "openat" { format!("-P {}", dir.path().display()) } else { String::new() };
+    let out = trace.display();
+    let line = format!("exec strace -f -qq -o {out} {at} {inject} {program} {}", writer.arguments);
+    let output = run_line(dir.path(), &line);
+    judge(writer, dir.path(), expected, &output, &format!("{calls} {when}: {errno}"));
+    String::from_utf8_lossy(&std::fs::read(&trace).unwrap_or_default()).contains("(INJECTED)")
+}
+
+/// Run by `cargo xtask faults`. Each call of each writer fails once, with one error after the other; with `--all` each
+/// fails with each error.
 #[test]
 #[ignore = "long: `cargo xtask faults`"]
 fn long_run() {
-    // Calls, and how many of them at most: writes go to standard output, too.
-    const CALLS: [(&str, u32); 6] = [
-        ("write", 6),
-        ("fsync", 4),
-        ("rename,renameat,renameat2", 3),
-        ("openat", 2),
-        ("fchmod,fchown", 2),
-        ("linkat", 2),
-    ];
-    let mut runs = 0_u32;
+    let all = std::env::var_os("ATLAS_FAULTS_ALL").is_some();
+    let (mut runs, mut turn) = (0_u32, 0_usize);
     for writer in &WRITERS {
         let expected = expected(writer);
         for (calls, most) in CALLS {
-            for errno in ["ENOSPC", "EIO", "EROFS", "EDQUOT", "ESTALE"] {
-                for when in 1..=most {
-                    let dir = prepared(writer, &expected);
-                    let program = env!("CARGO_BIN_EXE_atlas");
-                    // Only calls on files of this directory: not those that load the program.
-                    let inject = format!("-e trace={calls} -e inject={calls}:error={errno}:when={when}");
-                    let place = dir.path().display();
-                    let at = if calls == "openat" { format!("-P {place}") } else { String::new() };
-                    let line = format!("exec strace -f -qq -o /dev/null {at} {inject} {program} {}", writer.arguments);
-                    let output = run_line(dir.path(), &line);
-                    judge(writer, dir.path(), &expected, &output, &format!("{calls} {when}: {errno}"));
+            for when in 1..=most {
+                let errors = if all { &ERRORS[..] } else { &ERRORS[turn % ERRORS.len()..][..1] };
+                turn += 1;
+                let mut there = true;
+                for errno in errors {
+                    there &= fails(writer, &expected, (calls, when), errno);
                     runs += 1;
+                }
+                // There are no more of them.
+                if !there {
+                    break;
                 }
             }
         }

@@ -92,7 +92,7 @@ const VERSIONS: &[Version<'_>] = &[
         "{\"version\": 1, \"args\": [\"./build/all_reduce_perf\", \"-g\", \"8\"], \"devices\": [{\"rank\": 0, \"device_name\": \"NVIDIA H100 80GB HBM3\"}, {\"rank\": 1}], \"results\": [{\"size\": 8, \"count\": 2, \"type\": \"float\", \"redop\": \"sum\", \"root\": -1, \"out_of_place\": {\"time\": 25.1, \"alg_bw\": 0.0, \"bus_bw\": 0.0, \"nwrong\": 0}, \"in_place\": {\"time\": 24.9, \"alg_bw\": 0.0, \"bus_bw\": 0.0}}, {\"size\": 1073741824, \"type\": \"float\", \"redop\": \"sum\", \"out_of_place\": {\"time\": 3980.0, \"alg_bw\": 269.8, \"bus_bw\": 472.1}, \"in_place\": {\"time\": 3990.0, \"alg_bw\": 269.1, \"bus_bw\": 470.9}}], \"average_bus_bandwidth\": {\"bandwidth\": 236.0}}\n",
         "nccl-tests",
         &[
-            ("/ranks", 2.0),
+            ("/ranks", 8.0),
             ("/results/0/busbw_out_of_place_at_max_size", 472.1),
             ("/results/0/busbw_in_place_at_max_size", 470.9),
             ("/results/0/avg_busbw_reported", 236.0),

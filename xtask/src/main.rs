@@ -66,7 +66,11 @@ enum Command {
     /// Fuzz the parsers for longer than the tests do.
     Fuzz(fuzz::Args),
     /// Let each system call of every command that writes fail in turn, and look at what is left; needs `strace`.
-    Faults,
+    Faults {
+        /// With every error, not with one after the other: five times as long.
+        #[arg(long)]
+        all: bool,
+    },
     /// Start many instances, watch many logs, answer many requests, and report processor time and memory of each.
     Load,
     /// Drive the interface with random keys, resizes and rewritten files, and report its memory, descriptors and threads.
@@ -98,7 +102,10 @@ fn main() -> ExitCode {
         Command::Properties(args) => return properties::run(&args),
         Command::Optimized(args) => optimized::run(&args, &root()).map_err(|error| error.to_string()),
         Command::Fuzz(args) => return fuzz::run(&args),
-        Command::Faults => return long_test::run("faults::long_run", &[]),
+        Command::Faults { all } => {
+            let every = all.then(|| ("ATLAS_FAULTS_ALL", "1".to_owned()));
+            return long_test::run("faults::long_run", every.as_slice());
+        }
         Command::Load => return long_test::run("load::", &[]),
         Command::Soak(args) => return soak::run(&args),
         Command::Screens { directory } => {

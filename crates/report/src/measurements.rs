@@ -212,14 +212,14 @@ pub fn formats() -> String {
             "training",
             "Megatron-LM (old and new), Megatron-DeepSpeed, Megatron-Bridge, MindSpeed, GPT-NeoX, Primus, NeMo 1 and 2, \
              DLLogger, DeepSpeed (timer, pipeline, chat), torchtitan, Hugging Face Trainer (output, trainer_state.json), \
-             nanotron, LitGPT, MaxText, nanoGPT and its speed runs, InternEvo, picotron, NxD, MLPerf training, outputs of notebooks, TensorBoard event files, \
+             nanotron, LitGPT, MaxText, Levanter, Composer (llm-foundry), nanoGPT and its speed runs, InternEvo, picotron, NxD, MLPerf training, outputs of notebooks, TensorBoard event files, \
              Weights & Biases (history as JSON Lines or CSV, CSV of a chart)",
         ),
         (
             "serving",
             "vLLM (bench serve, throughput, latency; text, JSON; server), SGLang (bench serving, offline, one batch; \
              text, JSON; server), TensorRT-LLM (trtllm-bench, C++ benchmarks), GenAI-Perf, AIPerf, LLMPerf, \
-             GuideLLM, Perf Analyzer, InferenceMAX, llama-bench (md, json, jsonl, csv, sql), batched-bench, sweep-bench, \
+             GuideLLM (JSON, CSV, console), Perf Analyzer, InferenceMAX, llama-bench (md, json, jsonl, csv, sql), batched-bench, sweep-bench, \
              llama.cpp timings, sweeps as CSV, MLPerf inference, Prometheus dumps (vLLM, SGLang)",
         ),
         ("network", "nccl-tests, rccl-tests, torch all_reduce_bench"),

@@ -48,6 +48,10 @@ pub(super) fn run(
         Format::Csv => described::csv(&problem, &found),
     };
     output::print(&text)?;
+    if gauge.cancelled() {
+        complain("ended early: the best is of the candidates that were looked at until then; no record is written");
+        return Err(Failure::Reported.into());
+    }
     let Some(best) = &found.best else {
         complain("no candidate meets all constraints; nothing is written");
         return Err(Failure::Reported.into());

@@ -159,7 +159,7 @@ pub(crate) fn launcher(words: &[Text]) -> Launcher {
         let node = || Some(f.node.clone());
         match super::names::snake(&f.name).as_str() {
             "nnodes" | "num_nodes" | "num_machines" => l.nodes = node(),
-            "nproc_per_node" | "num_gpus" | "nproc" | "npernode" => l.per_node = node(),
+            "nproc_per_node" | "num_gpus" | "nproc" | "npernode" | "ppn" => l.per_node = node(),
             "num_processes" | "world_size" | "np" | "n" => l.processes = node(),
             "config_file" => l.config = node(),
             "mixed_precision" => l.precision = node(),

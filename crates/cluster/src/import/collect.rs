@@ -2,14 +2,15 @@
 
 use super::argv::{self, Args, Launcher};
 use super::documents;
-use super::fields::{Fields, Out};
+use super::fields::Out;
 use super::program::{self, Kind, Program};
 use super::shell::{Command, Text};
 use super::tools::serving::Engine;
 use super::tools::{
-    accelerate, bench, bridge, hf, litgpt, maxtext, megatron, nemo, neuron, post_training, torchtitan, torchtune,
+    accelerate, bench, bridge, hf, litgpt, llm_foundry, maxtext, megatron, nemo, neuron, nim, post_training, primus,
+    torchtitan, torchtune,
 };
-use super::value::Node;
+use super::value::{Node, parse_int};
 use super::{names, slurm};
 
 /// What the commands do.
@@ -17,6 +18,8 @@ use super::{names, slurm};
 pub(crate) struct Collector {
     /// The script sets variables of the Neuron compiler and runtime.
     pub(crate) neuron: bool,
+    /// The experiment that Primus reads, if a variable names it.
+    pub(crate) experiment: Option<Text>,
     /// `ollama serve`, which is set by variables.
     pub(crate) ollama: Option<Out>,
     pub(crate) trainings: Vec<Out>,
@@ -42,6 +45,15 @@ impl Collector {
         match p.kind {
             Kind::Serve(engine) => {
                 engine.command(&args, &mut out);
+                if engine == Engine::Nim {
+                    nim::model(&p.name, cmd.line, &mut out);
+                    for (k, v) in before
+                        .iter()
+                        .filter_map(|w| w.as_str().split_once('=').map(|(k, v)| (k, Node::str(v, w.line()))))
+                    {
+                        engine.flag(k, &v, &mut out);
+                    }
+                }
                 for k in ["kind", "framework"] {
                     if let Some(mut e) = out.fields.remove(k) {
                         e.at = cmd.line;
@@ -84,6 +96,9 @@ impl Collector {
             _ => {
                 if self.training(&p, &args, &launcher, cmd, files, &mut out) {
                     slurm::srun(before, &mut out);
+                    if out.fields.str("framework") == Some("maxtext") {
+                        maxtext::submitted(before, &mut out);
+                    }
                     self.trainings.push(out);
                 }
             }
@@ -124,6 +139,15 @@ impl Collector {
                     return false;
                 }
             }
+            Kind::Primus => {
+                if !primus::command(
+                    args,
+                    cmd.env.iter().find(|(k, _)| k == "EXP").map(|(_, t)| t).or(self.experiment.as_ref()),
+                    out,
+                ) {
+                    return false;
+                }
+            }
             Kind::Verl => post_training::verl(args, out),
             Kind::Torchtune => torchtune::command(args, out),
             Kind::Serve(_) | Kind::Client(_) | Kind::Offline(..) | Kind::TrtllmBench | Kind::Dataset | Kind::Ollama => {
@@ -131,6 +155,18 @@ impl Collector {
             }
         }
         launch(l, cmd, out);
+        for (name, value) in &cmd.env {
+            processes(name, value, out);
+        }
+        let counted = ["nodes", "num_accelerators"].iter().any(|k| out.fields.has(k) || out.fields.is_open(k));
+        if !counted {
+            // Devices that are chosen for one command are those of one machine.
+            let mut chosen = Out::default();
+            cmd.env.iter().for_each(|(name, value)| count_visible(name, value, &mut chosen));
+            if let Some(e) = chosen.fields.remove("num_accelerators") {
+                out.fields.imply("num_accelerators", e.value, e.at);
+            }
+        }
         referenced(out, files, |n, o| {
             let read = documents::document(n, "");
             let framework = o.fields.entry("framework").cloned();
@@ -142,6 +178,22 @@ impl Collector {
             }
         });
         true
+    }
+}
+
+/// Machines and processes on each, where a launcher takes them from variables.
+pub(crate) fn processes(name: &str, value: &Text, out: &mut Out) {
+    const READERS: &[&str] = &["llama-factory", "ms-swift", "primus-megatron", "primus-torchtitan", "primus-maxtext"];
+    if !out.fields.str("framework").is_some_and(|f| READERS.contains(&f)) {
+        return;
+    }
+    let key = match name {
+        "NNODES" => "nodes",
+        "NPROC_PER_NODE" | "GPUS_PER_NODE" => "accelerators_per_node",
+        _ => return,
+    };
+    if let Some(n) = parse_int(value.as_str()).filter(|n| *n > 0) {
+        out.fields.imply(key, n, value.line());
     }
 }
 
@@ -180,6 +232,15 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
                     out.references.push((t, f.node.line));
                 }
             }
+        } else if framework == "ms-swift" {
+            let known = match key.as_str() {
+                "load" | "model" => super::tools::model(out, &f.node),
+                "max_length" => out.int("seq_len", &f.node),
+                _ => megatron::flag(&key, &f.node, out) || hf::flag(&key, &f.node, out),
+            };
+            if !known {
+                out.strange.push((f.name.clone(), f.node.line));
+            }
         } else if framework != "nanotron" {
             hf::flag(&key, &f.node, out);
         }
@@ -216,8 +277,7 @@ fn trainer(p: &Program, args: &Args, l: &Launcher, out: &mut Out) -> bool {
         return true;
     }
     if l.name == Some("composer") {
-        configured("llm-foundry", args, out);
-        out.fields.set("launcher", "composer", 0);
+        llm_foundry::command(args, out);
         return true;
     }
     if p.name.starts_with("openrlhf") {
@@ -235,7 +295,7 @@ fn trainer(p: &Program, args: &Args, l: &Launcher, out: &mut Out) -> bool {
         return false;
     }
     hf::command(args, out);
-    let sharded = args.has(&["sharding_strategy"]);
+    let sharded = args.has(&["sharding_strategy", "enable_fsdp", "use_fsdp"]);
     let framework = match l.name {
         Some("gaudi_spawn") => "optimum-habana",
         Some("accelerate") => "accelerate",
@@ -344,6 +404,8 @@ fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &
         (Engine::Vllm, name) => name.split(".entrypoints").next().unwrap_or(name).to_owned(),
         (Engine::LlamaCpp, _) => "llama-server".to_owned(),
         (Engine::Tgi, _) => "text-generation-launcher".to_owned(),
+        (Engine::Lmdeploy, _) => "lmdeploy".to_owned(),
+        (Engine::Nim, _) => "docker".to_owned(),
     };
     out.fields.imply("launcher", word, line);
 }
@@ -372,80 +434,4 @@ pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
         // Tells servers on different devices from one that is started twice; removed when the job is complete.
         out.fields.set("visible_devices", ids.join(","), value.line());
     }
-}
-
-/// Parallel sizes: when one of them differs between runs, each run states all.
-const SHAPE: &[&str] = &["tp", "pp", "ep", "cp", "vpp", "dp", "etp", "sequence_parallel"];
-
-/// Several runs of one script: what they share, and what differs.
-pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
-    let mut distinct: Vec<Out> = Vec::new();
-    let mut devices: Vec<Vec<String>> = Vec::new();
-    for r in runs {
-        let same = |a: &Fields, b: &Fields| {
-            let flat = |f: &Fields| {
-                f.iter()
-                    .filter(|e| !matches!(e.key.as_str(), "launcher" | "visible_devices"))
-                    .map(|e| (e.key.clone(), e.value.clone()))
-                    .collect::<Vec<_>>()
-            };
-            flat(a) == flat(b)
-        };
-        let own = r.fields.str("visible_devices").unwrap_or_default().to_owned();
-        match distinct.iter().position(|d| same(&d.fields, &r.fields)).and_then(|i| devices.get_mut(i)) {
-            Some(known) if known.contains(&own) => {}
-            Some(known) => known.push(own),
-            None => {
-                distinct.push(r);
-                devices.push(vec![own]);
-            }
-        }
-    }
-    for (d, own) in distinct.iter_mut().zip(&devices).filter(|(_, own)| own.len() > 1) {
-        // Equal servers on devices of their own are replicas.
-        let count = i64::try_from(own.len()).unwrap_or(1);
-        let at = d.fields.at("visible_devices");
-        if let Some(n) = d.fields.int("num_accelerators").filter(|_| d.fields.str("kind") == Some("serving")) {
-            d.fields.imply("replicas", count, at);
-            d.fields.imply("accelerators_per_replica", n, at);
-            d.fields.set("num_accelerators", n.saturating_mul(count), at);
-        }
-    }
-    let several = distinct.len() > 1;
-    for d in &mut distinct {
-        d.fields.remove("visible_devices");
-        // A program that is started in two ways is no other configuration.
-        if several && d.fields.str("kind") == Some("benchmark") {
-            d.fields.remove("launcher");
-        }
-    }
-    let mut all = distinct.into_iter();
-    let mut first = all.next()?;
-    let rest: Vec<Out> = all.collect();
-    if rest.is_empty() {
-        return Some(first);
-    }
-    for r in &rest {
-        first.strange.extend(r.strange.iter().filter(|s| !first.strange.contains(s)).cloned().collect::<Vec<_>>());
-        first.missing.extend(r.missing.iter().filter(|s| !first.missing.contains(s)).cloned().collect::<Vec<_>>());
-    }
-    let mut variants: Vec<Fields> = std::iter::once(&first).chain(&rest).map(|o| o.fields.clone()).collect();
-    let keys: Vec<String> = first.fields.iter().map(|e| e.key.clone()).collect();
-    let whole = first.fields.clone();
-    let common = |k: &str| {
-        let v = whole.entry(k).map(|e| &e.value);
-        rest.iter().all(|r| r.fields.entry(k).map(|e| &e.value) == v)
-    };
-    let shape_differs = SHAPE.iter().any(|k| !common(k));
-    for k in &keys {
-        if common(k) && !(shape_differs && SHAPE.contains(&k.as_str())) {
-            variants.iter_mut().for_each(|v| {
-                v.remove(k);
-            });
-        } else {
-            first.fields.remove(k);
-        }
-    }
-    first.variants = variants;
-    Some(first)
 }

@@ -1,11 +1,13 @@
 //! What follows from what is stated: counts, data parallelism, batches; and what cannot run.
 
 use super::fields::{Fields, Out};
+use super::names;
 
 /// Completes and checks a training job.
 pub(crate) fn training(out: &mut Out) {
     counts(&mut out.fields);
     sharded_world(&mut out.fields);
+    replicated_shards(&mut out.fields);
     virtual_stages(&mut out.fields);
     data_parallel(out);
     batches(out);
@@ -51,6 +53,15 @@ fn sharded_world(f: &mut Fields) {
     }
 }
 
+/// Shards that are copied over groups of devices.
+fn replicated_shards(f: &mut Fields) {
+    let copies = f.int("dp_replicate").is_some_and(|n| n > 1) && f.int("dp_shard").is_some_and(|n| n != 1);
+    if copies && f.str("sharding") == Some("zero3") {
+        let at = f.at("dp_replicate");
+        f.set("sharding", "hsdp", at);
+    }
+}
+
 fn virtual_stages(f: &mut Fields) {
     let (Some(per), Some(pp), Some(layers)) =
         (f.int("layers_per_virtual_stage"), f.int("pp"), f.int("architecture.num_layers"))
@@ -75,6 +86,10 @@ fn plain_data_parallel(f: &Fields) -> bool {
                 | "trl"
                 | "transformers"
                 | "deepspeed"
+                | "llama-factory"
+                | "openrlhf"
+                | "torchtune"
+                | "ms-swift"
         )
     )
 }
@@ -178,6 +193,10 @@ fn batches(out: &mut Out) {
 /// Completes and checks a server.
 pub(crate) fn serving(out: &mut Out) {
     let f = &mut out.fields;
+    if let Some(word) = f.str("model").and_then(names::weights) {
+        let at = f.at("model");
+        f.imply("weights_precision", word, at);
+    }
     let replicas = f.int("replicas");
     if let (Some(n), Some(r)) = (f.int("accelerators_per_replica"), replicas)
         && let Some(all) = n.checked_mul(r).filter(|n| *n > 0)

@@ -4,8 +4,8 @@ use super::fields::Out;
 use super::names::snake;
 use super::tools::serving::{self, Engine};
 use super::tools::{
-    accelerate, bench, compose, deepspeed, finetune, litgpt, llm_foundry, maxtext, mlperf, nanotron, nemo, neuron,
-    primus, ray, sglang, srtslurm, torchtitan, trtllm, vllm,
+    accelerate, bench, compose, deepspeed, dynamo_graph, finetune, litgpt, llm_foundry, maxtext, mlperf, nanotron,
+    nemo, neuron, primus, ray, sglang, srtslurm, torchtitan, torchtune, trtllm, vllm,
 };
 use super::value::{Node, Value};
 
@@ -21,6 +21,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
         primus::document(doc, &mut out);
     } else if has("services") && doc.get("services").is_some_and(Node::is_map) {
         compose::document(doc, &mut out);
+    } else if dynamo_graph::looks_like(doc) {
+        dynamo_graph::document(doc, &mut out);
     } else if srtslurm::looks_like(doc) {
         srtslurm::document(doc, &mut out);
     } else if has("context_servers") || has("generation_servers") {
@@ -55,6 +57,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
         finetune::arctic(doc, &mut out);
     } else if llm_foundry::section(doc).is_some() {
         llm_foundry::document(doc, &mut out);
+    } else if torchtune::looks_like(doc) {
+        torchtune::document(doc, &mut out);
     } else if has("base_model") {
         finetune::axolotl(doc, &mut out);
     } else if has("model_name_or_path") {
@@ -85,7 +89,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
     } else if vllm::looks_like(&keys) {
         engine_file(Engine::Vllm, doc, &mut out);
     } else if keys.iter().any(|k| k == "tp_size" || k == "tensor_parallel_size" || k == "tp") {
-        let by_name = Engine::named(name).unwrap_or(Engine::Vllm);
+        let by_key = keys.iter().find_map(|k| Engine::named(k));
+        let by_name = by_key.or_else(|| Engine::named(name)).unwrap_or(Engine::Vllm);
         engine_file(by_name, doc, &mut out);
     } else if keys.iter().any(|k| k == "tensor_model_parallel_size" || k == "micro_batch_size") {
         out.fields.set("kind", "training", 0);
@@ -106,7 +111,7 @@ fn bridge_sections(doc: &Node, out: &mut Out) {
     doc.leaves(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
         if leaf.value != Value::Null && !path.starts_with("checkpoint") && !path.starts_with("logger") {
-            super::tools::megatron::flag(&snake(key), leaf, out);
+            super::tools::bridge::setting(&snake(key), leaf, out);
         }
     });
 }
@@ -180,7 +185,11 @@ fn swap(doc: &Node, out: &mut Out) {
     let mut engines = Vec::new();
     for (name, m) in doc.get("models").map(Node::map).unwrap_or(&[]) {
         let Some(cmd) = m.get("cmd") else { continue };
-        let words = super::split_command(&super::shell::Text::new(cmd.raw().unwrap_or(""), cmd.line));
+        // The tool reads lines as one command.
+        let words = super::split_command(&super::shell::Text::new(
+            &cmd.word().replace("\\\n", " ").replace('\n', " "),
+            cmd.line,
+        ));
         let Some(p) = super::program::find(&words) else { continue };
         let Some(engine) = p.engine() else { continue };
         let mut o = Out::default();

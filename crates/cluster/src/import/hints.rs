@@ -42,7 +42,7 @@ fn machine(comment: &str, line: u32) -> Option<Machine> {
     }
     let says_nodes = words.iter().any(|w| w.to_ascii_lowercase().starts_with("node"));
     for (i, w) in words.iter().enumerate() {
-        let digits = w.trim_end_matches(['x', 'X', '×']);
+        let digits = w.trim_end_matches(['x', 'X', '×']).trim_end_matches("-GPU").trim_end_matches("-gpu");
         let Ok(count) = digits.parse::<i64>() else { continue };
         let mut rest = words.get(i + 1..)?.iter().copied().peekable();
         if rest.peek().is_some_and(|w| matches!(*w, "x" | "X" | "×")) {
@@ -53,7 +53,10 @@ fn machine(comment: &str, line: u32) -> Option<Machine> {
         if memory.is_some() {
             rest.next();
         }
-        if rest.peek().is_some_and(|w| matches!(w.to_ascii_uppercase().as_str(), "NVIDIA" | "AMD" | "INTEL")) {
+        let maker = |w: &&str| {
+            matches!(w.to_ascii_uppercase().as_str(), "NVIDIA" | "AMD" | "INTEL" | "RTX" | "GEFORCE" | "INSTINCT")
+        };
+        while rest.peek().is_some_and(maker) {
             rest.next();
         }
         let Some(word) = rest.next() else { continue };

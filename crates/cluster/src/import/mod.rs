@@ -17,6 +17,7 @@ mod offline;
 mod pbs;
 mod program;
 mod report;
+mod runs;
 mod script;
 mod shell;
 mod slurm;
@@ -259,10 +260,11 @@ fn interpolate(n: &Node, root: &Node, env: &BTreeMap<String, String>, depth: u32
     Node::new(value, n.line)
 }
 
-/// What `${a.b}` names: from the top, inside `parameters`, or without the launcher's own prefix.
+/// What `${a.b}` names: from the top, inside `parameters` or `macros`, or without the launcher's own prefix.
 fn referenced<'a>(root: &'a Node, path: &str) -> Option<&'a Node> {
     root.at(path)
         .or_else(|| root.get("parameters")?.at(path))
+        .or_else(|| root.get("macros")?.at(path))
         .or_else(|| root.at(path.strip_prefix("training.")?))
         .filter(|n| n.raw() != Some(&format!("${{{path}}}")))
 }

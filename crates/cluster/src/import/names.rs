@@ -38,8 +38,8 @@ pub(crate) fn weights(s: &str) -> Option<String> {
     let table: &[(&[&str], &str)] = &[
         (&["nvfp4", "mxfp4", "fp4", "w4a4"], "fp4"),
         (&["fp8", "w8a8fp8", "fbgemm", "fp8dynamic"], "fp8"),
-        (&["awq", "gptq", "int4", "w4a16", "4bit", "bnb4", "q4f16"], "int4"),
-        (&["int8", "w8a8", "w8a16", "8bit", "smoothquant"], "int8"),
+        (&["awq", "gptq", "int4", "w4a16", "4bit", "bnb4", "q4f16", "nf4"], "int4"),
+        (&["int8", "w8a8", "w8a16", "8bit", "smoothquant", "eetq"], "int8"),
     ];
     table.iter().find(|(names, _)| names.iter().any(|n| has(n))).map(|(_, p)| (*p).to_owned())
 }
@@ -140,9 +140,11 @@ const ACCELERATORS: &[(&str, &str)] = &[
 
 /// The accelerator that one word names; a count behind it (`GB300x4`, `h100:8`) is no part of the name.
 pub(crate) fn accelerator_word(word: &str) -> Option<&'static str> {
-    let w = word.to_ascii_lowercase();
+    let low = word.to_ascii_lowercase();
+    // A vendor's machine is named after its accelerators: `DGXH100`.
+    let w = low.strip_prefix("dgx").or(low.strip_prefix("hgx")).filter(|w| w.len() > 1).unwrap_or(&low);
     let hit = |w: &str| ACCELERATORS.iter().find(|(k, _)| *k == w).map(|(_, n)| *n);
-    if let Some(n) = hit(&w) {
+    if let Some(n) = hit(w) {
         return Some(n);
     }
     let (head, tail) = w.rsplit_once('x')?;
@@ -158,11 +160,14 @@ pub(crate) fn accelerator_in(s: &str) -> Option<&'static str> {
         .map(|(_, n)| n)
 }
 
+/// Accelerators that are sold with memories of several sizes.
+const MEMORY_SIZES: &[&str] = &["V100", "A100", "A800", "H100", "H800", "GH200", "H20"];
+
 /// An accelerator from a scheduler's feature, a node label or an option: with the memory where it is given.
 pub(crate) fn accelerator_label(s: &str) -> Option<String> {
     let name = accelerator_in(s)?;
     let low = s.to_ascii_lowercase();
-    let memory = words(&low).find_map(|w| {
+    let memory = words(&low).filter(|_| MEMORY_SIZES.contains(&name)).find_map(|w| {
         let n = w.strip_suffix("gb").or(w.strip_suffix('g')).unwrap_or("");
         n.parse::<u32>().ok().filter(|n| (8..=300).contains(n))
     });
@@ -286,7 +291,8 @@ pub(crate) fn without_framework(name: &str) -> &str {
         "slurm",
     ];
     let is_around = |word: &str| AROUND.iter().any(|w| word.eq_ignore_ascii_case(w));
-    let mut rest = name;
+    // Some clusters ask for `account-project:name`.
+    let mut rest = name.rsplit(':').next().unwrap_or(name);
     while let Some((_, tail)) = rest.split_once(['-', '_']).filter(|(head, _)| is_around(head)) {
         rest = tail;
     }

@@ -66,7 +66,13 @@ impl Collector {
             Some((Engine::Trtllm, first)) => first.fields.fill(&out.fields),
             _ => self.servers.push((Engine::Trtllm, out)),
         }
-        if !c.fields.is_empty() && self.clients.is_empty() {
+        if c.fields.is_empty() {
+            return;
+        }
+        // What it sends is what the data set before it was written for.
+        if let Some((_, data)) = self.clients.iter_mut().find(|(name, _)| *name == "prepare_dataset") {
+            data.fields.fill(&c.fields);
+        } else if self.clients.is_empty() {
             self.clients.push(("trtllm-bench", c));
         }
     }

@@ -24,6 +24,7 @@ pub(crate) enum Kind {
     Litgpt,
     Ollama,
     Neuron,
+    Primus,
     Verl,
     Torchtune,
     /// A tool that reads everything from a file it is given: its framework.
@@ -222,7 +223,9 @@ fn binary(base: &str, whole: &str, next: &str, after: &str) -> Option<(Kind, usi
         ("axolotl", "train") => (Kind::Configured("axolotl"), 2),
         ("llamafactory-cli", "train") => (Kind::Configured("llama-factory"), 2),
         ("trl", "sft" | "dpo" | "grpo") => (Kind::Trainer, 2),
-        ("swift", "sft" | "pt" | "rlhf") => (Kind::Configured("ms-swift"), 2),
+        ("swift" | "megatron", "sft" | "pt" | "rlhf") => (Kind::Configured("ms-swift"), 2),
+        ("run_pretrain.sh" | "run_slurm_pretrain.sh" | "run_local_pretrain.sh" | "primus-cli", _) => (Kind::Primus, 1),
+        ("lmdeploy", "serve") => (Kind::Serve(Engine::Lmdeploy), 3),
         ("nemo", "llm") => (Kind::Configured("nemo"), 2),
         _ => return None,
     })
@@ -248,7 +251,6 @@ fn script(base: &str, whole: &str) -> Option<Kind> {
         "deepy.py" => Kind::Configured("gpt-neox"),
         "train.py" if whole.contains("maxtext") => Kind::Maxtext,
         "train.py" if whole.contains("torchtitan") => Kind::Torchtitan,
-        "train.py" if whole.contains("llm-foundry") => Kind::Configured("llm-foundry"),
         _ if base.starts_with("pretrain_") => Kind::Megatron,
         _ if base.ends_with("_nxd.py") || base.contains("_nxd_") => Kind::Neuron,
         _ => return None,

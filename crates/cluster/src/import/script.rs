@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::collect::{Collector, merge_runs};
+use super::collect::Collector;
 use super::fields::{Fields, Out, place};
+use super::runs::merge_runs;
 use super::shell::{self, Script, Setup, Text};
 use super::tools::{self, bench, mlperf, serving};
 use super::value::{Node, Value};
@@ -162,7 +163,8 @@ fn one(
 fn commands(script: &Script, documents: &dyn Fn(&str) -> Option<Node>) -> Collector {
     let files = |path: &str| written(script, path).or_else(|| documents(path));
     let neuron = script.vars.keys().any(|k| k.starts_with("NEURON_"));
-    let mut c = Collector { neuron, ..Collector::default() };
+    let experiment = script.vars.get("EXP").cloned();
+    let mut c = Collector { neuron, experiment, ..Collector::default() };
     for cmd in &script.commands {
         c.command(cmd, &files);
     }
@@ -337,6 +339,9 @@ fn variables(script: &Script, plain: &str, index: usize, out: &mut Out) {
         {
             out.fields.set("model", names::model_id(t.as_str()).0, t.line());
         }
+    }
+    if training && out.variants.is_empty() {
+        script.vars.iter().for_each(|(name, value)| super::collect::processes(name, value, out));
     }
     let neuron = out.fields.str("framework").is_some_and(|f| f.starts_with("neuronx"));
     if neuron {

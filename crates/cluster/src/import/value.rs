@@ -151,6 +151,11 @@ impl Node {
         }
     }
 
+    /// What a scalar adds to a command line: unknown parts marked, numbers as text.
+    pub(crate) fn word(&self) -> String {
+        self.raw().map(str::to_owned).or_else(|| self.text()).unwrap_or_default()
+    }
+
     /// As JSON, for values that are handed through.
     pub(crate) fn json(&self) -> Json {
         match &self.value {

@@ -2,6 +2,7 @@
 
 pub mod amd_gpu;
 pub mod benchmark;
+pub mod composer;
 pub mod dcgm;
 pub mod deepspeed;
 pub mod deepspeed_chat;
@@ -9,9 +10,11 @@ pub mod dmon;
 pub mod energy;
 pub mod genai_perf;
 pub mod guidellm;
+pub mod guidellm_console;
 pub mod hf_trainer;
 pub mod inferencemax;
 pub mod internevo;
+pub mod levanter;
 pub mod litgpt;
 pub mod llama_batched;
 pub mod llama_bench;

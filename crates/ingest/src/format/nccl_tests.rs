@@ -289,10 +289,12 @@ impl Test {
 
     /// How many ranks took part: as listed, else as the bandwidths or the arguments say.
     fn ranks(&self, op: &str) -> Option<(f64, Origin)> {
-        if self.ranks > 0 {
-            return Some((self.ranks as f64, Origin::File));
-        }
         let followed = self.ranks_from_bandwidths(op).map(|n| (n, Origin::Derived("bus over algorithm bandwidth")));
+        if self.ranks > 0 {
+            // The list may be cut; then the bandwidths are those of more ranks.
+            let longer = followed.filter(|(n, _)| *n > self.ranks as f64 && self.off(op).is_some_and(|f| f > 0.02));
+            return longer.or(Some((self.ranks as f64, Origin::File)));
+        }
         followed.or_else(|| Some((self.gpus?, Origin::Derived("threads x GPUs a thread of one process"))))
     }
 
@@ -308,22 +310,23 @@ impl Test {
         let factor = self.factor()?;
         let reduces = self.redop.as_deref().is_some_and(|redop| !matches!(redop, "none" | "" | "N/A"));
         let rooted = self.root.as_deref().is_some_and(|root| number(root).is_some_and(|root| root >= 0.0));
-        let n = self.ranks as f64;
         Some(match factor {
-            factor
-                if reduces
-                    && factor > 0.995
-                    && (n == 0.0 || (factor - 2.0 * (n - 1.0) / n).abs() < 0.02)
-                    && !rooted =>
-            {
-                "all_reduce"
-            }
             factor if factor < 0.995 && reduces => "reduce_scatter",
             factor if factor < 0.995 => "all_gather",
+            // Nothing else is above one; of two ranks it is one.
+            _ if reduces && !rooted => "all_reduce",
+            factor if factor > 1.005 => return None,
             _ if rooted && reduces => "reduce",
             _ if rooted => "broadcast",
             _ => "sendrecv",
         })
+    }
+
+    /// How far the factor is from that of the ranks which are listed.
+    fn off(&self, op: &str) -> Option<f64> {
+        let n = self.ranks as f64;
+        let expected = (n - 1.0) / n * if op == "all_reduce" { 2.0 } else { 1.0 };
+        Some((self.factor()? - expected).abs())
     }
 
     /// How many ranks make this factor.

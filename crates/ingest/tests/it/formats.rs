@@ -201,3 +201,52 @@ fn percentiles_of_latencies_are_no_shares() {
     assert_eq!(reading.facts.get("results").unwrap()[0]["percentile99(ms)"], 40_120);
     assert!(reading.notes.is_empty(), "{:?}", reading.notes);
 }
+
+#[test]
+fn blocks_of_composer_are_steps() {
+    let block = |batch: u32, rates: &str| {
+        format!("[batch={batch}/100]:\n\t Train time/batch: {}\n\t Train loss/train/total: 11.5012\n{rates}", batch - 1)
+    };
+    let rates = "\t Train throughput/batches_per_sec: 0.5\n\t Train throughput/samples_per_sec: 179.25\n\t Train throughput/tokens_per_sec: 367106.4\n\t Train throughput/device/batches_per_sec: 0.0625\n\t Train throughput/device/tokens_per_sec: 45888.3\n\t Train throughput/device/flops_per_sec: 190000000000000.0\n\t Train throughput/device/mfu: 0.4\n";
+    let text = block(1, "") + &block(2, rates) + &block(3, rates);
+    let ingested = read("a.log", text.as_bytes());
+    let run = &ingested.readings[0].runs[0];
+    assert_eq!((run.n, run.planned, run.seconds.kept()), (3, Some(100), &[2.0, 2.0][..]));
+    assert_eq!(
+        (run.tokens.kept(), run.tflops.kept(), run.mfu.kept()),
+        (&[45888.3; 2][..], &[190.0; 2][..], &[40.0; 2][..])
+    );
+    assert_eq!(facts(&text)["num_gpus_implied"], 8);
+}
+
+#[test]
+fn progress_of_levanter_times_its_steps() {
+    let text = "Progress on:train 1.20kit/10.0kit rate:2.0it/s remaining:1:13:20 elapsed:08:40 postfix:loss=3.21\nProgress on:train 1.20kit/10.0kit rate:4.0s/it remaining:1:13:10 elapsed:08:44 postfix:loss=3.18\n";
+    let ingested = read("a.log", text.as_bytes());
+    let run = &ingested.readings[0].runs[0];
+    assert_eq!((run.n, run.planned, run.seconds.kept()), (2, Some(10_000), &[0.5, 4.0][..]));
+}
+
+#[test]
+fn the_console_of_guidellm_states_a_result_for_each_benchmark() {
+    let text = "Benchmarks Info:\n=====\nMetadata |||| Requests Made ||\n  Benchmark| Start Time| End Time| Duration (s)| Comp| Inc| Err\n---|---|---|---|---|---|---\nsynchronous| 11:18:55| 11:19:25| 30.0| 12| 1| 0\n throughput| 11:19:25| 11:19:55| 30.0| 540| 200| 2\n=====\n\n\nBenchmarks Stats:\n=====\nMetadata | Request Stats || Out Tok/sec| Tot Tok/sec| Req Latency (sec) ||| TTFT (ms) |||\n  Benchmark| Per Second| Concurrency| mean| mean| mean| median| p99| mean| median| p99\n---|---|---|---|---|---|---|---|---|---|---\nsynchronous| 0.41| 1.00| 105.2| 316.1| 2.43| 2.42| 2.51| 31.5| 31.1| 40.2\n throughput| 18.31| 191.20| 4687.4| 14062.1| 10.44| 10.90| 12.31| 2831.5| 2700.1| 5210.2\n=====\n";
+    let facts = facts(text);
+    let expected = json!([
+        {"mode": "synchronous", "duration_s": 30.0, "successful_requests": 12.0, "failed_requests": 0.0,
+         "request_throughput": 0.41, "concurrency": 1.0, "output_throughput": 105.2, "total_token_throughput": 316.1,
+         "request_latency_ms.mean": 2430.0, "request_latency_ms.median": 2420.0, "request_latency_ms.p99": 2510.0,
+         "ttft_ms.mean": 31.5, "ttft_ms.median": 31.1, "ttft_ms.p99": 40.2},
+        {"mode": "throughput", "duration_s": 30.0, "successful_requests": 540.0, "failed_requests": 2.0,
+         "request_throughput": 18.31, "concurrency": 191.2, "output_throughput": 4687.4, "total_token_throughput": 14062.1,
+         "request_latency_ms.mean": 10440.0, "request_latency_ms.median": 10900.0, "request_latency_ms.p99": 12310.0,
+         "ttft_ms.mean": 2831.5, "ttft_ms.median": 2700.1, "ttft_ms.p99": 5210.2},
+    ]);
+    assert_eq!(facts["results"], expected);
+}
+
+#[test]
+fn bandwidths_of_more_ranks_than_are_listed_show_that_the_list_is_cut() {
+    let text = "#  Rank  0 Group  0 Pid  12345 on    node-0 device  0 [0x1b] NVIDIA H100 80GB HBM3\n#  Rank  1 Group  0 Pid  12345 on    node-0 device  1 [0x43] NVIDIA H100 80GB HBM3\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n  8589934592    2147483648     float     sum      -1    31210  275.23  481.65      0    31190  275.41  481.96      0\n# Avg bus bandwidth    : 159.05\n";
+    let facts = facts(text);
+    assert_eq!((facts["op"].as_str(), facts["ranks"].as_u64()), (Some("all_reduce"), Some(8)));
+}

@@ -254,10 +254,10 @@ impl Shell<'_> {
 
     pub(super) fn record(&mut self, words: Vec<Text>, env: Vec<(String, Text)>, line: u32) -> Flow {
         if self.depth < MAX_DEPTH
-            && let Some((at, script, args)) = self.inner_script(&words)
+            && let Some((before, script, args)) = self.inner_script(&words)
         {
             let outer = self.prefix.len();
-            self.prefix.extend(words.iter().take(at).cloned());
+            self.prefix.extend(before);
             for (k, v) in &env {
                 self.prefix.push(Text::new(&format!("{k}={}", v.as_str()), v.line()));
             }
@@ -278,8 +278,16 @@ impl Shell<'_> {
         Flow::Next
     }
 
-    /// The script of `bash -c "…"` or of a script file that is known, and the place of the shell in the words.
-    pub(super) fn inner_script(&self, words: &[Text]) -> Option<(usize, Text, Vec<Text>)> {
+    /// The script of `bash -c "…"`, of `sbatch --wrap "…"`, or of a script file that is known; the words around it, and
+    /// its arguments.
+    pub(super) fn inner_script(&self, words: &[Text]) -> Option<(Vec<Text>, Text, Vec<Text>)> {
+        self.shell_script(words)
+            .map(|(at, script, args)| (words.get(..at).unwrap_or(&[]).to_vec(), script, args))
+            .or_else(|| wrapped(words).map(|(around, script)| (around, script, Vec::new())))
+    }
+
+    /// The script that a shell is given, with the place of the shell in the words.
+    fn shell_script(&self, words: &[Text]) -> Option<(usize, Text, Vec<Text>)> {
         let base = |t: &Text| t.as_str().rsplit('/').next().unwrap_or("").to_owned();
         for (i, w) in words.iter().enumerate() {
             let is_shell = SHELLS.contains(&base(w).as_str());
@@ -339,4 +347,31 @@ impl Shell<'_> {
             other => other,
         }
     }
+}
+
+/// A command line in an option of what submits it: `sbatch --wrap="…"`, `xpk workload create --command="…"`. The other
+/// options stay around it.
+fn wrapped(words: &[Text]) -> Option<(Vec<Text>, Text)> {
+    const OPTIONS: &[&str] = &["--wrap", "--command", "--cmd"];
+    for (i, w) in words.iter().enumerate().skip(1) {
+        let name = w.as_str().split('=').next().unwrap_or("");
+        if !OPTIONS.contains(&name) {
+            continue;
+        }
+        let (script, after) = match w.as_str().find('=') {
+            Some(at) => (w.slice(at + 1, w.len()), i + 1),
+            None => (words.get(i + 1)?.clone(), i + 2),
+        };
+        // One word is the name of something, not a command line.
+        if !script.as_str().contains([' ', '\n']) {
+            return None;
+        }
+        let submitter = words.first().map_or("", |w| w.as_str().rsplit('/').next().unwrap_or(""));
+        let around = words.iter().take(i).chain(words.iter().skip(after));
+        // Scripts and verbs in front of the options start nothing themselves.
+        let options = around.skip_while(|w| !w.as_str().starts_with('-')).cloned();
+        let head = (submitter == "sbatch").then(|| Text::new("srun", w.line()));
+        return Some((head.into_iter().chain(options).collect(), script));
+    }
+    None
 }

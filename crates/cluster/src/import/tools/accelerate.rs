@@ -122,6 +122,11 @@ fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
             }
         }
         "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
+        "multi_gpu" => {
+            // Plain data parallelism, unless other flags shard.
+            out.fields.imply("sharding", "none", node.line);
+            true
+        }
         "use_fsdp" | "fsdp_version" => {
             if node.on() == Some(true) || node.int() == Some(2) {
                 out.fields.imply("sharding", "zero3", node.line);

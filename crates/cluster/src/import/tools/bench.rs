@@ -188,10 +188,14 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
             runs.push(c.fields);
         }
     }
-    // A loop over the concurrency only is one benchmark with a list.
+    // A loop over the concurrency only is one benchmark with a list; as many requests as suit it go along.
+    let looped = runs.len() > 1 && runs.iter().all(|r| r.int("concurrency").is_some());
     let without = |f: &Fields| {
         let mut f = f.clone();
         f.remove("concurrency");
+        if looped {
+            f.remove("num_prompts");
+        }
         f.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
     };
     if let Some(first) = runs.first().cloned() {
@@ -200,14 +204,17 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
             let several = |value: &Json| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
             let list: Vec<Json> =
                 runs.iter().filter_map(|r| r.entry("concurrency")).flat_map(|e| several(&e.value)).collect();
-            for e in first.iter() {
-                let key = format!("benchmark.{}", e.key);
-                if e.key != "concurrency" {
-                    out.fields.set(&key, e.value.clone(), e.at);
-                }
+            let shared =
+                |key: &str| runs.iter().all(|r| r.entry(key).map(|e| &e.value) == first.entry(key).map(|e| &e.value));
+            for e in first.iter().filter(|e| e.key != "concurrency" && shared(&e.key)) {
+                out.fields.set(&format!("benchmark.{}", e.key), e.value.clone(), e.at);
             }
             if list.iter().all(Json::is_i64) && !list.is_empty() {
                 out.fields.set("benchmark.concurrency", json!(list), first.at("concurrency"));
+            }
+            // Which number goes with which is what the runs say.
+            if !shared("num_prompts") {
+                out.variants.extend(runs);
             }
             return;
         }

@@ -21,14 +21,18 @@ pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
     for (path, node) in &args.overrides {
         let path = path.trim_start_matches(['+', '~']);
         let key = path.rsplit('.').next().unwrap_or(path);
-        let understood = match snake(key).as_str() {
-            "mixed_precision" => mixed(node, out),
-            "sequence_length" => out.int("seq_len", node),
-            key => super::megatron::flag(key, node, out),
-        };
-        if !understood {
+        if !setting(&snake(key), node, out) {
             out.strange.push((path.to_owned(), node.line));
         }
+    }
+}
+
+/// Reads one setting of a recipe by the last part of its path; false if it means nothing to us.
+pub(crate) fn setting(key: &str, node: &Node, out: &mut Out) -> bool {
+    match key {
+        "mixed_precision" => mixed(node, out),
+        "sequence_length" => out.int("seq_len", node),
+        key => super::megatron::flag(key, node, out),
     }
 }
 

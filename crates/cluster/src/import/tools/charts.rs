@@ -22,6 +22,8 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) 
             && d.get("decode").is_some_and(|n| n.has("containers") || n.has("replicas")))
     {
         model_service(d, env, files, &mut out);
+    } else if d.at("image.repository").and_then(Node::text).is_some_and(|t| t.contains("nvcr.io/nim/")) {
+        nim_values(d, &mut out);
     } else {
         return None;
     }
@@ -32,6 +34,30 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) 
         }
         out
     })
+}
+
+/// NVIDIA's chart of one container.
+fn nim_values(d: &Node, out: &mut Out) {
+    out.fields.set("kind", "serving", d.line);
+    out.fields.set("framework", Engine::Nim.framework(), d.line);
+    if let Some(n) = d.at("model.name") {
+        super::model(out, n);
+    }
+    if let Some(n) = d.at("image.repository") {
+        super::nim::model(&n.text().unwrap_or_default(), n.line, out);
+    }
+    for e in d.get("env").map(Node::list).unwrap_or(&[]) {
+        if let (Some(k), Some(v)) = (e.get("name").and_then(Node::text), e.get("value")) {
+            Engine::Nim.flag(&k, v, out);
+        }
+    }
+    if let Some(n) = d.get("replicaCount") {
+        out.int("replicas", n);
+    }
+    if let Some((n, at)) = pod::gpus(d) {
+        out.fields.set("accelerators_per_replica", n, at);
+    }
+    Engine::Nim.finish(out);
 }
 
 pub(crate) fn recipe_values(d: &Node, out: &mut Out) {
@@ -70,7 +96,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut Out) {
         }
         for (k, v) in m.get("vllmConfig").map(Node::map).unwrap_or(&[]) {
             if k == "extraArgs" {
-                let words: Vec<_> = v.list().iter().map(|n| pod::lines(n.raw().unwrap_or(""), n.line)).collect();
+                let words: Vec<_> = v.list().iter().map(|n| pod::lines(&n.word(), n.line)).collect();
                 for f in &crate::import::argv::parse(&words).flags {
                     Engine::Vllm.flag(&f.name, &f.node, &mut o);
                 }

@@ -73,7 +73,7 @@ fn service(s: &Node) -> Option<Out> {
     let image = s.get("image").and_then(Node::shown).unwrap_or_default();
     let mut out = Out::default();
     let words = command_words(s);
-    let argv_text: Vec<Text> = words.iter().map(|n| Text::new(n.raw().unwrap_or(""), n.line)).collect();
+    let argv_text: Vec<Text> = words.iter().map(|n| Text::new(&n.word(), n.line)).collect();
     let env: Vec<(String, Node)> = environment(s.get("environment"));
     let program = crate::import::program::find(&argv_text);
     if image.contains("ollama/ollama") {
@@ -176,7 +176,7 @@ fn command_words(s: &Node) -> Vec<Node> {
         && out.get(1).and_then(Node::raw).is_some_and(|f| f.starts_with('-') && f.contains('c'))
         && let Some(script) = out.get(2).cloned()
     {
-        let text = script.raw().unwrap_or("").to_owned();
+        let text = script.word();
         return crate::import::split_command(&Text::new(&text, script.line))
             .into_iter()
             .map(|w| Node::str(w.as_str(), w.line()))

@@ -60,6 +60,9 @@ pub(crate) fn keys(doc: &Node, out: &mut Out) {
         let Some(n) = get(name) else { continue };
         let on = n.get("enabled").or(n.get(name)).unwrap_or(n);
         if on.on() == Some(true) {
+            // GPT-NeoX names another half precision inside the section.
+            let typed = n.get("type").and_then(Node::text);
+            let word = typed.as_deref().and_then(names::precision).unwrap_or(word);
             out.set("precision", word, on.line);
         }
     }

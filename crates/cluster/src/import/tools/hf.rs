@@ -8,6 +8,7 @@ use crate::import::value::{Node, Value};
 
 /// Reads one flag or key; false if it means nothing to us.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    let key = key.strip_prefix("fsdp_config.").unwrap_or(key);
     match key {
         "model_name_or_path"
         | "actor_model_name_or_path"
@@ -74,6 +75,15 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             true
         }
         "sharding_strategy" | "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
+        "enable_fsdp" | "use_fsdp" => {
+            if node.on() == Some(true) {
+                out.fields.imply("sharding", "zero3", node.line);
+            }
+            true
+        }
+        "pure_bf16" => half(out, "bf16", node),
+        "peft_method" => out.text("adapter", node),
+        "fsdp_activation_checkpointing" => flag("gradient_checkpointing", node, out),
         "offload_activations" | "activation_offloading" => out.flag("offload_activations", node),
         "offload" | "offload_optimizer" => {
             if node.on() == Some(true) {
@@ -133,11 +143,11 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "tensor_parallel_size" | "tensor_model_parallel_size" => out.int("tp", node),
         "pipeline_parallel_size" | "pipeline_model_parallel_size" => out.int("pp", node),
         "context_parallel_size" => out.int("cp", node),
-        "num_layers" | "num_hidden_layers" => out.int("architecture.num_layers", node),
-        "hidden_width" | "hidden_size" => out.int("architecture.hidden_size", node),
+        "num_layers" | "num_hidden_layers" | "n_layer" => out.int("architecture.num_layers", node),
+        "hidden_width" | "hidden_size" | "n_embd" => out.int("architecture.hidden_size", node),
         "intermediate_size" => out.int("architecture.ffn_hidden_size", node),
         "vocab_size" => out.int("architecture.vocab_size", node),
-        "num_heads" | "num_attention_heads" => out.int("architecture.num_attention_heads", node),
+        "num_heads" | "num_attention_heads" | "n_head" => out.int("architecture.num_attention_heads", node),
         "num_key_value_heads" => out.int("architecture.num_query_groups", node),
         "world_size"
         | "use_habana"

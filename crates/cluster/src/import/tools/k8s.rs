@@ -22,6 +22,8 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
             flat.push(d.clone());
         }
     }
+    let values = config_values(&flat);
+    flat.iter_mut().for_each(|d| with_values(d, &values, 0));
     let docs = flat.as_slice();
     let configs = config_maps(docs);
     let files = |path: &str| {
@@ -66,6 +68,57 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
         }
     }
     combine(workloads)
+}
+
+/// Plain values in ConfigMaps: the map, the key, the value.
+fn config_values(docs: &[Node]) -> Vec<(String, String, Node)> {
+    let maps = docs.iter().filter(|d| d.get("kind").and_then(Node::text).as_deref() == Some("ConfigMap"));
+    let named = maps.filter_map(|d| Some((d.at("metadata.name").and_then(Node::text)?, d.get("data")?)));
+    named
+        .flat_map(|(name, data)| data.map().iter().map(move |(k, v)| (name.clone(), k.clone(), v.clone())))
+        .filter(|(_, _, v)| v.text().is_some_and(|t| !t.contains('\n')))
+        .collect()
+}
+
+/// Gives containers the values that they take from ConfigMaps as variables of their own.
+fn with_values(n: &mut Node, values: &[(String, String, Node)], depth: u32) {
+    if values.is_empty() || depth > 64 {
+        return;
+    }
+    let reference = |n: &Node, path: &str| n.at(path).and_then(Node::text);
+    let whole: Vec<String> = n
+        .get("envFrom")
+        .map(Node::list)
+        .unwrap_or(&[])
+        .iter()
+        .filter_map(|e| reference(e, "configMapRef.name"))
+        .collect();
+    let added: Vec<Node> = values
+        .iter()
+        .filter(|(map, ..)| whole.contains(map))
+        .map(|(_, key, value)| {
+            let mut variable = Node::new(Value::Map(Vec::new()), value.line);
+            variable.put("name", Node::str(key.as_str(), value.line));
+            variable.put("value", value.clone());
+            variable
+        })
+        .collect();
+    if !added.is_empty() {
+        let own = n.get("env").map(Node::list).unwrap_or(&[]).to_vec();
+        let line = n.line;
+        n.put("env", Node::new(Value::List(added.into_iter().chain(own).collect()), line));
+    }
+    if let (Some(map), Some(key)) =
+        (reference(n, "valueFrom.configMapKeyRef.name"), reference(n, "valueFrom.configMapKeyRef.key"))
+        && let Some((.., value)) = values.iter().find(|(m, k, _)| *m == map && *k == key)
+    {
+        n.put("value", value.clone());
+    }
+    match &mut n.value {
+        Value::List(l) => l.iter_mut().for_each(|v| with_values(v, values, depth + 1)),
+        Value::Map(m) => m.iter_mut().for_each(|(_, v)| with_values(v, values, depth + 1)),
+        _ => {}
+    }
 }
 
 /// Files in ConfigMaps, parsed; a map is also found by its own name.
@@ -187,7 +240,9 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Files<'
         out.fields.imply("accelerator", a, at);
     }
     if pod.engine.is_none() {
-        training_pods(d, pod.gpus, out);
+        if out.fields.str("kind") == Some("training") {
+            training_pods(d, pod.gpus, out);
+        }
         return true;
     }
     if let Some(n) = d.at("spec.replicas") {

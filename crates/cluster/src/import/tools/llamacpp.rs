@@ -71,9 +71,10 @@ fn weights(out: &mut Out, node: &Node) -> bool {
 }
 
 fn draft(out: &mut Out, node: &Node) -> bool {
-    if let Some(t) = node.text() {
+    let path = node.text().map(|t| t.rsplit('/').next().unwrap_or(&t).to_owned());
+    if let Some(base) = path.or_else(|| super::named_in_folder(node)) {
         out.set("speculative.method", "draft", node.line);
-        out.set("speculative.model", t.rsplit('/').next().unwrap_or(&t), node.line);
+        out.set("speculative.model", base, node.line);
     }
     true
 }

@@ -1,8 +1,10 @@
 //! llm-foundry and Composer: YAML, also nested in a platform's job file.
 
+use crate::import::argv::Args;
 use crate::import::fields::Out;
 use crate::import::names;
-use crate::import::value::Node;
+use crate::import::unknown;
+use crate::import::value::{Node, Value};
 
 /// The part with the training configuration.
 pub(crate) fn section(doc: &Node) -> Option<&Node> {
@@ -33,6 +35,31 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     if let Some(n) = doc.get("command").filter(|n| n.raw().is_some_and(|c| c.contains("composer"))) {
         out.fields.set("launcher", "composer", n.line);
     }
+    settings(s, out);
+}
+
+/// Reads `composer train.py FILE key=value …`.
+pub(crate) fn command(args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "llm-foundry", 0);
+    out.fields.set("launcher", "composer", 0);
+    let mut tree = Node::new(Value::Map(Vec::new()), 0);
+    for (path, node) in &args.overrides {
+        tree.put(path.trim_start_matches(['+', '~']), node.clone());
+    }
+    settings(&tree, out);
+    for w in args.positional.iter().filter(|w| w.as_str().ends_with(".yaml") || w.as_str().ends_with(".yml")) {
+        let path = unknown::shown(w.as_str());
+        let stem = path.rsplit('/').next().unwrap_or(&path).split(".y").next().unwrap_or(&path);
+        if names::is_model(stem) {
+            out.fields.imply("model", stem, w.line());
+        }
+        out.fields.imply("config_file", path.as_str(), w.line());
+        out.references.push((path, w.line()));
+    }
+}
+
+fn settings(s: &Node, out: &mut Out) {
     if let Some(n) = s.first(&["model.pretrained_model_name_or_path", "model.name"]) {
         super::model(out, n);
     }

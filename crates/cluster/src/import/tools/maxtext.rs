@@ -165,8 +165,14 @@ fn mesh(gpu: Option<bool>, out: &mut Out) {
     let (ici, dcn) = (product(out, &["ici"], &[]), product(out, &["dcn"], &[]));
     let axis = |out: &Out, name: &str| product(out, &["ici", "dcn"], &[name]);
     let (data, fsdp) = (axis(out, "data"), axis(out, "fsdp"));
-    let wide = |n: Option<i64>| n.is_some_and(|n| n > 1);
-    match (wide(data), wide(fsdp)) {
+    // An axis of -1 takes the devices that the others leave.
+    let wide = |name: &str| {
+        out.fields
+            .iter()
+            .filter(|e| e.key.split_once('.').is_some_and(|(net, axis)| matches!(net, "ici" | "dcn") && axis == name))
+            .any(|e| e.value.as_i64().is_some_and(|n| n > 1 || n == -1))
+    };
+    match (wide("data"), wide("fsdp")) {
         (true, true) => out.fields.imply("sharding", "hsdp", at),
         (false, true) => out.fields.imply("sharding", "zero3", at),
         _ => {}
@@ -192,10 +198,7 @@ fn mesh(gpu: Option<bool>, out: &mut Out) {
     {
         out.fields.imply("dp", dp, at);
     }
-    let accum = out.fields.int("grad_accum").unwrap_or(1);
-    if let Some(g) = out.fields.int("micro_batch").and_then(|m| m.checked_mul(all)).and_then(|g| g.checked_mul(accum)) {
-        out.fields.imply("global_batch", g, at);
-    }
+    global_batch(all, at, out);
 }
 
 /// Reads the trainer's command line.
@@ -210,6 +213,44 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
         }
     }
     keys(&args.overrides, out);
+}
+
+/// Slices and machines that `xpk workload create` asks for in front of the trainer.
+pub(crate) fn submitted(before: &[Text], out: &mut Out) {
+    let args = argv::parse(before);
+    let slices = args.flag(&["num_slices"]).and_then(Node::int).unwrap_or(1).max(1);
+    if let Some(n) = args.flag(&["tpu_type"])
+        && let Some(t) = n.text()
+    {
+        if let Some(a) = names::accelerator_in(&t) {
+            out.fields.imply("accelerator", a, n.line);
+        }
+        if let Some(all) = chips(&t).and_then(|c| c.checked_mul(slices)) {
+            out.fields.imply("num_accelerators", all, n.line);
+            global_batch(all, n.line, out);
+        }
+    }
+    if let Some(n) = args.flag(&["device_type"])
+        && let Some(t) = n.text()
+    {
+        if let Some(a) = names::accelerator_in(&t) {
+            out.fields.imply("accelerator", a, n.line);
+        }
+        if let Some(count) = t.rsplit('-').next().and_then(crate::import::value::parse_int) {
+            out.fields.imply("accelerators_per_node", count, n.line);
+        }
+    }
+    if let Some(n) = args.flag(&["num_nodes"]) {
+        out.int("nodes", n);
+    }
+}
+
+/// Sequences of a step on so many devices.
+fn global_batch(devices: i64, at: u32, out: &mut Out) {
+    let accum = out.fields.int("grad_accum").unwrap_or(1);
+    if let Some(g) = out.fields.int("micro_batch").and_then(|m| m.checked_mul(devices)?.checked_mul(accum)) {
+        out.fields.imply("global_batch", g, at);
+    }
 }
 
 /// MaxText's per-generation scripts call a base script with the batch, the policy and the three axes in this order.

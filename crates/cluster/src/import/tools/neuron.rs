@@ -47,7 +47,9 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
 /// Reads `run_llama_nxd.py` and its like.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "neuronx-distributed", 0);
+    // Arguments of the Hugging Face trainer are those of Optimum.
+    let optimum = args.has(&["per_device_train_batch_size"]);
+    out.fields.set("framework", if optimum { "optimum-neuron" } else { "neuronx-distributed" }, 0);
     let mut batch: Option<Node> = None;
     let mut passes: Option<Node> = None;
     for f in &args.flags {
@@ -63,7 +65,7 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
             }
             "micro_batch_size" => out.int("micro_batch", n),
             "grad_accum_usteps" | "gradient_accumulation_steps" => out.int("grad_accum", n),
-            "use_zero1_optimizer" | "use_zero_1" | "use_zero1" => {
+            "use_zero1_optimizer" | "use_zero_1" | "use_zero1" | "zero_1" => {
                 if n.on() == Some(true) {
                     out.set("sharding", "zero1", n.line)
                 } else {

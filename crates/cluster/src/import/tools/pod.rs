@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::import::argv;
-use crate::import::collect::{Collector, count_visible, merge_runs};
+use crate::import::collect::{Collector, count_visible};
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::program;
+use crate::import::runs::merge_runs;
 use crate::import::shell::{self, Text};
 use crate::import::unknown;
 use crate::import::value::{Node, Value, parse_int};
@@ -85,11 +86,7 @@ fn words(c: &Node, env: &BTreeMap<String, String>) -> Vec<Text> {
         match &n.value {
             Value::List(l) => {
                 for w in l {
-                    let raw = match &w.value {
-                        Value::Str(s) => s.clone(),
-                        _ => w.text().unwrap_or_default(),
-                    };
-                    out.push(lines(&replace(&raw, env), w.line));
+                    out.push(lines(&replace(&w.word(), env), w.line));
                 }
             }
             Value::Str(s) => out.extend(crate::import::split_command(&lines(&replace(s, env), n.line))),
@@ -176,6 +173,12 @@ pub(crate) fn read(
         Pod { engine: Some(engine), out, gpus: None }
     } else if let Some(out) = merge_runs(collector.trainings) {
         Pod { engine: None, out, gpus: None }
+    } else if let Some((name, _)) = collector.clients.first() {
+        let mut out = Out::default();
+        out.fields.set("kind", "benchmark", c.line);
+        out.fields.set("tool_name", *name, c.line);
+        super::bench::settle(collector.clients.into_iter().map(|(_, o)| o).collect(), true, &mut out);
+        return Some(Pod { engine: None, out, gpus: None });
     } else {
         let engine = by_image?;
         let mut out = Out::default();
@@ -193,16 +196,23 @@ pub(crate) fn read(
     if let Some(engine) = pod.engine {
         for (k, v) in &env {
             if k.ends_with("ADDITIONAL_ARGS") || k.ends_with("EXTRA_ARGS") || k == "VLLM_ARGS" {
-                let text = lines(v.raw().unwrap_or(""), v.line);
+                let text = lines(&v.word(), v.line);
                 let args = argv::parse(&crate::import::split_command(&text));
                 for f in &args.flags {
                     engine.flag(&f.name, &f.node, &mut pod.out);
                 }
+            } else if (engine == Engine::Nim && k.starts_with("NIM_"))
+                || (engine == Engine::Tgi && !matches!(k.as_str(), "MODEL_ID" | "PORT"))
+            {
+                engine.flag(k, v, &mut pod.out);
             } else if k == "MODEL_ID" && !pod.out.fields.has("model") {
                 super::model(&mut pod.out, v);
             } else {
-                count_visible(k, &Text::new(v.raw().unwrap_or(""), v.line), &mut pod.out);
+                count_visible(k, &Text::new(&v.word(), v.line), &mut pod.out);
             }
+        }
+        if engine == Engine::Nim {
+            super::nim::model(&image, c.get("image").map_or(c.line, |n| n.line), &mut pod.out);
         }
         engine.finish(&mut pod.out);
         pod.out.fields.set("framework", engine.framework(), c.line);

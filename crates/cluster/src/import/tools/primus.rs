@@ -1,7 +1,10 @@
 //! Primus: one YAML in front of Megatron-LM, torchtitan or MaxText.
 
+use crate::import::argv::Args;
 use crate::import::fields::Out;
 use crate::import::names::snake;
+use crate::import::shell::Text;
+use crate::import::unknown;
 use crate::import::value::Node;
 
 /// The module that trains.
@@ -46,4 +49,59 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             }
         }
     }
+}
+
+/// Reads `run_pretrain.sh` and `primus-cli`: flags of the framework that the path of the experiment names. False if
+/// nothing says which experiment it is.
+pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut Out) -> bool {
+    let given = args.flag(&["config", "exp"]).and_then(|n| Some((n.shown()?, n.line)));
+    let Some((path, line)) = given.or_else(|| experiment.map(|t| (unknown::shown(t.as_str()), t.line()))) else {
+        return false;
+    };
+    let framework = ["megatron", "torchtitan", "maxtext"]
+        .into_iter()
+        .find(|f| path.split(['/', '_', '-']).any(|part| part == *f))
+        .unwrap_or("megatron");
+    out.fields.set("kind", "training", line);
+    out.fields.set("framework", format!("primus-{framework}"), line);
+    out.fields.set("config_file", path.as_str(), line);
+    let stem = path.rsplit('/').next().unwrap_or(&path).split(".y").next().unwrap_or(&path);
+    let mut model = stem.trim_end_matches("-pretrain");
+    for (tail, precision) in [("-FP8", "fp8"), ("-BF16", "bf16"), ("-fp8", "fp8"), ("-bf16", "bf16")] {
+        if let Some(short) = model.strip_suffix(tail) {
+            model = short;
+            out.fields.imply("precision", precision, line);
+        }
+    }
+    if crate::import::names::is_model(model) {
+        out.fields.imply("model", model, line);
+    }
+    if let Some(accelerator) = crate::import::names::accelerator_in(&path) {
+        out.fields.imply("accelerator", accelerator, line);
+    }
+    for f in &args.flags {
+        let key = snake(&f.name);
+        let known = match (key.as_str(), framework) {
+            ("config" | "exp", _) => true,
+            ("nnodes" | "num_nodes" | "nodes", _) => out.int("nodes", &f.node),
+            // Options of `primus-cli slurm` have the short names of Slurm.
+            _ if f.name == "-N" => out.int("nodes", &f.node),
+            (_, "maxtext") => {
+                super::maxtext::keys(&[(key.clone(), f.node.clone())], out);
+                true
+            }
+            (_, "torchtitan") => {
+                let mut tree = Node::new(crate::import::value::Value::Null, 0);
+                tree.put(f.name.trim_start_matches('-'), f.node.clone());
+                super::torchtitan::sections(&tree, out);
+                true
+            }
+            _ => !f.name.starts_with("--") || super::megatron::flag(&key, &f.node, out),
+        };
+        if !known {
+            out.strange.push((f.name.clone(), f.node.line));
+        }
+    }
+    out.references.push((path, line));
+    true
 }

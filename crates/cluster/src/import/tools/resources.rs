@@ -244,13 +244,8 @@ pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
         }
     }
     if let Some(e) = engine {
-        let words: Vec<_> = spec
-            .get("args")
-            .map(Node::list)
-            .unwrap_or(&[])
-            .iter()
-            .map(|n| pod::lines(n.raw().unwrap_or(""), n.line))
-            .collect();
+        let words: Vec<_> =
+            spec.get("args").map(Node::list).unwrap_or(&[]).iter().map(|n| pod::lines(&n.word(), n.line)).collect();
         for f in &crate::import::argv::parse(&words).flags {
             e.flag(&f.name, &f.node, out);
         }

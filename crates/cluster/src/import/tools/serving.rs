@@ -5,7 +5,7 @@ use crate::import::fields::{Fields, Out};
 use crate::import::names;
 use crate::import::value::Node;
 
-use super::{llamacpp, sglang, trtllm, vllm};
+use super::{llamacpp, lmdeploy, nim, sglang, trtllm, vllm};
 
 /// A serving engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +15,9 @@ pub(crate) enum Engine {
     Trtllm,
     LlamaCpp,
     Tgi,
+    Lmdeploy,
+    /// NVIDIA's containers, each with a model and an engine of their choice.
+    Nim,
 }
 
 impl Engine {
@@ -26,13 +29,19 @@ impl Engine {
             Engine::Trtllm => "tensorrt-llm",
             Engine::LlamaCpp => "llama.cpp",
             Engine::Tgi => "tgi",
+            Engine::Lmdeploy => "lmdeploy",
+            Engine::Nim => "nim",
         }
     }
 
     /// The engine that a word means: a backend name, an image, a module.
     pub(crate) fn named(word: &str) -> Option<Engine> {
         let w = word.to_ascii_lowercase();
-        if w.contains("vllm") || w.contains("llm-d") {
+        if w.contains("nvcr.io/nim/") {
+            Some(Engine::Nim)
+        } else if w.contains("lmdeploy") {
+            Some(Engine::Lmdeploy)
+        } else if w.contains("vllm") || w.contains("llm-d") {
             Some(Engine::Vllm)
         } else if w.contains("sglang") {
             Some(Engine::Sglang)
@@ -60,6 +69,8 @@ impl Engine {
             Engine::Trtllm => trtllm::flag(&key, node, out),
             Engine::LlamaCpp => llamacpp::flag(raw, &key, node, out),
             Engine::Tgi => tgi(&key, node, out),
+            Engine::Lmdeploy => lmdeploy::flag(&key, node, out),
+            Engine::Nim => nim::flag(&key, node, out),
         };
         if !known {
             out.strange.push((raw.to_owned(), node.line));
@@ -71,8 +82,7 @@ impl Engine {
         out.fields.set("kind", "serving", args.flags.first().map_or(0, |f| f.node.line));
         out.fields.set("framework", self.framework(), args.flags.first().map_or(0, |f| f.node.line));
         if let Some(w) = args.positional.first()
-            && self != Engine::LlamaCpp
-            && self != Engine::Tgi
+            && !matches!(self, Engine::LlamaCpp | Engine::Tgi | Engine::Nim)
         {
             super::model(out, &Node::str(w.as_str(), w.line()));
         }

@@ -24,7 +24,8 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         && let Some(t) = n.text()
     {
         let base = t.trim_end_matches('/').rsplit('/').next().unwrap_or(&t).to_owned();
-        if !base.contains("tokenizer") && !base.contains('.') || base.to_ascii_lowercase().starts_with("llama") {
+        let file = [".model", ".json", ".bin"].iter().any(|e| base.ends_with(e));
+        if !base.contains("tokenizer") && !file {
             out.set("hf_model", base, n.line);
         }
     }

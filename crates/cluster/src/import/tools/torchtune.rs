@@ -1,8 +1,9 @@
-//! torchtune: `tune run RECIPE --config NAME key=value …`.
+//! torchtune: `tune run RECIPE --config NAME key=value …`, and its configurations.
 
 use crate::import::argv::Args;
 use crate::import::fields::Out;
 use crate::import::names;
+use crate::import::value::Node;
 
 /// Reads the words after `tune run`; options of torchrun stand in front of the recipe.
 pub(crate) fn command(args: &Args, out: &mut Out) {
@@ -26,27 +27,73 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
         }
     }
     for (path, node) in &args.overrides {
-        let known = match path.as_str() {
-            "batch_size" => out.int("micro_batch", node),
-            "gradient_accumulation_steps" => out.int("grad_accum", node),
-            "tokenizer.max_seq_len" => out.int("seq_len", node),
-            "tensor_parallel_dim" => out.int("tp", node),
-            "context_parallel_dim" => out.int("cp", node),
-            "data_parallel_replicate_dim" => out.int("dp_replicate", node),
-            "data_parallel_shard_dim" => out.int("dp_shard", node),
-            "dtype" => super::precision(out, node),
-            "enable_activation_checkpointing" => super::hf::flag("gradient_checkpointing", node, out),
-            "enable_activation_offloading" => out.flag("offload_activations", node),
-            "fsdp_cpu_offload" => {
-                if node.on() == Some(true) {
-                    out.set("offload_params", "cpu", node.line);
-                }
-                true
-            }
-            _ => super::is_dull(&names::snake(path)),
-        };
-        if !known {
+        if !setting(path, node, out) {
             out.strange.push((path.clone(), node.line));
         }
+    }
+}
+
+/// Whether the document is a recipe's configuration: its parts name the Python that makes them.
+pub(crate) fn looks_like(doc: &Node) -> bool {
+    ["model", "tokenizer"].iter().any(|part| doc.at(&format!("{part}._component_")).is_some())
+}
+
+/// Reads a configuration.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "torchtune", 0);
+    doc.leaves(&mut |path, node| {
+        if !setting(path, node, out) && !path.contains('.') {
+            out.strange.push((path.to_owned(), node.line));
+        }
+    });
+}
+
+fn setting(path: &str, node: &Node, out: &mut Out) -> bool {
+    let component = || node.text().map(|t| t.rsplit('.').next().unwrap_or(&t).to_owned());
+    match path {
+        "model._component_" => {
+            if let Some(t) = component() {
+                if t.contains("lora") {
+                    out.set("adapter", if t.contains("qlora") { "qlora" } else { "lora" }, node.line);
+                }
+                let name = t.trim_start_matches("qlora_").trim_start_matches("lora_").to_owned();
+                out.set("model", name, node.line);
+            }
+            true
+        }
+        "optimizer._component_" => {
+            if let Some(t) = component() {
+                out.set("optimizer", names::optimizer(&t), node.line);
+            }
+            true
+        }
+        "batch_size" => out.int("micro_batch", node),
+        "gradient_accumulation_steps" => out.int("grad_accum", node),
+        "tokenizer.max_seq_len" => out.int("seq_len", node),
+        "tensor_parallel_dim" => out.int("tp", node),
+        "context_parallel_dim" => out.int("cp", node),
+        "data_parallel_replicate_dim" => out.int("dp_replicate", node),
+        "data_parallel_shard_dim" => out.int("dp_shard", node),
+        "dtype" => super::precision(out, node),
+        "enable_activation_checkpointing" => super::hf::flag("gradient_checkpointing", node, out),
+        "enable_activation_offloading" => out.flag("offload_activations", node),
+        "fsdp_cpu_offload" => {
+            if node.on() == Some(true) {
+                out.set("offload_params", "cpu", node.line);
+            }
+            true
+        }
+        "epochs"
+        | "device"
+        | "compile"
+        | "custom_sharded_layers"
+        | "optimizer_in_bwd"
+        | "resume_from_checkpoint"
+        | "clip_grad_norm"
+        | "max_steps_per_epoch"
+        | "shuffle"
+        | "resume" => true,
+        _ => super::is_dull(&names::snake(path)),
     }
 }

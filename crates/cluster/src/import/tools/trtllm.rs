@@ -6,9 +6,13 @@ use crate::import::value::Node;
 
 /// Reads one flag or a dotted key; false if it means nothing to us.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
-    let key = key.strip_prefix("llm_api_args.").or(key.strip_prefix("build_config.")).unwrap_or(key);
+    // Sections of its own configuration and of MLPerf's.
+    let key = ["llm_api_args.", "build_config.", "build_flags.", "trtllm_build_flags.", "trtllm_runtime_flags."]
+        .iter()
+        .find_map(|section| key.strip_prefix(section))
+        .unwrap_or(key);
     match key {
-        "model" | "model_path" | "hf_model" => {
+        "model" | "model_path" | "hf_model" | "model_name" => {
             if key != "model" && out.fields.has("model") {
                 return true;
             }
@@ -20,15 +24,17 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             }
             true
         }
-        "tensor_parallel_size" | "tp_size" | "tp" => out.int("tp", node),
-        "pipeline_parallel_size" | "pp_size" | "pp" => out.int("pp", node),
+        "tensor_parallel_size" | "tp_size" | "tp" | "tensor_parallelism" => out.int("tp", node),
+        "pipeline_parallel_size" | "pp_size" | "pp" | "pipeline_parallelism" => out.int("pp", node),
         "moe_expert_parallel_size" | "ep_size" | "ep" | "expert_parallel_size" => out.int("ep", node),
         "moe_tensor_parallel_size" => out.int("moe_tp", node),
         "context_parallel_size" | "cp_size" => out.int("cp", node),
         "max_batch_size" => out.int("max_num_seqs", node),
+        _ if key.starts_with("gpu_batch_size.") => out.int("max_num_seqs", node),
         "max_num_tokens" => out.int("max_num_batched_tokens", node),
         "max_seq_len" => out.int("max_model_len", node),
         "kv_cache_free_gpu_mem_fraction"
+        | "kvcache_free_gpu_mem_frac"
         | "kv_cache_free_gpu_memory_fraction"
         | "free_gpu_memory_fraction"
         | "kv_cache_config.free_gpu_memory_fraction" => out.float("gpu_memory_share", node),
@@ -39,7 +45,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "kv_cache_config.enable_block_reuse" | "enable_block_reuse" => out.flag("prefix_caching", node),
         "kv_cache_config.tokens_per_block" => out.int("block_size", node),
         "cuda_graph_config.max_batch_size" => out.int("cuda_graph_max_batch", node),
-        "quantization" | "quant_algo" | "quant_config.quant_algo" => {
+        "quantization" | "quant_algo" | "quant_config.quant_algo" | "precision" => {
             if let Some(w) = node.text().as_deref().and_then(names::weights) {
                 out.set("weights_precision", w, node.line);
             }

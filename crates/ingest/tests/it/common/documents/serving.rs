@@ -140,6 +140,38 @@ pub(super) fn genai_csv(d: &mut Draw) -> String {
     out
 }
 
+pub(super) fn guidellm(d: &mut Draw) -> String {
+    let mut out = String::new();
+    let modes = ["synchronous", "constant@1.85", "throughput"];
+    lines!(out;
+        "Benchmarks Info:";
+        "===================================================";
+        "Metadata                          |||| Requests Made  ||| Prompt Tok/Req ||";
+        "   Benchmark| Start Time| End Time| Duration (s)|  Comp|  Inc|  Err|  Comp|  Inc|  Err";
+        "------------|-----------|---------|-------------|------|-----|-----|------|-----|----";
+    );
+    for mode in modes {
+        lines!(out; "{mode:>12}|   11:18:55| 11:19:25|  {:.1}|  {}|  1|  0| 512.1| 512.0|  0.0", d.real(10.0, 90.0), d.whole(10, 900););
+    }
+    lines!(out;
+        "===================================================";
+        "";
+        "";
+        "Benchmarks Stats:";
+        "===================================================";
+        "Metadata   | Request Stats         || Out Tok/sec| Tot Tok/sec| Req Latency (sec)  ||| TTFT (ms)    ||";
+        "  Benchmark| Per Second| Concurrency|        mean|        mean|  mean| median|   p99|   mean| median|    p99";
+        "-----------|-----------|------------|------------|------------|------|-------|------|-------|-------|-------";
+    );
+    for mode in modes {
+        lines!(out; "{mode:>11}|  {:.2}|  {:.2}|  {:.1}|  {:.1}|  {:.2}|  {:.2}|  {:.2}|  {:.1}|  {:.1}|  {:.1}",
+            d.real(1.0, 90.0), d.real(1.0, 90.0), d.real(90.0, 9000.0), d.real(90.0, 9000.0), d.real(1.0, 9.0),
+            d.real(1.0, 9.0), d.real(9.0, 19.0), d.real(20.0, 90.0), d.real(20.0, 90.0), d.real(90.0, 900.0););
+    }
+    lines!(out; "===================================================";);
+    out
+}
+
 pub(super) fn perf_analyzer(d: &mut Draw) -> String {
     let mut out = String::from(
         "*** Measurement Settings ***\n  Batch size: 1\n  Using \"time_windows\" mode for stabilization\n  Measurement window: 5000 msec\n\n",

@@ -257,3 +257,30 @@ pub(super) fn mllog(d: &mut Draw) -> String {
     record(&mut out, "run_stop", "null".to_owned(), ", \"status\": \"success\"");
     out
 }
+
+pub(super) fn composer(d: &mut Draw) -> String {
+    let mut out = String::new();
+    let planned = d.whole(20, 900);
+    for batch in 1..=d.whole(3, 7) {
+        let rate = d.real(0.05, 2.0);
+        lines!(out;
+            "[batch={batch}/{planned}]:";
+            "\t Train time/batch: {}", batch - 1;
+            "\t Train loss/train/total: {:.4}", d.real(1.0, 12.0);
+            "\t Train throughput/batches_per_sec: {rate:.4}";
+            "\t Train throughput/device/tokens_per_sec: {:.1}", d.real(900.0, 9e4);
+            "\t Train throughput/device/flops_per_sec: {}000000000000.0", d.whole(20, 900);
+            "\t Train throughput/device/mfu: 0.{}", d.whole(1000, 6000);
+        );
+    }
+    out
+}
+
+pub(super) fn levanter(d: &mut Draw) -> String {
+    let mut out = String::new();
+    for step in 0..4 {
+        lines!(out; "Progress on:train {}it/10.0kit rate:{:.1}{} remaining:1:03:45 elapsed:08:40 postfix:loss={:.2}",
+            10 + step, d.real(1.0, 90.0), if step == 2 { "s/it" } else { "it/s" }, d.real(1.0, 12.0););
+    }
+    out
+}

@@ -1,0 +1,79 @@
+//! Several runs of one script: what they share, and what differs.
+
+use super::fields::{Fields, Out};
+
+/// Parallel sizes: when one of them differs between runs, each run states all.
+const SHAPE: &[&str] = &["tp", "pp", "ep", "cp", "vpp", "dp", "etp", "sequence_parallel"];
+
+/// Several runs of one script: what they share, and what differs.
+pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
+    let mut distinct: Vec<Out> = Vec::new();
+    let mut devices: Vec<Vec<String>> = Vec::new();
+    for r in runs {
+        let same = |a: &Fields, b: &Fields| {
+            let flat = |f: &Fields| {
+                f.iter()
+                    .filter(|e| !matches!(e.key.as_str(), "launcher" | "visible_devices"))
+                    .map(|e| (e.key.clone(), e.value.clone()))
+                    .collect::<Vec<_>>()
+            };
+            flat(a) == flat(b)
+        };
+        let own = r.fields.str("visible_devices").unwrap_or_default().to_owned();
+        match distinct.iter().position(|d| same(&d.fields, &r.fields)).and_then(|i| devices.get_mut(i)) {
+            Some(known) if known.contains(&own) => {}
+            Some(known) => known.push(own),
+            None => {
+                distinct.push(r);
+                devices.push(vec![own]);
+            }
+        }
+    }
+    for (d, own) in distinct.iter_mut().zip(&devices).filter(|(_, own)| own.len() > 1) {
+        // Equal servers on devices of their own are replicas.
+        let count = i64::try_from(own.len()).unwrap_or(1);
+        let at = d.fields.at("visible_devices");
+        if let Some(n) = d.fields.int("num_accelerators").filter(|_| d.fields.str("kind") == Some("serving")) {
+            d.fields.imply("replicas", count, at);
+            d.fields.imply("accelerators_per_replica", n, at);
+            d.fields.set("num_accelerators", n.saturating_mul(count), at);
+        }
+    }
+    let several = distinct.len() > 1;
+    for d in &mut distinct {
+        d.fields.remove("visible_devices");
+        // A program that is started in two ways is no other configuration.
+        if several && d.fields.str("kind") == Some("benchmark") {
+            d.fields.remove("launcher");
+        }
+    }
+    let mut all = distinct.into_iter();
+    let mut first = all.next()?;
+    let rest: Vec<Out> = all.collect();
+    if rest.is_empty() {
+        return Some(first);
+    }
+    for r in &rest {
+        first.strange.extend(r.strange.iter().filter(|s| !first.strange.contains(s)).cloned().collect::<Vec<_>>());
+        first.missing.extend(r.missing.iter().filter(|s| !first.missing.contains(s)).cloned().collect::<Vec<_>>());
+    }
+    let mut variants: Vec<Fields> = std::iter::once(&first).chain(&rest).map(|o| o.fields.clone()).collect();
+    let keys: Vec<String> = first.fields.iter().map(|e| e.key.clone()).collect();
+    let whole = first.fields.clone();
+    let common = |k: &str| {
+        let v = whole.entry(k).map(|e| &e.value);
+        rest.iter().all(|r| r.fields.entry(k).map(|e| &e.value) == v)
+    };
+    let shape_differs = SHAPE.iter().any(|k| !common(k));
+    for k in &keys {
+        if common(k) && !(shape_differs && SHAPE.contains(&k.as_str())) {
+            variants.iter_mut().for_each(|v| {
+                v.remove(k);
+            });
+        } else {
+            first.fields.remove(k);
+        }
+    }
+    first.variants = variants;
+    Some(first)
+}

@@ -1,0 +1,77 @@
+//! The first form of Dynamo's graphs: a section for each component, with what all of them share in `Common`.
+
+use crate::import::fields::Out;
+use crate::import::value::Node;
+
+use super::serving::{Engine, role, settle_roles};
+
+/// Whether the document has a component that asks for workers.
+pub(crate) fn looks_like(doc: &Node) -> bool {
+    workers(doc).any(|(_, section)| section.has("ServiceArgs"))
+        || (doc.has("Frontend") && workers(doc).next().is_some())
+}
+
+/// Components that hold a model, with the engine and the role of each.
+fn workers(doc: &Node) -> impl Iterator<Item = (&str, &Node)> {
+    doc.map().iter().map(|(k, s)| (k.as_str(), s)).filter(|(name, s)| name.ends_with("Worker") && s.is_map())
+}
+
+/// Reads the file.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    let engine = workers(doc).find_map(|(name, _)| Engine::named(name)).unwrap_or(Engine::Vllm);
+    out.fields.set("kind", "serving", doc.line);
+    out.fields.set("framework", engine.framework(), doc.line);
+    out.fields.set("orchestrator", "dynamo", doc.line);
+    let mut total = Some(0_i64);
+    let mut parts: Vec<(Option<&'static str>, Out)> = Vec::new();
+    for (name, section) in workers(doc) {
+        let mut o = Out::default();
+        let shared: Vec<String> =
+            section.get("common-configs").map(Node::list).unwrap_or(&[]).iter().filter_map(Node::text).collect();
+        for (k, v) in doc.get("Common").map(Node::map).unwrap_or(&[]) {
+            if shared.iter().any(|s| s == k) {
+                engine.flag(k, v, &mut o);
+            }
+        }
+        for (k, v) in section.map() {
+            // How a worker is placed and how it is asked is no setting of its engine.
+            let own = !matches!(
+                k.as_str(),
+                "ServiceArgs" | "common-configs" | "router" | "remote-prefill" | "conditional-disagg"
+            ) && !k.contains("prefill-length")
+                && !k.contains("queue");
+            if own {
+                engine.flag(k, v, &mut o);
+            }
+        }
+        engine.finish(&mut o);
+        let count = section.at("ServiceArgs.workers");
+        if let Some(n) = count {
+            o.int("workers", n);
+        }
+        let devices = section.at("ServiceArgs.resources.gpu").and_then(Node::int);
+        let all = devices.and_then(|d| d.checked_mul(count.and_then(Node::int).unwrap_or(1)));
+        total = total.zip(all).and_then(|(a, b)| a.checked_add(b));
+        parts.push((role(name), o));
+    }
+    // The worker that hands its prompts to another is the one that decodes.
+    let disaggregated = parts.iter().any(|(r, _)| *r == Some("prefill")) && parts.len() > 1;
+    for (r, mut o) in parts {
+        out.strange.append(&mut o.strange);
+        o.fields.remove("num_accelerators");
+        if disaggregated {
+            out.roles.push((r.unwrap_or("decode").to_owned(), o.fields));
+        } else {
+            if let Some(n) = o.fields.remove("workers") {
+                o.fields.set("replicas", n.value, n.at);
+            }
+            out.fields.fill(&o.fields);
+        }
+    }
+    if disaggregated {
+        settle_roles(out);
+    }
+    if let Some(n) = total.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, doc.line);
+    }
+}

@@ -1,0 +1,27 @@
+//! NVIDIA's inference microservices: the image names the model, variables change the rest.
+
+use crate::import::fields::Out;
+use crate::import::value::Node;
+
+/// Reads one variable; false if it means nothing to us.
+pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    let Some(key) = key.strip_prefix("nim_") else { return true };
+    match key {
+        "model_name" | "served_model_name" => super::model(out, node),
+        "max_model_len" => out.int("max_model_len", node),
+        "tensor_parallel_size" => out.int("tp", node),
+        "pipeline_parallel_size" => out.int("pp", node),
+        "enable_kv_cache_reuse" => out.flag("prefix_caching", node),
+        "kvcache_percent" | "kv_cache_percent" => out.float("gpu_memory_share", node),
+        _ => true,
+    }
+}
+
+/// The model of an image such as `nvcr.io/nim/meta/llama-3.1-70b-instruct:1.3.3`.
+pub(crate) fn model(image: &str, line: u32, out: &mut Out) {
+    let Some((_, name)) = image.split_once("nvcr.io/nim/") else { return };
+    let name = name.split([':', '@']).next().unwrap_or(name);
+    if name.contains('/') {
+        out.fields.imply("model", name, line);
+    }
+}

@@ -1,0 +1,65 @@
+//! Levanter: `Progress on:train 1.20kit/10.0kit rate:2.3it/s remaining:1:03:45 elapsed:08:40 postfix:loss=3.21`.
+
+use crate::lines::Line;
+use crate::observation::Observation;
+use crate::reading::{Context, Reading, Weight};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::text::{after, human, leading, number_after};
+use crate::training::{Step, Training};
+
+/// Reads its progress lines.
+#[derive(Debug, Default)]
+pub struct Levanter {
+    training: Training,
+}
+
+impl Recognizer for Levanter {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["Progress on:train"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let Some(rest) = after(line.text, "Progress on:train") else { return Outcome::No };
+        let rate = after(rest, "rate:").and_then(leading).filter(|(rate, _)| rate.is_finite() && *rate > 0.0);
+        let seconds = rate.and_then(|(rate, unit)| match unit {
+            unit if unit.starts_with("it/s") => Some(1.0 / rate),
+            unit if unit.starts_with("s/it") => Some(rate),
+            _ => None,
+        });
+        let Some(seconds) = seconds else {
+            return Outcome::Skipped("progress of Levanter without a rate");
+        };
+        let (count, planned) = rest.split_once("it/").unwrap_or((rest, ""));
+        let exact = |text: &str| human(text).filter(|count| *count >= 0.0).map(|count| count as u64);
+        self.training.push(Step {
+            // Thousands are rounded to three digits: several steps may have the same.
+            step: exact(count).filter(|_| !count.trim_end().ends_with(|c: char| c.is_ascii_alphabetic())),
+            planned: exact(planned),
+            seconds: Some(seconds),
+            loss: number_after(rest, "loss="),
+            line: line.number,
+            ..Step::default()
+        });
+        Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let facts = self.training.facts("steps", 1, context);
+        let reading = Reading {
+            tool: "levanter",
+            format: "levanter",
+            weight: Weight::Steps,
+            facts,
+            notes: vec!["step times are those of the progress bar, which smooths and rounds them".to_owned()],
+            ..Reading::default()
+        };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}
