@@ -48,6 +48,8 @@ pub struct Machine {
     mlp_rate: f64,
     expert_rate: f64,
     attention_rate: f64,
+    /// How much faster than prompts decode multiplies keys, where these have 8 bit.
+    narrow_keys: f64,
     weight_bw: f64,
     kv_seconds: f64,
     state_seconds: f64,
@@ -187,6 +189,13 @@ impl Machine {
                 * c.attention_fraction
                 * roofline::best_rate(acc, c, Precision::Bf16)
                 * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
+            // Kernels of Blackwell multiply 8-bit keys with 8-bit queries in decode (TensorRT-LLM's generated kernels; lmsys.org,
+            // 2025-09-25); elsewhere keys are unpacked first.
+            narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.has(Precision::Fp8) {
+                acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
+            } else {
+                1.0
+            },
             // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
             weight_bw: match input.stack {
                 Stack::Local => (streaming * acc.mem_bw * c.memory_fraction).min(acc.cores.max(1.0) * c.core_bw),
@@ -391,7 +400,7 @@ impl Machine {
             let readers = if self.expansion { verified } else { 1.0 };
             let traffic =
                 readers * sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
-            let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
+            let compute = sequences * verified * seen * s.decode_pair_flops / (self.narrow_keys * self.attention_rate);
             if traffic >= compute {
                 out.kv += traffic;
                 out.compute += self.overlap_loss * compute;
