@@ -19,6 +19,7 @@
 pub mod disaggregated;
 pub mod emptying;
 pub mod exchange;
+mod fabric;
 pub mod formats;
 pub mod front_end;
 pub mod frontier;
