@@ -256,12 +256,19 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
         without: None,
     });
     let words = std::iter::once(Condition::Fits).chain(problem.conditions.iter().cloned());
-    let better = |ranked: &Ranked| ranked.score < best_score;
-    let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| Bound {
-        what: condition.to_string(),
-        removed: u128::from(*removed),
-        alone: Some(*alone),
-        without: without.filter(better).map(|ranked| Candidate::at(problem, ranked.point)),
+    let margin = if best_score.is_finite() { problem.worth * best_score.abs() } else { 0.0 };
+    let better = |ranked: &Ranked| ranked.score < best_score - margin;
+    let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| {
+        let others = problem.conditions.iter().filter(|one| **one != condition).cloned().collect();
+        // What does not run is shown as it is.
+        let worth = if condition == Condition::Fits { 0.0 } else { problem.worth };
+        let free = Problem { conditions: others, worth, ..problem.clone() };
+        Bound {
+            what: condition.to_string(),
+            removed: u128::from(*removed),
+            alone: Some(*alone),
+            without: without.filter(better).map(|ranked| needed(&free, ranked.point, &[problem.objective])),
+        }
     });
     let bounds = rules.chain(conditions).collect();
     // The predecessor method ignores schedules and knows one bound, on p99, which binds inference only.
