@@ -252,7 +252,8 @@ fn no_change_of_the_answer_can_be_left_out_for_nothing() {
             );
             for (knob, _) in &best.changes {
                 let mut without = best.scenario.clone();
-                let back = without.set(*knob, &scenario.get(*knob), &parts).and_then(|()| without.check(&parts));
+                without.set(*knob, &scenario.get(*knob), &parts).unwrap();
+                let back = without.check(&parts);
                 let candidate = Candidate::of(without, &scenario);
                 let same = best.scenario.base.shape.tp * best.scenario.base.shape.pp
                     == candidate.scenario.base.shape.tp * candidate.scenario.base.shape.pp;

@@ -209,13 +209,15 @@ fn distinct(
     let by = |candidate: &Candidate| score(problem.objective, &candidate.estimate, &candidate.scenario);
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in ranked {
+        if kept.len() >= problem.runners_up {
+            break;
+        }
         let known = best.into_iter().chain(&kept).any(|known| known.changes == candidate.changes);
         if !known && best.is_none_or(|best| by(best) <= by(&candidate)) {
             kept.push(candidate);
         }
     }
     kept.sort_by(|a, b| by(a).total_cmp(&by(b)));
-    kept.truncate(problem.runners_up);
     kept
 }
 

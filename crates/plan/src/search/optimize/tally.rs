@@ -6,7 +6,7 @@ use crate::scenario::Scenario;
 use crate::search::figure::score;
 
 /// Candidates that are kept for each of the next best that is shown.
-const ALIKE: usize = 12;
+const ALIKE: usize = 24;
 
 /// A candidate's worth, the smaller the better, and its number.
 #[derive(Debug, Clone, Copy, PartialEq)]
