@@ -232,6 +232,70 @@ fn a_start_that_nothing_beats_is_the_answer_without_changes() {
     });
 }
 
+#[test]
+fn no_change_of_the_answer_can_be_left_out_for_nothing() {
+    let library = shipped();
+    let mut left_out = 0;
+    for (target, workload) in [
+        ("h200-sxm-64", "llama3.1-70b-train"),
+        ("h100-sxm-8", "llama3.1-8b-train"),
+        ("gb200-nvl72", "gpt-oss-120b-train"),
+        ("h200-sxm-8", "llama3.1-405b-serve"),
+        ("h100-sxm-8", "llama3.1-8b-serve"),
+        ("b200-8", "deepseek-v3-serve"),
+    ] {
+        let (parts, scenario) = asked(&library, target, workload, &[]);
+        found(&parts, &scenario, 100_000, |problem, found| {
+            let best = found.best.as_ref().unwrap();
+            assert!(
+                best.changes.iter().all(|(knob, _)| *knob != Knob::CudaGraphs || scenario.mode() == Mode::Training)
+            );
+            for (knob, _) in &best.changes {
+                let mut without = best.scenario.clone();
+                without.set(*knob, &scenario.get(*knob), &parts).unwrap();
+                let back = without.check(&parts);
+                let candidate = Candidate::of(without, &scenario);
+                let same = best.scenario.base.shape.tp * best.scenario.base.shape.pp
+                    == candidate.scenario.base.shape.tp * candidate.scenario.base.shape.pp;
+                if back.is_ok() && same && Optimum::meets(problem, &candidate) {
+                    assert!(rate(&candidate) < rate(best), "{target} x {workload}: {} is not needed", knob.name());
+                }
+            }
+            // Among all candidates that are as good within the share, the answer is one with few changes.
+            let mut whole = problem.clone();
+            whole.worth = 0.0;
+            let most = optimize(&whole, &Gauge::default());
+            let most = most.best.as_ref().unwrap();
+            assert!(rate(best) >= (1.0 - problem.worth) * rate(most), "{target} x {workload}");
+            assert!(best.changes.len() <= most.changes.len(), "{target} x {workload}");
+            left_out += most.changes.len() - best.changes.len();
+        });
+    }
+    assert!(left_out > 0);
+}
+
+#[test]
+fn experts_are_spread_as_the_software_can() {
+    let library = shipped();
+    let ranks = |candidate: &Candidate| {
+        let layout = candidate.scenario.base.decode_layout();
+        (layout.ep, layout.tp * layout.attention_dp)
+    };
+    for (software, all_or_none) in [("vllm", true), ("sglang", false)] {
+        let (parts, scenario) = asked(&library, "h200-sxm-8", "deepseek-v3-serve", &[("software", software)]);
+        found(&parts, &scenario, 200_000, |_, found| {
+            let all = found.best.iter().chain(&found.runners_up).chain(&found.front);
+            for candidate in all.filter(|candidate| !candidate.changes.is_empty()) {
+                let (ep, ranks) = ranks(candidate);
+                assert!(!all_or_none || ep == 1.0 || ep == ranks, "{software}: ep {ep} of {ranks}");
+                assert!(ep <= ranks, "{software}: ep {ep} of {ranks}");
+            }
+        });
+    }
+    let (_, part) = asked(&library, "h200-sxm-8", "deepseek-v3-serve", &[("software", "vllm"), ("ep", "2")]);
+    assert!(!part.software_supports(&part.base));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 

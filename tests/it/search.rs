@@ -76,6 +76,7 @@ fn brute(problem: &Problem<'_>) -> f64 {
 fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
     let (parts, start) = start("h100x32", "train");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    problem.worth = 0.0;
     let axes = [(Knob::Tp, 8.0), (Knob::Pp, 4.0), (Knob::Vpp, 4.0), (Knob::Microbatch, 4.0)];
     let doubling = |most: f64| (0..=most.log2() as i32).map(|power| 2f64.powi(power));
     problem.space = Space::of(axes.map(|(knob, most)| Axis::of(knob, doubling(most))).into()).unwrap();
@@ -98,6 +99,7 @@ fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
 fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
     let (parts, start) = start("mi300x8", "serve");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    problem.worth = 0.0;
     let free = optimize(&problem, &Gauge::default());
     problem.conditions = vec![Condition::parse("tpot<=15").unwrap(), Condition::parse("ttft<=1s").unwrap()];
     let bound = optimize(&problem, &Gauge::default());
@@ -137,6 +139,7 @@ fn on_the_front_nothing_is_better_in_everything() {
 fn where_there_are_too_many_the_search_is_local_and_says_so() {
     let (parts, start) = start("h100x32", "train");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    problem.worth = 0.0;
     let all = optimize(&problem, &Gauge::default());
     problem.most = 5000;
     let some = optimize(&problem, &Gauge::default());

@@ -229,7 +229,12 @@ pub fn looked(looked: &Looked) -> String {
     let seconds = units::significant(looked.seconds, 2);
     let (space, valid) = (grouped(looked.space), grouped(looked.admissible));
     let estimated = grouped(u128::from(looked.estimated));
-    match looked.proof {
+    let left_out = if looked.worth > 0.0 {
+        format!(" Changes that gain less than {} are left out.", units::percent(looked.worth))
+    } else {
+        String::new()
+    };
+    let searched = match looked.proof {
         Proof::Exhaustive => {
             format!(
                 "Searched all {space} combinations ({valid} valid) in {seconds} s; this is the best of that space. Knobs, \
@@ -245,7 +250,8 @@ pub fn looked(looked: &Looked) -> String {
                 "Stopped after {estimated} of {space} combinations ({valid} valid) in {seconds} s; the best so far."
             )
         }
-    }
+    };
+    searched + &left_out
 }
 
 /// A count with its thousands apart.

@@ -132,6 +132,6 @@ fn nearest_to(
     gauge: &Gauge,
 ) -> Option<atlas_plan::search::optimize::Candidate> {
     let Condition::Figure(metric, ..) = condition else { return None };
-    let nearest = Problem { objective: metric, conditions: others, ..problem.clone() };
+    let nearest = Problem { objective: metric, conditions: others, worth: 0.0, ..problem.clone() };
     optimize(&nearest, gauge).best
 }

@@ -6,6 +6,7 @@ use atlas_plan::advice::{self, Objective};
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
+use atlas_plan::search::optimize::MOST;
 use atlas_plan::search::{Condition, Gauge, figure};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -205,7 +206,7 @@ impl Toolbox<'_> {
         let conditions =
             arguments.conditions.iter().map(|text| Condition::parse(text).map_err(|error| error.to_string()));
         let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
-        let found = best(&case, objective, &conditions, self.gauge).map_err(|refusal| refusal.to_string())?;
+        let found = best(&case, objective, &conditions, MOST, self.gauge).map_err(|refusal| refusal.to_string())?;
         let flags = where_flags(&case, objective, &conditions, &case.overrides);
         let Some(chosen) = &found.case else {
             return Ok(json!({"found": false, "command": command("optimize", flags)}));

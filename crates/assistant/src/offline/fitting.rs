@@ -6,6 +6,7 @@ use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::search::condition::Relation;
+use atlas_plan::search::optimize::MOST;
 use atlas_plan::search::{Condition, Gauge, figure};
 
 use super::case::{Case, Context};
@@ -85,7 +86,7 @@ fn part(asked: &Asked, most: u32, context: &Context<'_>, gauge: &Gauge) -> Resul
     reply.answer.retain(|block| !is_warning(block));
     let bound = Condition::at_most(&figure::ACCELERATORS, f64::from(most));
     let conditions = vec![bound];
-    let found = best(&case, &figure::ACCELERATORS, &conditions, gauge)?;
+    let found = best(&case, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
     let name = &case.parts.target.name;
     match &found.case {
         Some(fits) => {
@@ -119,7 +120,7 @@ pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resu
     let conditions = asked.subject.constraints.clone();
     let on = |nodes: f64| -> Result<(Case<'_>, Best<'_>), Refusal> {
         let case = case.with(&[(Knob::NumNodes, Setting::Number(nodes))])?;
-        let found = best(&case, &figure::ACCELERATORS, &conditions, gauge)?;
+        let found = best(&case, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
         Ok((case, found))
     };
     let (mut fails, mut nodes) = (0.0, 1.0);
@@ -160,7 +161,7 @@ pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resu
     if nodes == 1.0
         && let Ok(single) = asked_on.with(&one_replica())
     {
-        let smallest = best(&single, &figure::ACCELERATORS, &conditions, gauge)?;
+        let smallest = best(&single, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
         let fewer = smallest.case.as_ref().filter(|_| smallest.meets_all());
         if let Some(case) = fewer.filter(|case| case.value(&figure::ACCELERATORS).is_some_and(|few| few < used)) {
             let few = case.value(&figure::ACCELERATORS).unwrap_or_default();

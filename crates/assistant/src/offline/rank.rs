@@ -48,11 +48,15 @@ impl Best<'_> {
     }
 }
 
-/// The search that `atlas optimize` makes.
+/// Candidates that are estimated at most for an answer that takes many searches: some seconds' work in all.
+pub(super) const MOST_OF_MANY: u64 = 4_000_000;
+
+/// The search that `atlas optimize` makes, of at most so many candidates.
 pub(crate) fn best<'a>(
     case: &Case<'a>,
     objective: &'static Metric,
     conditions: &[Condition],
+    most: u64,
     gauge: &Gauge,
 ) -> Result<Best<'a>, Refusal> {
     let asked = at_once(&case.scenario);
@@ -76,6 +80,7 @@ pub(crate) fn best<'a>(
     problem.conditions = conditions.to_vec();
     problem.front.clear();
     problem.runners_up = 0;
+    problem.most = most;
     let problem = problem.usually(&[]);
     let found = optimize(&problem, gauge);
     let Some(best) = found.best else {
@@ -138,6 +143,8 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
     } else {
         named.into_iter().map(|(target, nodes)| (target.name.clone(), nodes)).collect()
     };
+    let most = MOST_OF_MANY / (lanes.len() as u64).max(1);
+    let mut local = false;
     let mut entries: Vec<(Case<'_>, String)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
     let mut compared: Vec<String> = Vec::new();
@@ -156,8 +163,9 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
             refused.push(target);
             continue;
         }
-        match best(&case, metric, conditions, gauge) {
-            Ok(Best { case: Some(found), layout, dropped, .. }) if dropped.is_empty() => {
+        match best(&case, metric, conditions, most, gauge) {
+            Ok(Best { case: Some(found), layout, dropped, proof }) if dropped.is_empty() => {
+                local |= proof != Proof::Exhaustive;
                 // Without a price it would rank as free.
                 match found.value(metric) {
                     Some(_) => entries.push((found, layout)),
@@ -190,6 +198,9 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
         first.parts.target.name,
         first.shown(metric),
     ));
+    if local {
+        reply.say("Not every layout of every target was tried: `atlas optimize` looks at all of one target.");
+    }
     if ties > 1 {
         reply.say(format!("The 90 % intervals of the first {ties} overlap: which of them is best is not known."));
     }

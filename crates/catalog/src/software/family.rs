@@ -202,6 +202,8 @@ pub struct Family {
     pub base: Option<String>,
     /// The family that it was before its first release.
     pub predecessor: Option<String>,
+    /// Vendors on whose devices it runs by itself; empty: not stated.
+    pub vendors: Vec<String>,
     /// Families that run in its place on devices of a vendor or generation.
     pub plugins: Vec<(String, String)>,
     /// Releases, oldest first.
@@ -233,6 +235,7 @@ impl Family {
         let release_words = fields.texts("release_words");
         let base = fields.text("base");
         let predecessor = fields.text("predecessor");
+        let vendors = fields.texts("vendors");
         let plugins = fields.map("plugins", plugins).unwrap_or_default();
         let note = fields.text("note");
         let sources = sources(&mut fields);
@@ -252,6 +255,7 @@ impl Family {
             release_words,
             base,
             predecessor,
+            vendors,
             plugins,
             releases,
             sources,

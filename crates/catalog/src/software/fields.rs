@@ -50,6 +50,7 @@ word_values! {
     ExpertProducts: ExpertProducts::WORDS;
     Routing: Routing::WORDS;
     ExpertExchange: ExpertExchange::WORDS;
+    ExpertRanks: ExpertRanks::WORDS;
     MicroBatchOverlap: MicroBatchOverlap::WORDS;
     DataOverlap: DataOverlap::WORDS;
     GradientSums: GradientSums::WORDS;
@@ -298,6 +299,7 @@ section! {
         shapes: Shapes, "shapes that run";
         experts: ExpertProducts, "how experts are multiplied";
         exchange: ExpertExchange, "how tokens reach experts of other ranks";
+        expert_ranks: ExpertRanks, "over how many of a replica's ranks experts may be spread";
         fp8: QuantizedProduct, "products of fp8 weights";
         fp4: QuantizedProduct, "products of fp4 weights";
         int8: QuantizedProduct, "products of int8 weights";

@@ -145,6 +145,12 @@ pub struct Profile<T> {
 }
 
 impl Resolved {
+    /// Whether it is known not to run on the devices of a vendor.
+    #[must_use]
+    pub fn lacks(&self, vendor: &str) -> bool {
+        !self.family.vendors.is_empty() && !self.family.vendors.iter().any(|one| one.eq_ignore_ascii_case(vendor))
+    }
+
     /// Whether the release was not stated, or is not known exactly.
     #[must_use]
     pub fn release_assumed(&self) -> bool {

@@ -376,6 +376,9 @@ fn what_devices_ask_for_is_spelled_as_the_accelerator_catalog_does() {
                 assert!(sheets.iter().any(|sheet| sheet.generation == *generation), "{}: {generation}", family.id);
             }
         }
+        for vendor in &family.vendors {
+            assert!(sheets.iter().any(|sheet| sheet.vendor == *vendor), "{}: {vendor}", family.id);
+        }
         for (key, _) in &family.plugins {
             assert!(sheets.iter().any(|sheet| sheet.vendor == *key || sheet.generation == *key), "{key}");
         }

@@ -88,6 +88,27 @@ fn experts_and_caches_are_written_in_the_words_of_each_engine() {
 }
 
 #[test]
+fn attention_groups_over_several_nodes_are_started_node_by_node() {
+    let groups = |groups, ep| [("tp", "1"), ("attention_dp", groups), ("ep", ep), ("dp", "1")];
+    let vllm = launched(Tool::Vllm, "h200-sxm-64", &groups("16", "16"), None).unwrap();
+    says(
+        &vllm,
+        &[
+            "--data-parallel-size 16",
+            "--enable-expert-parallel",
+            "--data-parallel-size-local 8",
+            "--data-parallel-start-rank \"$(($NODE_RANK * 8))\"",
+            "--data-parallel-address",
+            "[ \"$NODE_RANK\" = 0 ] || echo --headless",
+        ],
+    );
+    assert!(!vllm.contains("--nnodes"), "{vllm}");
+    let pairs = [("tp", "4"), ("attention_dp", "4"), ("ep", "16"), ("dp", "1")];
+    says(&launched(Tool::Vllm, "h200-sxm-64", &pairs, None).unwrap(), &["--data-parallel-size-local 2"]);
+    refuses(launched(Tool::Vllm, "h200-sxm-64", &groups("12", "1"), None), "attention_dp", "evenly");
+}
+
+#[test]
 fn what_an_engine_lacks_is_refused_before_anything_is_written() {
     refuses(launched(Tool::TensorRtLlm, "h200-sxm-8", &EXPERTS, None), "two_batch_overlap", "no setting");
     for tool in [Tool::Vllm, Tool::Sglang, Tool::TensorRtLlm] {

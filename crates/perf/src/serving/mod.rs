@@ -19,6 +19,7 @@
 pub mod disaggregated;
 pub mod emptying;
 pub mod exchange;
+mod fabric;
 pub mod formats;
 pub mod front_end;
 pub mod frontier;
@@ -144,16 +145,17 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     // The sequence limit counts per attention group: each is an engine rank with its own scheduler.
     let most = input.max_num_seqs.max(1.0) * input.layout.attention_dp.max(1.0);
     let limit = capacity.sequences.max(1.0).min(most);
+    let sustained = limit.min(steady_state::sustained(&machine, input, limit).max(1.0));
     let mut out = match input.load {
         Load::Static { batch } => batch_run(input, &machine, batch / replicas, limit),
         Load::DecodeOnly { batch } => decode_only(input, &machine, batch / replicas, limit),
         Load::PrefillOnly { batch } => prefill_only(input, &machine, batch / replicas),
-        Load::Closed { concurrency, requests } => closed(input, c, &machine, concurrency, requests, limit),
+        Load::Closed { concurrency, requests } => closed(input, c, &machine, concurrency, requests, sustained),
         Load::Burst { requests } => burst(input, c, &machine, requests / replicas, limit),
         Load::Open { rate } if input.most_in_flight.is_finite() => {
-            held_back(input, c, &machine, rate / replicas, limit)
+            held_back(input, c, &machine, rate / replicas, sustained)
         }
-        Load::Open { rate } => open(input, c, &machine, rate / replicas, limit),
+        Load::Open { rate } => open(input, c, &machine, rate / replicas, sustained),
     };
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;

@@ -124,7 +124,8 @@ impl Shape {
             // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
             slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(1.0),
-            expert_slice: expert / a.hidden.max(1.0) / if l.ep > 1.0 { 1.0 } else { ranks },
+            // The ranks that share one expert, where experts are spread over a part of them.
+            expert_slice: expert / a.hidden.max(1.0) / (ranks / l.ep.max(1.0)).max(1.0),
             index_kernels,
             kernels: 8.0 * layers
                 + 5.0 * moe_layers

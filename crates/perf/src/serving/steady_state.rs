@@ -65,7 +65,7 @@ pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
         decode: batch.max(input.compiled_batch.unwrap_or(0.0)) * input.beams.max(1.0),
         context: mean_context(input),
-        verified: 1.0 + input.speculation.tokens.max(0.0),
+        verified: verified(input),
         ..Tokens::default()
     }
 }
@@ -93,6 +93,22 @@ pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
     input.max_num_batched_tokens.max(1.0) * m.stages() * requests.clamp(1.0, input.layout.attention_dp.max(1.0))
 }
 
+/// Sequences that find room in the steps of a scheduler that fills its budget up with prompts: decoding ones take their
+/// tokens first, so that of n that live for steps + 1 steps and need fresh + steps tokens in all no more run, however many
+/// places there are. Infinite where prompts have steps of their own.
+pub fn sustained(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
+    if !input.chunked_prefill {
+        return f64::INFINITY;
+    }
+    let steps = decode_steps(input);
+    budget(m, input, requests) * (steps + 1.0) / (fresh_prompt(input) + verified(input) * steps)
+}
+
+/// Tokens of a decoding sequence in a step: its own, and those drafted.
+fn verified(input: &ServingInput) -> f64 {
+    1.0 + input.speculation.tokens.max(0.0)
+}
+
 /// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`.
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
@@ -107,10 +123,13 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let decode = decode_tokens(input, batch);
     let decode_time = m.step(&decode).scaled(factor);
     let fresh = fresh_prompt(input);
-    // Chunk: whole prompts, as many as sequences end in the same step where at least one does, cut at the token budget.
+    // Chunk: whole prompts, as many as sequences end in the same step where at least one does, cut at what decoding sequences
+    // leave of the token budget.
+    let decoding = if input.chunked_prefill { batch * verified(input) * steps / (steps + 1.0) } else { 0.0 };
+    let room = (budget(m, input, batch) - decoding).max(1.0);
     let ends = 1.0 / steps.max(1.0);
     let some = (1.0 - (1.0 - ends).powf(batch.max(1.0))).max(1e-12);
-    let chunk = (batch.max(1.0) * ends / some * fresh).min(budget(m, input, batch));
+    let chunk = (batch.max(1.0) * ends / some * fresh).min(room);
     let chunks = batch * fresh / chunk;
     let alone = prefill_step(m, input, chunk, batch);
     let mixed = decode.with(&prompts(input, chunk, batch));

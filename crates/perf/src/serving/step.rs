@@ -2,6 +2,7 @@
 //! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
 
 use super::exchange::{self, Exchange};
+use super::fabric::Fabric;
 use super::front_end::FrontEnd;
 use super::input::{AllReduce, GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack, StepInputs};
 use super::rates::{linear_rate, maturity};
@@ -48,6 +49,8 @@ pub struct Machine {
     mlp_rate: f64,
     expert_rate: f64,
     attention_rate: f64,
+    /// How much faster than prompts decode multiplies keys, where these have 8 bit.
+    narrow_keys: f64,
     weight_bw: f64,
     kv_seconds: f64,
     state_seconds: f64,
@@ -187,6 +190,13 @@ impl Machine {
                 * c.attention_fraction
                 * roofline::best_rate(acc, c, Precision::Bf16)
                 * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
+            // Kernels of Blackwell multiply 8-bit keys with 8-bit queries in decode (TensorRT-LLM's generated kernels; lmsys.org,
+            // 2025-09-25); elsewhere keys are unpacked first.
+            narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.has(Precision::Fp8) {
+                acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
+            } else {
+                1.0
+            },
             // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
             weight_bw: match input.stack {
                 Stack::Local => (streaming * acc.mem_bw * c.memory_fraction).min(acc.cores.max(1.0) * c.core_bw),
@@ -374,13 +384,13 @@ impl Machine {
             let all = self.fixed_shapes && all_tokens * s.top_k >= s.experts;
             let touched = if all { s.experts } else { s.touched(all_tokens.max(0.0).powf(self.routing_exponent)) };
             let computed = if all { all_tokens * s.experts / s.top_k.max(1.0) } else { all_tokens };
-            let bytes = s.expert_bytes * touched * s.copies;
+            // The busiest rank multiplies more tokens than the mean, and reads no more than all that it holds.
+            let uneven = if all_tokens > 1.0 { self.imbalance } else { 1.0 };
+            let bytes = s.expert_bytes * (uneven * touched).min(s.experts) * s.copies;
             out.launch += s.moe_layers * touched * self.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
-            let flops = s.expert_flops * computed.max(padded);
-            let mut experts = StepTime::default();
-            self.linear(&mut experts, bytes, flops, self.expert_rate);
-            out = out.add(&experts, if all_tokens > 1.0 { self.imbalance } else { 1.0 });
+            let flops = uneven * s.expert_flops * computed.max(padded);
+            self.linear(&mut out, bytes, flops, self.expert_rate);
         }
         let sampled = sequences * verified + group(t.prompts / cut, self.attention_dp);
         self.linear(&mut out, s.head_bytes, s.head_flops * sampled, self.dense_rate);
@@ -391,7 +401,7 @@ impl Machine {
             let readers = if self.expansion { verified } else { 1.0 };
             let traffic =
                 readers * sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
-            let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
+            let compute = sequences * verified * seen * s.decode_pair_flops / (self.narrow_keys * self.attention_rate);
             if traffic >= compute {
                 out.kv += traffic;
                 out.compute += self.overlap_loss * compute;
@@ -404,8 +414,9 @@ impl Machine {
             out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
         }
         out.activations += tokens * self.activation_seconds;
-        // Work of the busiest attention group.
-        out = out.scaled(1.0 + self.group_excess);
+        // Work of the busiest attention group, which reads the same weights as the others.
+        let weights = out.weights;
+        out = StepTime { weights, ..out.scaled(1.0 + self.group_excess) };
         out.communication += self.reduce_latency
             + self.reduce_bytes_seconds * tokens
             + self.exchange_latency
@@ -470,30 +481,4 @@ fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &Constants) -> f64 {
 /// Share of `n` on the busiest of `groups`.
 fn group(n: f64, groups: f64) -> f64 {
     if n <= 0.0 { 0.0 } else { (n / groups).max(n.min(1.0)) }
-}
-
-/// Latency and rate of a collective over `ranks` accelerators.
-struct Fabric {
-    latency: f64,
-    bw: f64,
-}
-
-impl Fabric {
-    fn of(acc: &Accelerator, ranks: f64, streamed: bool, c: &Constants) -> Fabric {
-        if ranks > acc.domain.max(1.0) {
-            // Between nodes there and back, and the exchange inside.
-            let latency = 2.0 * c.nic_latency + c.one_shot_latency;
-            return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
-        }
-        let link_bw = acc.bridge.filter(|bridge| ranks <= bridge.ranks).map_or(acc.link_bw, |bridge| bridge.bw);
-        let latency = match acc.generation {
-            // Rings and tori pass a message on from neighbor to neighbor.
-            Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
-            // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
-            // No peer loads and stores through a switch.
-            _ if acc.over_pcie(link_bw) && !streamed => c.pcie_latency,
-            _ => c.one_shot_latency,
-        };
-        Fabric { latency, bw: acc.reached(link_bw, c) }
-    }
 }

@@ -6,6 +6,8 @@ use crate::arch::{Architecture, Attention, Indexer, Linear, LinearKind, Window};
 use crate::constants::Constants;
 use crate::roofline::FusedAttention;
 
+mod limits;
+
 /// The indexer of arXiv 2512.02556.
 const INDEXER: Indexer = Indexer { heads: 64.0, dim: 128.0, top_k: 2048.0 };
 

@@ -24,11 +24,8 @@ pub fn time(m: &Machine, input: &ServingInput, requests: f64, places: f64) -> St
     let steps = steady_state::decode_steps(input);
     let fresh = steady_state::fresh_prompt(input);
     let budget = steady_state::budget(m, input, places.min(requests));
-    // Where decoding sequences take their tokens first, n that live for steps + 1 steps and need fresh + steps tokens in
-    // all must find room in it: no more run, however many places there are.
-    let life = steps + 1.0;
-    let (sustained, decoding) =
-        if input.chunked_prefill { (budget * life / (fresh + steps), steps / life) } else { (f64::INFINITY, 0.0) };
+    let sustained = steady_state::sustained(m, input, places.min(requests));
+    let decoding = if input.chunked_prefill { steps / (steps + 1.0) } else { 0.0 };
     let batch = places.floor().min(sustained).max(1.0);
     let chunk = (budget - batch * decoding).max(1.0).min(batch * fresh);
     // Steps in which the prompts of a wave are computed: alongside those that decode as long as any do, or while these wait.

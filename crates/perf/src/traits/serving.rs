@@ -150,6 +150,16 @@ words! {
         Refused = "none",
     }
 
+    /// Over how many of a replica's ranks experts may be spread.
+    ExpertRanks {
+        /// Over any number that divides them; each expert is then cut over the rest.
+        Any = "any",
+        /// Over all of them, or none.
+        All = "all",
+        /// Over none: every rank has a slice of every expert.
+        One = "one",
+    }
+
     /// Format of keys and values where a checkpoint is quantized to 8 or 4 bit and nothing is stated about them.
     QuantizedKv {
         /// The activations' 16 bit.
@@ -287,6 +297,8 @@ pub struct ServingTraits {
     pub experts: ExpertProducts,
     /// How tokens reach experts of other ranks under expert parallelism.
     pub exchange: ExpertExchange,
+    /// Over how many ranks experts may be spread.
+    pub expert_ranks: ExpertRanks,
     /// Products of 8-bit floating-point weights.
     pub fp8: QuantizedProduct,
     /// Products of 4-bit floating-point weights.
@@ -314,6 +326,18 @@ pub struct ServingTraits {
     pub wide_ep: bool,
 }
 
+impl ServingTraits {
+    /// Whether experts may be spread over `ep` of the `ranks` that share them.
+    #[must_use]
+    pub fn spreads(&self, ep: f64, ranks: f64) -> bool {
+        match self.expert_ranks {
+            ExpertRanks::Any => true,
+            ExpertRanks::All => ep <= 1.0 || ep >= ranks,
+            ExpertRanks::One => ep <= 1.0,
+        }
+    }
+}
+
 impl Default for ServingTraits {
     fn default() -> Self {
         ServingTraits {
@@ -339,6 +363,7 @@ impl Default for ServingTraits {
             shapes: Shapes::Dynamic,
             experts: ExpertProducts::Grouped,
             exchange: ExpertExchange::AllReduce,
+            expert_ranks: ExpertRanks::Any,
             fp8: QuantizedProduct::Native,
             fp4: QuantizedProduct::Native,
             int8: QuantizedProduct::Native,

@@ -283,6 +283,12 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         }
     }
     let software = &scenario.in_force;
+    if let Some(vendor) = &software.not_on {
+        notes.push(format!(
+            "{} does not run on accelerators of {vendor}: the answer is for software that does the same there",
+            software.name
+        ));
+    }
     if software.family_assumed {
         notes.push(format!("no software is stated: the defaults of {}", software.name));
     } else if software.release_assumed {

@@ -246,7 +246,7 @@ impl Reported<'_> {
 
     /// Sequences that run on a replica.
     fn batch(&self) -> Term {
-        let how = "requests in flight over replicas, capped by max_num_seqs and by the KV cache; Little's law where they arrive at a rate";
+        let how = "requests in flight over replicas, capped by max_num_seqs, by the tokens of a step and by the KV cache; Little's law where they arrive at a rate";
         let load = if self.whole.scenario.base.plan.serving.request_rate.is_some() {
             self.knob("request_rate", Knob::RequestRate)
         } else {

@@ -70,7 +70,10 @@ impl Scenario {
             Knob::MaxNumBatchedTokens => {
                 number(plan.serving.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens))
             }
-            Knob::GpuMemoryUtilization => number(crate::engine::answer::serving::memory_share(self, &self.base)),
+            Knob::GpuMemoryUtilization => {
+                // To a thousandth, as it is stated: engines that leave a reserve in GiB have it to all digits.
+                number((1e3 * crate::engine::answer::serving::memory_share(self, &self.base)).round() / 1e3)
+            }
             Knob::ChunkedPrefill => Setting::Toggle(plan.serving.chunked_prefill.unwrap_or(served.chunked_prefill)),
             Knob::DraftAcceptance => number(self.drafts(&self.base).acceptance),
             Knob::DraftDecline => number(self.drafts(&self.base).decline),

@@ -14,7 +14,7 @@ use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::roofline::FusedAttention;
 use atlas_perf::serving::formats::{Refused, Stated, formats, half_on, supported};
-use atlas_perf::serving::{Admission, AllReduce, Formats, KernelLibrary, Stack, StepInputs};
+use atlas_perf::serving::{Admission, AllReduce, Formats, KernelLibrary, Layout, Stack, StepInputs};
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
@@ -37,6 +37,8 @@ pub struct SoftwareInForce {
     pub release_assumed: bool,
     /// Whether the software was not stated either.
     pub family_assumed: bool,
+    /// The vendor of the accelerators, where it is known not to run on theirs.
+    pub not_on: Option<Arc<str>>,
     /// What it does in training.
     pub training: TrainingTraits,
     /// What it does in serving.
@@ -49,6 +51,7 @@ impl Default for SoftwareInForce {
             name: "".into(),
             release_assumed: true,
             family_assumed: true,
+            not_on: None,
             training: TrainingTraits::default(),
             serving: ServingTraits::default(),
         }
@@ -84,6 +87,7 @@ impl SoftwareInForce {
             name: name.into(),
             release_assumed: found.release_assumed(),
             family_assumed: stated.is_none() || unknown,
+            not_on: found.lacks(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
             training: found.training.unwrap_or_default().tuned,
             serving: found.serving.unwrap_or_default().tuned,
         }
@@ -252,7 +256,7 @@ impl Scenario {
     }
 
     /// Whether the software can run the phase as it is cut: the sharding of model states on its pipeline, the pipeline's
-    /// schedule, attention groups, pools. Searches and advice propose nothing else.
+    /// schedule, attention groups, ranks of experts, pools. Searches and advice propose nothing else.
     #[must_use]
     pub fn software_supports(&self, phase: &Phase) -> bool {
         let (plan, pipelined) = (&phase.plan, phase.shape.pp > 1.0);
@@ -265,7 +269,15 @@ impl Scenario {
             }
             Mode::Inference => {
                 let t = &self.in_force.serving;
-                (t.attention_dp || plan.attention_dp.is_none_or(|groups| groups <= 1.0))
+                let spread = |layout: &Layout| {
+                    let ranks = layout.tp * layout.attention_dp;
+                    // What sends tokens straight to experts has them on all ranks that share them.
+                    t.spreads(layout.ep, ranks) && (!phase.spreads_experts() || layout.ep >= ranks)
+                };
+                let mixture = self.model.is_some_and(|model| model.is_moe());
+                let layouts = phase.pools().map_or([phase.decode_layout(); 2], |pools| [pools.prefill, pools.decode]);
+                (!mixture || layouts.iter().all(spread))
+                    && (t.attention_dp || plan.attention_dp.is_none_or(|groups| groups <= 1.0))
                     && (t.pools || phase.pools().is_none())
                     && (t.wide_ep || !phase.spreads_experts())
             }
@@ -326,6 +338,7 @@ impl Scenario {
         match phase.served.formats.expert {
             Precision::Fp8 => Format::Fp8,
             Precision::Int8 => Format::Int8,
+            Precision::Fp4 => Format::Fp4,
             _ => Format::Bf16,
         }
     }

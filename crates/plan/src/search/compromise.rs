@@ -85,6 +85,7 @@ impl Pair {
             front,
             runners_up: 0,
             most: MOST,
+            worth: 0.0,
         })
     }
 

@@ -8,6 +8,7 @@
 
 mod answer;
 mod local;
+mod needed;
 mod tally;
 mod usual;
 mod walk;
@@ -25,6 +26,7 @@ use crate::estimate::Metric;
 use crate::scenario::{Parts, Scenario};
 
 pub use answer::{Bound, Candidate, Looked, Optimum, Proof};
+pub use needed::WORTH;
 pub use usual::{freed, usual, usual_conditions};
 
 /// Candidates that are estimated at most: some twenty seconds' work on two cores.
@@ -55,6 +57,8 @@ pub struct Problem<'p> {
     pub runners_up: usize,
     /// Candidates that are estimated at most; more are searched locally.
     pub most: u64,
+    /// Share of the objective that the changes of a candidate must gain, or they are left out of it; 0 keeps them all.
+    pub worth: f64,
 }
 
 impl<'p> Problem<'p> {
@@ -74,6 +78,7 @@ impl<'p> Problem<'p> {
             front: usual::front(start, objective),
             runners_up: 5,
             most: MOST,
+            worth: WORTH,
         }
     }
 
@@ -138,7 +143,7 @@ fn search(problem: &Problem<'_>, gauge: &Gauge, began: Instant) -> Optimum {
     answer::described(
         problem,
         tally,
-        Looked { space: problem.space.size(), admissible, estimated: 0, proof, seconds: 0.0 },
+        Looked { space: problem.space.size(), worth: problem.worth, admissible, estimated: 0, proof, seconds: 0.0 },
         began,
     )
 }

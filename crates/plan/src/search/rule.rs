@@ -47,7 +47,20 @@ impl Rule {
     pub fn reads(self) -> &'static [Knob] {
         const LAYOUT: [Knob; 6] = [Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::AttentionDp];
         match self {
-            Rule::Software => &[Knob::Software, Knob::Pp, Knob::Sharding, Knob::AttentionDp, Knob::PrefillAccelerators],
+            Rule::Software => &[
+                Knob::Software,
+                Knob::Tp,
+                Knob::Pp,
+                Knob::Sharding,
+                Knob::AttentionDp,
+                Knob::Ep,
+                Knob::PrefillAccelerators,
+                Knob::PrefillTp,
+                Knob::PrefillEp,
+                Knob::PrefillAttentionDp,
+                Knob::MoeDispatcher,
+                Knob::TwoBatchOverlap,
+            ],
             Rule::Heads => &[Knob::Tp],
             Rule::Layers => &[Knob::Pp, Knob::Vpp],
             Rule::Accelerators => &LAYOUT,
@@ -88,7 +101,7 @@ impl Rule {
             Rule::Accelerators => "tp × pp × cp × dp = accelerators",
             Rule::Heads => "tp divides the attention heads",
             Rule::Layers => "pp × vpp is at most the layers and two empty ends",
-            Rule::Software => "the software supports sharding and pools",
+            Rule::Software => "the software supports sharding, attention groups, expert ranks and pools",
             Rule::Experts => "ep divides the experts and the ranks of a stage",
             Rule::Batch => "dp × micro divides the global batch",
             Rule::Rounds => "interleaved: pp divides the micro-batches",
@@ -119,13 +132,13 @@ impl Rule {
             Rule::Layers => model.layers <= 0.0 || shape.pp <= model.layers,
             Rule::Software => scenario.software_supports(phase),
             Rule::Experts if !model.is_moe() => true,
-            // Serving: experts over the ranks of a replica, or of all replicas. Training: within one stage.
+            // Over the ranks of a replica in serving, within one stage in training.
             Rule::Experts if training => {
                 divides(ep, model.experts) && divides(ep, shape.tp * phase.groups() * shape.dp)
             }
             Rule::Experts => {
                 let fits = |layout: &Layout| {
-                    let ranks = layout.tp * layout.attention_dp * layout.dp;
+                    let ranks = layout.tp * layout.attention_dp;
                     divides(layout.ep, model.experts + layout.redundant) && divides(layout.ep, ranks)
                 };
                 phase

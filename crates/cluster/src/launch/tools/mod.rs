@@ -161,7 +161,7 @@ pub(crate) struct Spread {
     /// Nodes of one server.
     pub(crate) nodes: u64,
     /// Flags that name the head, the node's own rank and the like; `$HEAD_NODE` and `$NODE_RANK` are set.
-    pub(crate) flags: &'static str,
+    pub(crate) flags: String,
 }
 
 /// A configuration file beside the script.

@@ -41,7 +41,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     if servers.nodes > 1 {
         draft.spread = Some(Spread {
             nodes: servers.nodes,
-            flags: "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --dist-init-addr \"$HEAD_NODE:5000\"",
+            flags: "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --dist-init-addr \"$HEAD_NODE:5000\"".to_owned(),
         });
     }
     Ok(draft)

@@ -65,7 +65,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     if servers.nodes > 1 {
         // One rank for each device, started by Slurm; the launcher makes the first one the server.
         draft.program.insert(0, "trtllm-llmapi-launch".into());
-        draft.spread = Some(Spread { nodes: servers.nodes, flags: "" });
+        draft.spread = Some(Spread { nodes: servers.nodes, flags: String::new() });
     }
     Ok(draft)
 }

@@ -38,15 +38,33 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.arguments = a;
     place(job, s, servers, &mut draft);
     if servers.nodes > 1 {
-        if s.attention_dp > 1 {
-            draft.refuse("attention_dp", "attention groups over several nodes are not written; use one node");
-        }
-        draft.spread = Some(Spread {
-            nodes: servers.nodes,
-            flags: "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --master-addr \"$HEAD_NODE\"",
-        });
+        let flags =
+            if s.attention_dp > 1 { groups_over_nodes(job, s, servers.nodes, &mut draft) } else { RANKS.to_owned() };
+        draft.spread = Some(Spread { nodes: servers.nodes, flags });
     }
     Ok(draft)
+}
+
+/// How the nodes of one engine find each other.
+const RANKS: &str = "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --master-addr \"$HEAD_NODE\"";
+
+/// Flags of a node that runs its share of the attention groups: only the first serves requests. The head listens on the
+/// address, which must be a number.
+fn groups_over_nodes(job: &Job<'_>, s: &Serving, nodes: u64, draft: &mut Draft) -> String {
+    let local = job.per_node / (s.tp * s.pp).max(1);
+    if local == 0 || local * nodes != s.attention_dp {
+        let each = s.tp * s.pp;
+        let reason = format!(
+            "{} groups of {each} accelerators do not lie evenly on nodes of {}; a node runs whole groups",
+            s.attention_dp, job.per_node
+        );
+        draft.refuse("attention_dp", reason);
+    }
+    format!(
+        "--data-parallel-size-local {local} --data-parallel-start-rank \"$(($NODE_RANK * {local}))\" \
+         --data-parallel-address \"$(getent ahostsv4 \"$HEAD_NODE\" | head -n 1 | cut -d \" \" -f 1)\" \
+         --data-parallel-rpc-port 13345 $([ \"$NODE_RANK\" = 0 ] || echo --headless)"
+    )
 }
 
 /// Flags that a server and a worker of Dynamo share.

@@ -98,3 +98,18 @@ fn kinds_of_context_parallelism_move_what_they_must() {
     };
     assert!(matches!(supported(&odd), Err(Unsupported::HeadsApart { .. })));
 }
+
+#[test]
+fn groups_of_experts_cross_the_edge_of_a_tile_one_after_another() {
+    let arch = Architecture { experts: 256.0, top_k: 8.0, moe_ffn: 2048.0, ..mixtral() };
+    let seconds_a_token = |seq: f64| {
+        let input = TrainingInput { arch, seq, recompute: Recompute::None, ..TrainingInput::default() };
+        estimate(&input, &Constants::default()).time.gemm / seq
+    };
+    // 64 tokens an expert on average, and then as many as no longer fit into the small tile.
+    let times: Vec<f64> = (0..12).map(|step| seconds_a_token(1920.0 + 32.0 * f64::from(step))).collect();
+    for pair in times.windows(2) {
+        assert!(pair[1] / pair[0] < 1.3, "{times:?}");
+    }
+    assert!(times[11] > times[0], "{times:?}");
+}

@@ -227,7 +227,9 @@ pub(super) fn described(
         Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(1.0),
         _ => out.batch,
     };
-    limits.memory_capacity = out.max_concurrency < input.max_num_seqs && offered > out.max_concurrency;
+    // The tokens of a step may cap it sooner.
+    let full = out.batch > 0.9 * out.max_concurrency;
+    limits.memory_capacity = full && out.max_concurrency < input.max_num_seqs && offered > out.max_concurrency;
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
     let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
     let first = &out.first_token;

@@ -178,3 +178,18 @@ fn an_mfu_beyond_what_was_measured_is_reported() {
         }
     }
 }
+
+#[test]
+fn software_that_does_not_run_on_a_vendors_accelerators_is_named() {
+    let library = library();
+    let says = |pair, set: &[&str]| {
+        let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
+        notes::notes(&scenario, &estimate).iter().any(|note| note.contains("does not run on accelerators of"))
+    };
+    assert!(says(("tpu-v5p-128", "llama3.1-70b-train"), &["software=megatron-core"]));
+    assert!(says(("m3-ultra-1", "gpt-oss-120b-serve"), &["tp=1", "software=vllm"]));
+    assert!(!says(("m3-ultra-1", "gpt-oss-120b-serve"), &["tp=1", "software=llama.cpp"]));
+    assert!(!says(("h100-sxm-128", "llama3.1-70b-train"), &["software=megatron-core"]));
+    // A plug-in runs in its place.
+    assert!(!says(("tpu-v6e-8", "llama3.1-70b-serve"), &["software=vllm"]));
+}

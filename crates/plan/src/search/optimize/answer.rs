@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::needed::needed;
 use super::tally::{Ranked, Tally};
 use super::{Problem, Rule, estimate_into, hill_climb};
 use crate::estimate::{Estimate, Metric};
@@ -53,6 +54,8 @@ pub enum Proof {
 pub struct Looked {
     /// Points of the space.
     pub space: u128,
+    /// As [`Problem::worth`]: changes that gain less were left out of the answer.
+    pub worth: f64,
     /// Of which layouts that can be.
     pub admissible: u128,
     /// Of which were estimated.
@@ -168,13 +171,18 @@ impl Candidate {
     }
 
     /// The candidate of a point; `None` is the starting scenario.
-    fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
+    pub(super) fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
         let Some(point) = point else { return Candidate::of(problem.asked.clone(), problem.asked) };
         let mut scenario = problem.start.clone();
         for (knob, value) in problem.space.settings(point) {
             // Axes hold values that their knobs take.
             let _ = scenario.set(knob, value, problem.parts);
         }
+        Candidate::settled(scenario, problem)
+    }
+
+    /// A scenario of the space, answered.
+    pub(super) fn settled(scenario: Scenario, problem: &Problem<'_>) -> Candidate {
         let candidate = Candidate::of(scenario, problem.asked);
         // A reserve that recomputation did not need is not a change.
         let reserve = problem.asked.base.plan.recompute_reserve;
@@ -192,14 +200,53 @@ impl Candidate {
     }
 }
 
+/// The next best, in order: none that equals another once changes are left out that neither needs, none above the best.
+fn distinct(
+    problem: &Problem<'_>,
+    best: Option<&Candidate>,
+    ranked: impl Iterator<Item = Candidate>,
+) -> Vec<Candidate> {
+    let by = |candidate: &Candidate| score(problem.objective, &candidate.estimate, &candidate.scenario);
+    let mut kept: Vec<Candidate> = Vec::new();
+    for candidate in ranked {
+        if kept.len() >= problem.runners_up {
+            break;
+        }
+        let known = best.into_iter().chain(&kept).any(|known| known.changes == candidate.changes);
+        if !known && best.is_none_or(|best| by(best) <= by(&candidate)) {
+            kept.push(candidate);
+        }
+    }
+    kept.sort_by(|a, b| by(a).total_cmp(&by(b)));
+    kept
+}
+
+/// The best compromises, none of which is as another or no better in any figure.
+fn compromises(problem: &Problem<'_>, tally: &Tally) -> Vec<Candidate> {
+    let scores = |candidate: &Candidate| -> Vec<f64> {
+        problem.front.iter().map(|metric| score(metric, &candidate.estimate, &candidate.scenario)).collect()
+    };
+    let mut kept: Vec<(Vec<f64>, Candidate)> = Vec::new();
+    for compromise in &tally.front {
+        let candidate = needed(problem, compromise.point, &problem.front);
+        let own = scores(&candidate);
+        let beaten = |by: &[f64], one: &[f64]| by.iter().zip(one).all(|(by, one)| by <= one);
+        if problem.worth > 0.0 && kept.iter().any(|(known, _)| beaten(known, &own)) {
+            continue;
+        }
+        kept.retain(|(known, _)| problem.worth <= 0.0 || !beaten(&own, known));
+        kept.push((own, candidate));
+    }
+    kept.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
 /// Puts the tally into words and candidates.
 pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, began: Instant) -> Optimum {
-    let mut ranked = tally.top.iter().map(|ranked| Candidate::at(problem, ranked.point));
+    let mut ranked = tally.top.iter().map(|ranked| needed(problem, ranked.point, &[problem.objective]));
     let best = ranked.next();
-    let runners_up: Vec<Candidate> = ranked.collect();
+    let runners_up = distinct(problem, best.as_ref(), ranked);
     let best_score = tally.top.first().map_or(f64::INFINITY, |best| best.score);
-    let mut front: Vec<Candidate> =
-        tally.front.iter().map(|compromise| Candidate::at(problem, compromise.point)).collect();
+    let mut front = compromises(problem, &tally);
     if let Some(first) = problem.front.first() {
         let by = |candidate: &Candidate| score(first, &candidate.estimate, &candidate.scenario);
         front.sort_by(|a, b| by(a).total_cmp(&by(b)));
@@ -211,12 +258,19 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
         without: None,
     });
     let words = std::iter::once(Condition::Fits).chain(problem.conditions.iter().cloned());
-    let better = |ranked: &Ranked| ranked.score < best_score;
-    let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| Bound {
-        what: condition.to_string(),
-        removed: u128::from(*removed),
-        alone: Some(*alone),
-        without: without.filter(better).map(|ranked| Candidate::at(problem, ranked.point)),
+    let margin = if best_score.is_finite() { problem.worth * best_score.abs() } else { 0.0 };
+    let better = |ranked: &Ranked| ranked.score < best_score - margin;
+    let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| {
+        let others = problem.conditions.iter().filter(|one| **one != condition).cloned().collect();
+        // What does not run is shown as it is.
+        let worth = if condition == Condition::Fits { 0.0 } else { problem.worth };
+        let free = Problem { conditions: others, worth, ..problem.clone() };
+        Bound {
+            what: condition.to_string(),
+            removed: u128::from(*removed),
+            alone: Some(*alone),
+            without: without.filter(better).map(|ranked| needed(&free, ranked.point, &[problem.objective])),
+        }
     });
     let bounds = rules.chain(conditions).collect();
     // The predecessor method ignores schedules and knows one bound, on p99, which binds inference only.

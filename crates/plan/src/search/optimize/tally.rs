@@ -5,6 +5,9 @@ use crate::estimate::{Better, Estimate};
 use crate::scenario::Scenario;
 use crate::search::figure::score;
 
+/// Candidates that are kept for each of the next best that is shown.
+const ALIKE: usize = 24;
+
 /// A candidate's worth, the smaller the better, and its number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ranked {
@@ -74,7 +77,8 @@ impl Tally {
             bound: vec![(0, 0, None); problem.conditions.len() + 1],
             estimated: 0,
             starts: 0,
-            keep: problem.runners_up + 1,
+            // Of candidates that differ in what they do not need, one is shown.
+            keep: if problem.worth > 0.0 { ALIKE * problem.runners_up + 1 } else { problem.runners_up + 1 },
         }
     }
 

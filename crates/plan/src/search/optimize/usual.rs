@@ -9,6 +9,7 @@ use crate::search::condition::Relation;
 use atlas_config::Mode;
 use atlas_core::plan::Sharding;
 use atlas_perf::serving::Load;
+use atlas_perf::traits::GraphCapture;
 
 /// Share of device memory that a training layout leaves free: half of the error that the memory model has in nine of ten
 /// measured runs is on the unsafe side (`atlas validate`).
@@ -177,7 +178,15 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             axes.push(toggle(Knob::ChunkedPrefill));
         }
     }
-    axes.push(toggle(Knob::CudaGraphs));
+    // Serving software that captures graphs does so by default, and loses by going without.
+    let captures = start.in_force.serving.decode_graphs != GraphCapture::None;
+    match start.mode() {
+        Mode::Training => axes.push(toggle(Knob::CudaGraphs)),
+        Mode::Inference if captures => {
+            axes.push(Axis { knob: Knob::CudaGraphs, values: vec![Setting::Toggle(true)] });
+        }
+        Mode::Inference => {}
+    }
     axes.push(toggle(Knob::GpudirectRdma));
     axes.push(words(Knob::Virt, &["bare", "sriov"]));
     axes.retain(|axis| axis.turns(start));

@@ -1,0 +1,117 @@
+//! Of the changes of a candidate, those that it needs: every other knob goes back to its value at the start, or as near to
+//! it as the gain allows.
+
+use super::answer::{Candidate, Optimum};
+use super::{Problem, Rule};
+use crate::estimate::Metric;
+use crate::knob::{Knob, Setting};
+use crate::search::figure::score;
+
+/// Share of the objective that a change must gain by default to be proposed.
+pub const WORTH: f64 = 0.005;
+
+/// A knob that a candidate changes: its values from the one at the start to that of the candidate, of which `at` is set.
+struct Change {
+    knob: Knob,
+    values: Vec<Setting>,
+    at: usize,
+}
+
+/// The candidate of a point with the changes alone that it needs, where all others together gain less than
+/// [`Problem::worth`] of each of the figures.
+pub(super) fn needed(problem: &Problem<'_>, point: Option<u128>, figures: &[&'static Metric]) -> Candidate {
+    let whole = Candidate::at(problem, point);
+    let Some(point) = point.filter(|_| problem.worth > 0.0) else { return whole };
+    let score_of = |metric, candidate: &Candidate| score(metric, &candidate.estimate, &candidate.scenario);
+    let least: Vec<(&'static Metric, f64)> = figures
+        .iter()
+        .map(|metric| (*metric, score_of(metric, &whole)))
+        .map(|(metric, best)| (metric, best + problem.worth * best.abs()))
+        .collect();
+    let near = |candidate: &Candidate| least.iter().all(|(metric, least)| score_of(metric, candidate) <= *least);
+    let start = Candidate::at(problem, None);
+    if problem.asked.check(problem.parts).is_ok() && Optimum::meets(problem, &start) && near(&start) {
+        return start;
+    }
+    let mut changes: Vec<Change> = problem.space.settings(point).map(|(knob, to)| change(problem, knob, to)).collect();
+    let enough =
+        |changes: &[Change]| candidate(problem, changes).filter(|found| Optimum::meets(problem, found) && near(found));
+    let Some(mut best) = enough(&changes) else { return whole };
+    loop {
+        let before: usize = changes.iter().map(|change| change.at).sum();
+        // Layouts come first in a space, and what costs or gains little last.
+        for i in (0..changes.len()).rev() {
+            let at = changes.get(i).map_or(0, |change| change.at);
+            for nearer in 0..at {
+                put(&mut changes, i, nearer);
+                if let Some(found) = enough(&changes) {
+                    best = found;
+                    break;
+                }
+                put(&mut changes, i, at);
+            }
+        }
+        // Ranks of a layout can only go back together.
+        for first in 0..changes.len() {
+            for second in first + 1..changes.len() {
+                let at = [first, second].map(|i| changes.get(i).map_or(0, |change| change.at));
+                if at.contains(&0) {
+                    continue;
+                }
+                put(&mut changes, first, 0);
+                put(&mut changes, second, 0);
+                if let Some(found) = enough(&changes) {
+                    best = found;
+                } else {
+                    put(&mut changes, first, at[0]);
+                    put(&mut changes, second, at[1]);
+                }
+            }
+        }
+        if changes.iter().map(|change| change.at).sum::<usize>() == before {
+            return best;
+        }
+    }
+}
+
+fn put(changes: &mut [Change], i: usize, at: usize) {
+    if let Some(change) = changes.get_mut(i) {
+        change.at = at;
+    }
+}
+
+/// What a knob goes through from the start to `to`: numbers between the two, nearest to the start first.
+fn change(problem: &Problem<'_>, knob: Knob, to: &Setting) -> Change {
+    let from = problem.asked.get(knob);
+    let mut values = vec![from.clone()];
+    if let (Setting::Number(from), Setting::Number(to)) = (&from, to) {
+        let axis = problem.space.axes().iter().find(|axis| axis.knob == knob);
+        let between = |value: &&Setting| match value {
+            Setting::Number(value) => (value > from) == (to > from) && (value - from).abs() < (to - from).abs(),
+            _ => false,
+        };
+        values.extend(axis.into_iter().flat_map(|axis| &axis.values).filter(between).cloned());
+        let distance = |value: &Setting| match value {
+            Setting::Number(value) => (value - from).abs(),
+            _ => 0.0,
+        };
+        values.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        values.dedup();
+    }
+    if from != *to {
+        values.push(to.clone());
+    }
+    Change { knob, at: values.len() - 1, values }
+}
+
+/// The candidate with these values; `None` where it cannot be, or the rules of the space exclude it.
+fn candidate(problem: &Problem<'_>, changes: &[Change]) -> Option<Candidate> {
+    let mut scenario = problem.start.clone();
+    // What stays as it is at the start is not set, so that what follows from the rest can follow.
+    for change in changes.iter().filter(|change| change.at > 0) {
+        scenario.set(change.knob, change.values.get(change.at)?, problem.parts).ok()?;
+    }
+    scenario.check(problem.parts).ok()?;
+    let possible = Rule::ALL.iter().all(|rule| rule.holds(&scenario, problem.idle, &|_| false));
+    possible.then(|| Candidate::settled(scenario, problem))
+}
