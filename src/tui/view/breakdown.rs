@@ -7,7 +7,7 @@ use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::estimate::{Better, Breakdown, Detail, MemoryUse, Metric};
+use atlas_plan::estimate::{Better, Breakdown, Detail, MemoryUse, Metric, Scale};
 
 /// The quantity that a block divides. It selects the explanation of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +67,12 @@ fn shown(part: &'static str) -> &'static str {
     if part == "burst" { "prefill contention" } else { part }
 }
 
-/// The nonzero parts of a time, and the total. `show` writes a time given in the unit of the parts.
-fn time(
-    rows: &mut Vec<Row>,
-    (of, title): (Of, &'static str),
-    parts: &Breakdown,
-    before: Option<&Breakdown>,
-    show: impl Fn(f64) -> String,
-) {
+/// The nonzero parts of a time, and the total, in one unit with the same decimals. `ms` is the unit of the parts in ms.
+fn time(rows: &mut Vec<Row>, (of, title): (Of, &'static str), parts: &Breakdown, before: Option<&Breakdown>, ms: f64) {
     let total = parts.total();
+    let times = parts.parts().map(|(_, value)| ms * value);
+    let scale = Scale::of(const { Metric::known("step_time_ms") }, times);
+    let show = |value: f64| format!("{} {}", scale.show(ms * value), scale.unit());
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;
     for (nth, (label, value)) in parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
@@ -165,20 +162,19 @@ fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
     let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let seconds = |s: f64| units::duration_ms(s * 1e3);
     let title = if detail.training.is_some() {
         (Of::Step, "time of an optimizer step")
     } else {
         (Of::Token, "decode step time")
     };
-    time(&mut left, title, &detail.time, before.map(|before| &before.time), seconds);
+    time(&mut left, title, &detail.time, before.map(|before| &before.time), 1e3);
     left.push(Row::Blank);
     limits(&mut left, detail);
     memory(&mut right, &detail.memory, before.map(|before| &before.memory.parts));
     if let Some(serving) = &detail.serving {
         right.push(Row::Blank);
         let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
-        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, units::duration_ms);
+        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, 1.0);
     }
     Some([left, right])
 }
