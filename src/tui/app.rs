@@ -75,6 +75,8 @@ pub struct App {
     pub points: Vec<Named>,
     /// Points of the history, computed when first shown.
     trail: OnceCell<Vec<Point>>,
+    /// The points before the last change: most of them are among the present ones.
+    former: Vec<Point>,
     /// States to undo to, oldest first.
     pub past: Vec<Snapshot>,
     /// States to redo, the next one last.
@@ -98,7 +100,7 @@ pub struct App {
     /// The selected knob.
     pub knob: Knob,
     /// The selected figure of results and comparison.
-    pub figure: &'static str,
+    pub figure: &'static Metric,
     /// The selected headline, if the cursor is above the figures.
     pub above: Option<Headline>,
     /// Groups of figures whose folding differs from the default for the screen size.
@@ -116,7 +118,7 @@ pub struct App {
     /// Selected column of the comparison.
     pub column: usize,
     /// The metric that sorts the comparison, best first; file order if unset.
-    pub order: Option<&'static str>,
+    pub order: Option<&'static Metric>,
     /// The metrics that the comparison shows.
     pub chosen: Chosen,
     /// Whether the description at the bottom needs more than one line.
@@ -206,6 +208,7 @@ impl App {
             now: Snapshot { setup, ..Snapshot::default() },
             points: Vec::new(),
             trail: OnceCell::new(),
+            former: Vec::new(),
             past: Vec::new(),
             future: Vec::new(),
             last_change: None,
@@ -217,7 +220,7 @@ impl App {
             prompt: None,
             tables: Tables::default(),
             knob: Knob::Engine,
-            figure: "tokens_per_sec",
+            figure: const { Metric::known("tokens_per_sec") },
             above: None,
             folds: Vec::new(),
             subject: None,
@@ -282,7 +285,7 @@ impl App {
         }
         self.generation += 1;
         self.advice = OnceCell::new();
-        self.trail = OnceCell::new();
+        self.forget_trail();
         self.subject = None;
         self.measured.stale();
         self.baseline = match self.reference() {
@@ -301,6 +304,8 @@ impl App {
     /// Drops the results of the files' former content.
     pub(super) fn forget_answers(&mut self) {
         self.recent.clear();
+        self.trail = OnceCell::new();
+        self.former.clear();
         self.answer = Answer::nothing();
     }
 
@@ -309,7 +314,7 @@ impl App {
     pub fn figure_here(&self) -> Option<&'static Metric> {
         // A figure that the filter hides from the results can still be explained from other views.
         let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
-        let here = self.answer.metrics().filter(elsewhere).find(|metric| metric.name == self.figure);
+        let here = self.answer.metrics().filter(elsewhere).find(|metric| *metric == self.figure);
         here.or_else(|| self.figures().next())
     }
 
@@ -345,14 +350,21 @@ impl App {
             history::forget_oldest(&mut self.past);
         }
         self.future.clear();
-        self.trail = OnceCell::new();
+        self.forget_trail();
         self.last_change = Some(change);
+    }
+
+    /// Computes the points of the history anew when they are next shown, but for those that stay as they are.
+    fn forget_trail(&mut self) {
+        if let Some(points) = self.trail.take() {
+            self.former = points;
+        }
     }
 
     /// The points of the history, oldest first.
     #[must_use]
     pub fn trail(&self) -> &[Point] {
-        self.trail.get_or_init(|| history::points(self))
+        self.trail.get_or_init(|| history::points(self, &self.former))
     }
 
     /// Advice on the scenario, best first.

@@ -51,7 +51,7 @@ pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
     }
     let hidden = shown.remove(at);
     let next = shown.get(at).or(shown.last());
-    app.figure = next.map_or(app.figure, |metric| metric.name);
+    app.figure = next.copied().unwrap_or(app.figure);
     app.chosen.set(app.answer.mode(), Some(shown));
     note(app, format!("{} is hidden; = chooses metrics; an empty list shows all", hidden.label), effects);
 }
@@ -64,7 +64,7 @@ pub(super) fn shift(app: &mut App, by: i32) {
     if at < shown.len() && at != to {
         let metric = shown.remove(at);
         shown.insert(to, metric);
-        app.figure = metric.name;
+        app.figure = metric;
         app.chosen.set(app.answer.mode(), Some(shown));
     }
 }
@@ -91,7 +91,8 @@ pub(super) fn choose(app: &mut App, text: &str) -> Option<String> {
         }
     }
     app.chosen.set(app.answer.mode(), (!chosen.is_empty()).then_some(chosen));
-    (app.view_scroll, app.figure) = (0, compare::metrics(app).next().map_or(app.figure, |metric| metric.name));
+    let first = compare::metrics(app).next();
+    (app.view_scroll, app.figure) = (0, first.unwrap_or(app.figure));
     None
 }
 
@@ -118,7 +119,7 @@ impl App {
             self.columns.sort_by_key(|(name, _)| name.to_lowercase());
             return;
         }
-        let Some(metric) = self.order.and_then(Metric::named) else { return };
+        let Some(metric) = self.order else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
         // A scenario that does not fit cannot reach its figure.

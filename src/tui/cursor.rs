@@ -7,6 +7,7 @@ use super::keymap::Mode;
 use super::layout::Areas;
 use super::update::{select_target, select_workload};
 use super::{assistant, export, form, frontier, layout, sweeping, timeline, view};
+use atlas_plan::estimate::Metric;
 
 /// A movement in a list.
 pub(super) enum Movement {
@@ -130,8 +131,8 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
     const ABOVE: [Headline; 2] = [Headline::Verdict, Headline::Limits];
     let above = if app.answer.detail().is_some() { ABOVE.len() } else { 0 };
     let figures = app.figures().count();
-    let here = app.figure_here().map(|metric| metric.name);
-    let figure = app.figures().position(|metric| Some(metric.name) == here).unwrap_or_default();
+    let here = app.figure_here();
+    let figure = app.figures().position(|metric| Some(metric) == here).unwrap_or_default();
     let row = app.headline().and_then(|line| ABOVE.iter().position(|known| *known == line));
     let next = movement.from(row.unwrap_or(above + figure), above + figures, page);
     // Moving to the first goes to the first headline.
@@ -139,7 +140,7 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
     match next.checked_sub(above) {
         None => app.above = ABOVE.get(next).copied(),
         Some(to) if row.is_some() => {
-            let figure = app.figures().nth(to).map(|metric| metric.name);
+            let figure = app.figures().nth(to);
             app.figure = figure.unwrap_or(app.figure);
             app.above = None;
         }
@@ -150,9 +151,9 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
 
 /// Moves from figure to figure; after the last, scrolls to the notes.
 pub(super) fn move_in_results(app: &mut App, movement: &Movement, page: usize) {
-    let metrics: Vec<&'static str> = app.figures().map(|metric| metric.name).collect();
-    let here = app.figure_here().map(|metric| metric.name);
-    let row = metrics.iter().position(|name| Some(*name) == here).unwrap_or_default();
+    let metrics: Vec<&'static Metric> = app.figures().collect();
+    let here = app.figure_here();
+    let row = metrics.iter().position(|metric| Some(*metric) == here).unwrap_or_default();
     let next = movement.from(row, metrics.len(), page);
     match movement {
         Movement::By(by) if next == row => app.scroll[3] = app.scroll[3].saturating_add_signed(*by as isize),
@@ -167,7 +168,7 @@ fn move_in_compare(app: &mut App, movement: &Movement, page: usize) {
         return;
     }
     let row = view::compare::metric_index(app);
-    let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
+    let metrics: Vec<&'static Metric> = view::compare::metrics(app).collect();
     app.figure = metrics.get(movement.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
 }
 

@@ -98,7 +98,7 @@ fn go(app: &mut App, place: &Place) {
             app.knob = *knob;
         }
         Some(Place::Figure(metric)) => {
-            app.figure = metric.name;
+            app.figure = metric;
             app.above = None;
             if app.view != View::Compare {
                 app.pane = Pane::Results;

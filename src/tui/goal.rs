@@ -10,6 +10,7 @@ use super::update::{fail, note};
 use super::view::draw::{Canvas, wrap};
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
+use atlas_plan::knob::Setting;
 use atlas_plan::search::goal::{Goal, Way};
 use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{Condition, goal_seek};
@@ -157,10 +158,11 @@ fn change(app: &App, way: &Way) -> String {
             let now = app.answer.scenario.as_ref().map(|scenario| scenario.get(knob).to_string());
             let unit = knob.spec().unit;
             let number = match setting {
-                atlas_plan::knob::Setting::Number(value) => atlas_core::units::significant(*value, 4),
+                Setting::Number(value) if value.fract() == 0.0 => setting.to_string(),
+                Setting::Number(value) => atlas_core::units::significant(*value, 4),
                 other => other.to_string(),
             };
-            format!("{} → {number} {unit}", now.unwrap_or_default())
+            format!("{} → {number} {unit}", now.unwrap_or_default()).trim_end().to_owned()
         }
         (_, _, Some(factor)) => format!("× {}", atlas_core::units::significant(factor, 3)),
         _ => String::new(),
@@ -177,7 +179,7 @@ mod tests {
     fn serving() -> Hands {
         let mut hands = Hands::of(&Sources::built_in());
         hands.keys(":serve 70b<Enter>V/TPOT<Enter>");
-        assert_eq!(hands.app.figure, "tpot_ms", "{}", hands.text());
+        assert_eq!(hands.app.figure.name, "tpot_ms", "{}", hands.text());
         hands
     }
 
@@ -204,6 +206,18 @@ mod tests {
                 assert_eq!(hands.app.answer.value(goal.metric), Some(goal.now), "one undo takes it back");
             }
         }
+    }
+
+    #[test]
+    fn a_request_that_generates_nothing_is_no_way_to_a_short_one() {
+        let mut hands = serving();
+        hands.app.figure = const { Metric::known("p50_ms") };
+        // Shorter than the fewest tokens that are tried take.
+        hands.keys("=200ms");
+        let Some(Overlay::Goal(seek)) = &hands.app.overlay else { panic!("{}", hands.text()) };
+        assert_eq!(seek.metric.name, "p50_ms");
+        let nothing = |way: &&Way| way.setting == Some(Setting::Number(0.0));
+        assert_eq!(seek.ways().into_iter().find(nothing), None, "{}", hands.text());
     }
 
     #[test]

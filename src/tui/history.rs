@@ -68,7 +68,7 @@ pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
     }
     match app.past.pop() {
         Some(before) => {
-            let text = format!("undid {}", difference(&before, &app.now));
+            let text = format!("undid {}", difference(app, &before, &app.now));
             let after = scenarios::exchange(app, before);
             app.future.push(after);
             note(app, text, effects);
@@ -83,7 +83,7 @@ pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
 pub(super) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
     match app.future.pop() {
         Some(after) => {
-            let text = format!("redid {}", difference(&app.now, &after));
+            let text = format!("redid {}", difference(app, &app.now, &after));
             let before = scenarios::exchange(app, after);
             app.past.push(before);
             note(app, text, effects);
@@ -133,16 +133,16 @@ pub(super) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
 
 /// The changes from one scenario to another, in words.
 #[must_use]
-pub fn words(before: &Setup, after: &Setup) -> String {
+pub fn words(app: &App, before: &Setup, after: &Setup) -> String {
     let of = |setup: &Setup| Snapshot { setup: setup.clone(), ..Snapshot::default() };
-    difference(&of(before), &of(after))
+    difference(app, &of(before), &of(after))
 }
 
 /// Most changes that are listed individually.
 const NAMED: usize = 3;
 
 /// The changes from one state to another, in words.
-fn difference(before: &Snapshot, after: &Snapshot) -> String {
+fn difference(app: &App, before: &Snapshot, after: &Snapshot) -> String {
     let (from, to) = (&before.setup, &after.setup);
     let mut words = Vec::new();
     if from.target != to.target {
@@ -151,9 +151,13 @@ fn difference(before: &Snapshot, after: &Snapshot) -> String {
     if from.workload != to.workload {
         words.push(format!("{} → {}", from.workload, to.workload));
     }
-    let value = |setup: &crate::demo::Setup, knob: &Knob| match setup.overrides.get(knob) {
-        Some(setting) => setting.to_string(),
-        None => "file value".to_owned(),
+    // The values in the files are known for the target and workload on the screen.
+    let known =
+        |setup: &Setup| (&setup.target, &setup.workload) == (&app.answer.setup.target, &app.answer.setup.workload);
+    let value = |setup: &Setup, knob: &Knob| match (setup.overrides.get(knob), &app.answer.files) {
+        (Some(setting), _) => setting.to_string(),
+        (None, Some(files)) if known(setup) => files.get(*knob).to_string(),
+        (None, _) => "file value".to_owned(),
     };
     let changed = Knob::all().filter(|knob| from.overrides.get(knob) != to.overrides.get(knob));
     words.extend(changed.map(|knob| format!("{} {} → {}", knob.name(), value(from, &knob), value(to, &knob))));

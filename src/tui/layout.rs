@@ -162,7 +162,7 @@ pub fn areas(app: &App) -> Areas {
 /// Rows that the phases want.
 fn phase_rows(app: &App) -> u16 {
     let phases = app.answer.workload.as_ref().map_or(0, |workload| workload.phases.len());
-    if phases == 0 { 0 } else { u16::try_from(phases + 4).unwrap_or(u16::MAX) }
+    if phases == 0 { 0 } else { u16::try_from(phases + 5).unwrap_or(u16::MAX) }
 }
 
 /// Takes rows off the bottom of an area; an empty one where they are not there.
@@ -306,7 +306,7 @@ fn follow_view(app: &mut App, page: usize) {
             View::Compare => page.saturating_sub(2),
             View::Race => page.saturating_sub(usize::from(super::race::view::HEADING)),
             View::Sensitivity => super::view::tornado::page(app, page),
-            View::Panel(panel) => super::panels::page(panel, page),
+            View::Panel(panel) => super::panels::page(app, panel, page),
             _ => page,
         };
         app.view_scroll = app.view_scroll.min(first).max((last + 1).saturating_sub(page));

@@ -144,7 +144,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     match (row, app.measured.proposal.clone()) {
         (Some(row), _) => match subject(app, &row) {
             Some(subject) => {
-                app.figure = Metric::named(row.figure.name()).map_or(app.figure, |metric| metric.name);
+                app.figure = Metric::named(row.figure.name()).unwrap_or(app.figure);
                 explain(app);
                 app.subject = Some(Arc::new(subject));
             }

@@ -80,8 +80,8 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     if app.view == View::Compare {
         if let Some(metric) = view::compare::metric_at(app, event.column, event.row) {
             // A click on a heading sorts by it; on the label of a row it selects first.
-            let again = app.figure == metric.name || view::compare::is_list(app);
-            app.figure = metric.name;
+            let again = app.figure == metric || view::compare::is_list(app);
+            app.figure = metric;
             if again {
                 update::compare::order(app);
             }
@@ -162,7 +162,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
                 Place::Above(line) => app.above = Some(line),
                 Place::Figure(figure) => {
                     app.above = None;
-                    app.figure = figure.name;
+                    app.figure = figure;
                 }
                 Place::Folded(section) => results::fold(app, section),
             }

@@ -20,28 +20,28 @@ use atlas_plan::search::{Condition, Gauge, figure, optimize};
 use atlas_report::optimum::defaults;
 
 /// Objectives in words with their metrics; the first that applies is the default.
-const OBJECTIVES: [(&str, &str); 7] = [
-    ("most throughput", "tokens_per_sec"),
-    ("least cost per token", "dollar_per_1m_tokens"),
-    ("least latency", "p99_ms"),
-    ("shortest step", "step_time_ms"),
-    ("least energy per token", "joules_per_token"),
-    ("shortest time to train", "time_to_train_h"),
-    ("fewest accelerators", "accelerators"),
+const OBJECTIVES: [(&str, &Metric); 7] = [
+    ("most throughput", Metric::known("tokens_per_sec")),
+    ("least cost per token", Metric::known("dollar_per_1m_tokens")),
+    ("least latency", Metric::known("p99_ms")),
+    ("shortest step", Metric::known("step_time_ms")),
+    ("least energy per token", Metric::known("joules_per_token")),
+    ("shortest time to train", Metric::known("time_to_train_h")),
+    ("fewest accelerators", &figure::ACCELERATORS),
 ];
 
 /// Metrics that can be bounded, and whether from below.
-const BOUNDS: [(&str, bool); 10] = [
-    ("ttft_ms", false),
-    ("ttft_p99_ms", false),
-    ("tpot_ms", false),
-    ("itl_p99_ms", false),
-    ("p99_ms", false),
-    ("time_to_train_h", false),
-    ("dollar_per_1m_tokens", false),
-    ("usd_per_hour", false),
-    ("power_w", false),
-    ("headroom", true),
+const BOUNDS: [(&Metric, bool); 10] = [
+    (Metric::known("ttft_ms"), false),
+    (Metric::known("ttft_p99_ms"), false),
+    (Metric::known("tpot_ms"), false),
+    (Metric::known("itl_p99_ms"), false),
+    (Metric::known("p99_ms"), false),
+    (Metric::known("time_to_train_h"), false),
+    (Metric::known("dollar_per_1m_tokens"), false),
+    (Metric::known("usd_per_hour"), false),
+    (Metric::known("power_w"), false),
+    (&figure::HEADROOM, true),
 ];
 
 /// The form.
@@ -139,7 +139,7 @@ pub enum Row {
 #[must_use]
 pub fn objectives(app: &App) -> Vec<(&'static str, &'static Metric)> {
     let Some(scenario) = &app.answer.scenario else { return Vec::new() };
-    let known = OBJECTIVES.iter().filter_map(|(words, name)| Some((*words, figure::named(name)?)));
+    let known = OBJECTIVES.into_iter();
     known.filter(|(_, metric)| metric.applies_to(scenario)).collect()
 }
 
@@ -154,8 +154,7 @@ pub fn objective(app: &App) -> Option<(&'static str, &'static Metric)> {
 #[must_use]
 pub fn rows(app: &App) -> Vec<Row> {
     let Some(scenario) = &app.answer.scenario else { return Vec::new() };
-    let known = BOUNDS.iter().filter_map(|(name, below)| Some((figure::named(name)?, *below)));
-    let known = known.filter(|(metric, _)| metric.applies_to(scenario));
+    let known = BOUNDS.into_iter().filter(|(metric, _)| metric.applies_to(scenario));
     let bounds = known.map(|(metric, below)| Row::Bound(metric, below));
     let form = std::iter::once(Row::Objective).chain(bounds).chain([Row::Idle, Row::Search]);
     form.chain((0..shown(app).map_or(0, |found| found.candidates.len())).map(Row::Candidate)).collect()
@@ -336,6 +335,6 @@ pub fn size(app: &App) -> Option<u128> {
 #[must_use]
 pub fn unbounded(app: &App) -> bool {
     let serves = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.mode() == Mode::Inference);
-    let waits = ["ttft_ms", "ttft_p99_ms", "p99_ms"].into_iter().filter_map(figure::named);
-    serves && waits.into_iter().all(|metric| bound(app, metric).is_none())
+    const WAITS: [&Metric; 3] = [Metric::known("ttft_ms"), Metric::known("ttft_p99_ms"), Metric::known("p99_ms")];
+    serves && WAITS.into_iter().all(|metric| bound(app, metric).is_none())
 }

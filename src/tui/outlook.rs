@@ -36,7 +36,7 @@ fn question(app: &App) -> Option<(Question, &'static Metric)> {
     let across = wanted.into_iter().flatten().find(|knob| sweeping::can_be_swept(app, *knob))?;
     let metric = app.figure_here()?;
     let (generation, targets) = (app.generation, app.contenders());
-    Some((Question { generation, across, against: None, metric: metric.name, targets }, metric))
+    Some((Question { generation, across, against: None, metric, targets }, metric))
 }
 
 /// Starts the timer if the query changed. Moving among the knobs does not change it.

@@ -99,7 +99,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         Deed::Ask(asked) => asking::ask(app, &asked, effects),
         Deed::Question(text) => assistant::ask(app, &text),
         Deed::Explain(metric) => {
-            app.figure = metric.name;
+            app.figure = metric;
             showing::explain(app);
         }
         Deed::Action(action) => update::act(app, app.mode_below(), action, effects),
@@ -161,7 +161,7 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
         std::iter::once(over).chain(against)
     });
     all.extend(app.points.iter().enumerate().map(|(index, point)| Command {
-        text: format!("point {}: {}", point.name, history::words(&app.now.setup, &point.setup)),
+        text: format!("point {}: {}", point.name, history::words(app, &app.now.setup, &point.setup)),
         keys: &[],
         deed: Deed::Point(index),
     }));

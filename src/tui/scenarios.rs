@@ -11,6 +11,7 @@ use super::message::Effect;
 use super::prompt::{Prompt, Purpose};
 use super::sweeping::Sweeping;
 use super::update::note;
+use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Overrides};
 
 /// Most tabs, limited by the strip and the session file.
@@ -42,7 +43,7 @@ pub struct Tab {
 }
 
 /// View and cursors of a tab.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     /// The current view.
     pub view: View,
@@ -53,7 +54,7 @@ pub struct Place {
     /// The knob under the cursor.
     pub knob: Knob,
     /// The figure under the cursor.
-    pub figure: &'static str,
+    pub figure: &'static Metric,
     /// First rows shown of the panes.
     pub scroll: [usize; 4],
     /// First row shown of a full-screen view.
@@ -77,7 +78,7 @@ impl Default for Place {
             back: Vec::new(),
             pane: Pane::Targets,
             knob: Knob::Engine,
-            figure: "tokens_per_sec",
+            figure: const { Metric::known("tokens_per_sec") },
             scroll: [0; 4],
             view_scroll: 0,
             view_row: 0,

@@ -147,9 +147,9 @@ fn sort_name(sort: Sort) -> Option<&'static str> {
         Sort::Kind => Some("kind"),
         Sort::Value => Some("value"),
         Sort::Change => Some("change"),
-        Sort::Figure(name) => Some(name),
-        // Reversed columns are not saved.
-        Sort::Least(_) => None,
+        Sort::Figure(metric) => Some(metric.name),
+        // Columns of the schedule are not saved.
+        Sort::Column { .. } => None,
     }
 }
 
@@ -159,7 +159,7 @@ fn sort_named(name: &str) -> Option<Sort> {
         "kind" => Some(Sort::Kind),
         "value" => Some(Sort::Value),
         "change" => Some(Sort::Change),
-        other => Metric::named(other).map(|metric| Sort::Figure(metric.name)),
+        other => Metric::named(other).map(Sort::Figure),
     }
 }
 
@@ -184,7 +184,7 @@ pub fn capture(app: &App, suited: &str) -> Document {
         view: tab.place.view.name().to_owned(),
         pane: name_of(&Pane::NAMES, &tab.place.pane),
         knob: tab.place.knob.name().to_owned(),
-        figure: tab.place.figure.to_owned(),
+        figure: tab.place.figure.name.to_owned(),
         row: tab.place.view_row,
         column: tab.place.column,
         sweep: chosen(&tab.place.sweeping),
@@ -203,7 +203,7 @@ pub fn capture(app: &App, suited: &str) -> Document {
         theme: app.theme().map(|theme| theme.name().to_owned()).filter(|name| name != suited),
         current: app.tabs.current(),
         pinned: app.tabs.pinned(),
-        order: app.order.map(str::to_owned),
+        order: app.order.map(|metric| metric.name.to_owned()),
         sorted: sorted.collect(),
         folds: app.folds.iter().map(|section| section.name().to_owned()).collect(),
         points: app.points.iter().map(|point| (point.name.to_string(), SetupDocument::of(&point.setup))).collect(),
@@ -223,7 +223,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             None => problems.push(format!("the theme `{name}` no longer exists")),
         }
     }
-    app.order = document.order.as_deref().and_then(Metric::named).map(|metric| metric.name);
+    app.order = document.order.as_deref().and_then(Metric::named);
     for (name, table) in LISTS {
         if let Some(sort) = document.sorted.get(name).and_then(|sort| sort_named(sort)) {
             app.tables.set_sort(table, sort);
@@ -261,7 +261,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             view: View::named(&tab.view).unwrap_or_default(),
             pane: named(&Pane::NAMES, &tab.pane).unwrap_or_default(),
             knob: Knob::named(&tab.knob).unwrap_or(usual.knob),
-            figure: Metric::named(&tab.figure).map_or(usual.figure, |metric| metric.name),
+            figure: Metric::named(&tab.figure).unwrap_or(usual.figure),
             view_row: tab.row,
             column: tab.column,
             sweeping: Sweeping {

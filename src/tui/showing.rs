@@ -42,7 +42,7 @@ pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
 pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
     match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
         Some(metric) => {
-            app.figure = metric.name;
+            app.figure = metric;
             explain(app);
         }
         None => note(app, "this is an input; it has no equation", effects),

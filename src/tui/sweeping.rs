@@ -44,7 +44,7 @@ pub struct Question {
     /// The knob of the vertical axis.
     pub against: Option<Knob>,
     /// The figure.
-    pub metric: &'static str,
+    pub metric: &'static Metric,
     /// The targets, the selected one first.
     pub targets: Vec<Arc<str>>,
 }
@@ -141,7 +141,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     };
     let targets = app.contenders();
     let against = against(app);
-    let question = Question { generation: app.generation, across, against, metric: metric.name, targets };
+    let question = Question { generation: app.generation, across, against, metric, targets };
     let (mut query, mut serial) = (std::mem::take(&mut app.queries.sweep), app.queries.serial);
     query.ask(question, &mut serial, effects, |question| order(app, question, metric, false));
     (app.queries.sweep, app.queries.serial) = (query, serial);

@@ -65,7 +65,7 @@ impl Table {
 }
 
 /// A sort order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Sort {
     /// File order; of advice, the greatest gain first.
     #[default]
@@ -78,10 +78,15 @@ pub enum Sort {
     Value,
     /// Changed knobs first; figures that changed most first.
     Change,
-    /// Targets by a figure of the workload, best first; phases by a column, largest first.
-    Figure(&'static str),
-    /// Phases, by a column, smallest first.
-    Least(&'static str),
+    /// Targets by a figure of the workload, best first.
+    Figure(&'static Metric),
+    /// Phases by a column.
+    Column {
+        /// Its title.
+        title: &'static str,
+        /// Whether the smallest comes first.
+        ascending: bool,
+    },
 }
 
 /// Filters and sort orders, and the resulting lists.
@@ -200,7 +205,7 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     let now = app.tables.sort(table);
     let next = match (table, now) {
         (Table::Schedule, _) => by_column(app, now),
-        (Table::Targets, Sort::Kind) => app.figure_here().map_or(Sort::Natural, |metric| Sort::Figure(metric.name)),
+        (Table::Targets, Sort::Kind) => app.figure_here().map_or(Sort::Natural, Sort::Figure),
         _ => {
             let all = table.sorts();
             let at = all.iter().position(|sort| *sort == now);
@@ -218,9 +223,9 @@ fn by_column(app: &App, now: Sort) -> Sort {
         return if now == Sort::Name { Sort::Natural } else { Sort::Name };
     };
     match now {
-        Sort::Figure(name) if name == title => Sort::Least(title),
-        Sort::Least(name) if name == title => Sort::Natural,
-        _ => Sort::Figure(title),
+        Sort::Column { title: sorted, ascending: true } if sorted == title => Sort::Natural,
+        Sort::Column { title: sorted, .. } if sorted == title => Sort::Column { title, ascending: true },
+        _ => Sort::Column { title, ascending: false },
     }
 }
 
@@ -239,11 +244,9 @@ fn words(table: Table, sort: Sort) -> String {
         (_, Sort::Value) => "by value, largest first".to_owned(),
         (Table::Knobs, Sort::Change) => "changed first".to_owned(),
         (_, Sort::Change) => "by change, largest first".to_owned(),
-        (Table::Schedule, Sort::Figure(name)) => format!("by {name}, largest first"),
-        (_, Sort::Figure(name)) => {
-            format!("by {}, best first", Metric::named(name).map_or(name, |metric| metric.label))
-        }
-        (_, Sort::Least(name)) => format!("by {name}, smallest first"),
+        (_, Sort::Figure(metric)) => format!("by {}, best first", metric.label),
+        (_, Sort::Column { title, ascending: false }) => format!("by {title}, largest first"),
+        (_, Sort::Column { title, ascending: true }) => format!("by {title}, smallest first"),
     }
 }
 
@@ -280,7 +283,7 @@ fn knobs(app: &App) -> Option<Vec<Knob>> {
                 a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
             });
         }
-        Sort::Natural | Sort::Kind | Sort::Figure(_) | Sort::Least(_) => return None,
+        Sort::Natural | Sort::Kind | Sort::Figure(_) | Sort::Column { .. } => return None,
     }
     Some(all.into_iter().map(|spec| spec.knob).collect())
 }
@@ -312,18 +315,16 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let devices = |i: &usize| all.get(*i).map_or(0.0, |t| t.accelerators());
     let mut figures = Vec::new();
     match sort {
-        Sort::Natural | Sort::Value | Sort::Change | Sort::Least(_) => {}
+        Sort::Natural | Sort::Value | Sort::Change | Sort::Column { .. } => {}
         Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
         Sort::Kind => rows.sort_by(|a, b| devices(b).total_cmp(&devices(a))),
-        Sort::Figure(name) => {
-            if let Some(metric) = Metric::named(name) {
-                let key = |i: &usize| answers.get(*i).map_or((true, f64::INFINITY), |answer| rank(metric, answer));
-                rows.sort_by(|a, b| {
-                    let (a, b) = (key(a), key(b));
-                    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-                });
-                figures = answers.iter().map(|answer| answer.value(metric)).collect();
-            }
+        Sort::Figure(metric) => {
+            let key = |i: &usize| answers.get(*i).map_or((true, f64::INFINITY), |answer| rank(metric, answer));
+            rows.sort_by(|a, b| {
+                let (a, b) = (key(a), key(b));
+                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+            });
+            figures = answers.iter().map(|answer| answer.value(metric)).collect();
         }
     }
     app.tables.figures = figures;

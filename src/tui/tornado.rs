@@ -22,7 +22,7 @@ pub struct Question {
     /// Generation of the scenario.
     pub generation: u64,
     /// The figure.
-    pub metric: &'static str,
+    pub metric: &'static Metric,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Job for Work {
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let metric = app.figure_here().filter(|_| app.view == View::Sensitivity);
     let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.queries.tornado.forget(effects) };
-    let question = Question { generation: app.generation, metric: metric.name };
+    let question = Question { generation: app.generation, metric };
     let (scenario, parts) = (app.answer.scenario.clone(), app.answer.parts.clone());
     let queries = &mut app.queries;
     queries.tornado.ask(question, &mut queries.serial, effects, |_| {

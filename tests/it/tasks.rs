@@ -170,7 +170,7 @@ fn a_click_on_a_heading_sorts_and_shows_the_winner() {
         row: u16::try_from(row).unwrap(),
         modifiers: KeyModifiers::NONE,
     }));
-    assert_eq!(start.app.order, Some("tokens_per_sec_per_user"));
+    assert_eq!(start.app.order.map(|metric| metric.name), Some("tokens_per_sec_per_user"));
     let best = start.app.columns.first().map(|(name, _)| name.to_string()).unwrap();
     assert!(start.text().contains(&best), "{best}\n{}", start.text());
     assert_eq!(start.app.column, 0, "the cursor is on the winner");

@@ -382,13 +382,13 @@ fn a_point_that_is_taken_is_explained() {
     h.keys("/concurrency<Enter>v<Right><Enter>");
     assert_eq!(h.app.view, View::Sweep);
     h.keys("<Enter>");
-    assert_eq!((h.app.view, h.app.figure), (View::Explain, h.curves().metric.name));
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, h.curves().metric));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Sweep);
     h.keys("SR<Enter>");
     assert_eq!(h.app.view, View::Optimum);
     h.keys("<Enter>");
-    assert_eq!((h.app.view, h.app.figure), (View::Explain, "tokens_per_sec"));
+    assert_eq!((h.app.view, h.app.figure.name), (View::Explain, "tokens_per_sec"));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Optimum);
 }
@@ -422,7 +422,7 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     let standing = own.cells[own.here.unwrap()];
     assert!((standing.value / h.metric("tokens_per_sec") - 1.0).abs() < 1e-9 || !standing.feasible);
     h.keys("Vjjj").pause();
-    assert_eq!(h.app.queries.outlook.answer().unwrap().metric.name, h.app.figure);
+    assert_eq!(h.app.queries.outlook.answer().unwrap().metric, h.app.figure);
     // It is left out where the screen has no room.
     let mut h = Harness::new(120, 40);
     h.keys("Wjj").pause();

@@ -19,6 +19,8 @@ pub struct Point {
     pub setup: Setup,
     /// Whether it can run.
     pub fits: bool,
+    /// Whether no simulation will change its figures.
+    settled: bool,
     /// Its figures, in the order of [`METRICS`].
     values: Vec<Option<f64>>,
 }
@@ -41,9 +43,10 @@ pub struct Named {
     pub setup: Setup,
 }
 
-/// The points, oldest first: one for each scenario that differs from the one before.
+/// The points, oldest first: one for each scenario that differs from the one before. Figures of `former` points are
+/// taken over.
 #[must_use]
-pub fn points(app: &App) -> Vec<Point> {
+pub fn points(app: &App, former: &[Point]) -> Vec<Point> {
     let steps = |index: usize| i32::try_from(index + 1).unwrap_or(i32::MAX);
     let past = app.past.iter().rev().take(MOST).enumerate().map(|(at, snapshot)| (-steps(at), snapshot));
     let past: Vec<(i32, &Snapshot)> = past.collect();
@@ -60,10 +63,14 @@ pub fn points(app: &App) -> Vec<Point> {
             _ => all.push((step, snapshot)),
         }
     }
-    all.into_iter().map(|(step, snapshot)| point(app, step, &snapshot.setup)).collect()
+    all.into_iter().map(|(step, snapshot)| point(app, former, step, &snapshot.setup)).collect()
 }
 
-fn point(app: &App, step: i32, setup: &Setup) -> Point {
+fn point(app: &App, former: &[Point], step: i32, setup: &Setup) -> Point {
+    let known = former.iter().find(|known| known.settled && known.setup == *setup);
+    if let Some(known) = known.filter(|_| step != 0) {
+        return Point { step, ..known.clone() };
+    }
     let own;
     let answer = if step == 0 {
         &app.answer
@@ -72,5 +79,5 @@ fn point(app: &App, step: i32, setup: &Setup) -> Point {
         &own
     };
     let values = METRICS.iter().map(|metric| answer.value(metric)).collect();
-    Point { step, setup: setup.clone(), fits: answer.fits(), values }
+    Point { step, setup: setup.clone(), fits: answer.fits(), settled: !answer.pending, values }
 }

@@ -14,7 +14,7 @@ pub trait TextWidth {
 impl TextWidth for str {
     #[inline(never)]
     fn width(&self) -> usize {
-        // Nearly all is printable ASCII, for which the rules of Unicode have nothing to add.
+        // Nearly all text is printable ASCII, which needs no Unicode rules.
         if is_plain(self) { self.len() } else { UnicodeWidthStr::width(self) }
     }
 }
@@ -82,7 +82,7 @@ pub fn clear(buffer: &mut Buffer, area: Rect, style: Style) {
     }
 }
 
-/// Lays a style over an area, keeping what its cells show.
+/// Patches the style of an area and keeps its symbols.
 #[inline(never)]
 pub fn tint(buffer: &mut Buffer, area: Rect, style: Style) {
     for row in rows(buffer, area) {
@@ -104,7 +104,7 @@ fn rows(buffer: &mut Buffer, area: Rect) -> impl Iterator<Item = &mut [Cell]> {
     lines.filter_map(move |line| line.get_mut(columns.clone()))
 }
 
-/// Whether two cells look the same, of which the first shows this symbol: on a blank most of the style does not show.
+/// Whether two cells look the same; the first shows this symbol. Most of the style of a blank is invisible.
 #[inline(always)]
 pub(crate) fn looks_same(a: &Cell, symbol: &str, b: &Cell) -> bool {
     if a.bg != b.bg || !same_symbol(symbol, b.symbol()) {
@@ -119,7 +119,7 @@ pub(crate) fn looks_same(a: &Cell, symbol: &str, b: &Cell) -> bool {
         && (!a.modifier.intersects(ON_BLANK) || a.fg == b.fg)
 }
 
-/// Nearly all symbols are one byte, which a call to compare memory would cost more than.
+/// Compares symbols. Nearly all are one byte, for which a call to compare memory would be slow.
 #[inline(always)]
 fn same_symbol(a: &str, b: &str) -> bool {
     match (a.as_bytes(), b.as_bytes()) {

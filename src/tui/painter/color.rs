@@ -20,7 +20,7 @@ pub enum ColorDepth {
 }
 
 impl ColorDepth {
-    /// What the environment says, through `lookup` so that it can be tested: a non-empty `NO_COLOR` or a terminal
+    /// The depth that the environment states, through `lookup` so that it can be tested: a non-empty `NO_COLOR` or a terminal
     /// called `dumb` means none; `COLORTERM=truecolor|24bit` or a `-direct` terminal means 24 bits; otherwise the name
     /// of the terminal decides.
     #[must_use]
@@ -66,8 +66,8 @@ impl ColorDepth {
         }
     }
 
-    /// The nearest color that this depth has. The terminal's own sixteen are never a target from the cube: their
-    /// looks are the user's, only their names are known.
+    /// The nearest color of this depth. Colors of the cube are never mapped to the terminal's own sixteen, whose appearance
+    /// is the user's choice.
     #[must_use]
     pub fn nearest(self, color: Color) -> Color {
         match (self, color) {
@@ -84,7 +84,7 @@ impl ColorDepth {
     }
 }
 
-/// The sixteen names with the looks that xterm gives them, which quantization has to assume.
+/// The sixteen names with xterm's values, which quantization assumes.
 const ANSI: [(&str, Color, [u8; 3]); 16] = [
     ("black", Color::Black, [0, 0, 0]),
     ("red", Color::Red, [205, 0, 0]),
@@ -141,7 +141,7 @@ fn parse_hex(hex: &str) -> Option<Color> {
     Some(Color::Rgb(r, g, b))
 }
 
-/// What the cube (steps 0, 95, 135, 175, 215, 255) and the ramp look like; they are the same everywhere.
+/// The values of the cube (steps 0, 95, 135, 175, 215, 255) and of the ramp, which are the same in all terminals.
 fn indexed_rgb(index: u8) -> [u8; 3] {
     match index {
         0..=15 => ANSI.get(usize::from(index)).map_or([0; 3], |(.., looks)| *looks),

@@ -11,8 +11,8 @@ const SYNC_BEGIN: &[u8] = b"\x1b[?2026h";
 /// Closes a synchronized update: the terminal shows the frame now.
 const SYNC_END: &[u8] = b"\x1b[?2026l";
 
-/// Bytes of a frame from which on the marks are worth theirs. Anything shorter is one packet (the least that every path
-/// carries in one is 536 bytes of TCP payload, RFC 9293, section 3.7.1) and far from the 4096 that a pseudo-terminal hands on at once.
+/// Frames of at least this many bytes have the marks. Shorter ones fit into one packet (every path carries 536 bytes of TCP
+/// payload, RFC 9293, section 3.7.1) and into the 4096 bytes that a pseudo-terminal passes on at once.
 const SYNC_FROM: usize = 512;
 
 /// A [`Write`] that collects a frame until [`commit`](FrameWriter::commit) sends it to `W` with one `write_all`.
@@ -24,7 +24,7 @@ pub struct FrameWriter<W> {
     out: W,
     /// Bytes that go ahead of the frame, [`SYNC_BEGIN`], and the frame.
     bytes: Vec<u8>,
-    /// Where the frame begins in `bytes`.
+    /// Index of the frame in `bytes`.
     begin: usize,
     sent: u64,
 }
@@ -43,7 +43,7 @@ impl<W: Write> FrameWriter<W> {
         self.bytes.get(self.begin..).unwrap_or_default()
     }
 
-    /// The frame itself, for encoders that append to a vector; what it holds already is not theirs to change.
+    /// The frame, for encoders that append to a vector. They must not change its present content.
     pub(crate) fn frame_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -88,13 +88,13 @@ impl<W: Write> FrameWriter<W> {
         self.sent
     }
 
-    /// The writer behind.
+    /// The inner writer.
     #[must_use]
     pub fn get_ref(&self) -> &W {
         &self.out
     }
 
-    /// The writer behind, to write around the frame.
+    /// The inner writer, to write outside of frames.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }

@@ -33,13 +33,13 @@ pub struct Painter<W> {
     writer: FrameWriter<W>,
     depth: ColorDepth,
     ascii: bool,
-    /// What the terminal shows, before colors are reduced. Cells that a wide character covers have an empty symbol.
+    /// The content of the terminal, before colors are reduced. Cells covered by a wide character have an empty symbol.
     shown: Buffer,
     /// The terminal's own state, as far as it is known.
     state: State,
-    /// What is to be written, row by row; kept, as the buffers below, to spare the allocation.
+    /// The changed columns, row by row. This buffer and those below are kept to avoid allocations.
     changed: Vec<u16>,
-    /// Rows of which something is, with their part of `changed`.
+    /// Rows with changes, and their range in `changed`.
     rows: Vec<(u16, Range<usize>)>,
     /// The same cells, or runs of blanks, color by color.
     grouped: Vec<Piece>,
@@ -63,12 +63,12 @@ impl<W: Write> Painter<W> {
         }
     }
 
-    /// The writer behind, for bytes around a frame: mode switches that are pushed join the next one.
+    /// The inner writer, for bytes outside of frames. Pushed mode switches are sent with the next frame.
     pub fn writer_mut(&mut self) -> &mut FrameWriter<W> {
         &mut self.writer
     }
 
-    /// The writer behind.
+    /// The inner writer.
     #[must_use]
     pub fn writer(&self) -> &FrameWriter<W> {
         &self.writer
@@ -90,18 +90,17 @@ impl<W: Write> Painter<W> {
         self.state = State::default();
     }
 
-    /// Shows `picture` with the cursor where it is wanted, if anywhere, with one write, or with none where nothing
-    /// changed. Returns how many bytes were sent.
+    /// Shows `picture` and the cursor with one write, or without one if nothing changed. Returns the number of bytes sent.
     ///
     /// # Errors
     ///
-    /// Whatever the writer answers; the next picture is painted in full then.
+    /// Errors of the writer. The next picture is then painted in full.
     pub fn paint(&mut self, picture: &Buffer, cursor: Option<Position>) -> io::Result<usize> {
         self.paint_parts(picture, &[picture.area], cursor)
     }
 
     /// [`Painter::paint`] for a picture that differs from the one before in these parts only: nothing else is compared.
-    /// Where the terminal does not show the one before, everything is painted all the same.
+    /// If the terminal does not show the previous picture, everything is painted.
     ///
     /// # Errors
     ///
@@ -117,8 +116,8 @@ impl<W: Write> Painter<W> {
             state: self.state,
         };
         let whole = self.shown.area != picture.area;
-        // What is painted on an empty screen is copied once it is there: somebody waits for it. Where nothing covers its
-        // neighbor, the picture is as good as the copy.
+        // On an empty screen the copy is made after the write, which users wait for. Without wide characters the picture
+        // equals the copy.
         let late = whole && picture.content.iter().all(|cell| width_of(cell.symbol()) == 1);
         if whole {
             // A terminal of a new size has reflowed its contents in its own way.
@@ -157,7 +156,7 @@ impl<W: Write> Painter<W> {
         }
         let cells = if late { &picture.content } else { &self.shown.content };
         let work = Work { cells, width, changed: &self.changed, rows: &self.rows };
-        // Both orders begin behind what is written already, and from the same state.
+        // Both orders start from the same state, after the bytes that are already in the frame.
         let (begin, before) = (screen.out.len(), screen.state);
         screen.by_rows(&work);
         screen.finish(cursor, picture.area);
@@ -183,8 +182,8 @@ impl<W: Write> Painter<W> {
     }
 }
 
-/// Takes a row of the picture, from a column on, into the copy of what is shown, and adds the columns where that can be
-/// seen.
+/// Copies a row of the picture, from a column on, into the copy of the terminal, and collects the columns that visibly
+/// change.
 #[inline(never)]
 fn take(shown: &mut [Cell], wanted: &[Cell], from: u16, changed: &mut Vec<u16>) {
     let mut covered = 0;

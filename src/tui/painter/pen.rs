@@ -15,7 +15,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    /// The pen that writes `cell` with the least change from this one. A plain blank keeps whatever does not show.
+    /// The pen that writes `cell` with the least change from this one. A plain blank keeps invisible attributes.
     pub(super) fn for_cell(self, cell: &Cell, depth: ColorDepth) -> Pen {
         let bg = depth.nearest(cell.bg);
         let plain_blank = cell.symbol() == " " && !cell.modifier.intersects(ON_BLANK);
@@ -114,7 +114,7 @@ impl<const N: usize> Short<N> {
     }
 
     fn modifiers(&mut self, from: Modifier, to: Modifier) {
-        // Each "off" code with all it switches off; bold and dim share theirs, so the survivor is switched on again.
+        // Each "off" code with the attributes that it resets; bold and dim share one, so the other is set again.
         const OFF: [(Modifier, u8); 7] = [
             (Modifier::BOLD.union(Modifier::DIM), 22),
             (Modifier::ITALIC, 23),

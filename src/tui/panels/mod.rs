@@ -205,20 +205,21 @@ pub fn has_cursor(app: &App, panel: Panel) -> bool {
 
 /// Lines above a panel's rows that do not scroll.
 #[must_use]
-pub fn heading(panel: Panel) -> u16 {
+pub fn heading(app: &App, panel: Panel) -> u16 {
     match panel {
         Panel::Releases => releases::view::HEADING,
         Panel::Fits => fits::view::HEADING,
+        Panel::History if app.panels.history.page == history::Page::List => history::view::HEADING,
         Panel::Watch | Panel::History | Panel::Launch => 0,
     }
 }
 
 /// Rows of a panel that are seen at a time in so many lines.
 #[must_use]
-pub fn page(panel: Panel, lines: usize) -> usize {
+pub fn page(app: &App, panel: Panel, lines: usize) -> usize {
     match panel {
         Panel::Releases => releases::view::page(lines),
-        _ => lines.saturating_sub(usize::from(heading(panel))),
+        _ => lines.saturating_sub(usize::from(heading(app, panel))),
     }
 }
 

@@ -262,7 +262,7 @@ pub(super) fn open(app: &mut App, view: View, effects: &mut Vec<Effect>) {
         apply(app, effects);
     }
     if view == View::Explain {
-        app.figure = objective(app).name;
+        app.figure = objective(app);
     }
     showing::open_from_here(app, view);
 }

@@ -41,7 +41,7 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
         _ => None,
     });
     // What users wait for is shown whether it is bounded or not.
-    let waited = figure::named("ttft_ms").filter(|_| app.answer.mode() == Mode::Inference);
+    let waited = Some(const { Metric::known("ttft_ms") }).filter(|_| app.answer.mode() == Mode::Inference);
     for metric in constrained.chain(waited).chain([&figure::HEADROOM]) {
         if !all.contains(&metric) {
             all.push(metric);
@@ -52,11 +52,17 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
 
 /// Whether something bounds how long users wait, where there are users: throughput and cost are best where they wait long.
 fn waits_bounded(app: &App) -> bool {
-    const BOUNDING: [&str; 5] = ["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"];
+    const BOUNDING: [&Metric; 5] = [
+        Metric::known("ttft_ms"),
+        Metric::known("ttft_p99_ms"),
+        Metric::known("p50_ms"),
+        Metric::known("p95_ms"),
+        Metric::known("p99_ms"),
+    ];
     let bounds =
-        |condition: &Condition| matches!(condition, Condition::Figure(metric, ..) if BOUNDING.contains(&metric.name));
+        |condition: &Condition| matches!(condition, Condition::Figure(metric, ..) if BOUNDING.contains(metric));
     app.answer.mode() == Mode::Training
-        || BOUNDING.contains(&objective(app).name)
+        || BOUNDING.contains(&objective(app))
         || question(app).constraints.iter().any(bounds)
 }
 
@@ -117,7 +123,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             format!("{all} targets; mark two or more to choose")
         }
         None => mixed_prices(race.entries.iter().filter_map(Entry::pick).map(|pick| &pick.scenario))
-            .unwrap_or_else(|| format!("{all} targets")),
+            .unwrap_or_else(|| counted(app, all)),
     };
     let title = format!("Race on {}: each target at its best", app.now.setup.workload);
     let inner = canvas.view(area, View::Race, &title, &remark, app.tour.is_none());
@@ -206,6 +212,14 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < rows.len());
 }
 
+/// How many targets there are, and how many of them are tied.
+fn counted(app: &App, all: usize) -> String {
+    match ties(&ranked(app), objective(app)) {
+        0 | 1 => format!("{all} targets"),
+        ties => format!("{all} targets, the first {ties} tied"),
+    }
+}
+
 /// The constraint bar.
 fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
     let (key, input, value) = (canvas.role(Role::Key), canvas.role(Role::Input), canvas.role(Role::Value));
@@ -247,7 +261,7 @@ fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
     }
 }
 
-/// How many of the first rows cannot be described from the first.
+/// How many rows, the first included, are tied with the first: their intervals overlap.
 fn ties(rows: &[&Entry], metric: &Metric) -> usize {
     let best = |entry: &&Entry| match &entry.outcome {
         Outcome::Best(pick) => Some(pick.as_ref().clone()),

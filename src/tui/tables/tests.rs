@@ -196,7 +196,7 @@ fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained
     h.keys("<Esc><Esc>");
     // Every figure of a phase leads to its equations, and back to where one was.
     h.keys("pj<Right><Enter>");
-    assert_eq!((h.app.view, h.app.figure), (View::Explain, "tokens_per_sec"));
+    assert_eq!((h.app.view, h.app.figure.name), (View::Explain, "tokens_per_sec"));
     h.keys("<Esc>");
     assert_eq!((h.app.view, h.app.view_row), (View::Schedule, 1));
 }
@@ -207,14 +207,14 @@ fn bars_of_the_breakdown_lead_to_their_equations() {
     h.keys("3jj<Enter>");
     assert_eq!(h.app.view, View::Explain);
     assert_eq!(
-        h.app.figure,
+        h.app.figure.name,
         if h.app.answer.detail().unwrap().training.is_some() { "step_time_ms" } else { "tpot_ms" }
     );
     h.keys("<Esc>");
     assert_eq!((h.app.view, h.app.view_row), (View::Breakdown, 2));
     let memory = (0..40).any(|_| {
         h.keys("j<Enter>");
-        let found = h.app.figure == "peak_mem_gb";
+        let found = h.app.figure.name == "peak_mem_gb";
         h.keys("<Esc>");
         found
     });

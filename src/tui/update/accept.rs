@@ -39,7 +39,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Results => explain_results(app, effects),
         Mode::Diff => {
             if let Some(metric) = view::diff::figure_here(app) {
-                app.figure = metric.name;
+                app.figure = metric;
                 explain(app);
             }
         }

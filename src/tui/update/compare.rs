@@ -8,11 +8,12 @@ use crate::tui::keymap::Mode;
 use crate::tui::message::Effect;
 use crate::tui::tables::{Sort, Table};
 use crate::tui::view;
+use atlas_plan::estimate::Metric;
 
 /// Across the comparison: targets, or metrics where targets are the rows.
 pub(super) fn across(app: &mut App, by: i32) {
     if view::compare::is_list(app) {
-        let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
+        let metrics: Vec<&'static Metric> = view::compare::metrics(app).collect();
         let next = view::compare::metric_index(app).saturating_add_signed(by as isize);
         app.figure = metrics.get(next.min(metrics.len().saturating_sub(1))).copied().unwrap_or(app.figure);
     } else {
@@ -22,7 +23,7 @@ pub(super) fn across(app: &mut App, by: i32) {
 
 /// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already.
 pub(in crate::tui) fn order(app: &mut App) {
-    let metric = view::compare::metrics(app).nth(view::compare::metric_index(app)).map(|metric| metric.name);
+    let metric = view::compare::metrics(app).nth(view::compare::metric_index(app));
     app.order = if app.order == metric { None } else { metric };
     app.tables.set_sort(Table::Compare, Sort::Natural);
     reorder(app);

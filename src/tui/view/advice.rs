@@ -19,7 +19,7 @@ fn gain(advice: &Advice) -> String {
     if advice.fixes { "makes it run".to_owned() } else { units::relative(1.0, 1.0 + advice.gain) }
 }
 
-/// Which figure it moves, from where to where: `tokens/s 36.2 k → 41.0 k`.
+/// The figure that it changes, before and after: `tokens/s 36.2 k → 41.0 k`.
 fn figures(advice: &Advice) -> String {
     let show = |value: f64| advice.metric.show(value);
     if advice.fixes {
@@ -28,7 +28,7 @@ fn figures(advice: &Advice) -> String {
     format!("{} {} → {}", advice.metric.label, show(advice.before), show(advice.after))
 }
 
-/// A line of the full view: of which advice, and what it says.
+/// A line of the full view, with the index of its advice.
 enum Line {
     Head,
     Reason(String),
@@ -98,7 +98,7 @@ pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, format!("{}; u undoes it", advice.text), effects);
 }
 
-/// Draws the line, the pane, or the full view, by the room there is.
+/// Draws the line, the pane, or the full view, depending on the room.
 pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if app.view == View::Advice {
         full(app, canvas, area);
@@ -120,7 +120,7 @@ fn silence(app: &App) -> &'static str {
     }
 }
 
-/// The gain, flush right in its column, colored.
+/// The gain, right-aligned and colored.
 fn draw_gain(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, advice: &Advice) {
     let style = canvas.role(if advice.fixes { Role::Best } else { Role::Good });
     canvas.right(x, y, width, &gain(advice), style);

@@ -7,9 +7,9 @@ use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::estimate::{Better, Breakdown, Detail, MemoryUse, Metric};
+use atlas_plan::estimate::{Better, Breakdown, Detail, MemoryUse, Metric, Scale};
 
-/// What a block is of, by which its parts are explained.
+/// The quantity that a block divides. It selects the explanation of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Step,
@@ -22,11 +22,11 @@ enum Of {
 /// A row of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Row {
-    /// What the block is about, and its whole.
+    /// Title and total of a block.
     Heading(&'static str, String),
     /// A part.
     Bar(Bar),
-    /// What the block is about, and what is wrong with it.
+    /// Title of a block that has a problem, and the problem.
     Complaint(&'static str, String),
     /// An empty line.
     Blank,
@@ -38,14 +38,14 @@ pub struct Bar {
     of: Of,
     label: &'static str,
     amount: String,
-    /// Of the whole, or of what there is.
+    /// Share of the total, or of the capacity.
     share: f64,
-    /// Where the bar begins and ends, as shares of its width.
+    /// Beginning and end of the bar, as shares of its width.
     span: (f64, f64),
     role: Role,
-    /// How it differs from the baseline's: before and now.
+    /// The value in the baseline and now, if they differ.
     change: Option<(f64, f64)>,
-    /// The capacity, as a share of the width; what is beyond does not fit.
+    /// The capacity, as a share of the width.
     mark: Option<f64>,
 }
 
@@ -56,26 +56,23 @@ fn color(nth: usize) -> Role {
     COLORS.get(nth % COLORS.len()).copied().unwrap_or(Role::Bar1)
 }
 
-/// How a part differs from the baseline's, where it does.
+/// The values of a part in the baseline and now, if they differ.
 fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Option<(f64, f64)> {
     let before = before?.part(label);
     ((now - before).abs() > 1e-9 * before.abs()).then_some((before, now))
 }
 
-/// What a part is called on the screen.
+/// The name of a part on the screen.
 fn shown(part: &'static str) -> &'static str {
     if part == "burst" { "prefill contention" } else { part }
 }
 
-/// The parts of a time that are not nothing, and the whole. `show` writes a time given in the parts' unit.
-fn time(
-    rows: &mut Vec<Row>,
-    (of, title): (Of, &'static str),
-    parts: &Breakdown,
-    before: Option<&Breakdown>,
-    show: impl Fn(f64) -> String,
-) {
+/// The nonzero parts of a time, and the total, in one unit with the same decimals. `ms` is the unit of the parts in ms.
+fn time(rows: &mut Vec<Row>, (of, title): (Of, &'static str), parts: &Breakdown, before: Option<&Breakdown>, ms: f64) {
     let total = parts.total();
+    let times = parts.parts().map(|(_, value)| ms * value);
+    let scale = Scale::of(const { Metric::known("step_time_ms") }, times);
+    let show = |value: f64| format!("{} {}", scale.show(ms * value), scale.unit());
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;
     for (nth, (label, value)) in parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
@@ -158,27 +155,26 @@ fn limits(rows: &mut Vec<Row>, detail: &Detail) {
     }
 }
 
-/// All blocks, in two columns: time and bottleneck, memory and what the first token waits for.
+/// All blocks in two columns: time and bottleneck, memory and time to the first token.
 fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let detail = app.answer.detail()?;
-    // Parts of one kind of work say nothing about those of the other.
+    // Parts of training and of serving do not compare.
     let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
     let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let seconds = |s: f64| units::duration_ms(s * 1e3);
     let title = if detail.training.is_some() {
         (Of::Step, "time of an optimizer step")
     } else {
         (Of::Token, "decode step time")
     };
-    time(&mut left, title, &detail.time, before.map(|before| &before.time), seconds);
+    time(&mut left, title, &detail.time, before.map(|before| &before.time), 1e3);
     left.push(Row::Blank);
     limits(&mut left, detail);
     memory(&mut right, &detail.memory, before.map(|before| &before.memory.parts));
     if let Some(serving) = &detail.serving {
         right.push(Row::Blank);
         let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
-        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, units::duration_ms);
+        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, 1.0);
     }
     Some([left, right])
 }
@@ -206,7 +202,7 @@ fn drawn(app: &App, full: bool) -> Vec<Vec<Row>> {
     }
 }
 
-/// The bars that the cursor goes along, each with its line.
+/// The bars that can be selected, each with its line.
 fn bars(app: &App) -> Vec<(usize, Bar)> {
     let of = |rows: Vec<Row>| {
         rows.into_iter().enumerate().filter_map(|(line, row)| match row {
@@ -217,13 +213,13 @@ fn bars(app: &App) -> Vec<(usize, Bar)> {
     drawn(app, true).into_iter().flat_map(of).collect()
 }
 
-/// Rows that the cursor can stand on.
+/// Number of rows that can be selected.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     bars(app).len()
 }
 
-/// First and last line of a row: its heading is seen with the first of its block, all of a short end with the last.
+/// First and last line of a row; the line above it, which may be a heading, stays visible.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let all = bars(app);
@@ -236,13 +232,12 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
 pub fn metric_here(app: &App) -> Option<&'static Metric> {
     let all = bars(app);
     let serves = app.answer.detail().is_some_and(|detail| detail.serving.is_some());
-    Metric::named(match all.get(app.view_row)?.1.of {
-        Of::Step => "step_time_ms",
-        Of::Token => "tpot_ms",
-        Of::FirstToken => "ttft_ms",
-        Of::Memory => "peak_mem_gb",
-        Of::Limits if serves => "tpot_ms",
-        Of::Limits => "step_time_ms",
+    Some(match all.get(app.view_row)?.1.of {
+        Of::Limits if serves => const { Metric::known("tpot_ms") },
+        Of::Step | Of::Limits => const { Metric::known("step_time_ms") },
+        Of::Token => const { Metric::known("tpot_ms") },
+        Of::FirstToken => const { Metric::known("ttft_ms") },
+        Of::Memory => const { Metric::known("peak_mem_gb") },
     })
 }
 
@@ -253,7 +248,7 @@ pub fn info(app: &App) -> String {
     let Some((_, bar)) = all.get(app.view_row) else { return String::new() };
     let of = match bar.of {
         Of::Step => "of the step",
-        Of::Token => "of an output token",
+        Of::Token => "of the decode step",
         Of::FirstToken => "of the time to the first token",
         Of::Memory => "of the device's memory; the line marks its capacity",
         Of::Limits => "of the time at this limit; the longest is the bottleneck",
@@ -262,7 +257,7 @@ pub fn info(app: &App) -> String {
     format!("{}: {amount}{} {of}", bar.label, share(bar.share))
 }
 
-/// Whether the view needs two columns, and has room for them: long bars are better.
+/// Whether one column is too short for all blocks and two have room. One column has longer bars.
 fn in_columns(app: &App, body: Rect) -> bool {
     body.width >= TWO_COLUMNS && column(app).len() > layout::inner_rows(body)
 }

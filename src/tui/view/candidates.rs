@@ -14,7 +14,7 @@ use atlas_plan::knob::Knob;
 use atlas_plan::search::figure;
 use atlas_plan::search::optimize::Candidate;
 
-/// Lines above the first candidate: headings, units, and the scenario that the search began with.
+/// Lines above the first candidate: headings, units, and the scenario at the start of the search.
 pub(super) const HEADING: u16 = 3;
 /// Columns of the rank, of the objective, of its change and of another figure.
 const RANK: u16 = 5;
@@ -30,7 +30,7 @@ fn label(metric: &Metric) -> &'static str {
     if *metric == figure::HEADROOM { "free" } else { metric.label }
 }
 
-/// Figures that have room before any setting has.
+/// Number of figures that take precedence over settings if room is short.
 const FIGURES_FIRST: usize = 3;
 
 /// The settings that make a layout: shown whether they change or not.
@@ -52,18 +52,31 @@ fn heading(knob: Knob) -> &'static str {
     SHORT.iter().find(|(known, _)| *known == knob).map_or(knob.name(), |(_, short)| short)
 }
 
-/// The figures beside the objective, most telling first.
+/// The figures beside the objective, most important first.
 fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
     let start = &found.optimum.start.scenario;
-    let names: &[&str] = match start.mode() {
-        Mode::Inference => &["ttft_ms", "tpot_ms", "headroom", "dollar_per_1m_tokens", "tokens_per_sec"],
-        Mode::Training => &["headroom", "mfu", "step_time_ms", "dollar_per_1m_tokens", "tokens_per_sec"],
+    const SERVING: [&Metric; 5] = [
+        Metric::known("ttft_ms"),
+        Metric::known("tpot_ms"),
+        &figure::HEADROOM,
+        Metric::known("dollar_per_1m_tokens"),
+        Metric::known("tokens_per_sec"),
+    ];
+    const TRAINING: [&Metric; 5] = [
+        &figure::HEADROOM,
+        Metric::known("mfu"),
+        Metric::known("step_time_ms"),
+        Metric::known("dollar_per_1m_tokens"),
+        Metric::known("tokens_per_sec"),
+    ];
+    let known = match start.mode() {
+        Mode::Inference => SERVING,
+        Mode::Training => TRAINING,
     };
-    let known = names.iter().filter_map(|name| figure::named(name));
-    known.filter(|metric| **metric != *objective && metric.applies_to(start)).collect()
+    known.into_iter().filter(|metric| **metric != *objective && metric.applies_to(start)).collect()
 }
 
-/// The settings in columns: those of the layout, then what else any candidate changes.
+/// The settings in columns: those of the layout, then others that a candidate changes.
 fn knobs(found: &Found) -> Vec<Knob> {
     let heeded = LAYOUT.into_iter().filter(|knob| found.optimum.start.scenario.heeds(*knob));
     let mut all: Vec<Knob> = heeded.collect();
@@ -93,7 +106,7 @@ pub(super) fn draw(
         let cells = rows.iter().map(|row| row.scenario.get(knob).to_string().width());
         u16::try_from(cells.chain([heading(knob).width()]).max().unwrap_or_default() + 2).unwrap_or(u16::MAX)
     };
-    // The telling figures first, then settings, then the other figures, as long as there is room.
+    // The most important figures first, then settings, then the other figures, as far as they fit.
     let mut room = area.width.saturating_sub(RANK + OBJECTIVE + CHANGE);
     let mut take = |wanted: u16| {
         let fits = wanted <= room;

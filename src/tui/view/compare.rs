@@ -1,5 +1,5 @@
-//! Targets side by side. As many as fit stand beside one another, a row a metric; more than fit fold into a list, a row
-//! a target, and as many metrics as fit. The best of each metric is marked, with ratios to the reference.
+//! Comparison of targets: columns are targets and rows metrics or, if not all targets fit, rows are targets and columns
+//! metrics. The best of each metric is marked, with ratios to the reference.
 
 mod list;
 
@@ -17,8 +17,8 @@ use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
-use atlas_plan::estimate::standing::{Standing, ranked, standings};
-use atlas_plan::estimate::{Better, Metric, Scale};
+use atlas_plan::estimate::standing::{Ranked, Standing, ranked, standings};
+use atlas_plan::estimate::{Better, Metric, Scale, Section};
 use atlas_plan::search::methodology::mixed_prices;
 
 /// Columns of a metric's name, and of its unit behind it.
@@ -26,7 +26,7 @@ const LABEL: u16 = 25;
 const UNIT: u16 = 8;
 const MIN_COLUMN: u16 = 18;
 const MAX_COLUMN: u16 = 30;
-/// Columns of a bar beside the numbers, and fewest that are worth one.
+/// Most and fewest columns of a bar beside the numbers.
 const BAR: u16 = 24;
 const LEAST_BAR: u16 = 8;
 
@@ -37,15 +37,14 @@ enum Row {
     Complaint(String),
 }
 
-/// The metrics that were chosen, or all, as far as they say something about any of the columns: figures that are there, and
-/// not nothing everywhere.
+/// The chosen metrics, or all, without those that are absent or zero in every column.
 pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
     let says = |(_, answer): &(Arc<str>, Answer), metric: &Metric| {
         let applies = answer.scenario.as_ref().is_some_and(|scenario| metric.applies_to(scenario));
         applies && answer.value(metric).is_some_and(|value| value != 0.0)
     };
     let known = move |metric: &&'static Metric| app.columns.iter().any(|column| says(column, metric));
-    // What was chosen and says nothing here leaves the usual.
+    // If no chosen metric applies, all are shown.
     let chosen = app.chosen.of(mode(app)).filter(|chosen| chosen.iter().any(&known));
     let usual = chosen.is_none().then(|| Metric::by_importance(mode(app)).filter(known));
     let own = chosen.unwrap_or_default().iter().copied().filter(known);
@@ -57,7 +56,7 @@ fn mode(app: &App) -> Mode {
     app.answer.mode()
 }
 
-/// The engine whose figures compare: the reference's.
+/// The engine of the reference: only its figures are compared.
 fn engine(app: &App) -> Option<Engine> {
     let (_, answer) = app.columns.get(app.reference_column())?;
     Some(answer.scenario.as_ref()?.engine)
@@ -77,7 +76,7 @@ fn scale(app: &App, metric: &Metric) -> Scale {
 /// The place of the metric under the cursor among them.
 #[must_use]
 pub fn metric_index(app: &App) -> usize {
-    metrics(app).position(|metric| metric.name == app.figure).unwrap_or_default()
+    metrics(app).position(|metric| metric == app.figure).unwrap_or_default()
 }
 
 /// Whether the columns are more than fit, so that targets are rows.
@@ -129,13 +128,13 @@ pub fn cursor_line(app: &App) -> usize {
         return app.column;
     }
     let all = build(app, layout::areas(app).body.width);
-    let here = |row: &Row| matches!(row, Row::Figure(metric) if metric.name == app.figure);
+    let here = |row: &Row| matches!(row, Row::Figure(metric) if *metric == app.figure);
     let line = all.iter().position(here).unwrap_or_default();
-    // The first comes with its heading.
+    // The first is shown with its heading.
     if line == 1 { 0 } else { line }
 }
 
-/// Width of a column where all stand side by side.
+/// Width of a target's column.
 fn column_width(app: &App, width: u16) -> u16 {
     let columns = u16::try_from(app.columns.len().max(1)).unwrap_or(u16::MAX);
     (width.saturating_sub(LABEL + 2) / columns).min(MAX_COLUMN + BAR)
@@ -173,22 +172,59 @@ pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
     (index < app.columns.len()).then_some(index)
 }
 
-/// What each column stands at in a metric, as far as the intervals tell. What does not fit, and what another engine says, is
-/// not ranked.
+/// The standing of each column in a metric, according to the intervals. Scenarios that do not fit and other engines are not
+/// ranked. Latencies and rates without an interval of their own are known no better than the key figure they follow.
 fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
+    let mut all = standing_alone(app, metric);
+    let follows = match (metric.section, mode(app)) {
+        // The memory decides it, not the speed.
+        _ if *metric == *const { Metric::known("max_concurrency") } => return all,
+        (Section::Latency, Mode::Inference) => const { Metric::known("tpot_ms") },
+        (Section::Latency, Mode::Training) => const { Metric::known("step_time_ms") },
+        (Section::Throughput, _) => const { Metric::known("tokens_per_sec") },
+        _ => return all,
+    };
+    let has_own = |answer: &Answer| match (&answer.scenario, &answer.outcome) {
+        (Some(scenario), Ok(estimate)) => metric.interval(estimate, scenario).is_some(),
+        _ => false,
+    };
+    if all.contains(&Standing::Best) && !app.columns.iter().any(|(_, answer)| has_own(answer)) {
+        let known = standing_alone(app, follows);
+        let tied = all.iter_mut().zip(known).filter(|(_, known)| *known == Standing::Tied);
+        tied.for_each(|(standing, _)| *standing = Standing::Tied);
+    }
+    all
+}
+
+/// The standing of each column by the intervals of this metric.
+fn standing_alone(app: &App, metric: &Metric) -> Vec<Standing> {
     let figure = |answer: &Answer| {
         let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
         (answer.fits() && compares(app, answer)).then(|| ranked(metric, scenario, estimate)).flatten()
     };
     let figures: Vec<_> = app.columns.iter().map(|(_, answer)| figure(answer)).collect();
-    standings(&figures, metric.better)
+    let mut all = standings(&figures, metric.better);
+    // A best that shows the same three digits as another is not the best on the screen.
+    let best = all.iter().position(|standing| *standing == Standing::Best).and_then(|best| figures.get(best)?.as_ref());
+    if let Some(best) = best.map(|best| best.value) {
+        let alike = |figure: &Option<Ranked>| figure.as_ref().is_some_and(|at| is_one(at.value / best));
+        if figures.iter().filter(|figure| alike(figure)).count() > 1 {
+            let same = all.iter_mut().zip(&figures).filter(|(_, figure)| alike(figure));
+            same.for_each(|(standing, _)| *standing = Standing::Tied);
+        }
+    }
+    all
 }
 
-/// What stands behind a figure: a star behind the best, an equals sign behind those that are tied with it.
+/// Marks the best figure, and those that are tied with it.
+const BEST: &str = "*";
+const TIED: &str = "=";
+
+/// The mark behind a figure.
 fn sign(standing: Option<&Standing>) -> &'static str {
     match standing {
-        Some(Standing::Best) => "*",
-        Some(Standing::Tied) => "=",
+        Some(Standing::Best) => BEST,
+        Some(Standing::Tied) => TIED,
         _ => "",
     }
 }
@@ -208,7 +244,7 @@ fn under_cursor(app: &App) -> Option<String> {
 /// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let order = match app.order.and_then(Metric::named) {
+    let order = match app.order {
         Some(metric) => format!("best {} first (o: file order)", metric.label),
         None => "o sorts".to_owned(),
     };
@@ -217,7 +253,7 @@ pub fn info(app: &App) -> String {
         (_, Some(detail)) if !detail.verdict.fits() => Some(format!("{name}: {}", detail.verdict.describe())),
         _ => None,
     });
-    // What the events will say once they have been asked, the closed form says meanwhile.
+    // Until a simulation has run, its closed form is shown.
     let closed =
         if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
     let others = if app.columns.iter().any(|(_, answer)| !compares(app, answer)) {
@@ -250,7 +286,7 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if is_list(app) { list::list(app, canvas, area, inner) } else { columns(app, canvas, area, inner) }
 }
 
-/// A name that is too long for its column goes on below, from its last joint that fits.
+/// Breaks a name that is too long for its column at the last separator that fits.
 fn broken(name: &str, width: usize) -> (&str, &str) {
     if name.width() <= width {
         return (name, "");
@@ -296,7 +332,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
             }
             Row::Figure(metric) => {
-                let style = canvas.role(if metric.name == app.figure { Role::TitleFocused } else { Role::Text });
+                let style = canvas.role(if *metric == app.figure { Role::TitleFocused } else { Role::Text });
                 canvas.text(inner.x + 2, y, LABEL - 2, metric.label, style);
                 let (scale, dim) = (scale(app, metric), canvas.role(Role::Dim));
                 if usize::from(LABEL) > metric.label.width() + scale.unit().width() + 3 {
@@ -309,7 +345,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 for (slot, (index, (_, answer))) in slots() {
                     let x = inner.x + LABEL + slot * width;
                     if let Some(value) = answer.value(metric).filter(|_| bar > 0 && most > 0.0) {
-                        // Low and gray: the numbers come first.
+                        // Low and gray, so that numbers stay prominent.
                         let filled = (f64::from(bar - 2) * value / most).round().max(0.0) as usize;
                         let text = canvas.glyphs.levels[2].repeat(filled);
                         canvas.text(x + 2, y, bar - 2, &text, canvas.role(Role::Border));
@@ -332,14 +368,15 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
-/// A number flush with the right edge of its cell, and behind it the sign of what it stands at.
+/// A right-aligned number with its mark.
 fn number(canvas: &mut Canvas<'_>, cell: Rect, text: &str, style: Style, sign: &str) {
     let width = cell.width.saturating_sub(1);
     canvas.right(cell.x, cell.y, width, text, style);
+    let style = if sign == TIED { canvas.role(Role::Dim) } else { style };
     canvas.text(cell.x + width, cell.y, 1, sign, style);
 }
 
-/// A cell: the value, what it stands at, and the ratio to the reference.
+/// A cell: the value, its mark, and the ratio to the reference.
 fn value(
     canvas: &mut Canvas<'_>,
     cell: Rect,
@@ -348,7 +385,7 @@ fn value(
     base: Option<f64>,
     sign: &str,
 ) {
-    // Narrow columns have a digit less for ratios.
+    // Narrow columns show ratios with one digit less.
     let ratio_width = if cell.width < 22 { RATIO - 1 } else { RATIO };
     let room = cell.width.saturating_sub(ratio_width + 1);
     let Some(value) = answer.value(metric) else {
@@ -357,14 +394,15 @@ fn value(
         return;
     };
     let style = canvas.role(match () {
-        () if sign == "*" => Role::Best,
+        () if sign == BEST => Role::Best,
         () if answer.fits() => Role::Value,
         () => Role::Dim,
     });
     number(canvas, Rect { width: room, ..cell }, &scale.show(value), style, sign);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
         let text = ratio_text(ratio, ratio_width);
-        let style = ratio_style(canvas, metric.better, ratio);
+        // The intervals of tied figures overlap: neither is known to be better.
+        let style = if sign == TIED { canvas.role(Role::Dim) } else { ratio_style(canvas, metric.better, ratio) };
         canvas.right(cell.x + room + 1, cell.y, ratio_width, &text, style);
     }
 }
@@ -383,9 +421,14 @@ fn ratio_text(ratio: f64, width: u16) -> String {
     format!("×{}", units::significant(ratio, digits))
 }
 
-/// What a ratio tells: nothing, where its three digits say one.
+/// Whether the three digits of a ratio are 1.00.
+fn is_one(ratio: f64) -> bool {
+    (ratio - 1.0).abs() < 0.005
+}
+
+/// The style of a ratio: dim if its three digits are 1.00.
 fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
-    if (ratio - 1.0).abs() < 0.005 {
+    if is_one(ratio) {
         return canvas.role(Role::Dim);
     }
     super::results::change_style(canvas, better, ratio - 1.0)

@@ -17,15 +17,15 @@ use atlas_plan::knob::Knob;
 pub enum Row {
     /// A heading.
     Heading(&'static str),
-    /// Something that is written: what it is, there, here.
+    /// A setting in words: its name, the other value, this value.
     Words(String, String, String),
-    /// A figure: there, here.
+    /// A figure: the other value, this value.
     Figure(&'static Metric, Option<f64>, Option<f64>),
     /// A remark.
     Text(Role, String),
 }
 
-/// Everything that differs, and what the other side is called.
+/// Everything that differs, and the name of the other side.
 #[must_use]
 pub fn rows_of(app: &App) -> (String, Vec<Row>) {
     let (label, other, setup) = other_side(app);
@@ -96,7 +96,7 @@ pub fn figure_here(app: &App) -> Option<&'static Metric> {
     }
 }
 
-/// A knob that has another value, or that says something on one side only.
+/// A knob with different values, or that applies to one side only.
 fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     let value = |answer: &Answer| {
         let scenario = answer.scenario.as_ref()?;
@@ -109,7 +109,7 @@ fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     (before != after).then(|| Row::Words(name, show(before), show(after)))
 }
 
-/// Whether a change is next to nothing: below a tenth of a point between shares, of a per cent between other figures.
+/// Whether a change is negligible: below 0.1 points between shares, below 0.1 % otherwise.
 fn is_least(metric: &Metric, before: f64, after: f64) -> bool {
     let whole = if metric.format == Format::Percent { 1.0 } else { before.abs() };
     (after - before).abs() < super::results::LEAST * whole
@@ -120,7 +120,7 @@ fn is_least(metric: &Metric, before: f64, after: f64) -> bool {
 pub fn change(app: &App, metric: &Metric, before: f64, after: f64) -> String {
     let arrow = if after > before { app.glyphs.up } else { app.glyphs.down };
     let text = match (metric.format, is_least(metric, before, after)) {
-        // Of two shares, the difference in points says more.
+        // For shares, the difference in points is more useful.
         (Format::Percent, true) => "<0.1 pt".to_owned(),
         (Format::Percent, false) => format!("{:+.1} pt", 100.0 * (after - before)),
         (_, true) => "<0.1 %".to_owned(),
@@ -129,7 +129,7 @@ pub fn change(app: &App, metric: &Metric, before: f64, after: f64) -> String {
     format!("{arrow}{text}")
 }
 
-/// The rows that the cursor can stand on: those that say something of either side.
+/// The rows that can be selected: settings and figures.
 fn stops(all: &[Row]) -> Vec<usize> {
     let stands = |row: &Row| matches!(row, Row::Words(..) | Row::Figure(..));
     all.iter().enumerate().filter(|(_, row)| stands(row)).map(|(at, _)| at).collect()
@@ -143,7 +143,7 @@ pub fn rows(app: &App) -> usize {
     if stops > 0 { stops } else { all.len() }
 }
 
-/// First and last line of a row: its heading is seen with it, and the line of names does not scroll.
+/// First and last line of a row, with its heading; the line of names does not scroll.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let all = rows_of(app).1;
@@ -168,13 +168,13 @@ const FRACTION: u16 = 5;
 const CHANGE: u16 = 14;
 const UNIT: u16 = 8;
 
-/// A figure, its point in the same column as every other's.
+/// A figure, aligned at the decimal point.
 fn figure(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, value: Option<f64>, style: Style) {
     let shown = value.map_or_else(|| "–".to_owned(), |value| metric.show(value));
     let (whole, fraction, unit) = super::results::split(&shown);
     let point = cell.width.saturating_sub(FRACTION + UNIT);
     canvas.right(cell.x, cell.y, point, whole, style);
-    // Small prices have no unit, and may need its room for their digits.
+    // Small prices have no unit and use its columns for digits.
     let room = if unit.is_empty() { FRACTION + UNIT } else { FRACTION };
     canvas.text(cell.x + point, cell.y, room, fraction, style);
     let dim = canvas.role(Role::Dim);

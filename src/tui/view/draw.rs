@@ -1,4 +1,4 @@
-//! Putting text and frames into the buffer, clipped to where they belong.
+//! Draws text and frames into the buffer, clipped to their areas.
 
 use crate::tui::painter::cells::{self, TextWidth as _};
 use ratatui::buffer::Buffer;
@@ -11,7 +11,7 @@ use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::theme::{Glyphs, Role, Theme};
 
-/// Where one draws: a buffer, with the theme and the characters to draw with.
+/// A buffer with theme and characters to draw with.
 pub struct Canvas<'a> {
     buffer: &'a mut Buffer,
     theme: Option<&'a Theme>,
@@ -47,7 +47,7 @@ impl<'a> Canvas<'a> {
         end
     }
 
-    /// Writes text flush with the right edge of `width` columns from `x`.
+    /// Writes text right-aligned in `width` columns from `x`.
     pub fn right(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) {
         if text.len() <= usize::from(width) && text.is_ascii() {
             let length = u16::try_from(text.len()).unwrap_or(width);
@@ -73,7 +73,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Draws the bars of a row once more below, without the words on them.
+    /// Repeats the bars of a row on the next line, without their labels.
     pub fn repeat(&mut self, row: Rect, below: u16) {
         for x in row.left()..row.right() {
             let Some(cell) = self.buffer.cell((x, row.y)) else { continue };
@@ -94,13 +94,13 @@ impl<'a> Canvas<'a> {
         cells::clear(self.buffer, area, style);
     }
 
-    /// The frame of a view: its key stands before its title.
+    /// The frame of a view, with its key before the title.
     pub fn view(&mut self, area: Rect, view: View, title: &str, remark: &str, focused: bool) -> Rect {
         let key = keymap::key_of(Action::Show(view));
         self.frame(area, &format!("{key} {title}"), remark, focused)
     }
 
-    /// The frame of a pane: its key stands before its title.
+    /// The frame of a pane, with its key before the title.
     pub fn pane(&mut self, area: Rect, pane: Pane, remark: &str, focused: bool) -> Rect {
         let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
         let key = keymap::key_of(Action::FocusPane(u8::try_from(place + 1).unwrap_or(1)));
@@ -112,7 +112,7 @@ impl<'a> Canvas<'a> {
         if area.width < 2 || area.height < 2 {
             return Rect::default();
         }
-        // Only the upper edge tells the focus: repainting whole frames would cost a kilobyte at every Tab.
+        // Only the upper edge shows the focus: repainting whole frames would cost a kilobyte for every Tab.
         let (plain, edge) =
             (self.role(Role::Border), self.role(if focused { Role::BorderFocused } else { Role::Border }));
         let [horizontal, vertical, _, _, bottom_left, bottom_right] = self.glyphs.border;

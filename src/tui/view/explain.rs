@@ -16,15 +16,15 @@ use atlas_plan::explain::{Term, explain as derive};
 /// Depth from which nodes are folded at first.
 const FOLDED_FROM: usize = 2;
 
-/// A node that is in sight.
+/// A visible node.
 struct Node<'t> {
     term: &'t Term,
     depth: usize,
-    /// Places among the children, from the root on: `0.2.1`.
+    /// Child indices from the root: `0.2.1`.
     path: String,
-    /// Whether there is anything to unfold, and whether it is.
+    /// Whether it is unfolded; `None` without children.
     open: Option<bool>,
-    /// Whether it bears on its parent beside the equation.
+    /// Whether it affects its parent outside the equation.
     beside: bool,
 }
 
@@ -51,7 +51,7 @@ impl Node<'_> {
 /// The tree of the figure under the cursor.
 fn tree(app: &App) -> Option<Term> {
     if let Some(subject) = &app.subject {
-        return Some(derive(&subject.scenario, &subject.parts, &subject.estimate, Metric::named(app.figure)?));
+        return Some(derive(&subject.scenario, &subject.parts, &subject.estimate, app.figure));
     }
     let answer = &app.answer;
     let (scenario, parts, estimate) =
@@ -80,17 +80,16 @@ fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bo
     }
 }
 
-/// Explains the next figure, or the one before: of what is explained.
+/// Explains the next or previous figure of the same scenario.
 pub(in crate::tui) fn other_figure(app: &mut App, by: i32) {
     let Some(subject) = &app.subject else { return move_in_results(app, &Movement::By(by), 1) };
-    let all: Vec<&str> =
-        METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).map(|metric| metric.name).collect();
-    let here = all.iter().position(|name| *name == app.figure).unwrap_or_default();
+    let all: Vec<&'static Metric> = METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).collect();
+    let here = all.iter().position(|metric| *metric == app.figure).unwrap_or_default();
     let next = here.saturating_add_signed(by as isize).min(all.len().saturating_sub(1));
-    app.figure = METRICS.iter().find(|metric| all.get(next) == Some(&metric.name)).map_or(app.figure, |m| m.name);
+    app.figure = all.get(next).copied().unwrap_or(app.figure);
 }
 
-/// Unfolds what leads to the first of these inputs that there is, and puts the cursor on it.
+/// Unfolds the path to the first of these inputs that exists, and selects it.
 pub(in crate::tui) fn reveal(app: &mut App, symbols: &[&str]) {
     let Some(root) = tree(app) else { return };
     let Some(path) = symbols.iter().find_map(|symbol| path_to(&root, symbol, "0")) else { return };
@@ -103,7 +102,7 @@ pub(in crate::tui) fn reveal(app: &mut App, symbols: &[&str]) {
     app.view_row = nodes(app, &root).iter().position(|node| node.path == path).unwrap_or_default();
 }
 
-/// Where an input first stands below a term.
+/// The path to the first occurrence of an input below a term.
 fn path_to(term: &Term, symbol: &str, path: &str) -> Option<String> {
     if term.symbol == symbol {
         return Some(path.to_owned());
@@ -155,7 +154,7 @@ pub fn info(app: &App) -> String {
     }
 }
 
-/// Folds or unfolds the node under the cursor; of one without anything below it, the node it stands under.
+/// Folds or unfolds the node under the cursor; for a leaf, its parent.
 pub fn fold(app: &mut App) {
     let Some(root) = tree(app) else { return };
     let all = nodes(app, &root);
@@ -178,7 +177,7 @@ const ORIGIN: u16 = 44;
 
 /// Draws the view.
 pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let metric = if app.subject.is_some() { Metric::named(app.figure) } else { app.figure_here() };
+    let metric = if app.subject.is_some() { Some(app.figure) } else { app.figure_here() };
     let title = metric.map_or_else(|| "Explain".to_owned(), |metric| format!("Explain {}", metric.label));
     let remark = match &app.subject {
         Some(subject) => subject.name.as_str(),
@@ -192,7 +191,7 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     };
     let all = nodes(app, &root);
-    // Name at the left, value in a column of its own, and where it comes from in what is left.
+    // The name on the left, then the value, and its origin in the remaining columns.
     let longest = all.iter().map(|node| 2 * node.depth + 4 + node.term.symbol.width() + node.term.name.width()).max();
     let longest = u16::try_from(longest.unwrap_or_default() + 2).unwrap_or(u16::MAX);
     let most = (inner.width / 2).max(inner.width.saturating_sub(VALUE + UNIT + ORIGIN)).max(30);
@@ -213,7 +212,7 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 canvas.text(behind, y, inner.right().saturating_sub(behind + 1), &origin.to_string(), dim);
             }
             if row == app.view_row {
-                // Where it comes from stays as it is: it is long, and repainting it at every step is not cheap.
+                // The origin is not highlighted: it is long, and every step would repaint it.
                 let selection = canvas.role(Role::Selection);
                 canvas.tint(Rect::new(inner.x, y, left + VALUE + UNIT - 1, 1), selection);
             }
@@ -244,7 +243,7 @@ fn head(canvas: &mut Canvas<'_>, area: Rect, node: &Node<'_>) {
     }
 }
 
-/// A value, its point where the points of all others are.
+/// A value, aligned at the decimal point.
 fn value(canvas: &mut Canvas<'_>, x: u16, y: u16, shown: &str) {
     let (style, dim) = (canvas.role(Role::Value), canvas.role(Role::Dim));
     let (whole, fraction, unit) = results::split(shown);

@@ -1,5 +1,4 @@
-//! The frontier: the best compromises of each target between two figures, with what the point under the cursor is made
-//! of.
+//! The Pareto frontier of each target between two figures, and the settings of the point under the cursor.
 
 use ratatui::layout::Rect;
 
@@ -39,7 +38,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     read(app, front, canvas, reading);
 }
 
-/// The range that suits compromises: where all of a figure are near one another, what lies below them tells nothing.
+/// The range of a figure. It does not begin at zero if the values are close together.
 fn spread(label: &str, values: Vec<f64>) -> Option<Range> {
     const NEAR: f64 = 0.5;
     let (axis, range) = range(label, values.iter().copied())?;
@@ -101,7 +100,7 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
 struct Bound {
     across: bool,
     value: f64,
-    /// Whether figures have to be at least that.
+    /// Whether it is a lower bound.
     least: bool,
     name: String,
 }
@@ -124,10 +123,12 @@ fn bounds(app: &App, front: &Front) -> Vec<Bound> {
             (false, true) => "<=",
         };
         let name = format!("{} {sign} {}", metric.label, plot::short(&metric.show(value)));
-        let inverse = metric.name == "tpot_ms" && value > 0.0;
+        let inverse = *metric == *const { Metric::known("tpot_ms") } && value > 0.0;
         let own = |figure: &Metric| match () {
             () if figure == metric => Some((value, least)),
-            () if inverse && figure.name == "tokens_per_sec_per_user" => Some((1000.0 / value, !least)),
+            () if inverse && *figure == *const { Metric::known("tokens_per_sec_per_user") } => {
+                Some((1000.0 / value, !least))
+            }
             () => None,
         };
         let of_across = own(front.across).map(|found| (true, found));
@@ -137,7 +138,7 @@ fn bounds(app: &App, front: &Front) -> Vec<Bound> {
     known.collect()
 }
 
-/// What each curve reaches within the first bound: the one question that the chart is opened for.
+/// The best value of each curve within the first bound, which is what users open the chart for.
 fn within_bound(app: &App, front: &Front) -> Option<Vec<String>> {
     let all = bounds(app, front);
     let bound = all.first()?;
@@ -157,7 +158,7 @@ fn within_bound(app: &App, front: &Front) -> Option<Vec<String>> {
     Some(std::iter::once(format!("{} within {}:", free.label, bound.name)).chain(best).collect())
 }
 
-/// What is read out: the target, the knobs that lead to the point, its figures against the scenario's.
+/// The point under the cursor: its target, its knobs, and its figures against the scenario's.
 fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     let (curve, point) = cursor(app, front);
     let names = front.curves.iter().map(|curve| &*curve.target);
@@ -213,7 +214,7 @@ pub fn info(app: &App) -> String {
     format!("{} ({} of {}): Pareto-optimal points{under}", front.pair.name, at + 1, pairs.len())
 }
 
-/// Moves the cursor to the point that is nearest to a click; whether it stood there.
+/// Moves the cursor to the point nearest to a click. Returns whether it was there already.
 pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
     let Some(front) = app.queries.frontier.answer().cloned() else { return false };
     let body = layout::areas(app).body;

@@ -1,4 +1,4 @@
-//! A heat map: a figure over two knobs, shown by density and number, with the best marked and impossible points crossed out.
+//! A heat map: a figure over two knobs as density and number. The best point is marked, impossible ones are crossed out.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -16,7 +16,7 @@ use atlas_plan::search::sweep::Cell;
 const WIDEST: u16 = 20;
 const TALLEST: u16 = 5;
 
-/// What is drawn.
+/// A heat map.
 pub(super) struct Heat<'c> {
     pub(super) metric: &'static Metric,
     pub(super) across: &'c Axis,
@@ -44,7 +44,7 @@ fn short(metric: &Metric, value: f64) -> String {
     }
 }
 
-/// Where cells stand: the first column and row shown, the left upper corner, the size of a cell, how many there are.
+/// The layout of the cells: the first column and row shown, the upper left corner, the size of a cell, and their number.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     first: (usize, usize),
@@ -66,14 +66,14 @@ impl Heat<'_> {
         u16::try_from(widest + 2).unwrap_or(WIDEST).clamp(5, WIDEST)
     }
 
-    /// Cells as large as there is room for; where there is not enough, those around the cursor.
+    /// The largest cells that fit; if not all fit, those around the cursor.
     fn frame(&self, area: Rect) -> Frame {
         let label = self.against.values.iter().map(|value| shown(value).width()).max().unwrap_or_default();
         let margin = u16::try_from(label + 2).unwrap_or(10).min(area.width / 3);
         let (columns, rows) = (self.across.values.len().max(1), self.against.values.len().max(1));
         let (width, height) = (area.width.saturating_sub(margin), area.height.saturating_sub(4));
         let fit = |room: u16, count: usize, most: u16| (usize::from(room) / count).clamp(1, usize::from(most)) as u16;
-        // Narrower than its number a cell says too little: rather some of them, and on with the cursor.
+        // A cell narrower than its number is useless: show fewer cells and scroll with the cursor.
         let size = (fit(width, columns, WIDEST).max(self.numbered().min(width.max(1))), fit(height, rows, TALLEST));
         let shown =
             ((usize::from(width / size.0.max(1))).min(columns), (usize::from(height / size.1.max(1))).min(rows));
@@ -99,11 +99,11 @@ impl Heat<'_> {
         inside.then(|| (frame.first.0 + at.0, frame.first.1 + frame.shown.1 - 1 - at.1))
     }
 
-    /// Draws the map, its values left and below, and what the densities mean.
+    /// Draws the map, the values of its axes, and the scale of the densities.
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let dim = canvas.role(Role::Dim);
         let frame = self.frame(area);
-        // Where not all have room: which are seen; the map goes along with the cursor.
+        // If not all fit, state which are visible; the map scrolls with the cursor.
         let part = |first: usize, seen: usize, count: usize| match count > seen {
             true => format!(" {}–{} of {count}", first + 1, first + seen),
             false => String::new(),
@@ -168,7 +168,7 @@ impl Heat<'_> {
             let role = if cell.value == best { Role::Best } else { Role::Bar1 };
             let style = canvas.role(role);
             let shade = canvas.glyphs.shade(share);
-            // One line is for the number, where there are several.
+            // Of several lines, one shows the number.
             let rows = if numbered && at.height > 1 { at.height - 1 } else { at.height };
             let columns = if numbered && at.height == 1 { 1 } else { width };
             for y in at.y..at.y + rows {
@@ -191,7 +191,7 @@ impl Heat<'_> {
         }
         if self.cursor == place {
             let style = canvas.role(Role::Selection);
-            // The number alone: on the density another color would be another value.
+            // Only the number is highlighted: a highlight of the density would look like another value.
             let skip = u16::from(at.height == 1 && numbered);
             canvas.tint(Rect { x: at.x + skip, y: at.bottom() - 1, width: width - skip, height: 1 }, style);
         }

@@ -14,7 +14,7 @@ enum Row {
     Blank,
 }
 
-/// What keys that hold on every screen are about, in the order of the help.
+/// The topics of keys that work on every screen, in the order of the help.
 const TOPICS: [&str; 7] = [
     "Views",
     "Search and questions",
@@ -25,7 +25,7 @@ const TOPICS: [&str; 7] = [
     "Program",
 ];
 
-/// The topic of a key that holds on every screen.
+/// The topic of a key that works on every screen.
 fn topic(action: Action) -> &'static str {
     use Action::*;
     let [views, search, undo, tables, files, moving, program] = TOPICS;
@@ -41,7 +41,7 @@ fn topic(action: Action) -> &'static str {
     }
 }
 
-/// Modes in which a key has to hold to belong to a topic rather than to a mode.
+/// A key that works in all these modes belongs to a topic rather than to a mode.
 const GENERAL: usize = 4;
 
 fn build(app: &App) -> Vec<Row> {
@@ -84,7 +84,7 @@ fn area(app: &App) -> Rect {
     Rect::new((columns - width) / 2, 1, width, height.saturating_sub(2))
 }
 
-/// Rows there are, and rows that fit.
+/// Total and visible rows.
 #[must_use]
 pub fn extent(app: &App) -> (usize, usize) {
     (build(app).len(), usize::from(area(app).height.saturating_sub(2)))

@@ -11,7 +11,7 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::Metric;
 
-/// Rows of the strip: its frame, three figures, what the last edit was.
+/// Rows of the strip: its frame, three figures, and the last edit.
 pub const ROWS: u16 = 6;
 /// Figures that are charted.
 const FIGURES: usize = 3;
@@ -26,7 +26,7 @@ fn figures(app: &App, area: Rect) -> Vec<&'static Metric> {
     all
 }
 
-/// The points that have room, so that the scenario on the screen is among them; and the first column.
+/// The points that fit, the current scenario among them, and the first column.
 fn shown(app: &App, area: Rect) -> (&[Point], u16) {
     let inner = layout::inner(area);
     let first = inner.x + 1 + LABEL + VALUE + 1;
@@ -71,7 +71,7 @@ pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let named = app.points.iter().find(|named| named.setup == app.now.setup).map(|named| named.name.to_string());
     let last =
-        here.checked_sub(1).and_then(|before| all.get(before)).map(|before| words(&before.setup, &app.now.setup));
+        here.checked_sub(1).and_then(|before| all.get(before)).map(|before| words(app, &before.setup, &app.now.setup));
     let said = named.or(last).unwrap_or_else(|| "the first; z names a point".to_owned());
     let y = inner.bottom().saturating_sub(1);
     let width = inner.width.saturating_sub(2);

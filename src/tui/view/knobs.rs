@@ -55,9 +55,9 @@ pub fn show(setting: &Setting) -> String {
 pub enum Source {
     /// Changed by the user.
     Changed,
-    /// A file says it.
+    /// Stated in a file.
     File,
-    /// It follows from the rest, or is what is usual.
+    /// Derived from other values, or the default.
     Usual,
 }
 
@@ -70,7 +70,7 @@ pub fn source(app: &App, spec: &Spec) -> Source {
     let (target, workload) = (app.answer.target.as_ref(), app.answer.workload.as_ref());
     let written = match spec.home {
         Home::Workload(path) => workload.is_some_and(|workload| {
-            // Plans write the micro-batch beside the global one.
+            // In plans the micro-batch is beside the global batch.
             let also: &[&str] = if spec.knob == Knob::Microbatch { &["batch", "micro"] } else { path };
             let apart = spec.knob.of_decode_pool().is_some_and(|own| workload.document.at_path(own).is_some());
             apart || workload.document.at_path(path).is_some() || workload.document.at_path(also).is_some()
@@ -102,7 +102,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let y = inner.y + line;
         let heading = match row {
             Row::Heading(name) => Some(*name),
-            // The first row says the group of what follows, wherever the list is.
+            // The first visible row shows the group of the rows below it.
             Row::Knob(spec) if line == 0 && app.knobs_are_grouped() => Some(spec.group.name()),
             Row::Knob(_) => None,
         };
@@ -121,7 +121,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < all.len());
 }
 
-/// Columns of the units, and fewest columns of a pane that has them.
+/// Columns of the units, and the width of the pane from which units are shown.
 const UNIT: u16 = 8;
 const UNITS_FROM: u16 = 30;
 
@@ -133,8 +133,8 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
     let source = source(app, spec);
     let editing = app.edit.as_ref().filter(|edit| edit.knob == spec.knob);
     let shown = app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)));
-    // Name at the left; value, flush right, before the column of units. Where name and value need the room, the value
-    // moves into the column of units, and drops its unit last.
+    // The name on the left; the value right-aligned before the units. If name and value need more room, the value moves
+    // into the column of units, and the unit is dropped last.
     let (name, value) = (width_of(spec.name), width_of(&shown));
     let wide = area.width >= UNITS_FROM;
     let right = area.width.saturating_sub(if wide { UNIT } else { 1 });
@@ -183,7 +183,7 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
     }
 }
 
-/// What the line of information says about the knob under the cursor, which bears its name.
+/// The information line for the knob under the cursor.
 #[must_use]
 pub fn info(app: &App) -> String {
     let knob = app.knob_here();
@@ -191,7 +191,7 @@ pub fn info(app: &App) -> String {
     let file = app.answer.files.as_ref().map(|files| show(&files.get(knob))).unwrap_or_default();
     let file = match source(app, spec) {
         Source::Changed => format!(" [was {file}]"),
-        // Bright or dim, the row says it.
+        // The brightness of the row shows it.
         Source::File | Source::Usual => String::new(),
     };
     let pinned = pinned_by(app, knob);

@@ -14,7 +14,6 @@ use crate::tui::theme::Role;
 use atlas_config::Workload;
 use atlas_config::library::Entry;
 use atlas_core::units;
-use atlas_plan::estimate::Metric;
 
 /// A row of a list.
 struct Row<'a> {
@@ -26,7 +25,7 @@ struct Row<'a> {
 /// Draws the targets.
 pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let sorted_by = match app.tables.sort(Table::Targets) {
-        Sort::Figure(name) => Metric::named(name),
+        Sort::Figure(metric) => Some(metric),
         _ => None,
     };
     let seen = seen(app, Pane::Targets, area);
@@ -61,7 +60,7 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     details(app, canvas, area);
 }
 
-/// What the selected target is, below the list, where there is room to spare.
+/// A description of the selected target below the list, if there is room.
 fn details(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(target) = &app.answer.target else { return };
     let used = u16::try_from(app.library.target_list().len()).unwrap_or(u16::MAX);
@@ -155,7 +154,7 @@ fn list(
         canvas.text(inner.x, y, 1, sign, marked);
         let detail = u16::try_from(row.detail.width()).unwrap_or_default();
         let room = inner.width.saturating_sub(3);
-        // A name is worth more than its detail.
+        // Names take precedence over details.
         let needs = u16::try_from(row.name.width()).unwrap_or(u16::MAX).saturating_add(detail + 2);
         canvas.text(inner.x + 2, y, room, row.name, style);
         if needs <= room {

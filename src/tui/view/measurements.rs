@@ -12,17 +12,19 @@ use atlas_core::units;
 use atlas_evidence::calibrate::Parameter;
 use atlas_evidence::calibrate::judge::Judged;
 use atlas_evidence::calibrate::predict::Figure;
+use atlas_plan::estimate::Metric;
 use atlas_report::calibration::changes;
 
 /// A line of the view.
 enum Line<'a> {
     Text(Role, String),
     Blank,
-    /// What is proposed: Enter takes it.
+    /// The proposed calibration; Enter accepts it.
     Proposal(String),
     ParameterHead,
     Parameter(Parameter),
-    RowHead,
+    /// Whether there are errors after a calibration.
+    RowHead(bool),
     Row(&'a Judged),
 }
 
@@ -54,7 +56,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         lines.push(Line::Blank);
     }
     if !rows.is_empty() {
-        lines.push(Line::RowHead);
+        lines.push(Line::RowHead(rows.iter().any(|row| row.after.is_some())));
         lines.extend(rows.iter().map(Line::Row));
     }
     if let Some((n, reason)) = unanswered(app) {
@@ -93,13 +95,13 @@ fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
     lines.push(Line::Blank);
 }
 
-/// The lines that the cursor can stand on: those of a proposal, and the predictions.
+/// The lines that can be selected: those of a proposal, and the predictions.
 fn stops(all: &[Line<'_>]) -> Vec<usize> {
     let stands = |line: &Line<'_>| matches!(line, Line::Proposal(_) | Line::Parameter(_) | Line::Row(_));
     all.iter().enumerate().filter(|(_, line)| stands(line)).map(|(at, _)| at).collect()
 }
 
-/// Rows that the cursor can stand on; lines, where it can stand on none.
+/// Number of rows that can be selected; number of lines if none can.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     let all = lines(app);
@@ -107,7 +109,7 @@ pub fn rows(app: &App) -> usize {
     if stops > 0 { stops } else { all.len() }
 }
 
-/// First and last line of a row; what stands above the first, and below the last, is seen with it.
+/// First and last line of a row, with the lines above the first row and below the last.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     const BELOW: usize = 4;
@@ -138,7 +140,7 @@ pub fn info(app: &App) -> String {
     }
 }
 
-/// Whatever is shown, as text.
+/// The view as text.
 #[must_use]
 pub fn text(app: &App) -> String {
     let mut out = String::new();
@@ -153,7 +155,7 @@ pub fn text(app: &App) -> String {
                 let before = one.before.map_or_else(String::new, |before| before.to_string());
                 format!("{}\t{before}\t{}\t{low}\t{high}\t{}", one.symbol, one.value, one.n)
             }
-            Line::RowHead => "row\tengine\tfigure\tmeasured\tpredicted\terror\tcalibrated".to_owned(),
+            Line::RowHead(_) => "row\tengine\tfigure\tmeasured\tpredicted\terror\tcalibrated".to_owned(),
             Line::Row(one) => format!(
                 "{}\t{}\t{}\t{}\t{}\t{}\t{}",
                 one.source,
@@ -233,7 +235,7 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
                 ],
             );
         }
-        Line::RowHead => {
+        Line::RowHead(after) => {
             let style = canvas.role(Role::Dim);
             let cells = Cells::of(area);
             canvas.text(cells.name.x, area.y, cells.name.width, "row", style);
@@ -243,11 +245,12 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
                 (cells.measured, "measured"),
                 (cells.predicted, "predicted"),
                 (cells.error, "error"),
-                (cells.after, "after"),
+                (cells.after, if *after { "after" } else { "" }),
             ] {
                 canvas.right(cell.x, area.y, cell.width, text, style);
             }
-            canvas.text(cells.bar.x, area.y, cells.bar.width, "0 … twice the prediction", style);
+            let scale = if cells.bar.width >= 24 { "0 … twice the prediction" } else { "0 … 2×" };
+            canvas.text(cells.bar.x, area.y, cells.bar.width, scale, style);
         }
         Line::Row(one) => row(canvas, area, one),
     }
@@ -268,7 +271,7 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, cells: [(String, ratatui::style:
     }
 }
 
-/// Places of a row's cells; the bar takes what is left.
+/// Areas of the cells of a row; the bar takes the remaining columns.
 struct Cells {
     name: Rect,
     engine: Rect,
@@ -283,7 +286,7 @@ struct Cells {
 impl Cells {
     fn of(area: Rect) -> Cells {
         let narrow = area.width < 100;
-        let name = if narrow { 14 } else { area.width / 4 }.min(40);
+        let name = if narrow { 14 } else { area.width / 5 }.min(40);
         let mut x = area.x;
         let mut take = |width: u16| {
             let cell = Rect { x, width: width.min(area.right().saturating_sub(x)), ..area };
@@ -309,8 +312,13 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
         engine => engine.name(),
     };
     canvas.text(cells.engine.x, area.y, cells.engine.width, engine, dim);
-    let figure = if one.figure == Figure::TpotMs { "tpot_ms, median" } else { one.figure.name() };
-    canvas.right(cells.figure.x, area.y, cells.figure.width, figure, dim);
+    let figure = match Metric::named(one.figure.name()) {
+        _ if one.figure == Figure::TpotMs => "TPOT median, ms".to_owned(),
+        Some(metric) if metric.name.ends_with("_ms") => format!("{}, ms", metric.label),
+        Some(metric) => metric.label.to_owned(),
+        None => one.figure.name().to_owned(),
+    };
+    canvas.right(cells.figure.x, area.y, cells.figure.width, &figure, dim);
     let shown = |value: f64| units::significant(value, 4);
     canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one.measured), value);
     canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one.before), text);
@@ -326,7 +334,7 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
     if cells.bar.width < 8 {
         return;
     }
-    // From nothing to twice the prediction, so that the prediction stands in the middle.
+    // From zero to twice the prediction, so that the prediction is in the middle.
     let at = |figure: f64| figure / one.before / 2.0;
     if let Some([low, high]) = one.before_interval {
         let style = canvas.role(Role::Dim);
@@ -335,6 +343,6 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
     let [low, high] = one.measured_interval.unwrap_or([one.measured; 2]);
     let style = canvas.role(Role::Value);
     let width = f64::from(cells.bar.width).max(1.0);
-    // A measurement is at least as wide as what can be seen.
+    // A measurement is at least half a cell wide.
     canvas.segment(cells.bar, (at(low), at(high).max(at(low) + 0.5 / width)), style);
 }

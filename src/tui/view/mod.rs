@@ -40,7 +40,7 @@ use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use super::stale::Stale;
 use super::theme::Role;
 use crate::tui::keymap;
-use crate::tui::keymap::Mode;
+use crate::tui::keymap::{Action, Mode};
 use draw::Canvas;
 pub use popup::popup_row;
 
@@ -64,7 +64,7 @@ pub fn rows(app: &App) -> usize {
     }
 }
 
-/// First and last line of what is under the cursor in the full-screen view that is shown; `None` where it only scrolls.
+/// First and last line of the selected row in the current full-screen view; `None` if the view has no cursor.
 #[must_use]
 pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
     match app.view {
@@ -73,7 +73,7 @@ pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
     }
 }
 
-/// Lines of the full-screen view that is shown, where all of it were seen.
+/// Number of lines of the current full-screen view without scrolling.
 #[must_use]
 pub fn lines(app: &App) -> usize {
     let rows = rows(app);
@@ -91,8 +91,8 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
         View::Breakdown => Some(breakdown::lines_of(app, row)),
         View::Measurements => Some(measurements::lines_of(app, row)),
         View::Panel(_) => Some((row, row)),
-        // The heading and the line of names above do not scroll.
-        View::Schedule => Some((row, row + 1)),
+        // The headings do not scroll.
+        View::Schedule => Some((row, row + usize::from(schedule::HEADING))),
         View::Diff => Some(diff::lines_of(app, row)),
         _ => None,
     }
@@ -105,7 +105,7 @@ pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let heading = match app.view {
         View::Sensitivity => tornado::HEADING,
         View::Race => usize::from(super::race::view::HEADING),
-        View::Panel(panel) => usize::from(super::panels::heading(panel)),
+        View::Panel(panel) => usize::from(super::panels::heading(app, panel)),
         _ => 0,
     };
     let line = usize::from(y.checked_sub(body.y + 1)?).checked_sub(heading)? + app.view_scroll;
@@ -389,6 +389,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Measurements => measurements::info(app),
         Mode::Panel(panel) => super::panels::info(app, panel),
         Mode::Schedule => schedule::info(app),
+        Mode::Problems if app.problems.is_empty() => String::new(),
         Mode::Problems => {
             "broken entries keep their last valid content; Enter opens the file at the problem".to_owned()
         }
@@ -401,8 +402,10 @@ const HINTS: usize = 5;
 
 /// The most useful keys of the mode, those that stand first in the table; help always last.
 fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    // The key of the current view would change nothing.
+    let useful = keymap::rows(app.mode()).filter(|row| row.action != Action::Show(app.view));
     let hints: Vec<(&str, &str)> =
-        keymap::rows(app.mode()).filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?))).collect();
+        useful.filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?))).collect();
     let width =
         |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
     let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");

@@ -1,4 +1,4 @@
-//! The optimizer: the form on the left or above, what was found on the right or below.
+//! The optimizer: the form on the left or above, the results on the right or below.
 
 use ratatui::layout::Rect;
 
@@ -13,8 +13,8 @@ use atlas_core::units;
 use atlas_plan::search::optimize::Candidate;
 use atlas_report::optimum::{changes, looked};
 
-/// Columns of the form beside the answer, and fewest columns of a body that has it there.
-const BESIDE: u16 = 42;
+/// Columns of the form beside the results, and the width of the view from which it is there.
+const BESIDE: u16 = 44;
 const BESIDE_FROM: u16 = 110;
 /// Columns of a label in the form.
 const LABEL: u16 = 18;
@@ -43,11 +43,11 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Rows that an answer needs to be read: the candidates, what bound, some figures.
+/// Rows that the results need: the candidates, the active bounds, some figures.
 const ANSWER: u16 = 16;
 
-/// The form, and the answer beside or below it; how many rows of the form are scrolled away. Where both have no room
-/// below each other, the form makes way while the cursor is on a candidate.
+/// The areas of the form and of the results beside or below it, and how many rows of the form are scrolled away. If both do
+/// not fit below each other, the form scrolls away while a candidate is selected.
 fn split(app: &App, inner: Rect) -> (Rect, Rect, u16) {
     let form = u16::try_from(rows(app).iter().filter(|row| !matches!(row, Row::Candidate(_))).count()).unwrap_or(12);
     if inner.width >= BESIDE_FROM {
@@ -74,7 +74,7 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
             Row::Objective => ("seek", objective(app).map_or_else(String::new, |(words, _)| words.to_owned())),
             Row::Bound(metric, below) => {
                 let sign = if below { "at least" } else { "at most" };
-                let by = if app.seeking.bounds.contains_key(metric.name) { "" } else { " default" };
+                let by = if app.seeking.bounds.contains_key(metric.name) { "" } else { " (default)" };
                 let shown = bound(app, metric);
                 let shown = shown.map_or_else(|| "–".to_owned(), |at| format!("{sign} {}{by}", at.bound_text()));
                 (metric.label, shown)
@@ -115,7 +115,7 @@ fn searching(app: &App) -> String {
     }
 }
 
-/// What stands where nothing was sought yet.
+/// The text shown before the first search.
 fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let dim = canvas.role(Role::Dim);
     let mut text =
@@ -130,7 +130,7 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The table of candidates, warnings, what bound, how far was looked, and the figures of the one under the cursor.
+/// The candidates, warnings, active bounds, the extent of the search, and the figures of the selected candidate.
 fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(question) = app.queries.optimum.question() else { return };
     let metric = question.objective;
@@ -144,10 +144,13 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     lines.extend(found.warnings.iter().map(|warning| (format!("warning: {warning}"), Role::Warn)));
     for bound in &found.optimum.bounds {
         if let Some(without) = &bound.without {
-            lines.push((format!("without \"{}\": {}", bound.what, metric.show(at(without))), Role::Text));
+            lines.push((format!("without {}: {}", bound.what, metric.show(at(without))), Role::Text));
         }
     }
-    lines.push((found.defaults.clone(), Role::Dim));
+    // The form shows the defaults that were kept.
+    if !found.optimum.dropped.is_empty() {
+        lines.push((found.defaults.clone(), Role::Warn));
+    }
     lines.push((looked(&found.optimum.looked), Role::Dim));
     for (line, role) in lines.iter().filter(|(line, _)| !line.is_empty()) {
         for piece in wrap(line, usize::from(area.width)) {
@@ -163,7 +166,12 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
         _ => 0,
     };
     if let Some((_, candidate)) = found.candidates.get(under) {
-        let rest = Rect { y: y + 1, height: area.bottom().saturating_sub(y + 1), ..area };
+        let name = if under == 0 { "best".to_owned() } else { format!("candidate {}", under + 1) };
+        let heading = canvas.role(Role::Heading);
+        if y + 1 < area.bottom() {
+            canvas.text(area.x, y + 1, area.width, &format!("{name} against the present scenario"), heading);
+        }
+        let rest = Rect { y: y + 2, height: area.bottom().saturating_sub(y + 2), ..area };
         figures(app, candidate, &[metric], canvas, rest);
     }
 }

@@ -1,4 +1,4 @@
-//! The outlook: a small chart of the figure over the knob that was changed last, and where it is best.
+//! The outlook: a small chart of the figure over the last changed knob, with the best value.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use atlas_plan::estimate::Better;
 pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.outlook;
     let Some(curves) = query.answer() else {
-        // The first frame has nothing to show yet, and does not say so: it would be gone in a tenth of a second.
+        // The first frame is empty without a remark, which would disappear after a tenth of a second.
         if query.trouble().is_none() {
             return;
         }
@@ -22,7 +22,7 @@ pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return silence(app, query.trouble(), canvas, inner);
     };
     let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| at_once(scenario).engine != scenario.engine);
-    // A curve of simulations is the sweep's, which tells how far it is.
+    // Simulations are shown in the sweep only, which reports progress.
     let how = if simulates { ", in closed form" } else { "" };
     let title = format!("{} over {}{how}", curves.metric.label, curves.across.knob.name());
     let (at, value) = best(curves).unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     plot(curves, None).draw(canvas, inner);
 }
 
-/// Where the scenario's own curve is best, and what it is there; nothing where it is nowhere better than elsewhere.
+/// The best point of the scenario's curve; `None` if the curve is flat.
 fn best(curves: &Curves) -> Option<(String, String)> {
     let (_, grid) = curves.curves.first()?;
     let mut runs = grid.cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());

@@ -1,4 +1,4 @@
-//! Curves over two axes, in braille: lines, labeled ticks, what cannot run shaded, where the scenario stands, a cursor.
+//! Curves over two axes, in braille: lines, labeled ticks, a cursor, and the scenario's point. Ranges that cannot run are shaded.
 //! Series differ by color and by letter.
 
 use crate::tui::painter::cells::TextWidth as _;
@@ -10,7 +10,7 @@ use atlas_report::chart::text::{Raster, place};
 
 /// Colors of series, in turn.
 const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
-/// Most points of a series that each carry its letter; of more only the last does.
+/// A series with more points than this has its letter at the last one only.
 const LETTERED: usize = 16;
 
 /// A place of the plot, as shares of its width and height, from the lower left.
@@ -19,7 +19,7 @@ pub(super) type Place = (f64, f64);
 /// Points of one kind; a point of `None` is a gap.
 pub(super) struct Series {
     pub(super) points: Vec<Option<Place>>,
-    /// What stands at its end, where several are drawn.
+    /// Its name, drawn at its end if there are several series.
     pub(super) name: String,
     /// How they are drawn.
     pub(super) shape: Shape,
@@ -30,39 +30,39 @@ pub(super) struct Series {
 pub(super) enum Shape {
     /// Joined by a line.
     Line,
-    /// As bars from the floor, of this width: between words there is nothing to join.
+    /// As bars of this width, for values that are words.
     Bars(f64),
 }
 
 /// A bound that a line shows, with its name.
 pub(super) struct Limit {
-    /// Whether it bounds what runs across; else what runs up.
+    /// Whether it bounds the horizontal axis; otherwise the vertical one.
     pub(super) across: bool,
-    /// Where it stands.
+    /// Its position.
     pub(super) at: f64,
     /// Its text.
     pub(super) name: String,
 }
 
-/// What is drawn.
+/// A plot.
 pub(super) struct Plot {
-    /// What runs up.
+    /// The vertical axis.
     pub(super) up: String,
-    /// What runs across.
+    /// The horizontal axis.
     pub(super) across: String,
-    /// Ticks across and up: where they stand, and what they say.
+    /// Positions and labels of the ticks, across and up.
     pub(super) ticks: [Vec<(f64, String)>; 2],
     /// The curves.
     pub(super) series: Vec<Series>,
     /// Parts of the width where nothing can run.
     pub(super) shaded: Vec<(f64, f64)>,
-    /// Where the scenario stood before.
+    /// Earlier points of the scenario.
     pub(super) trail: Vec<Place>,
     /// Bounds.
     pub(super) limits: Vec<Limit>,
-    /// Where the scenario stands.
+    /// The point of the scenario.
     pub(super) here: Option<Place>,
-    /// The cursor: a line, and a point on it where there is one.
+    /// The cursor: a line, with a point on it if the curve has one.
     pub(super) cursor: Option<(f64, Option<f64>)>,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn letter(series: usize) -> char {
     char::from_u32(u32::from('a') + (series % 26) as u32).unwrap_or('a')
 }
 
-/// A label of a tick without digits that say nothing: `50 s` for `50.00 s`, `0` for `0 ms`.
+/// The label of a tick without trailing zeros: `50 s` for `50.00 s`, `0` for `0 ms`.
 pub(super) fn short(label: &str) -> String {
     let (number, unit) = label.split_once(' ').unwrap_or((label, ""));
     if number.contains('.') && !number.contains('e') {
@@ -172,7 +172,7 @@ impl Plot {
     fn curves(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         let (columns, rows) = (usize::from(picture.width), usize::from(picture.height));
         let mut raster = Raster::new(columns, rows);
-        // The first series is the scenario's own: it lies on top.
+        // The first series is the scenario's own and is drawn on top.
         for (index, series) in self.series.iter().enumerate().rev() {
             match series.shape {
                 Shape::Line => {
@@ -248,7 +248,7 @@ impl Plot {
         }
     }
 
-    /// The name of each series at its end. Where two end together the legend has to do.
+    /// The name of each series at its end. Series that end together are named in the legend only.
     fn names(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         if self.series.len() < 2 {
             return;
@@ -267,7 +267,7 @@ impl Plot {
             let x = picture.x + place(across, usize::from(picture.width)) as u16;
             let y = picture.y + place(1.0 - up, usize::from(picture.height)) as u16;
             let width = u16::try_from(series.name.width()).unwrap_or(u16::MAX);
-            // Beside the end where there is room, else before it, on a line that is free.
+            // Beside the end if there is room, otherwise before it on a free line.
             let starts = [x + 2, x.saturating_sub(width + 2)];
             let lines = [y, y.saturating_sub(1), y + 1, y.saturating_sub(2), y + 2];
             let places = lines.into_iter().flat_map(|y| starts.map(|x| (x, y)));

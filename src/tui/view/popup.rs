@@ -1,4 +1,4 @@
-//! Boxes over the screen: the finder, the palette, the list of tours, what would be written.
+//! Boxes over the screen: the finder, the palette, the list of tours, the diff before writing.
 
 use ratatui::layout::Rect;
 
@@ -8,7 +8,7 @@ use crate::tui::export::Export;
 use crate::tui::prompt::Prompt;
 use crate::tui::theme::Role;
 
-/// Where an open box stands. One whose rows change as one types keeps its size; others are as high as they need.
+/// The area of an open box. A box whose rows change with the typed text keeps its size; others have the height of their rows.
 fn area(app: &App) -> Rect {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(70);
@@ -100,7 +100,7 @@ pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
     }
 }
 
-/// Draws what would be written: lines that go, lines that come.
+/// Draws the diff before writing: removed and added lines.
 pub(super) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, scroll: usize) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(110);
@@ -145,7 +145,7 @@ pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     canvas.typed(x, area.y, width, &prompt.line, style);
 }
 
-/// Draws the dialog of an export: the formats, the file, and what stands in the way.
+/// Draws the export dialog: formats, file, and errors.
 pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);

@@ -40,7 +40,8 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
 pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let shown = app.problems_shown();
     let remark = app.filter_remark(Table::Problems, shown.len(), app.problems.iter().count());
-    let remark = remark.unwrap_or_else(|| app.problems.summary());
+    let summary = || if app.problems.is_empty() { String::new() } else { app.problems.summary() };
+    let remark = remark.unwrap_or_else(summary);
     let inner = canvas.view(area, View::Problems, "Problems", &remark, app.tour.is_none());
     if shown.is_empty() {
         let style = canvas.role(Role::Good);

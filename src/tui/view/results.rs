@@ -1,7 +1,7 @@
 //! The results: a headline that stays, and below it every figure with its interval and its change against the baseline,
 //! in groups that fold.
 //!
-//! * `headline` – whether it fits, what bounds it, the most telling figures
+//! * `headline` – verdict, bottleneck and key figures
 //! * `figure` – a figure as a row
 //! * `change` – changes in words and colors
 
@@ -47,14 +47,14 @@ pub fn is_folded(app: &App, section: Section) -> bool {
     by_itself != app.folds.contains(&section)
 }
 
-/// The group of a figure that can be folded; none of the key figures.
+/// The group of a figure that can be folded; `None` for key figures.
 #[must_use]
 pub fn group(app: &App, metric: &Metric) -> Option<Section> {
     let key = Metric::headlines(app.answer.mode()).any(|headline| headline == metric);
     (!key && folds(app)).then_some(metric.section)
 }
 
-/// Whether figures stand in groups that fold: all that were asked for are shown.
+/// Whether figures are in groups that fold. Filtered figures are all shown.
 fn folds(app: &App) -> bool {
     app.figures_are_grouped() && app.tables.filter(crate::tui::tables::Table::Results).is_none()
 }
@@ -67,14 +67,14 @@ pub(in crate::tui) fn fold(app: &mut App, section: Section) {
     }
 }
 
-/// Folds or unfolds the group of the figure under the cursor, which goes to the last figure that stays.
+/// Folds or unfolds the group of the figure under the cursor, and moves the cursor to a visible figure.
 pub(in crate::tui) fn fold_here(app: &mut App) {
     let Some(section) = app.figure_here().and_then(|metric| group(app, metric)) else { return };
     fold(app, section);
     if is_folded(app, section) {
         let before = app.figures().take_while(|metric| metric.section != section || group(app, metric).is_none());
         let stays = before.filter(|metric| group(app, metric).is_none_or(|group| !is_folded(app, group))).last();
-        app.figure = stays.map_or(app.figure, |metric| metric.name);
+        app.figure = stays.unwrap_or(app.figure);
     }
 }
 
@@ -98,8 +98,8 @@ pub fn figure_rows(app: &App, width: u16) -> usize {
     usize::from(headline::height(app, width, u16::MAX)) + 1 + listed + sections.len()
 }
 
-/// Rows of the list below the headline, and the one of the figure under the cursor; 0 for the first, so that what stands
-/// above it is seen.
+/// Number of rows of the list below the headline, and the row of the cursor; 0 for the first figure, so that its heading
+/// is visible.
 #[must_use]
 pub fn rows_and_cursor(app: &App, width: u16) -> (usize, usize) {
     let here = app.figure_here();
@@ -115,7 +115,7 @@ pub fn headline_rows(app: &App, inner: Rect) -> u16 {
     headline::height(app, inner.width, inner.height).min(inner.height)
 }
 
-/// What is at a place inside the pane.
+/// A selectable item of the pane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Place {
     /// A line above the figures.
@@ -126,7 +126,7 @@ pub enum Place {
     Folded(Section),
 }
 
-/// What is at a place of the screen, inside the pane.
+/// The item at a place of the screen, inside the pane.
 #[must_use]
 pub fn place_at(app: &App, inner: Rect, column: u16, row: u16) -> Option<Place> {
     match headline::at(app, inner, column, row) {
@@ -163,7 +163,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
-/// The figures: what the layout and the cursor go by, at every key.
+/// The rows of the figures, which layout and cursor need for every key.
 fn upper(app: &App, width: u16) -> Vec<Row> {
     let text_width = usize::from(width.saturating_sub(2));
     let mut rows = Vec::new();
@@ -198,7 +198,7 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
-/// How the simulation stands whose place the closed form takes.
+/// The state of the simulation that the closed form stands in for.
 fn pending(app: &App) -> String {
     let query = &app.queries.simulation;
     match (query.progress(), query.trouble()) {
@@ -226,7 +226,7 @@ pub fn baseline_name(app: &App) -> String {
 pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Results && app.view == View::Main && app.tour.is_none();
     let versus = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
-    // Until a simulation has run the closed form stands there, and says so.
+    // Until the simulation has run, the closed form is shown, with a remark.
     let remark = if app.answer.pending { pending(app) } else { versus };
     let inner = canvas.pane(area, Pane::Results, &remark, focused);
     let taken = headline::draw(app, canvas, inner);

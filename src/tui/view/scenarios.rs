@@ -10,8 +10,7 @@ use crate::tui::theme::Role;
 /// Fewest columns of a tab.
 const NARROWEST: usize = 6;
 
-/// Where each tab begins and ends, and what it says. All share the room; where it is too little for all, those around the
-/// one on the screen are shown.
+/// First and last column of each tab, and its text. If not all fit, those around the current one are shown.
 fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
     let count = app.tabs.count();
     let room = usize::from(area.width.saturating_sub(2));
@@ -20,7 +19,7 @@ fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
         (0..count)
             .map(|place| {
                 let sign = if pinned == Some(place) { format!("{} ", app.glyphs.mark) } else { String::new() };
-                // The views have plain numbers.
+                // Plain numbers are the keys of views.
                 let key = if place < 9 { format!("Alt-{} ", place + 1) } else { String::new() };
                 let text = format!("{sign}{key}{}", app.tab_label(place));
                 (place, fit(&text, limit, app.glyphs.ellipsis))
@@ -33,7 +32,7 @@ fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
         all = texts((room / count.max(1)).saturating_sub(3).max(NARROWEST));
     }
     while width(&all) > room && all.len() > 1 {
-        // The one that is farthest from the tab on the screen goes first.
+        // The tab farthest from the current one is left out first.
         let first_is_farther = all.first().is_some_and(|(first, _)| {
             all.last().is_some_and(|(last, _)| app.tabs.current().abs_diff(*first) > app.tabs.current().abs_diff(*last))
         });

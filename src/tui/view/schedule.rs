@@ -1,4 +1,4 @@
-//! The schedule: phases as rows, figures as columns, as many as fit beside the one under the cursor.
+//! The schedule: phases as rows, figures as columns.
 
 use ratatui::layout::Rect;
 
@@ -7,31 +7,39 @@ use crate::tui::app::{App, View};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};
-use atlas_core::units;
-use atlas_plan::estimate::{Figures, Metric, Queue};
+use atlas_plan::estimate::{Figures, Metric, Queue, Scale};
+
+/// Lines above the phases: titles and units.
+pub const HEADING: u16 = 2;
 
 /// A column of the table.
 struct Column {
     title: &'static str,
     width: u16,
-    /// The mode that it says something about; both where unset.
+    /// The mode that has the figure; both if unset.
     only: Option<Mode>,
-    /// The metric whose equations explain it; none of an input.
-    metric: &'static str,
+    shows: Shows,
     get: fn(&Figures) -> Option<f64>,
-    show: fn(f64) -> String,
 }
 
-const fn column(
-    title: &'static str,
-    width: u16,
-    only: Option<Mode>,
-    metric: &'static str,
-    get: fn(&Figures) -> Option<f64>,
-    show: fn(f64) -> String,
-) -> Column {
-    Column { title, width, only, metric, get, show }
+/// What a column shows.
+#[derive(Clone, Copy)]
+enum Shows {
+    /// A figure with equations.
+    Figure(&'static Metric),
+    /// A count that the file or the layout states, in this unit.
+    Count(&'static str),
 }
+
+const fn count(title: &'static str, width: u16, only: Option<Mode>, unit: &'static str, get: Get) -> Column {
+    Column { title, width, only, shows: Shows::Count(unit), get }
+}
+
+const fn figure(title: &'static str, width: u16, only: Option<Mode>, metric: &'static Metric, get: Get) -> Column {
+    Column { title, width, only, shows: Shows::Figure(metric), get }
+}
+
+type Get = fn(&Figures) -> Option<f64>;
 
 fn queued(figures: &Figures, get: fn(&Queue) -> f64) -> Option<f64> {
     figures.queue.as_ref().map(get)
@@ -40,32 +48,42 @@ fn queued(figures: &Figures, get: fn(&Queue) -> f64) -> Option<f64> {
 const TRAINS: Option<Mode> = Some(Mode::Training);
 const SERVES: Option<Mode> = Some(Mode::Inference);
 
-/// Most important first: where not all fit, those at the end are seen when the cursor goes there.
+/// The most important first: the last ones may need scrolling.
 const COLUMNS: [Column; 13] = [
-    column("min", 6, None, "", |f| Some(f.minutes), units::significant_short),
-    column("tok/s", 9, None, "tokens_per_sec", |f| Some(f.tokens_per_sec), units::si),
-    column("step", 10, TRAINS, "step_time_ms", |f| Some(f.step_time_ms), units::duration_ms),
-    column("p99", 10, SERVES, "p99_ms", |f| Some(f.queue.map_or(f.latency.p99, |q| q.latency.p99)), units::duration_ms),
-    column("wait p99", 10, SERVES, "queue_wait_p99_ms", |f| queued(f, |q| q.wait.p99), units::duration_ms),
-    column("load", 8, SERVES, "queue_utilization", |f| queued(f, |q| q.utilization), units::percent),
-    column("power", 9, None, "node_power_w", |f| Some(f.node_power_w), watts),
-    column("req/s", 9, SERVES, "requests_per_sec", |f| queued(f, |q| q.arrival_rate), units::si),
-    column("servers", 8, SERVES, "", |f| queued(f, |q| q.servers), |count| format!("{count:.0}")),
-    column("p50", 10, SERVES, "p50_ms", |f| Some(f.queue.map_or(f.latency.p50, |q| q.latency.p50)), units::duration_ms),
-    column(
-        "TTFT",
-        10,
-        SERVES,
-        "ttft_ms",
-        |f| Some(f.queue.map_or(f.latency.ttft, |q| q.latency.ttft)),
-        units::duration_ms,
-    ),
-    column("FLOP", 8, None, "flop_utilization", |f| Some(f.flop_utilization), units::percent),
-    column("comm", 8, None, "comm_compute_ratio", |f| Some(f.comm_compute_ratio), units::percent),
+    count("time", 7, None, "min", |f| Some(f.minutes)),
+    figure("tokens/s", 10, None, Metric::known("tokens_per_sec"), |f| Some(f.tokens_per_sec)),
+    figure("step", 9, TRAINS, Metric::known("step_time_ms"), |f| Some(f.step_time_ms)),
+    figure("E2E p99", 9, SERVES, Metric::known("p99_ms"), |f| Some(f.queue.map_or(f.latency.p99, |q| q.latency.p99))),
+    figure("wait p99", 10, SERVES, Metric::known("queue_wait_p99_ms"), |f| queued(f, |q| q.wait.p99)),
+    figure("load", 8, SERVES, Metric::known("queue_utilization"), |f| queued(f, |q| q.utilization)),
+    figure("power", 9, None, Metric::known("node_power_w"), |f| Some(f.node_power_w)),
+    figure("requests", 10, SERVES, Metric::known("requests_per_sec"), |f| queued(f, |q| q.arrival_rate)),
+    count("servers", 9, SERVES, "", |f| queued(f, |q| q.servers)),
+    figure("E2E p50", 9, SERVES, Metric::known("p50_ms"), |f| Some(f.queue.map_or(f.latency.p50, |q| q.latency.p50))),
+    figure("TTFT", 9, SERVES, Metric::known("ttft_ms"), |f| Some(f.queue.map_or(f.latency.ttft, |q| q.latency.ttft))),
+    figure("FLOP use", 10, None, Metric::known("flop_utilization"), |f| Some(f.flop_utilization)),
+    figure("comm share", 12, None, Metric::known("comm_compute_ratio"), |f| Some(f.comm_compute_ratio)),
 ];
 
-fn watts(watts: f64) -> String {
-    units::with_unit(&units::si(watts), "W")
+/// Unit and values of a column, with one number of digits.
+struct Written {
+    unit: String,
+    values: Vec<String>,
+}
+
+fn written(column: &Column, rows: &[(&str, &Figures)]) -> Written {
+    let values = || rows.iter().map(|(_, figures)| (column.get)(figures));
+    let show = |text: &dyn Fn(f64) -> String| {
+        let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), text);
+        values().map(shown).collect()
+    };
+    match column.shows {
+        Shows::Count(unit) => Written { unit: unit.to_owned(), values: show(&|count| format!("{count:.0}")) },
+        Shows::Figure(metric) => {
+            let scale = Scale::of(metric, values().flatten());
+            Written { unit: scale.unit().to_owned(), values: show(&|value| scale.show(value)) }
+        }
+    }
 }
 
 /// Columns of the mode at hand.
@@ -81,11 +99,11 @@ fn shown(app: &App) -> Vec<usize> {
     let mut all: Vec<usize> = (0..estimate.phases.len()).filter(|phase| app.asks_for_phase(name(phase))).collect();
     let sort = app.tables.sort(Table::Schedule);
     let by = match sort {
-        Sort::Figure(title) | Sort::Least(title) => COLUMNS.iter().find(|column| column.title == title),
+        Sort::Column { title, .. } => COLUMNS.iter().find(|column| column.title == title),
         _ => None,
     };
     if let Some(column) = by {
-        let sign = if matches!(sort, Sort::Least(_)) { 1.0 } else { -1.0 };
+        let sign = if matches!(sort, Sort::Column { ascending: true, .. }) { 1.0 } else { -1.0 };
         let key = |phase: &usize| {
             let figure = estimate.phases.get(*phase).and_then(column.get);
             figure.map_or(f64::INFINITY, |figure| sign * figure)
@@ -97,7 +115,7 @@ fn shown(app: &App) -> Vec<usize> {
     all
 }
 
-/// Rows that the cursor can stand on: the phases and their whole.
+/// Number of rows that can be selected: the phases and their total.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     if is_empty(app) { 0 } else { shown(app).len() + 1 }
@@ -116,10 +134,13 @@ pub fn column_here(app: &App) -> Option<&'static str> {
 /// The metric of the cell under the cursor.
 #[must_use]
 pub fn metric_here(app: &App) -> Option<&'static Metric> {
-    columns(app).get(app.column.checked_sub(1)?).and_then(|column| Metric::named(column.metric))
+    match columns(app).get(app.column.checked_sub(1)?)?.shows {
+        Shows::Figure(metric) => Some(metric),
+        Shows::Count(_) => None,
+    }
 }
 
-/// To the next column, or the one before.
+/// Moves to another column.
 pub(in crate::tui) fn across(app: &mut App, by: i32) {
     app.column = app.column.saturating_add_signed(by as isize).min(columns(app).len());
 }
@@ -132,7 +153,7 @@ pub fn info(app: &App) -> String {
     }
     let about = match (metric_here(app), column_here(app)) {
         (Some(metric), _) => format!("{}: {}; ", metric.label, metric.help),
-        (None, Some("min")) => "how long the phase lasts, minutes; ".to_owned(),
+        (None, Some("time")) => "how long the phase lasts, minutes; ".to_owned(),
         (None, Some("servers")) => "replicas and their batches, side by side; ".to_owned(),
         _ => String::new(),
     };
@@ -167,30 +188,38 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         }
         return;
     }
+    let total = Figures { queue: serves.then_some(estimate.queue), latency: estimate.total.latency, ..estimate.total };
+    let named = |phase: usize| Some((&*workload.phases.get(phase)?.name, estimate.phases.get(phase)?));
+    let phases = rows.iter().filter_map(|phase| named(*phase)).chain(std::iter::once(("all", &total)));
+    let phases: Vec<(&str, &Figures)> = phases.collect();
     let name = names(workload);
     let (columns, first) = visible(app, full, inner.width.saturating_sub(name));
+    let cells: Vec<Written> = columns.iter().map(|column| written(column, &phases)).collect();
     let heading = canvas.role(Role::Heading);
     let sorted = app.tables.sort(Table::Schedule);
     canvas.text(inner.x, inner.y, name, "phase", heading);
     let mut x = inner.x + name;
-    for column in &columns {
+    for (column, cells) in columns.iter().zip(&cells) {
         let arrow = match sorted {
-            Sort::Figure(title) if full && title == column.title => canvas.glyphs.down,
-            Sort::Least(title) if full && title == column.title => canvas.glyphs.up,
+            Sort::Column { title, ascending } if full && title == column.title => {
+                if ascending {
+                    canvas.glyphs.up
+                } else {
+                    canvas.glyphs.down
+                }
+            }
             _ => "",
         };
         canvas.right(x, inner.y, column.width, &format!("{arrow}{}", column.title), heading);
+        canvas.right(x, inner.y + 1, column.width, &cells.unit, dim);
         x += column.width;
     }
     let right = x;
     let scroll = if full { app.view_scroll } else { 0 };
-    let total = Figures { queue: serves.then_some(estimate.queue), latency: estimate.total.latency, ..estimate.total };
-    let named = |phase: usize| Some((&*workload.phases.get(phase)?.name, estimate.phases.get(phase)?));
-    let phases = rows.iter().filter_map(|phase| named(*phase)).chain(std::iter::once(("all", &total)));
-    let count = phases.clone().count();
-    for (line, (row, (phase, figures))) in (1..inner.height).zip(phases.enumerate().skip(scroll)) {
+    let selection = canvas.role(Role::Selection);
+    for (line, (row, (phase, _))) in (HEADING..inner.height).zip(phases.iter().enumerate().skip(scroll)) {
         let y = inner.y + line;
-        let style = canvas.role(if row + 1 == count { Role::Title } else { Role::Text });
+        let style = canvas.role(if row + 1 == phases.len() { Role::Title } else { Role::Text });
         canvas.text(inner.x, y, name, phase, style);
         let here = full && app.tour.is_none() && row == app.view_row;
         if here {
@@ -198,23 +227,22 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         }
         let mut x = inner.x + name;
         let value = canvas.role(Role::Value);
-        for (place, column) in (first + 1..).zip(&columns) {
-            let shown = (column.get)(figures).map_or_else(|| "–".to_owned(), column.show);
+        for (place, (column, cells)) in (first + 1..).zip(columns.iter().zip(&cells)) {
             let style = if here { value.patch(canvas.role(Role::SelectionDim)) } else { value };
-            canvas.right(x, y, column.width, &shown, style);
+            canvas.right(x, y, column.width, cells.values.get(row).map_or("", String::as_str), style);
             if here && place == app.column {
-                canvas.tint(Rect::new(x + 1, y, column.width, 1), canvas.role(Role::Selection));
+                canvas.tint(Rect::new(x + 1, y, column.width, 1), selection);
             }
             x += column.width;
         }
         if here && app.column == 0 {
-            canvas.tint(Rect::new(inner.x - 1, y, name, 1), canvas.role(Role::Selection));
+            canvas.tint(Rect::new(inner.x - 1, y, name, 1), selection);
         }
     }
-    canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < count + 1);
+    canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < phases.len() + usize::from(HEADING));
 }
 
-/// The columns that fit, that under the cursor among them, and the place of the first.
+/// The columns that fit, the selected one among them, and the index of the first.
 fn visible(app: &App, full: bool, room: u16) -> (Vec<&'static Column>, usize) {
     let all = columns(app);
     let fits = |from: usize| -> Vec<&'static Column> {

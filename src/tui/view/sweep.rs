@@ -1,5 +1,5 @@
-//! The sweep: a curve for each target over one knob, or a heat map over two, with what the point under the cursor comes
-//! to beside or below it.
+//! The sweep: a curve for each target over one knob, or a heat map over two, and the figures of the point under the cursor
+//! beside or below it.
 
 use ratatui::layout::Rect;
 
@@ -50,7 +50,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     read(app, curves, canvas, reading);
 }
 
-/// What the work under way, or its end, has to say on the upper edge.
+/// The progress of the computation, or its error, for the upper edge.
 pub(super) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
     match (query.progress(), query.trouble()) {
         (Some(progress), _) => format!("{}, Esc stops", progress.describe()),
@@ -59,7 +59,7 @@ pub(super) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
     }
 }
 
-/// What stands where there is no answer.
+/// The text shown if there is no answer.
 pub(super) fn silence(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
     let text = match (trouble, &app.answer.outcome) {
         (_, Err(complaint)) => complaint.as_str(),
@@ -81,7 +81,7 @@ fn heading(curves: &Curves) -> String {
     format!("Sweep: {} over {over}", curves.metric.label)
 }
 
-/// The picture, and what is read out.
+/// The chart, and the panel with the figures of the point under the cursor.
 pub(super) fn split(inner: Rect) -> (Rect, Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if inner.width >= BESIDE_FROM {
@@ -102,12 +102,12 @@ pub(super) fn shown(setting: &Setting) -> String {
     }
 }
 
-/// Where the value of that index stands: values are apart evenly, whatever they are.
+/// The position of the value with that index. Values are evenly spaced.
 fn share(at: usize, count: usize) -> f64 {
     (at as f64 + 0.5) / count.max(1) as f64
 }
 
-/// The range that suits values: from zero, but for those of many sizes.
+/// The range for these values: from zero, unless they span orders of magnitude.
 pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<(Axis, Range)> {
     let finite = values.filter(|value| value.is_finite());
     let low = finite.clone().fold(f64::INFINITY, f64::min);
@@ -117,16 +117,16 @@ pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> O
     Some((axis, range))
 }
 
-/// What an axis for these values of a metric multiplies them by, and what it says: the name with its unit.
+/// The factor of an axis for these values of a metric, and its title with the unit.
 pub(super) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64, String) {
     let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     let (factor, unit) = metric.axis_unit(high);
-    // A rate's label says its unit.
+    // The label of a rate contains its unit.
     let said = unit.is_empty() || (unit == metric.unit && metric.label.contains('/'));
     (factor, if said { metric.label.to_owned() } else { format!("{}, {unit}", metric.label) })
 }
 
-/// The curves; the cursor, where there is one, stands at a value of the axis, on a curve.
+/// The curves, with the cursor at a value of the axis and on a curve.
 pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
     let values = &curves.across.values;
     let cells = |curve: usize| curves.curves.get(curve).map_or(&[][..], |(_, grid)| grid.cells.as_slice());
@@ -145,7 +145,7 @@ pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
             cursor: cursor.map(|(column, _)| (share(column, values.len()), None)),
         };
     };
-    // Words have bars, side by side for several targets; numbers have lines.
+    // Values that are words have bars, side by side for several targets; numbers have lines.
     let words = !matches!(values.first(), Some(Setting::Number(_)));
     let count = curves.curves.len();
     let slot = 0.7 / values.len().max(1) as f64;
@@ -201,7 +201,7 @@ fn heat<'c>(app: &App, curves: &'c Curves) -> Heat<'c> {
     Heat { metric: curves.metric, across: &curves.across, against, cells, here, cursor: sweeping::cursor(app, curves) }
 }
 
-/// What is read out: whose point it is, its knobs, whether it can run, its figures against the scenario's.
+/// The point under the cursor: its target, its knobs, whether it can run, and its figures against the scenario's.
 fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
     let mut y = area.y;
     let (dim, value) = (canvas.role(Role::Dim), canvas.role(Role::Value));
@@ -242,7 +242,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
     figures(app, &candidate, &[curves.metric], canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
 }
 
-/// A legend: the curve under the cursor stands out. The line below it, where there is one.
+/// The legend, with the curve under the cursor highlighted. Returns the line below it.
 pub(super) fn legend<'n>(
     canvas: &mut Canvas<'_>,
     area: Rect,
@@ -289,7 +289,7 @@ pub(super) fn figures(
         let now = (metric.get)(&candidate.estimate, &candidate.scenario);
         let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
         canvas.text(x, y, 17, metric.label, text);
-        // Points stand below one another, units in a column of their own.
+        // Numbers are aligned at the point; units have their own column.
         let shown = answer::shown(metric, &candidate.scenario, &candidate.estimate);
         let (whole, fraction, unit) = split_number(&shown);
         canvas.right(x + 17, y, 6, whole, value);
@@ -310,7 +310,7 @@ pub fn info(app: &App) -> String {
     format!("{}: {}", knob.name, knob.help)
 }
 
-/// Moves the cursor to where a click goes.
+/// Moves the cursor to a click.
 pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
     let Some(curves) = app.queries.sweep.answer().cloned() else { return false };
     let body = layout::areas(app).body;

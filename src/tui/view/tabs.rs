@@ -10,7 +10,7 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
 
-/// The views that have a number, in its order, then the others: the name, a short one, and what shows it.
+/// The numbered views in their order, then the others: name, short name and action.
 const TABS: [(&str, &str, Action); 21] = [
     ("Overview", "Over", Action::Show(View::Main)),
     ("Race", "Race", Action::Show(View::Race)),
@@ -54,8 +54,8 @@ fn need(tabs: &[Tab], gap: u16) -> u16 {
     tabs.iter().map(|tab| tab.width().saturating_add(gap)).fold(1, u16::saturating_add)
 }
 
-/// Where each begins and ends. Views without a number make way where not all have room, then gaps and names are
-/// shortened, that of the view that is shown last.
+/// First and last column of each tab. If not all fit, views without a number are left out, then long names are
+/// shortened, that of the current view last, then gaps.
 fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     let shown = Action::Show(app.view);
     let empty = |action: Action| match action {
@@ -80,10 +80,14 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
         let Some(last) = tabs.iter().rposition(spare) else { break };
         tabs.remove(last);
     }
-    let gap = [3, 2, 1].into_iter().find(|gap| fits(&tabs, *gap)).unwrap_or(1);
-    if !fits(&tabs, gap) {
-        tabs.iter_mut().filter(|tab| tab.action != shown).for_each(|tab| tab.name = tab.short);
+    // Shorten the longest names first, until there are gaps of two columns.
+    while !fits(&tabs, 2) {
+        let spared = |tab: &Tab| tab.name.width() - tab.short.width();
+        let others = tabs.iter_mut().filter(|tab| tab.action != shown && spared(tab) > 0);
+        let Some(longest) = others.max_by_key(|tab| spared(tab)) else { break };
+        longest.name = longest.short;
     }
+    let gap = [3, 2, 1].into_iter().find(|gap| fits(&tabs, *gap)).unwrap_or(1);
     if !fits(&tabs, gap) {
         tabs.iter_mut().filter(|tab| !keymap::is_number(tab.key)).for_each(|tab| tab.name = tab.short);
     }
@@ -101,7 +105,7 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     })
 }
 
-/// What a click on the strip asks for.
+/// The action of a click on the strip.
 #[must_use]
 pub fn tab_at(app: &App, area: Rect, column: u16, row: u16) -> Option<Action> {
     if !area.contains((column, row).into()) {

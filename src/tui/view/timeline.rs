@@ -1,5 +1,5 @@
-//! The timeline: lanes of tasks, strips of what is busy, what the task under the cursor waited for; curves of a serving
-//! run, and of a training job at growing scale.
+//! The timeline: lanes of tasks, strips of busy resources, and the dependencies of the task under the cursor; curves of a
+//! serving run, and of a training job at growing scale.
 
 mod curves;
 mod operators;
@@ -77,8 +77,7 @@ fn role(kind: TaskKind) -> Role {
     }
 }
 
-/// The kind that a task counts among in legend and color: what is gathered and scattered layer by layer is gathered and
-/// reduced.
+/// The kind of a task for legend and color. Gathering and scattering of single layers count as gathering and reducing.
 pub(in crate::tui) fn plain(kind: TaskKind) -> TaskKind {
     match kind {
         TaskKind::Inside(Action::Gather) => TaskKind::Gather,
@@ -131,7 +130,7 @@ fn stream(kind: StreamKind) -> &'static str {
     }
 }
 
-/// What a lane is called.
+/// The name of a lane.
 pub(in crate::tui) fn lane_name(lane: &Lane) -> String {
     match lane.stream {
         StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
@@ -173,14 +172,14 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let lanes = u16::try_from(timeline.lanes.len()).unwrap_or(u16::MAX).max(1);
     let rows = area.height - below - 1;
-    // Where there is room to spare, lanes stand apart, and are thicker; what they leave makes the strips taller.
+    // With spare room, lanes are thicker and have gaps, and the strips are taller.
     let pitch = (rows / lanes).clamp(1, 4);
     let tall = 1 + (rows.saturating_sub(lanes.saturating_mul(pitch)) / STRIPS).min(TALLEST_STRIP - 1);
     let below = READING + 1 + STRIPS * tall;
     let track = |y: u16| Rect::new(area.x + NAMES, y, area.width - NAMES, 1);
     let (from, to) = timeline.window;
     let dim = canvas.role(Role::Dim);
-    // The axis: what is shown, and how much of the step that is.
+    // The axis: the visible range, and its share of the step.
     let (first, _) = timeline.span;
     let axis = track(area.y);
     canvas.text(axis.x, axis.y, axis.width, &duration_ms(1e3 * (from - first)), dim);
@@ -220,7 +219,7 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     reading(timeline, canvas, Rect { y: y + STRIPS * tall, height: READING + 1, ..area });
 }
 
-/// The colors of the kinds that there are, by name; where there is no room for all names, by the shortest.
+/// The legend of the kinds that occur, with short names if the long ones do not fit.
 fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let there =
         |kind: &TaskKind| timeline.output().is_some_and(|o| o.tasks.iter().any(|task| plain(task.kind) == *kind));
@@ -253,12 +252,12 @@ fn short(kind: TaskKind) -> &'static str {
     }
 }
 
-/// A lane's bars: those that a cell cannot show apart as one shade, the rest with their edges and, where there is room,
-/// their letter and micro-batch. What is on the critical path is marked.
+/// The bars of a lane. Tasks that share a cell are one shade; others have edges and, if there is room, their letter and
+/// micro-batch. The critical path is marked.
 fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, here: Option<usize>) {
     let (from, to) = timeline.window;
     let cells = f64::from(track.width) / (to - from).max(1e-12);
-    // Small tasks: the kind that has most of a cell colors it.
+    // Small tasks: a cell has the color of the kind with the largest share.
     let mut covered = vec![([0.0; KINDS.len()], 0.0); usize::from(track.width)];
     let shown = |task: &&Task| task.end > from && task.begin < to;
     for number in &lane.tasks {
@@ -308,7 +307,7 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         let room = end.saturating_sub(begin);
         let counted = matches!(task.kind, TaskKind::Pass(_) | TaskKind::Transfer);
         let micro = if counted { format!(" {}", task.micro) } else { String::new() };
-        // The longest that the bar has room for: the name, a short one, its letter.
+        // The longest label that fits: the name, a short name, the letter.
         let [name, brief] = [named(task.kind).0, short(task.kind)].map(|name| format!("{name}{micro}"));
         let letter = format!("{}{}", named(task.kind).1, micro.trim_start());
         let fits = |label: &String| usize::from(room) > label.len() + 1;
@@ -375,7 +374,7 @@ fn strip(
     }
 }
 
-/// What the task under the cursor is, how long it took, what it waited for.
+/// The task under the cursor, its duration, and its dependencies.
 fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let Some((number, task)) = timeline.here().and_then(|here| Some((here, timeline.task(here)?))) else { return };
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
@@ -385,7 +384,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let room = area.right().saturating_sub(x);
     let lasts = duration_ms(1e3 * (task.end - task.begin));
     let took = format!("takes {lasts}, {when}");
-    // When it ends follows from the rest.
+    // The end follows from start and duration.
     let brief = format!("takes {lasts} from {}", duration_ms(1e3 * (task.begin - first)));
     canvas.text(x, area.y, room, if took.width() <= usize::from(room) { &took } else { &brief }, text);
     let waited = match timeline.task(task.after) {

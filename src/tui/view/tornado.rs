@@ -14,7 +14,7 @@ use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
 /// Rows above the first lever, which do not scroll.
 pub const HEADING: usize = 2;
-/// Columns of a lever's name, of where it stands, of a change, and, where there is room, of where it is moved to.
+/// Columns of the name, the current value, a change and, if there is room, the changed value.
 const NAME: u16 = 23;
 const FROM: u16 = 12;
 const CHANGE: u16 = 11;
@@ -22,7 +22,7 @@ const TO: u16 = 12;
 /// Fewest columns in which the values that levers are moved to are shown.
 const LEAST_FOR_TO: u16 = 100;
 
-/// Levers that the cursor can stand on.
+/// Number of levers that can be selected.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     shown(app).map_or(0, |tornado| tornado.swings.len())
@@ -80,19 +80,19 @@ pub fn page(app: &App, rows: usize) -> usize {
     rows.saturating_sub(HEADING + below)
 }
 
-/// Columns that say where levers are moved to.
+/// Columns of the changed values.
 fn to(row: Rect) -> u16 {
     if row.width >= LEAST_FOR_TO { TO } else { 0 }
 }
 
-/// Where the bars lie: what the columns at both sides leave.
+/// The area of the bars, between the columns on both sides.
 fn track(row: Rect) -> Rect {
     let left = NAME + FROM + to(row) + CHANGE + 1;
     let right = CHANGE + to(row);
     Rect { x: row.x + left, width: row.width.saturating_sub(left + right), ..row }
 }
 
-/// What cannot run, what surprises, what changes nothing.
+/// Notes on levers that cannot run, that are unexpected, or that have no effect.
 fn notes(tornado: &Tornado, width: u16) -> Vec<String> {
     let mut notes: Vec<String> = tornado.notes.iter().map(|note| (*note).to_owned()).collect();
     let idle: Vec<&str> = tornado.idle.iter().map(|lever| lever.name()).collect();
@@ -132,7 +132,7 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
     }
     let width = to(row);
     let left = row.x + NAME + FROM;
-    // Down: where to, then the change, next to the bars; up: the change, then where to.
+    // Changes are next to the bars, changed values outside.
     for (outcome, place, change_at) in
         [(&swing.down, left, left + width), (&swing.up, track.right() + CHANGE, track.right())]
     {
@@ -153,7 +153,7 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
     }
 }
 
-/// What the line of information says: why the lever under the cursor cannot be moved, or what it is.
+/// The information line: why the lever cannot be changed, or its description.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(swing) = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)) else { return String::new() };

@@ -1,4 +1,4 @@
-//! A tour's caption: what it says, how far it is, whether what it claims holds.
+//! The caption of a tour: narration, progress, and expectations that fail.
 
 use ratatui::layout::Rect;
 
@@ -28,14 +28,14 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if let Some(error) = &tour.error {
         let style = canvas.role(Role::Error);
         let lines = wrap(error, usize::from(width));
-        // All of it: the narration makes way.
+        // Failed expectations are shown in full; the narration is cut for them.
         y = y.min(inner.bottom().saturating_sub(1 + u16::try_from(lines.len()).unwrap_or(1)).max(inner.y));
         for line in &lines {
             canvas.text(inner.x + 1, y, width, &format!("{line:<pad$}", pad = usize::from(width)), style);
             y += 1;
         }
     }
-    // CI checks what a tour expects; only what does not hold is worth a line here.
+    // CI checks the expectations of tours; only failures are shown.
     for (_, claim) in tour.outcomes.iter().filter(|(held, _)| !held) {
         if y + 1 >= inner.bottom() {
             break;
@@ -44,7 +44,7 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let style = canvas.role(role);
         let claim = format!("{sign} {claim}");
         let lines = wrap(&claim, usize::from(width));
-        // A long claim is broken where there is room for all of it, else cut.
+        // A long expectation is wrapped if all of it fits, otherwise cut.
         if lines.len() < usize::from(inner.bottom() - y) {
             for line in &lines {
                 canvas.text(inner.x + 1, y, width, line, style);

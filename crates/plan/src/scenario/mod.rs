@@ -23,6 +23,7 @@ pub use dashboard::Dashboard;
 pub use idle::Idle;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
+use noise::usual_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};
 pub use set_knob::CONCURRENCY;
@@ -237,7 +238,7 @@ impl Scenario {
         scenario.resolve_software(parts);
         scenario.serve(parts);
         scenario.fill();
-        scenario.reseed(SEED, first_draw);
+        scenario.reseed(SEED, usual_draw);
         scenario
     }
 

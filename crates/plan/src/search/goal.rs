@@ -58,6 +58,20 @@ fn is_method(knob: Knob) -> bool {
     )
 }
 
+/// Knobs that say how much work there is. At 0 there is nothing to plan, so that value is no way to a goal.
+fn is_amount_of_work(knob: Knob) -> bool {
+    matches!(
+        knob,
+        Knob::Microbatch
+            | Knob::Global
+            | Knob::Prompt
+            | Knob::Generate
+            | Knob::TrainTokens
+            | Knob::Concurrency
+            | Knob::RequestRate
+    )
+}
+
 /// Looks for what reaches a value, everything else as it is.
 #[must_use]
 pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wanted: f64) -> Goal {
@@ -124,6 +138,9 @@ impl Seeker<'_> {
         let mut best: Option<Way> = None;
         for at in order {
             let Some(setting) = axis.values.get(at).cloned() else { continue };
+            if setting == Setting::Number(0.0) && is_amount_of_work(knob) {
+                continue;
+            }
             let Some(value) = self.at(knob, &setting) else { continue };
             let lever = Lever::Knob(knob);
             if self.reaches(value) {

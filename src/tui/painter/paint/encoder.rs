@@ -14,12 +14,12 @@ use crate::tui::painter::pen::{Pen, Short};
 const LONGEST_GAP: u16 = 5;
 /// From this many changed cells on, erasing to the end of the line pays.
 const SHORTEST_ERASE: usize = 4;
-/// From this many blanks on, erasing them where they stand and jumping over them pays.
+/// From this many blanks on, erasing them in place and jumping over them pays.
 const SHORTEST_BLANK: usize = 10;
-/// And from this many on where nothing is written behind them.
+/// The same if nothing is written behind them.
 const SHORTEST_LAST: usize = 5;
 
-/// What is known of the terminal besides its cells; `None` when something else may have changed it.
+/// The known state of the terminal besides its cells; `None` if something else may have changed it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct State {
     pub(super) pen: Option<Pen>,
@@ -27,7 +27,7 @@ pub(super) struct State {
     cursor_shown: Option<bool>,
 }
 
-/// What may go to the terminal of a symbol: no control characters, and none that reorder the text around them.
+/// The part of a symbol that may be sent: no control characters, and none that reorder text.
 pub(super) fn printable(symbol: &str, ascii: bool) -> &str {
     let harmful = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     match symbol.as_bytes() {
@@ -38,7 +38,7 @@ pub(super) fn printable(symbol: &str, ascii: bool) -> &str {
     }
 }
 
-/// Cells beside one another, or what is erased at once, on their way to the terminal.
+/// Adjacent cells that are written or erased together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     pen: usize,
@@ -56,7 +56,7 @@ enum What {
     Tail,
 }
 
-/// What a frame has to write.
+/// The changes of a frame.
 pub(super) struct Work<'a> {
     pub(super) cells: &'a [Cell],
     pub(super) width: usize,
@@ -65,7 +65,7 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Each row of which something is to be written: its number, its cells, the columns.
+    /// Each changed row: its number, its cells, the changed columns.
     fn rows(&self) -> impl Iterator<Item = (u16, &'a [Cell], &'a [u16])> {
         self.rows.iter().map(|(y, part)| {
             let changed = self.changed.get(part.clone()).unwrap_or_default();
@@ -79,13 +79,12 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The column from which on a row is as if it were erased.
+/// The column from which on a row is blank.
 fn blank_from(cells: &[Cell]) -> usize {
     cells.len() - cells.iter().rev().take_while(|cell| is_erased(cell)).count()
 }
 
-/// How many of the columns, from the first on, are blanks beside one another, where erasing them in one go is shorter
-/// than writing them and going on; 0 where it is not.
+/// Number of adjacent blanks at the beginning of the columns, if erasing them is shorter than writing them; otherwise 0.
 fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
     let Some(first) = columns.first() else { return 0 };
     let blank = |(place, x): &(u16, &u16)| {
@@ -96,8 +95,7 @@ fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
     if count >= pays { count } else { 0 }
 }
 
-/// How many of the columns, from the first on, are text beside one another in one style, and so of one pen; 1 where the
-/// first is a blank.
+/// Number of adjacent cells with text in one style at the beginning of the columns; 1 if the first is a blank.
 fn alike(cells: &[Cell], columns: &[u16]) -> usize {
     let Some(first) = columns.first() else { return 0 };
     let from = usize::from(*first);
@@ -115,15 +113,15 @@ fn is_space(cell: &Cell) -> bool {
     cell.symbol().as_bytes() == [b' ']
 }
 
-/// How many of the changed columns are written; the rest is erased with the tail of the line.
+/// Number of changed columns that are written; the others are erased with the tail of the line.
 fn written(cells: &[Cell], changed: &[u16]) -> usize {
     let blank = blank_from(cells);
     let first = changed.partition_point(|x| usize::from(*x) < blank);
     if changed.len() - first >= SHORTEST_ERASE { first } else { changed.len() }
 }
 
-/// The pen for the cell in the first of these changed columns, coming from `pen`. Where the background changes under
-/// blanks, what the text behind them needs besides is changed at once: one sequence instead of two.
+/// The pen for the first of these changed columns, after `pen`. If the background changes under blanks, it also gets the
+/// attributes of the text behind them: one sequence instead of two.
 fn pen_of(pen: Pen, cell: &Cell, cells: &[Cell], columns: &[u16], depth: ColorDepth) -> Pen {
     let own = pen.for_cell(cell, depth);
     if pen.has_background_of(own) || cell.symbol() != " " {
@@ -135,7 +133,7 @@ fn pen_of(pen: Pen, cell: &Cell, cells: &[Cell], columns: &[u16], depth: ColorDe
     text.map(|text| own.for_cell(text, depth)).filter(|text| text.writes_blank(own)).unwrap_or(own)
 }
 
-/// The pen of the first text of a row, where it stands on the plain background.
+/// The pen of the first text of a row, if its background is plain.
 fn first_pen(cells: &[Cell], columns: &[u16], depth: ColorDepth) -> Pen {
     let text = columns.iter().filter_map(|x| cells.get(usize::from(*x))).find(|cell| cell.symbol() != " ");
     let pen = text.map(|text| Pen::default().for_cell(text, depth)).unwrap_or_default();
@@ -211,12 +209,12 @@ impl Encoder<'_> {
                 left = left.get(count.max(1)..).unwrap_or(rest);
             }
             if let Some(&x) = erase.first() {
-                // And so is the tail erased, where that pen can.
+                // The tail is erased with it as well, if the pen can.
                 add(if pen.for_erasing() == pen { pen } else { Pen::default() }, x, What::Tail);
             }
         }
-        // Pens on the plain background first: they turn into one another in few bytes. Stable: within a pen, rows and
-        // columns stay in order.
+        // Pens on the plain background first: changing between them takes few bytes. The sort is stable, so rows and columns
+        // of a pen stay in order.
         let plain = |pen: usize| pens.get(pen).is_some_and(|pen| pen.has_background_of(Pen::default()));
         grouped.sort_by_key(|piece| (!plain(piece.pen), piece.pen));
         for piece in grouped.iter() {
@@ -236,7 +234,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Erases cells from the cursor on, which stays where it is.
+    /// Erases cells from the cursor on without moving it.
     fn blank(&mut self, cells: usize) {
         self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
         let mut erase = Short::<16>::new();
@@ -257,17 +255,17 @@ impl Encoder<'_> {
         self.out.extend_from_slice(b"\x1b[K");
     }
 
-    /// Writes so many cells of a row, from where the cursor is, with the pen in force.
+    /// Writes that many cells of a row at the cursor with the current pen.
     fn text(&mut self, from: Position, row: &[Cell], count: usize) {
         let begin = usize::from(from.x);
         for (cell, x) in row.get(begin..begin + count).unwrap_or_default().iter().zip(from.x..) {
-            // Behind a symbol of uncertain width the cursor is anywhere.
+            // Behind a symbol of uncertain width the position of the cursor is unknown.
             self.jump(Position { x, y: from.y });
             self.cell(cell);
         }
     }
 
-    /// Writes a cell with the pen in force.
+    /// Writes a cell with the current pen.
     fn cell(&mut self, cell: &Cell) {
         let symbol = cell.symbol();
         match symbol.as_bytes() {
@@ -293,7 +291,7 @@ impl Encoder<'_> {
         self.state.pen = Some(to);
     }
 
-    /// Moves to `to`, writing the cells in between again where that is no longer than jumping.
+    /// Moves to `to`; rewrites the cells in between if that is no longer than a jump.
     fn go(&mut self, to: Position, cells: &[Cell]) {
         if let State { at: Some(at), pen: Some(pen), .. } = self.state
             && at.y == to.y
@@ -322,8 +320,8 @@ impl Encoder<'_> {
         }
     }
 
-    /// The end of a frame: the pen goes back to plain, so that what others write, or a terminal shows while it is
-    /// resized, is not painted; then the cursor.
+    /// Ends a frame: resets the pen, so that output of other programs and resized terminals are not colored, and places the
+    /// cursor.
     pub(super) fn finish(&mut self, cursor: Option<Position>, area: Rect) {
         if self.state.pen.is_some_and(|pen| pen != Pen::default()) {
             self.set_pen(Pen::default());

@@ -48,7 +48,7 @@ pub fn describe(app: &App, cell: &Cell) -> String {
 /// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let legend = "green fits, yellow under 10 % free, red not; Enter opens";
+    let legend = "green fits, yellow under 10 % free, red not; bar: memory";
     match here(app) {
         Some((target, row, cell)) => format!("{} on {target}: {}; {legend}", row.model, describe(app, cell)),
         None => legend.to_owned(),

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use super::{Page, entry, here, shown};
 use crate::cli::history as text;
 use crate::tui::app::{App, View};
-use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth;
 use crate::tui::panels::{Panel, lines, wrapped};
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
@@ -57,38 +57,105 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let text = if listed.entries.is_empty() { "no entries yet" } else { "nothing matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width, text, canvas.role(Role::Dim));
     }
-    let height = usize::from(inner.height);
-    for (line, (row, entry)) in (0..inner.height).zip(all.iter().enumerate().skip(app.view_scroll)) {
-        let y = inner.y + line;
+    let columns = Columns::of(inner, &all);
+    let heading = canvas.role(Role::Heading);
+    for (cell, title) in columns.cells().into_iter().zip(TITLES) {
+        canvas.text(cell.0, inner.y, cell.1, title, heading);
+    }
+    canvas.right(columns.value.0, inner.y, columns.value.1, TITLE_OF_VALUE, heading);
+    let height = inner.height.saturating_sub(HEADING);
+    for (line, (row, entry)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {
+        let y = inner.y + HEADING + line;
         let marked = state.marked.as_deref() == Some(&*entry.id);
         let style = canvas.role(if marked { Role::Mark } else { Role::Text });
-        canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), &row_text(entry, inner.width, marked), style);
+        let sign = if marked { canvas.glyphs.mark } else { " " };
+        canvas.text(inner.x, y, 1, sign, style);
+        for ((x, width), text) in columns.cells().into_iter().zip(texts(entry)) {
+            canvas.text(x, y, width, &fit(&text, usize::from(width), canvas.glyphs.ellipsis), style);
+        }
+        let (_, value) = figure_of(entry);
+        canvas.right(columns.value.0, y, columns.value.1, &value, style);
         if row == app.view_row {
             canvas.tint(Rect { y, height: 1, ..inner }, canvas.role(Role::Selection));
         }
     }
-    canvas.more(area, app.view_scroll > 0, app.view_scroll + height < all.len());
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
-/// One entry in a line: what is most looked for comes first, what has no room is left out.
-fn row_text(entry: &Entry, width: u16, marked: bool) -> String {
-    let name = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    let figure = text::headline(entry).map_or_else(String::new, |(name, value)| match Metric::named(name) {
-        Some(metric) => format!("{} {}", metric.label, metric.show(value)),
-        None => format!("{name} {}", text::number(name, value)),
-    });
-    let mark = if marked { "*" } else { " " };
-    let (target, workload) = (name(&entry.target), name(&entry.workload));
-    let wide = usize::from(width.saturating_sub(2));
-    let head = format!("{mark}{} {} {:<11} ", entry.handle(), entry.at.strftime("%m-%d %H:%M"), entry.kind.name());
-    if wide < 100 {
-        let room = wide.saturating_sub(head.width() + figure.width() + 1);
-        let names = fit(&format!("{target} {workload}"), room, "…");
-        return format!("{head}{names}{}{figure}", " ".repeat(room.saturating_sub(names.width()) + 1));
+/// Lines above the entries.
+pub const HEADING: u16 = 1;
+/// The columns but the value, which is aligned to the right.
+const TITLES: [&str; 7] = ["entry", "date", "kind", "target", "workload", "figure", "software"];
+
+const TITLE_OF_VALUE: &str = "value";
+
+/// The texts of an entry, in the order of [`TITLES`].
+fn texts(entry: &Entry) -> [String; 7] {
+    let name = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".to_owned());
+    [
+        entry.handle().to_owned(),
+        entry.at.strftime("%m-%d %H:%M").to_string(),
+        entry.kind.name().to_owned(),
+        name(&entry.target),
+        name(&entry.workload),
+        figure_of(entry).0,
+        name(&entry.software),
+    ]
+}
+
+/// The label of the figure that an entry is known by, and its value with unit.
+fn figure_of(entry: &Entry) -> (String, String) {
+    text::headline(entry).map_or_else(Default::default, |(name, value)| match Metric::named(name) {
+        Some(metric) => (metric.label.to_owned(), metric.show(value)),
+        None => (name.to_owned(), text::number(name, value)),
+    })
+}
+
+/// First column and width of each cell; those without room have none.
+struct Columns {
+    texts: [(u16, u16); 7],
+    value: (u16, u16),
+}
+
+impl Columns {
+    fn of(inner: Rect, all: &[&Entry]) -> Columns {
+        let gap = if inner.width < 100 { 1 } else { 2 };
+        let mut longest = TITLES.map(TextWidth::width);
+        for entry in all {
+            for (longest, text) in longest.iter_mut().zip(texts(entry)) {
+                *longest = (*longest).max(text.width());
+            }
+        }
+        let [entry, date, kind, mut target, mut workload, mut figure, mut software] =
+            longest.map(|width| u16::try_from(width).unwrap_or(u16::MAX).min(30) + gap);
+        let values = all.iter().map(|entry| figure_of(entry).1.width()).chain([TITLE_OF_VALUE.len()]);
+        let value = u16::try_from(values.max().unwrap_or_default()).unwrap_or(u16::MAX).min(20) + gap;
+        let room = inner.width.saturating_sub(2 + value + entry + date + kind);
+        // The software, then the name of the figure make way; then the names of target and workload are cut.
+        if target + workload + figure + software > room {
+            software = 0;
+        }
+        if target + workload + figure > room {
+            figure = 0;
+        }
+        workload = workload.min(room.saturating_sub(target + figure)).max(gap + 6);
+        target = target.min(room.saturating_sub(workload + figure)).max(gap + 6);
+        let mut x = inner.x + 1;
+        let mut take = |width: u16| {
+            let cell = (x, width.saturating_sub(gap));
+            x += width;
+            cell
+        };
+        let (entry, date, kind) = (take(entry), take(date), take(kind));
+        let (target, workload, figure) = (take(target), take(workload), take(figure));
+        let value = take(value);
+        let texts = [entry, date, kind, target, workload, figure, take(software)];
+        Columns { texts, value }
     }
-    let (a, b) = if wide < 140 { (16, 21) } else { (24, 30) };
-    let (target, workload, figure) = (fit(&target, a, "…"), fit(&workload, b, "…"), fit(&figure, 22, "…"));
-    format!("{head}{target:<a$} {workload:<b$} {figure:<22} {}", name(&entry.software))
+
+    fn cells(&self) -> [(u16, u16); 7] {
+        self.texts
+    }
 }
 
 /// The lines of a page that is no list.

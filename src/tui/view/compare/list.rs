@@ -1,4 +1,4 @@
-//! More targets than fit side by side: a row each, with as many metrics as fit in columns.
+//! The comparison as a list, if not all targets fit side by side: a row for each target, metrics in columns.
 
 use ratatui::layout::Rect;
 
@@ -13,7 +13,7 @@ use atlas_plan::estimate::{Metric, Scale};
 
 /// Columns of a metric.
 const LISTED: u16 = 13;
-/// Columns of an interval, and fewest columns of a list that shows one.
+/// Columns of an interval, and the width of the list from which it is shown.
 const INTERVAL: u16 = 15;
 const INTERVAL_FROM: u16 = 100;
 
@@ -27,7 +27,7 @@ fn heads(metric: &Metric) -> (&'static str, &'static str) {
     metric.label.rsplit_once(' ').or_else(slash).unwrap_or((metric.label, ""))
 }
 
-/// Where the columns stand.
+/// The layout of the columns.
 struct Columns {
     /// Columns of the names.
     name: u16,
@@ -72,7 +72,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
     let metric_x = |slot: u16| inner.x + name_width + slot * LISTED;
     for (slot, (index, metric)) in shown() {
         let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
-        let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
+        let order = if app.order == Some(*metric) { canvas.glyphs.down } else { "" };
         let ((first, second), width) = (heads(metric), LISTED - 2);
         canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
         let unit = scale(app, metric).unit().to_owned();
@@ -140,7 +140,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             canvas.right(inner.right() - 9, y, 8, &text, style);
         }
         if index == app.column {
-            // The name and the cell under the cursor: a whole row of a wide screen is a lot to send at every step.
+            // Only the name and the selected cell: highlighting a wide row would send many bytes for every step.
             let selection = canvas.role(Role::Selection);
             canvas.tint(Rect::new(inner.x, y, name_width, 1), selection);
             if let Some(slot) = here.checked_sub(from).and_then(|slot| u16::try_from(slot).ok()) {
@@ -159,7 +159,7 @@ mod tests {
     fn every_heading_of_the_list_has_its_columns_for_itself() {
         for metric in &atlas_plan::estimate::METRICS {
             let (first, second) = heads(metric);
-            // An arrow may stand before the first line.
+            // The first line may begin with an arrow.
             let widest = first.width().max(second.width());
             assert!(widest < usize::from(LISTED) - 1, "{}: {first} {second}", metric.name);
         }

@@ -8,12 +8,12 @@ use crate::tui::view::draw::Canvas;
 use atlas_core::units;
 use atlas_plan::estimate::{Better, Format, Metric};
 
-/// A change with its sign; its unit stands beside the value.
+/// A change with its sign; the unit is beside the value.
 pub(super) fn signed(metric: &Metric, change: f64) -> String {
     let text = match metric.format {
-        // The difference of two shares is in points; its relative change stands beside it in per cent.
+        // The difference of two shares is in points; the relative change beside it is in percent.
         Format::Percent => format!("{:.1} pt", change.abs() * 100.0),
-        // Three digits without the sign of the currency: small prices fit, and it stands beside the value.
+        // Three digits without the currency sign, which is beside the value, so that small prices fit.
         Format::Usd if change.abs() < 1.0 => units::significant(change.abs(), 3),
         Format::Usd if change.abs() < 10_000.0 => format!("{:.2}", change.abs()),
         Format::Usd => units::si(change.abs()),
@@ -22,7 +22,7 @@ pub(super) fn signed(metric: &Metric, change: f64) -> String {
     format!("{}{text}", if change < 0.0 { "-" } else { "+" })
 }
 
-/// A change in its columns: one that is too long for them has three digits in place of four.
+/// A change cut to its columns: three digits instead of four if it is too long.
 pub(super) fn within(text: String, room: usize) -> String {
     if text.width() <= room {
         return text;
@@ -35,7 +35,7 @@ pub(super) fn within(text: String, room: usize) -> String {
             if short.trim_end().width() <= room {
                 return short;
             }
-            // The smallest have more noughts than room; their unit stands beside the value.
+            // The smallest have more zeros than room; the unit is beside the value.
             let small = format!("{sign}{:.2e}", value.abs());
             if small.width() + 1 + unit.width() <= room { format!("{small} {unit}") } else { small }
         }
@@ -46,7 +46,7 @@ pub(super) fn within(text: String, room: usize) -> String {
 /// Least change that is shown in digits; smaller ones are negligible.
 pub(in crate::tui) const LEAST: f64 = 0.000_5;
 
-/// A change by its arrow, its sign and its color.
+/// A change as arrow, sign and color.
 pub(in crate::tui) fn change(canvas: &Canvas<'_>, better: Better, before: f64, now: f64) -> (String, Style) {
     let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
     if (now - before).abs() < LEAST * before.abs() {
@@ -55,7 +55,7 @@ pub(in crate::tui) fn change(canvas: &Canvas<'_>, better: Better, before: f64, n
     (format!("{arrow}{}", units::relative(before, now)), change_style(canvas, better, now - before))
 }
 
-/// Better is one color, worse another; the arrow and the sign say it too.
+/// The style of an improvement or a deterioration; arrow and sign show it without color.
 pub(in crate::tui) fn change_style(canvas: &Canvas<'_>, better: Better, change: f64) -> Style {
     let role = match (better, change > 0.0) {
         (Better::Higher, true) | (Better::Lower, false) => Role::Good,

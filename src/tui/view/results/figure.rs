@@ -1,4 +1,4 @@
-//! A figure as a row: label, value, unit, interval and change in columns that stand below one another.
+//! A figure as a row with aligned columns: label, value, unit, interval and change.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use crate::tui::view::draw::Canvas;
 use atlas_core::units;
 use atlas_plan::estimate::Metric;
 
-/// Columns of a figure's row. The digits before the point end where those behind it begin, in every row.
+/// Columns of a figure's row. The decimal point is in the same column of every row.
 pub(super) struct Columns {
     label: u16,
     interval: u16,
@@ -18,7 +18,7 @@ pub(super) struct Columns {
     relative: u16,
 }
 
-/// What stands above the interval, where there is room and where there is little, and above the change.
+/// Headings of a wide and a narrow interval column, and of the change.
 const INTERVAL: [&str; 2] = ["90 % range", "90 %"];
 const CHANGE: &str = "change";
 /// Columns of two ends of up to five digits: `2268–12953`.
@@ -30,7 +30,7 @@ const FRACTION: u16 = 5;
 const UNIT: u16 = 7;
 
 impl Columns {
-    /// What has room: the change in per cent first, then the interval, then the change itself.
+    /// The columns that fit: the relative change first, then the interval, then the absolute change.
     pub(super) fn fit(width: u16, intervals: bool) -> Columns {
         let label = match width {
             66.. => 18,
@@ -50,7 +50,7 @@ impl Columns {
     }
 }
 
-/// Draws what the columns are, beside the first heading.
+/// Draws the headings of the columns beside the first group.
 pub(super) fn headings(canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, changed: bool) {
     let dim = canvas.role(Role::Dim);
     let x = area.x + columns.label + WHOLE + FRACTION + UNIT;
@@ -72,7 +72,7 @@ pub(in crate::tui) fn split(shown: &str) -> (&str, &str, &str) {
     (whole, fraction, unit)
 }
 
-/// A fraction rounded to its column, where it is longer and has a unit behind it.
+/// A fraction rounded to its column if it is longer and followed by a unit.
 fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
     let digits = usize::from(FRACTION);
     if fraction.len() <= digits || unit.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
     let role = match () {
         () if app.flash.metrics.contains(metric.name) => Role::Flash,
         () if app.answer.fits() => Role::Value,
-        // What cannot be had is not shouted.
+        // The figures of a scenario that does not fit are dim.
         () => Role::Dim,
     };
     let (style, dim) = (canvas.role(role), canvas.role(Role::Dim));
@@ -99,17 +99,17 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
     let fraction = rounded.as_deref().unwrap_or(fraction);
     let text = canvas.role(Role::Text);
     let indent = u16::from(columns.label > 13);
-    // A long label takes what the digits leave.
+    // A long label may use columns that the digits leave free.
     let spare = usize::from(WHOLE).saturating_sub(whole.chars().count() + 1);
     let room = columns.label - indent + u16::try_from(spare).unwrap_or_default();
     canvas.text(area.x + indent, area.y, room, metric.label, text);
     let mut x = area.x + columns.label;
     canvas.right(x, area.y, WHOLE, whole, style);
     x += WHOLE;
-    // Small prices have no unit, and may need its room for their digits.
+    // Small prices have no unit and use its columns for digits.
     canvas.text(x, area.y, if unit.is_empty() { FRACTION + UNIT } else { FRACTION }, fraction, style);
     x += FRACTION;
-    // A long unit begins in the room that a short fraction leaves.
+    // A long unit begins in the columns that a short fraction leaves free.
     let long = u16::try_from(unit.width()).unwrap_or_default().saturating_sub(UNIT - 1);
     let spare = FRACTION.saturating_sub(u16::try_from(fraction.width()).unwrap_or(FRACTION));
     let early = long.min(spare);
@@ -122,7 +122,7 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
         }
         x += columns.interval;
     }
-    // What is next to nothing is no change.
+    // Negligible changes are not shown.
     let Some(before) = before.filter(|before| (now - before).abs() >= LEAST * before.abs()) else { return };
     let (text, style) = change(canvas, metric.better, before, now);
     if columns.absolute > 0 {
@@ -133,8 +133,7 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
     canvas.right(x, area.y, columns.relative, &text, style);
 }
 
-/// The ends between which nine measurements of ten lie, in the unit in which the value is written, `31.2–41.0`, or as
-/// shares of it, `-14/+13%`.
+/// The 90 % interval in the unit of the shown value, `31.2–41.0`, or relative to it, `-14/+13%`.
 pub(super) fn interval(app: &App, metric: &Metric, now: f64, shown: &str, room: usize) -> Option<String> {
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
     let (low, high) = metric.interval(estimate, scenario)?;
@@ -146,7 +145,7 @@ pub(super) fn interval(app: &App, metric: &Metric, now: f64, shown: &str, room: 
         let end = end / now * number;
         if end.abs() >= 100.0 { format!("{end:.0}") } else { units::significant(end, digits) }
     };
-    // As many digits as there is room for. A column too narrow for ends of four digits has shares of the value in all rows.
+    // As many digits as fit. A column too narrow for four digits shows relative ends in all rows.
     let ends = [3, 2].map(|digits| format!("{}–{}", show(low, digits), show(high, digits)));
     let fitting = ends.into_iter().find(|ends| room >= ENDS && ends.width() <= room);
     let shares = || format!("{:+.0}/{:+.0}%", 100.0 * (low / now - 1.0), 100.0 * (high / now - 1.0));

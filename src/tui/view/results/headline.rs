@@ -1,4 +1,4 @@
-//! What stays visible above the figures: whether it fits, what bounds it, and the most telling figures.
+//! The headline above the figures: verdict, bottleneck and key figures. It does not scroll.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -17,23 +17,38 @@ const TILE: u16 = 13;
 /// Most tiles.
 const MOST: usize = 5;
 
-/// The figures that have a tile where there is room for few of them, most telling first.
-const TELLING: [(Mode, [&str; MOST]); 2] = [
+/// The figures that have a tile, most important first.
+const TELLING: [(Mode, [&Metric; MOST]); 2] = [
     (
         Mode::Inference,
-        ["tpot_ms", "dollar_per_1m_tokens", "ttft_ms", "tokens_per_sec_per_accel", "tokens_per_sec_per_user"],
+        [
+            Metric::known("tpot_ms"),
+            Metric::known("dollar_per_1m_tokens"),
+            Metric::known("ttft_ms"),
+            Metric::known("tokens_per_sec_per_accel"),
+            Metric::known("tokens_per_sec_per_user"),
+        ],
     ),
-    (Mode::Training, ["time_to_train_h", "mfu", "dollar_per_1m_tokens", "tokens_per_sec_per_accel", "step_time_ms"]),
+    (
+        Mode::Training,
+        [
+            Metric::known("time_to_train_h"),
+            Metric::known("mfu"),
+            Metric::known("dollar_per_1m_tokens"),
+            Metric::known("tokens_per_sec_per_accel"),
+            Metric::known("step_time_ms"),
+        ],
+    ),
 ];
 
-/// How much of the headline a pane has room for.
+/// How much of the headline fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Size {
     /// Verdict, names and values.
     Small,
-    /// And the changes.
+    /// The changes, too.
     Medium,
-    /// And what bounds it, intervals and evidence.
+    /// Bottleneck, intervals and evidence, too.
     Large,
 }
 
@@ -52,7 +67,8 @@ impl Size {
 enum Line {
     /// A line that can be explained.
     Above(Headline, Role, String),
-    Text(Role, String),
+    /// The measured rows behind the throughput.
+    Evidence,
     /// Names, values, intervals or changes of the tiles.
     Names,
     Values,
@@ -60,18 +76,18 @@ enum Line {
     Changes,
 }
 
-/// The figures with a tile in a pane of that width, in the order of the figures.
+/// The figures with a tile in a pane of that width, in the order of the list.
 #[must_use]
 pub fn tiles(app: &App, width: u16) -> Vec<&'static Metric> {
-    // Figures that are sorted or filtered stand in their list alone.
+    // Sorted or filtered figures have no tiles.
     if !app.figures_are_grouped() {
         return Vec::new();
     }
     let mode = app.answer.mode();
-    let names = TELLING.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, names)| names);
-    let known = names.iter().filter_map(|name| Metric::named(name));
-    let mut all: Vec<&'static Metric> =
-        known.filter(|metric| app.answer.value(metric).is_some() && app.asks_for_figure(metric)).collect();
+    let telling = TELLING.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, metrics)| metrics);
+    let mut all: Vec<&'static Metric> = (telling.iter().copied())
+        .filter(|metric| app.answer.value(metric).is_some() && app.asks_for_figure(metric))
+        .collect();
     all.truncate(usize::from(width / TILE).min(MOST));
     let place = |metric: &&Metric| app.figures().position(|known| known == *metric);
     all.sort_by_cached_key(place);
@@ -105,27 +121,26 @@ fn lines(app: &App, width: u16, rows: u16) -> Vec<Line> {
     if size >= Size::Medium {
         lines.push(Line::Changes);
     }
-    if size == Size::Large
-        && let Some(evidence) = app.answer.evidence()
-    {
-        lines.push(Line::Text(Role::Dim, evidence.to_owned()));
+    // Held keys ask for the height of every scenario on their way: the evidence is looked up only when it is drawn.
+    if size == Size::Large && app.answer.detail().is_some() {
+        lines.push(Line::Evidence);
     }
     lines
 }
 
-/// Lines of the headline in a pane whose inside has these columns and rows.
+/// Number of lines of the headline in a pane with these inner columns and rows.
 #[must_use]
 pub(super) fn height(app: &App, width: u16, rows: u16) -> u16 {
     u16::try_from(lines(app, width, rows).len()).unwrap_or(u16::MAX)
 }
 
-/// What is at a place inside the pane: a line that can be explained, or the figure of a tile.
+/// The item at a place inside the pane: a line that can be explained, or the figure of a tile.
 #[must_use]
 pub(super) fn at(app: &App, inner: Rect, column: u16, row: u16) -> Option<(Option<Headline>, Option<&'static Metric>)> {
     let line = row.checked_sub(inner.y)?;
     match lines(app, inner.width, inner.height).into_iter().nth(usize::from(line))? {
         Line::Above(headline, ..) => Some((Some(headline), None)),
-        Line::Text(..) => Some((None, None)),
+        Line::Evidence => Some((None, None)),
         Line::Names | Line::Values | Line::Intervals | Line::Changes => {
             let tiles = tiles(app, inner.width);
             let place = column.saturating_sub(inner.x) / tile_width(inner.width, tiles.len());
@@ -156,14 +171,14 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
                     canvas.tint(Rect::new(inner.x, y, inner.width, 1), selection);
                 }
             }
-            Line::Text(role, text) => {
-                let style = canvas.role(*role);
-                canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
+            Line::Evidence => {
+                let (text, dim) = (app.answer.evidence().unwrap_or_default(), canvas.role(Role::Dim));
+                canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, dim);
             }
             Line::Names | Line::Values | Line::Intervals | Line::Changes => {
                 for (x, metric) in (inner.x + 1..).step_by(usize::from(width)).zip(&tiles) {
                     tile(app, canvas, Rect::new(x, y, width - 1, 1), line, metric);
-                    // The name alone: a step along the figures sends little.
+                    // Only the name is highlighted, so that a step along the figures sends few bytes.
                     if here == Some(*metric) && *line == Line::Names {
                         canvas.tint(Rect::new(x - 1, y, width, 1), selection);
                     }
@@ -202,37 +217,40 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
     }
 }
 
-/// A value with its unit, without what its label says already: `tok/s/user` is in tok/s.
+/// A value with its unit, unless the label contains the unit: `tok/s/user` is in tok/s.
 fn short(app: &App, metric: &Metric) -> String {
     let shown = app.answer.shown(metric).unwrap_or_default();
     match shown.split_once(' ') {
-        Some((number, unit)) if metric.label.contains(unit) => number.to_owned(),
+        Some((number, unit)) if unit.contains('/') && metric.label.contains(unit) => number.to_owned(),
         _ => shown,
     }
 }
 
-/// A line above the figures in words, and the figure whose equations stand behind it.
+/// The text of a line above the figures, and the figure whose equations explain it.
 #[must_use]
 pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'static Metric>)> {
     let detail = app.answer.detail()?;
     let (text, metric) = match headline {
         Headline::Verdict => {
             let metric = match detail.verdict {
-                Verdict::Fits | Verdict::Memory { .. } => Some("memory_fill"),
-                Verdict::Overload { .. } => Some("queue_utilization"),
+                Verdict::Fits | Verdict::Memory { .. } => Some(const { Metric::known("memory_fill") }),
+                Verdict::Overload { .. } => Some(const { Metric::known("queue_utilization") }),
                 _ => None,
             };
             (verdict(app, detail).1, metric)
         }
         Headline::Limits => {
-            let time = if detail.serving.is_some() { "tpot_ms" } else { "step_time_ms" };
+            let time = match detail.serving {
+                Some(_) => const { Metric::known("tpot_ms") },
+                None => const { Metric::known("step_time_ms") },
+            };
             (detail.limits.describe(), Some(time))
         }
     };
-    Some((text, metric.and_then(Metric::named)))
+    Some((text, metric))
 }
 
-/// What the line of information says of the line above the figures that is under the cursor.
+/// The information line for the selected line above the figures.
 #[must_use]
 pub fn about_headline(app: &App) -> String {
     let described = app.headline().and_then(|line| headline(app, line));
@@ -258,7 +276,7 @@ pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
     }
 }
 
-/// A verdict against in two or three words.
+/// A negative verdict in two or three words.
 #[must_use]
 pub fn refusal(verdict: &Verdict) -> &'static str {
     match verdict {

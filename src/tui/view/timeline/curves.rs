@@ -64,7 +64,7 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
     };
     let below = u16::try_from(scaling.points.len()).unwrap_or(8).min(area.height / 3);
     plot.draw(canvas, Rect { y: area.y + 1, height: area.height.saturating_sub(2 + below), ..area });
-    // Efficiency: what an accelerator does against what it did at the smallest size.
+    // Efficiency: throughput per accelerator relative to the smallest size.
     let Some(smallest) = scaling.points.first() else { return true };
     let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
     for (row, point) in (0..below).zip(&scaling.points) {
@@ -129,13 +129,13 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
     true
 }
 
-/// A latency's name, the knob of its limit, how a record has it, and the limit, ms.
+/// Name of a latency, the knob of its limit, its value in a record, and the limit in ms.
 type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
 /// The figures of the closed form beside the three distributions.
-const CLOSED: [&str; 3] = ["ttft_ms", "tpot_ms", "p50_ms"];
+const CLOSED: [&Metric; 3] = [Metric::known("ttft_ms"), Metric::known("tpot_ms"), Metric::known("p50_ms")];
 
-/// The share of the requests that is faster, over the time; where a limit is set, a line at it.
+/// The share of faster requests over time, with a line at the limit if there is one.
 pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let Some(scenario) = &app.answer.scenario else { return false };
     let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
@@ -146,14 +146,12 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
     ];
     let at_once = engine::at_once(scenario);
     let estimate = engine::estimate(&at_once);
-    let closed = CLOSED.map(|name| {
-        let metric = Metric::named(name).filter(|metric| metric.applies_to(&at_once));
-        metric.map_or_else(String::new, |metric| {
-            format!("closed form {}", metric.show((metric.get)(&estimate, &at_once)))
-        })
+    let closed = CLOSED.map(|metric| match metric.applies_to(&at_once) {
+        true => format!("closed form {}", metric.show((metric.get)(&estimate, &at_once))),
+        false => String::new(),
     });
     let each = area.width / 3;
-    // Where both do not fit, each quantile has a line of its own.
+    // If they do not fit side by side, each quantile has its own line.
     let narrow = each < 30;
     for (place, ((name, knob, get, limit), closed)) in (0u16..).zip(curves.into_iter().zip(&closed)) {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();

@@ -1,4 +1,4 @@
-//! Looked at closely, a pass is its operators.
+//! The operators of a pass, drawn if the zoom shows them.
 
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -12,7 +12,7 @@ use atlas_sim::training::program::Action;
 /// Cells that the widest operator must have for a pass to be drawn as operators.
 const LEAST: f64 = 4.0;
 
-/// An operator's color: matrix multiplications, attention, the rest, each twice where it runs again.
+/// The color of an operator: matrix multiplications, attention, others; recomputation has its own color.
 fn role(action: Action) -> Role {
     use atlas_perf::ops::{OpName, OpName as Name};
     let of = |name: OpName| match name {
@@ -28,7 +28,7 @@ fn role(action: Action) -> Role {
     }
 }
 
-/// Draws a pass's operators in its place, where they are known and wide enough; whether it did.
+/// Draws the operators of a pass instead of its bar if they are known and wide enough. Returns whether it did.
 pub(super) fn inside(timeline: &Timeline, number: u32, canvas: &mut Canvas<'_>, track: Rect) -> bool {
     let Some(output) = timeline.output() else { return false };
     let (from, to) = timeline.window;
@@ -55,7 +55,7 @@ pub(super) fn inside(timeline: &Timeline, number: u32, canvas: &mut Canvas<'_>, 
     true
 }
 
-/// The operator of a pass that runs in the middle of what is shown.
+/// The operator in the middle of the visible range.
 pub(super) fn in_the_middle(timeline: &Timeline, number: u32) -> Option<&'static str> {
     let (from, to) = timeline.window;
     let middle = 0.5 * (from + to);
