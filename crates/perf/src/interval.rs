@@ -97,42 +97,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.711, 1.217, assumed 0.671, 1.205;
+    DenseOneDomain: "training, dense, one domain", stated 0.710, 1.217, assumed 0.671, 1.205;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.732, 1.280, assumed 0.732, 1.273;
+    DenseManyDomains: "training, dense, many domains", stated 0.731, 1.281, assumed 0.731, 1.273;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.541, 1.542, assumed 0.516, 1.541;
+    Experts: "training, mixture of experts", stated 0.542, 1.540, assumed 0.516, 1.534;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.833, 1.228, assumed 0.833, 1.228;
+    Adapters: "training, adapters", stated 0.832, 1.227, assumed 0.832, 1.227;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", stated 0.441, 1.257, assumed 0.441, 1.257;
+    OtherVendors: "training, other accelerators", stated 0.442, 1.256, assumed 0.442, 1.256;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.672, 1.685, assumed 0.672, 1.674;
+    CompiledEngine: "serving, compiled engine", stated 0.679, 1.691, assumed 0.671, 1.680;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.470, 1.827, assumed 0.470, 1.457;
+    NativeRuntime: "serving, native runtime", stated 0.470, 1.825, assumed 0.470, 1.455;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.618, 1.720, assumed 0.365, 1.185;
+    PythonBatch: "serving, Python engine, static batch", stated 0.627, 1.758, assumed 0.362, 1.180;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.401, 1.468, assumed 0.338, 1.468;
+    PythonOffline: "serving, Python engine, offline", stated 0.403, 1.467, assumed 0.340, 1.467;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.374, 2.099, assumed 0.352, 2.099;
+    PythonServer: "serving, Python engine, server", stated 0.373, 2.108, assumed 0.327, 1.965;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.443, 2.888, assumed 0.248, 1.998;
+    Cdna: "serving, CDNA", stated 0.444, 2.869, assumed 0.247, 1.989;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.401, 1.998, assumed 0.341, 1.764;
+    OtherServing: "serving, other accelerators", stated 0.390, 1.943, assumed 0.343, 1.768;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.600, 1.347, assumed 0.625, 1.347;
+    Tpot: "TPOT", stated 0.634, 1.415, assumed 0.631, 1.347;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.456, 2.327, assumed 0.511, 2.327;
+    LightTtft: "TTFT, at most 32 requests", stated 0.456, 2.335, assumed 0.518, 2.371;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.287, 4.264, assumed 0.367, 4.264;
+    HeavyTtft: "TTFT, more requests", stated 0.247, 4.151, assumed 0.330, 4.151;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
