@@ -275,6 +275,17 @@ fn no_change_of_the_answer_can_be_left_out_for_nothing() {
 }
 
 #[test]
+fn waits_that_nothing_bounds_are_warned_of() {
+    let library = shipped();
+    let (parts, scenario) = asked(&library, "h100-sxm-8", "llama3.1-8b-serve", &[]);
+    let start = freed(&scenario, &|_| false, &parts);
+    let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap()).from(&scenario);
+    let free = optimize(&problem, &Gauge::default());
+    assert!(free.warnings(&problem)[0].contains("TTFT became"), "{:?}", free.warnings(&problem));
+    found(&parts, &scenario, 100_000, |problem, found| assert!(found.warnings(problem).is_empty()));
+}
+
+#[test]
 fn experts_are_spread_as_the_software_can() {
     let library = shipped();
     let ranks = |candidate: &Candidate| {

@@ -314,13 +314,14 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
     for (_, candidate) in &found.candidates {
         assert!(candidate.estimate.total.latency.ttft <= 400.0);
     }
-    // Without the bound the best lets requests wait for long, and says so.
+    // Without the bound the best may let requests wait for long; it says so.
     h.keys("gj<BS>R");
     let free = Arc::clone(h.app.queries.optimum.answer().unwrap());
     let tokens = |found: &optimum::Found| found.candidates[0].1.estimate.total.tokens_per_sec;
-    assert!(tokens(&free) > tokens(&found));
-    assert!(free.warnings[0].contains("TTFT became"), "{:?}", free.warnings);
-    assert!(h.text().contains("TTFT became"));
+    assert!(tokens(&free) >= tokens(&found));
+    let waits = free.candidates[0].1.estimate.total.latency.ttft > 6000.0;
+    assert_eq!(waits, free.warnings.iter().any(|warning| warning.contains("TTFT became")), "{:?}", free.warnings);
+    assert_eq!(waits, h.text().contains("TTFT became"));
 }
 
 #[test]

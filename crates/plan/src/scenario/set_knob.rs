@@ -71,8 +71,9 @@ impl Scenario {
                 number(plan.serving.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens))
             }
             Knob::GpuMemoryUtilization => {
-                // To a thousandth, as it is stated: engines that leave a reserve in GiB have it to all digits.
-                number((1e3 * crate::engine::answer::serving::memory_share(self, &self.base)).round() / 1e3)
+                // Where nothing is stated, to a thousandth: a reserve in GiB is a share of many digits.
+                let usual = || (1e3 * crate::engine::answer::serving::memory_share(self, &self.base)).round() / 1e3;
+                number(plan.serving.gpu_memory_utilization.unwrap_or_else(usual))
             }
             Knob::ChunkedPrefill => Setting::Toggle(plan.serving.chunked_prefill.unwrap_or(served.chunked_prefill)),
             Knob::DraftAcceptance => number(self.drafts(&self.base).acceptance),
