@@ -182,7 +182,7 @@ fn nothing_is_proposed_that_the_software_cannot_run() {
 }
 
 #[test]
-fn defaults_are_stated_taken_away_by_none_and_dropped_where_nothing_meets_them() {
+fn default_constraints_are_stated_and_dropped_if_infeasible() {
     let dir = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| {
         let all: Vec<&str> = ["optimize", "--target", "h200-sxm-8", "--workload", "llama3.1-70b-serve"]

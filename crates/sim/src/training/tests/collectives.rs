@@ -66,7 +66,7 @@ fn experts_exchanges_take_the_closed_form_s_share() {
 }
 
 #[test]
-fn weights_replicated_over_nodes_are_reduced_beside_kernels_that_they_slow() {
+fn gradient_reduction_overlaps_and_slows_kernels() {
     let node = TrainingInput { shard: Some(8.0), ..sharded() };
     let costs = Costs::of(&node, &Constants::default());
 

@@ -94,7 +94,7 @@ fn few_micro_batches_take_what_the_closed_form_says() {
 }
 
 #[test]
-fn interleaved_micro_batches_take_what_the_closed_form_says_whether_or_not_groups_are_full() {
+fn interleaved_schedules_agree_with_the_closed_form() {
     for schedule in [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble] {
         for (pp, vpp) in [(2.0, 2.0), (4.0, 5.0), (8.0, 2.0)] {
             for m in [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 40.0] {
