@@ -130,7 +130,7 @@ fn stages_of_primes_and_of_twice_primes_are_searched() {
             let layers = problem.start.model.unwrap().depth();
             let uneven = |candidate: &&Candidate| {
                 let pp = candidate.scenario.base.shape.pp;
-                layers % (pp * candidate.scenario.base.plan.vpp.unwrap_or(1.0)) != 0.0
+                layers % (pp * candidate.scenario.base.plan.vpp.unwrap_or(Count::ONE)) != 0.0
             };
             let all = found.best.iter().chain(&found.runners_up).chain(&found.front);
             assert!(all.clone().filter(uneven).count() > 0, "{target}");

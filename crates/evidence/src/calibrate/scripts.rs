@@ -1,5 +1,6 @@
 //! Scripts that take the planned measurements: plain shell, and Slurm batch files that run the same shell on a node.
 
+use atlas_core::count::Count;
 use super::plan::{Measurement, SERVED, Step};
 use atlas_config::Target;
 use atlas_perf::accelerator::Precision;
@@ -32,7 +33,7 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// Accelerators of a node.
     fn gpus(&self) -> u64 {
-        self.target.accelerators_per_node.max(1.0) as u64
+        self.target.accelerators_per_node.max(Count::ONE).get().into()
     }
 
     /// Degrees of two, four, eight, that fit in a node.

@@ -1,5 +1,6 @@
 //! The stages that may be fullest, under any plan of recomputation.
 
+use atlas_core::count::Count;
 use super::kept::{Kept, Levels};
 use super::stage::{ModelStates, Stage, here, rest};
 use super::{MemoryBreakdown, convolutional_activations};
@@ -37,7 +38,7 @@ impl<'a> Ends<'a> {
         let end = |number: f64| {
             let stage = Stage::of(i, number);
             let held = in_flight(i, number);
-            let layers = i.arch.depth() * stage.share / i.vpp.max(1.0);
+            let layers = i.arch.depth() * stage.share / i.vpp.max(Count::ONE);
             End { rest: rest(i, c, &stage), held, layers, stage }
         };
         let first = end(0.0);

@@ -1,6 +1,7 @@
 //! Which bytes are read and which units multiply: the numeric formats of a deployment, from what it stores, what the
 //! device multiplies and what the software does with such weights.
 
+use atlas_core::count::Count;
 use super::input::{Formats, Stack};
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn experts_have_a_format_of_their_own() {
-        let arch = Architecture { experts: 8.0, top_k: 2.0, ..Architecture::default() };
+        let arch = Architecture { experts: Count::new(8), top_k: Count::new(2), ..Architecture::default() };
         let asked = Stated { experts: Some(Format::Fp4), ..stated(Format::Fp8) };
         let found = formats(&with_fp8(), &arch, &asked, &ServingTraits::default());
         assert_eq!((found.dense_bytes, found.dense), (1.0, Precision::Fp8));

@@ -2,6 +2,7 @@
 //! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
 //! larger part of the work.
 
+use atlas_core::count::Count;
 use super::layer::{self, LayerTime};
 use super::step::{self, Settled, Step};
 use super::terms::token_flops;
@@ -90,11 +91,11 @@ impl Memo {
             domain: 0.0,
             oversubscription: 0.0,
             global: 0.0,
-            pp: 0.0,
-            vpp: 0.0,
+            pp: Count::ZERO,
+            vpp: Count::ZERO,
             first_layers: None,
             last_layers: None,
-            dp: 0.0,
+            dp: Count::ZERO,
             sharding: Sharding::None,
             reshard: None,
             shard: None,

@@ -1,5 +1,6 @@
 //! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
+use atlas_core::count::Count;
 use super::memo::{Memo, Passes};
 use super::pipeline::{self, Pace, Pass};
 use super::stages::stage_layers;
@@ -94,7 +95,7 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
         traffic - hidden + slowdown * hidden
     };
     // Once a step: gradients of interleaved chunks are ready one by one, while the pipeline drains.
-    let draining = if i.vpp > 1.0 { i.pp.min(m) } else { 1.0 };
+    let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
     // Fully sharded models share their SMs and links with their own gathers; elsewhere the traffic is thin.
     let slowdown = if i.held_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
     hide(t.per_step, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)

@@ -1,5 +1,6 @@
 //! What a scenario says of prompts that repeat: conversations, and where their keys and values are kept.
 
+use atlas_core::count::Count;
 use super::Phase;
 use atlas_config::workload::PlanSpec;
 use atlas_core::plan::Routing;
@@ -25,7 +26,7 @@ impl Phase {
         stated.conversations.filter(|count| *count > 0.0).map(|count| Conversations {
             count,
             turns: stated.turns.unwrap_or(1.0),
-            shared: stated.shared_prefix.unwrap_or(0.0),
+            shared: stated.shared_prefix.unwrap_or(Count::ZERO),
         })
     }
 

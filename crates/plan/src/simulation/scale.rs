@@ -1,5 +1,6 @@
 //! What more nodes bring: the same work on more of them, or work that grows with them, by events and by the closed form.
 
+use atlas_core::count::Count;
 use super::options::Options;
 use super::plan::Plan;
 use super::predecessor::Predecessor;
@@ -199,7 +200,7 @@ fn scenario(
         let _ = here.set(knob, &Setting::Number(value), parts);
     };
     let dies = files.machine.map_or(1.0, |machine| machine.dies);
-    let replica = files.base.shape.tp * files.base.shape.pp * files.base.plan.cp.unwrap_or(1.0);
+    let replica = files.base.shape.tp * files.base.shape.pp * files.base.plan.cp.unwrap_or(Count::ONE);
     let replicas = (accelerators * dies / replica).floor();
     if replicas < 1.0 {
         let why = format!("a replica takes {} accelerators, there are {accelerators}", replica / dies);

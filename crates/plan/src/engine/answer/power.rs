@@ -10,6 +10,7 @@
 //! | 8 × H200, gpt-oss-120b decoding, 64 requests (Nebius, nvidia-smi) | 304 W each | 320 W |
 //! | 8 × MI300X, idle with a model loaded (dstack, rocm-smi) | 123 to 136 W each | 105 W |
 
+use atlas_core::count::Count;
 use super::throttle;
 use crate::estimate::NodePower;
 use crate::scenario::Scenario;
@@ -91,7 +92,7 @@ impl Use {
 
 /// Replicas of both pools, where there are two.
 fn replicas(input: &ServingInput) -> f64 {
-    input.pools.map_or(input.layout.dp, |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
+    input.pools.map_or(input.layout.dp.into(), |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
 }
 
 impl Use {
@@ -114,7 +115,7 @@ pub fn device(tdp_w: f64, used: &Use) -> f64 {
 #[must_use]
 pub fn design(scenario: &Scenario) -> f64 {
     let published = scenario.machine.as_ref().map_or(0.0, |machine| machine.device.tdp_w);
-    let share = ACCELERATORS_OF_NODE * scenario.node_watts / scenario.accelerators_per_node.max(1.0);
+    let share = ACCELERATORS_OF_NODE * scenario.node_watts / scenario.accelerators_per_node.max(Count::ONE);
     if published > 0.0 { published } else { share }
 }
 

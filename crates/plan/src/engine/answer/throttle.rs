@@ -10,6 +10,7 @@
 //! | H100 at 350 of 700 W, decoding of 70B (arXiv 2311.18677, section 3.7) | almost no slowdown | below 2 % where memory bounds it |
 //! | V100 at 150 of 250 W, training of BERT (arXiv 2205.09646) | 7 % longer, 14 % less energy | products 15 % longer, which are part of a step |
 
+use atlas_core::count::Count;
 use super::power::{ACTIVE_SHARE, AROUND_LOADED, COMPUTE_SHARE, IDLE_SHARE, MEMORY_SHARE, Use, design};
 use crate::scenario::Scenario;
 use atlas_config::Factors;
@@ -100,7 +101,7 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
     let stated = scenario.terms.power_cap;
     let rack = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)).and_then(|(kw, nodes)| {
         let budget = 1e3 * kw / nodes;
-        let count = scenario.accelerators_per_node.max(1.0);
+        let count = scenario.accelerators_per_node.max(Count::ONE);
         let around = (scenario.node_watts - count * design(scenario)).max(0.0);
         (budget < scenario.node_watts).then(|| ((budget - AROUND_LOADED * around) / count).max(0.0))
     });
