@@ -1,6 +1,7 @@
 //! How fast events are: the kernel alone, and each part of the engine on a question that people ask.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation};
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;

@@ -1,6 +1,7 @@
 //! The optimizer on what ships, on layouts that were published, and on scenarios of every kind.
 
 use crate::common::plans;
+use atlas_core::count::Count;
 
 use crate::common::program::{atlas, stdout};
 use atlas_config::Mode;

@@ -1,5 +1,6 @@
 //! Searches, by the library and on the command line, over hardware whose datasheets ship.
 
+use atlas_core::count::Count;
 use std::path::Path;
 
 use crate::common::program::{atlas, stderr, stdout};

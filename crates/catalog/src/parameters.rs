@@ -1,7 +1,7 @@
 //! How many parameters a transformer has, added up matrix by matrix.
 
-use atlas_core::count::Count;
 use super::transformer::{Bias, Experts, Kind, Latent, Linear, LinearKind, QkNorm, Transformer};
+use atlas_core::count::Count;
 
 impl Transformer {
     /// All parameters.
@@ -160,7 +160,11 @@ impl Transformer {
 
     /// Router, routed and shared experts of one layer.
     fn mixture(&self, experts: &Experts) -> f64 {
-        let shared = if experts.shared_ffn_hidden_size > 0.0 { self.mlp(f64::from(experts.shared_ffn_hidden_size)) } else { 0.0 };
+        let shared = if experts.shared_ffn_hidden_size > 0.0 {
+            self.mlp(f64::from(experts.shared_ffn_hidden_size))
+        } else {
+            0.0
+        };
         let gate = if experts.shared_gate { self.hidden_size } else { Count::ZERO };
         let projections = 2.0 * self.hidden_size * experts.hidden_size.unwrap_or(Count::ZERO);
         self.hidden_size * experts.count + experts.count * self.expert(experts) + shared + gate + projections

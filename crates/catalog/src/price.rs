@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use atlas_core::plan::PriceBasis;
 use atlas_core::count::Count;
+use atlas_core::plan::PriceBasis;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 

@@ -4,10 +4,10 @@
 //! experts). Hybrids leave one or the other out of some layers; shares say of how many. What a layer's kinds are matters
 //! for sums, their order does not.
 
-use atlas_core::count::Count;
 use super::convolution::Residual;
 use super::flops::TokenFlops;
 pub use super::linear::{Linear, LinearKind};
+use atlas_core::count::Count;
 
 /// How attention projects keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -360,7 +360,8 @@ impl Architecture {
 
     /// Weights that one token multiplies: active weights without the input embedding's look-up.
     pub fn matmul_params(&self) -> f64 {
-        let looked_up = (if self.tied { Count::ZERO } else { self.vocab } + self.positions + self.token_types) * self.hidden;
+        let looked_up =
+            (if self.tied { Count::ZERO } else { self.vocab } + self.positions + self.token_types) * self.hidden;
         self.active_params() - looked_up
     }
 

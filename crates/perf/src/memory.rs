@@ -7,7 +7,6 @@ mod ends;
 mod kept;
 mod stage;
 
-use atlas_core::count::Count;
 pub use ends::Ends;
 pub use stage::{ModelStates, Sharded};
 
@@ -167,6 +166,7 @@ mod tests {
     use super::*;
     use crate::arch::Architecture;
     use crate::training::Sharding;
+    use atlas_core::count::Count;
 
     /// B200, bf16, sequences of 4096, one per micro-batch, distributed optimizer, no recomputation: the setting of
     /// SimuMax 1.2's measurements (docs/b200, release v1.2, `alloc GiB real`).
@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn measured_allocations_are_met_within_five_percent() {
-        let deepseek_v3 = Architecture { layers: Count::new(4), dense_layers: Count::ONE, ..Architecture::deepseek_v3() };
+        let deepseek_v3 =
+            Architecture { layers: Count::new(4), dense_layers: Count::ONE, ..Architecture::deepseek_v3() };
         let l = llama_70b(12.0);
         for (predicted, measured) in [
             (simumax(l, 1.0, 2.0, 1.0, 1.0, 4096.0), 66.55),
@@ -221,7 +222,8 @@ mod tests {
     #[test]
     fn recomputing_more_never_needs_more_memory() {
         let c = Constants::default();
-        let i = TrainingInput { arch: llama_70b(80.0), tp: Count::new(8), pp: Count::new(4), ..TrainingInput::default() };
+        let i =
+            TrainingInput { arch: llama_70b(80.0), tp: Count::new(8), pp: Count::new(4), ..TrainingInput::default() };
         let at = |r| training_memory(&i, &c, r).total();
         assert!(at(Recompute::Full) < at(Recompute::Selective));
         assert!(at(Recompute::Selective) <= at(Recompute::None));

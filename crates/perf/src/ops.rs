@@ -3,9 +3,9 @@
 //! FLOP conventions: a multiply-add counts two. *Model* FLOPs (MFU; PaLM, arXiv 2204.02311, appendix B) leave
 //! recomputation out, *hardware* FLOPs (HFU; Korthikanti et al., arXiv 2205.05198, section 4.4) count it.
 
-use atlas_core::count::Count;
 use crate::arch::{Architecture, Attention, Head};
 use crate::roofline::Gemm;
+use atlas_core::count::Count;
 
 /// What an operator is, for the breakdown and for its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -426,7 +426,12 @@ mod tests {
 
     #[test]
     fn expert_flops_do_not_depend_on_expert_parallelism() {
-        let a = Architecture { experts: Count::new(64), top_k: Count::new(8), moe_ffn: Count::new(1024), ..Architecture::default() };
+        let a = Architecture {
+            experts: Count::new(64),
+            top_k: Count::new(8),
+            moe_ffn: Count::new(1024),
+            ..Architecture::default()
+        };
         let one = Slice { tokens: 8192.0, context: 4096.0, ..Slice::default() };
         let eight = Slice { ep: 8.0, ..one };
         let (x, y) = (layer(&a, &one, true).flops(), layer(&a, &eight, true).flops());

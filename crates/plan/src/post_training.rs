@@ -8,13 +8,13 @@
 //!
 //! Where both share all nodes, one waits for the other and its states are in host memory meanwhile; that move is left out.
 
-use atlas_core::count::Count;
 use crate::engine::answer::{throttle, training};
 use crate::engine::estimate;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, KnobError, Overrides, Setting};
 use crate::scenario::{Parts, Scenario, ScenarioError};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::LoadKind;
 use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 
@@ -225,7 +225,8 @@ pub fn step(train: (&Parts, &Overrides), rollout: (&Parts, &Overrides), asked: &
         reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;
         reader.set(Knob::Generate, &Setting::Number(1.0), rollout_parts)?;
         let side_by_side = reader.base.shape.dp.max(Count::ONE);
-        let (rate, _) = pace(&reader, rollout_parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, f64::from(side_by_side))])?;
+        let (rate, _) =
+            pace(&reader, rollout_parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, f64::from(side_by_side))])?;
         asked.scorers * sequences / rate
     } else {
         0.0

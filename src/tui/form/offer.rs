@@ -1,10 +1,10 @@
 //! An offer of the price book: what an instance costs by the hour.
 
-use atlas_core::count::Count;
 use super::entry::yaml;
 use super::{Form, Key};
 use crate::tui::app::App;
 use atlas_catalog::price::Price;
+use atlas_core::count::Count;
 use atlas_core::plan::PriceBasis;
 use atlas_document::Diagnostics;
 

@@ -1,7 +1,7 @@
 //! What a model's type settles without its config saying so: the code that Hugging Face runs for it.
 
-use atlas_core::count::Count;
 use crate::transformer::{Bias, Kind, NormKind, QkNorm};
+use atlas_core::count::Count;
 
 /// Defaults of one `model_type`, as the classes of the `transformers` library have them.
 #[derive(Debug, Clone, Copy)]
@@ -77,9 +77,13 @@ const GEMMA: Family = Family { name: "Gemma", tied_embeddings: true, head_dim: S
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
         "llama" => LLAMA,
-        "llama4" | "llama4_text" => {
-            Family { name: "Llama 4", window_share: 0.75, head_dim: Some(Count::new(128)), experts: ExpertKeys::Llama4, ..LLAMA }
-        }
+        "llama4" | "llama4_text" => Family {
+            name: "Llama 4",
+            window_share: 0.75,
+            head_dim: Some(Count::new(128)),
+            experts: ExpertKeys::Llama4,
+            ..LLAMA
+        },
         "mistral" | "ministral" | "mistral3" => Family { name: "Mistral", ..LLAMA },
         "mixtral" => Family { name: "Mixtral", experts: ExpertKeys::Local, ..LLAMA },
         "qwen2" => Family { name: "Qwen2", attention_bias: Bias::Qkv, bias_if_stated: Bias::Qkv, ..LLAMA },
@@ -108,9 +112,13 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
         },
         "gemma" => GEMMA,
         "gemma2" => Family { name: "Gemma 2", norms_per_layer: Count::new(4), window_share: 0.5, ..GEMMA },
-        "gemma3" | "gemma3_text" => {
-            Family { name: "Gemma 3", norms_per_layer: Count::new(4), qk_norm: QkNorm::Head, window_share: 5.0 / 6.0, ..GEMMA }
-        }
+        "gemma3" | "gemma3_text" => Family {
+            name: "Gemma 3",
+            norms_per_layer: Count::new(4),
+            qk_norm: QkNorm::Head,
+            window_share: 5.0 / 6.0,
+            ..GEMMA
+        },
         "phi" => Family {
             name: "Phi",
             gated_mlp: false,

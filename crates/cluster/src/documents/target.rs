@@ -91,7 +91,8 @@ fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Tar
     let (per_node, nodes) = (facts.number("accelerators_per_node"), facts.number("nodes"));
     let far = |value: Option<f64>, own: f64| value.map_or(0.0, |value| (value / own.max(1.0)).ln().abs());
     let distance = |target: &Target| {
-        100.0 * far(per_node, f64::from(target.accelerators_per_node)) + far(nodes.or(Some(1.0)), f64::from(target.num_nodes))
+        100.0 * far(per_node, f64::from(target.accelerators_per_node))
+            + far(nodes.or(Some(1.0)), f64::from(target.num_nodes))
     };
     let found = library.targets().iter().filter(same).min_by(|a, b| distance(a).total_cmp(&distance(b)));
     found.cloned().ok_or_else(|| {

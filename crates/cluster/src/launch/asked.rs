@@ -1,7 +1,7 @@
 //! Which settings a scenario states, so that none is lost without a word.
 
-use atlas_core::count::Count;
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{
     ContextExchange, CpuOffload, KvTransfer, LoadKind, MoeDispatcher, PipelineSchedule, Routing, SharedExperts, Trained,
 };

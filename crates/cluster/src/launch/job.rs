@@ -1,8 +1,8 @@
 //! A scenario in the words that all tools share: whole numbers, and what the software would otherwise decide.
 
-use atlas_core::count::Count;
 use atlas_catalog::{Architecture, Model, Transformer};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::estimate::{Estimate, Verdict};
 use atlas_plan::scenario::{Parts, Scenario};

@@ -1,8 +1,8 @@
 //! Scripts that take the planned measurements: plain shell, and Slurm batch files that run the same shell on a node.
 
-use atlas_core::count::Count;
 use super::plan::{Measurement, SERVED, Step};
 use atlas_config::Target;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Precision;
 use atlas_plan::scenario::Machine;
 

@@ -1,8 +1,8 @@
 //! Architecture columns: the catalog's entry, what the row states, or a typical one.
 
-use atlas_core::count::Count;
 use atlas_catalog::model::Architecture as Network;
 use atlas_catalog::{Catalog, Transformer};
+use atlas_core::count::Count;
 
 use super::names;
 use super::record::Record;
@@ -96,7 +96,8 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
 /// Cells that differ from the catalog's entry.
 fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, usage: Use, shape: &mut Shape) {
     let differs = |column: &str, usual: f64| row.positive(column).filter(|x| *x != usual);
-    if let Some(layers) = differs("n_layers", f64::from(t.n_layers)).filter(|_| usage == Use::Training || cut.is_some()) {
+    if let Some(layers) = differs("n_layers", f64::from(t.n_layers)).filter(|_| usage == Use::Training || cut.is_some())
+    {
         record.keep("n_layers", row.text("n_layers"));
         shortened(record, t, layers, shape);
     } else if let Some(layers) = cut.filter(|n| *n != t.n_layers && row.positive("n_layers").is_none()) {

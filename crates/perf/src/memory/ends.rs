@@ -1,6 +1,5 @@
 //! The stages that may be fullest, under any plan of recomputation.
 
-use atlas_core::count::Count;
 use super::kept::{Kept, Levels};
 use super::stage::{ModelStates, Stage, here, rest};
 use super::{MemoryBreakdown, convolutional_activations};
@@ -8,6 +7,7 @@ use crate::constants::Constants;
 use crate::training::pipeline::{in_flight, most_in_flight};
 use crate::training::stages::{longest_middle, stage_layers};
 use crate::training::{Plan, TrainingInput};
+use atlas_core::count::Count;
 
 /// The pipeline stages that may be fullest with what they hold whatever is recomputed, so that several plans can be tried
 /// on them.

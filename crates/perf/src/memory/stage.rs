@@ -1,12 +1,12 @@
 //! One pipeline stage: its layers, and what it holds whatever is recomputed.
 
-use atlas_core::count::Count;
 use super::kept::Kept;
 use super::{LocalParams, MemoryBreakdown, embedding, logits};
 use crate::arch::Architecture;
 use crate::constants::Constants;
 use crate::training::stages::stage_layers;
 use crate::training::{Schedule, Sharding, TrainingInput};
+use atlas_core::count::Count;
 
 /// Which pipeline stage, as far as its memory differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

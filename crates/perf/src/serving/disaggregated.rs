@@ -1,7 +1,6 @@
 //! Prefill and decode in separate pools: a closed network of two stations and a transfer of keys and values between
 //! them (DistServe, arXiv 2401.09670).
 
-use atlas_core::count::Count;
 use super::front_end::FrontEnd;
 use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
@@ -9,6 +8,7 @@ use super::step::Machine;
 use super::terms::{Rate, TokenTime};
 use super::{ServingEstimate, kv, served, speculative, steady_state};
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Bytes per second of one rank's link between the pools, and its latency: the network, or the scale-up fabric where both
 /// pools lie in one domain and keys and values are sent over it.

@@ -5,10 +5,10 @@
 //! weigh more than their latency, every domain gets one copy of a token over the network and passes it on inside
 //! (arXiv 2412.19437, section 3.2.2).
 
-use atlas_core::count::Count;
 use super::input::{Dispatch, Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Cores that send and receive tokens of prompts alongside those that compute (arXiv 2412.19437, section 3.2.2: 20 of 132).
 /// In decoding the network cards move them alone (section 3.4.2).
@@ -82,8 +82,13 @@ mod tests {
     /// 256 experts of which a token takes 8, over `ranks` accelerators in domains of 8, 50 GB/s apart and 200 GB/s inside.
     fn spread(ranks: u32) -> (ServingInput, Layout, Shape) {
         let accelerator = Accelerator { link_bw: 200e9, nic_bw: 50e9, domain: 8.0, ..Accelerator::default() };
-        let arch =
-            Architecture { hidden: Count::new(7168), experts: Count::new(256), top_k: Count::new(8), moe_ffn: Count::new(2048), ..Architecture::default() };
+        let arch = Architecture {
+            hidden: Count::new(7168),
+            experts: Count::new(256),
+            top_k: Count::new(8),
+            moe_ffn: Count::new(2048),
+            ..Architecture::default()
+        };
         let ranks = Count::new(ranks);
         let layout = Layout { ep: ranks, attention_dp: ranks, ..Layout::default() };
         let experts = ExpertSpread { dispatch: Dispatch::Direct, ..ExpertSpread::default() };
@@ -96,9 +101,7 @@ mod tests {
     fn exchanges_between_domains_take_what_was_measured() {
         // 128 tokens a rank, 8-bit there and 16-bit back, microseconds (README of the library that arXiv 2412.19437
         // describes, release 1.2.1, 400 Gb/s NICs).
-        for (ranks, there, back) in
-            [(16, 118.0, 195.0), (32, 155.0, 273.0), (64, 173.0, 314.0), (128, 192.0, 369.0)]
-        {
+        for (ranks, there, back) in [(16, 118.0, 195.0), (32, 155.0, 273.0), (64, 173.0, 314.0), (128, 192.0, 369.0)] {
             let (input, layout, shape) = spread(ranks);
             let exchange = Exchange::of(&input, &layout, &shape, &Constants::default()).unwrap();
             let time = |bytes: f64| 1e6 * (exchange.latency + 128.0 * 7168.0 * bytes * exchange.decode_byte);
@@ -125,6 +128,9 @@ mod tests {
     #[test]
     fn copies_of_busy_experts_take_the_excess_away() {
         let left = |redundant| excess_left(&Layout { redundant, ..Layout::default() }, 256.0);
-        assert_eq!((left(Count::ZERO), left(Count::new(64)), left(Count::new(128)), left(Count::new(512))), (1.0, 0.5, 0.0, 0.0));
+        assert_eq!(
+            (left(Count::ZERO), left(Count::new(64)), left(Count::new(128)), left(Count::new(512))),
+            (1.0, 0.5, 0.0, 0.0)
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! Which bytes are read and which units multiply: the numeric formats of a deployment, from what it stores, what the
 //! device multiplies and what the software does with such weights.
 
-use atlas_core::count::Count;
 use super::input::{Formats, Stack};
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
@@ -195,6 +194,7 @@ mod tests {
     #![allow(clippy::indexing_slicing)]
     use super::*;
     use crate::accelerator::Accelerator;
+    use atlas_core::count::Count;
 
     fn stated(weights: Format) -> Stated {
         Stated { weights, experts: None, bits: None, compute: None, kv: None }

@@ -3,8 +3,8 @@
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::roofline::FusedAttention;
-use atlas_core::count::Count;
 pub use crate::traits::{Admission, AllReduce, GraphCapture, HostOverlap, KernelLibrary, Stack, StepInputs};
+use atlas_core::count::Count;
 
 /// Offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,7 +103,14 @@ pub struct Layout {
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { tp: Count::ONE, pp: Count::ONE, ep: Count::ONE, attention_dp: Count::ONE, dp: Count::ONE, redundant: Count::ZERO }
+        Layout {
+            tp: Count::ONE,
+            pp: Count::ONE,
+            ep: Count::ONE,
+            attention_dp: Count::ONE,
+            dp: Count::ONE,
+            redundant: Count::ZERO,
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! How many sequences fit: memory left for keys and values after weights and the engine's own needs.
 
-use atlas_core::count::Count;
 use super::emptying;
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Room for keys and values on one replica.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -39,8 +39,8 @@ pub mod waves;
 #[cfg(test)]
 mod tests;
 
-use atlas_core::count::Count;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 use front_end::FrontEnd;
 pub use input::{
     Admission, AllReduce, Conversations, Dispatch, ExpertSpread, Formats, GraphCapture, HostOverlap, KernelLibrary,

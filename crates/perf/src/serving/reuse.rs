@@ -5,11 +5,11 @@
 //! come in any order, so that with room for a share of them that share is found (the independent reference model;
 //! Che, Tung, Wang, IEEE JSAC 20 (2002)).
 
-use atlas_core::count::Count;
 use super::input::{Conversations, Layout, ServingInput};
 use super::shape::Shape;
 use super::{ServingEstimate, kv};
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Parts of the mean prompt.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,8 +1,8 @@
 //! The work of one rank: bytes of weights, FLOPs per token, bytes of KV, for one pipeline stage of one replica.
 
-use atlas_core::count::Count;
 use super::input::{Formats, Layout};
 use crate::arch::{Architecture, Attention};
+use atlas_core::count::Count;
 
 /// What an indexer reads of a key, over what attention reads: 132 bytes of 1,152 (arXiv 2512.02556: 128 values in 8 bit
 /// with a scale, against 576 in 16 bit).

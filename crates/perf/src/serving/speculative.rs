@@ -1,9 +1,7 @@
 //! Speculative decoding: tokens gained per step and what drafting costs (Leviathan et al., arXiv 2211.17192, eq. 1), where
 //! acceptance may fall from position to position.
 
-use atlas_core::count::Count;
 use super::ServingEstimate;
-
 use super::input::Speculation;
 
 /// Expected tokens that one verification step yields: (1 - a^(k+1)) / (1 - a) where all positions are alike, else one and the
@@ -64,6 +62,7 @@ pub fn draft_factor(s: &Speculation) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use atlas_core::count::Count;
 
     #[test]
     fn more_acceptance_yields_more_tokens_but_never_more_than_drafted() {

@@ -1,10 +1,10 @@
 //! Continuous batching at steady state: how steps of prefill and decode share the accelerator.
 
-use atlas_core::count::Count;
 use super::emptying;
 use super::input::ServingInput;
 use super::speculative;
 use super::step::{Machine, StepTime, Tokens};
+use atlas_core::count::Count;
 
 /// One cycle of a replica: every running sequence is prefilled once and generates its whole output.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -91,7 +91,9 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
 /// Most tokens of a step with the prompts of `requests` requests: the limit holds for each of the batches that follow one
 /// another through the stages, and for each attention group, which is an engine rank with a scheduler of its own.
 pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
-    input.max_num_batched_tokens.max(1.0) * m.stages() * requests.clamp(1.0, f64::from(input.layout.attention_dp.max(Count::ONE)))
+    input.max_num_batched_tokens.max(1.0)
+        * m.stages()
+        * requests.clamp(1.0, f64::from(input.layout.attention_dp.max(Count::ONE)))
 }
 
 /// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`.

@@ -1,7 +1,6 @@
 //! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator is the longer of
 //! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
 
-use atlas_core::count::Count;
 use super::exchange::{self, Exchange};
 use super::front_end::FrontEnd;
 use super::input::{AllReduce, GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack, StepInputs};
@@ -12,6 +11,7 @@ use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
+use atlas_core::count::Count;
 
 /// Tokens in one step of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -163,8 +163,10 @@ impl Machine {
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(Count::ONE);
         // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
         let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
-        let imbalance =
-            1.0 + exchange::excess_left(layout, shape.experts) * c.expert_excess * f64::from(layout.ep.max(Count::ONE)).log2();
+        let imbalance = 1.0
+            + exchange::excess_left(layout, shape.experts)
+                * c.expert_excess
+                * f64::from(layout.ep.max(Count::ONE)).log2();
         let by_collective = token_bytes * copies * (ranks - 1.0)
             / ranks
             / fabric.bw

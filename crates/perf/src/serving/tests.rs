@@ -161,7 +161,8 @@ fn open_arrivals_are_served_up_to_capacity() {
 #[test]
 fn speculation_helps_at_low_load() {
     let plain = run(&closed(1.0));
-    let speculation = Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let speculation =
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let drafted = run(&ServingInput { speculation, ..closed(1.0) });
     assert!(drafted.tpot.mean < 0.7 * plain.tpot.mean);
 }
@@ -313,7 +314,12 @@ fn untuned_products_cost_one_weight_pass_per_row() {
 
 #[test]
 fn experts_in_turn_cost_a_launch_each() {
-    let mixture = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..Architecture::default() };
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(1024),
+        ..Architecture::default()
+    };
     let launch = |arch, experts_in_turn, batch| {
         run(&ServingInput { arch, experts_in_turn, load: Load::DecodeOnly { batch }, ..base() }).time.launch
     };
@@ -325,7 +331,8 @@ fn experts_in_turn_cost_a_launch_each() {
 
 #[test]
 fn drafts_verified_as_sequences_read_their_keys_each() {
-    let speculation = Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let speculation =
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let kv = |expanded_drafts| {
         run(&ServingInput { speculation, expanded_drafts, load: Load::DecodeOnly { batch: 32.0 }, ..base() }).time.kv
     };
@@ -358,7 +365,12 @@ fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
 
 #[test]
 fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
-    let mixture = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..Architecture::default() };
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(1024),
+        ..Architecture::default()
+    };
     let time = |groups: u32, timed: bool| {
         let groups = Count::new(groups);
         let layout = Layout { ep: groups, attention_dp: groups, ..Layout::default() };
@@ -374,7 +386,12 @@ fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
 #[test]
 fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
     let wide = Layout { attention_dp: Count::new(16), ep: Count::new(16), ..Layout::default() };
-    let mixture = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(4096), ..Architecture::default() };
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(4096),
+        ..Architecture::default()
+    };
     let of = |concurrency: f64| {
         let i = ServingInput { arch: mixture, isl: 4096.0, osl: 16.0, ..closed(concurrency) };
         run(&ServingInput { layout: wide, pools: Some(Pools { prefill: wide, decode: wide }), ..i }).first_token.prefill
@@ -397,7 +414,8 @@ fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
 fn work_in_python_costs_host_time() {
     let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
     assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
-    let speculation = Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let speculation =
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
     assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
 }
@@ -463,7 +481,13 @@ fn keys_are_spread_only_over_ranks_that_keep_the_same() {
         let layout = Layout { tp: Count::new(8), ..Layout::default() };
         run(&ServingInput { arch, layout, context_ranks, ..closed(8.0) }).max_concurrency
     };
-    let latent = Attention::Latent { q_rank: Some(Count::new(1536)), kv_rank: Count::new(512), nope: Count::new(128), rope: Count::new(64), value: Count::new(128) };
+    let latent = Attention::Latent {
+        q_rank: Some(Count::new(1536)),
+        kv_rank: Count::new(512),
+        nope: Count::new(128),
+        rope: Count::new(64),
+        value: Count::new(128),
+    };
     assert!((of(latent, Count::new(8)) / of(latent, Count::ONE) - 8.0).abs() < 1e-6);
     assert_eq!(of(latent, Count::new(64)), of(latent, Count::new(8)));
     assert_eq!(of(Attention::Grouped, Count::new(8)), of(Attention::Grouped, Count::ONE));

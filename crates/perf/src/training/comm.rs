@@ -1,12 +1,12 @@
 //! Communication of one training step: per layer (tensor, context, expert parallel), per micro-batch (pipeline, and
 //! weights under ZeRO-3), per step (gradients, weights).
 
-use atlas_core::count::Count;
 use super::{ContextExchange, Plan, Reshard, Sharding, TrainingInput};
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
 use crate::memory::LocalParams;
+use atlas_core::count::Count;
 
 /// The scale-up and scale-out links that collectives of this run use.
 pub fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {

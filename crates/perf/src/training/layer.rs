@@ -1,6 +1,5 @@
 //! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
 
-use atlas_core::count::Count;
 use super::terms::{Class, OperatorSink, OperatorTime};
 use super::{Plan, Software, TrainingInput};
 use crate::accelerator::{Generation, Precision};
@@ -9,6 +8,7 @@ use crate::ops;
 use crate::ops::{Op, OpList, OpName, Slice, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
+use atlas_core::count::Count;
 
 /// Seconds of arithmetic and traffic, and what the host must launch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -2,13 +2,13 @@
 //! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
 //! larger part of the work.
 
-use atlas_core::count::Count;
 use super::layer::{self, LayerTime};
 use super::step::{self, Settled, Step};
 use super::terms::token_flops;
 use super::{Plan, Recompute, Schedule, Sharding, TrainingInput, convolution};
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// One micro-batch in one layer and at the model's end, and what a token requests.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! The pipeline schedule: micro-batches in flight, and idle time.
 
-use atlas_core::count::Count;
 use super::{Schedule, TrainingInput};
+use atlas_core::count::Count;
 
 /// Micro-batches whose activations `stage` holds at once. For [`Schedule::ZeroBubble`] this is the least it needs; see
 /// [`most_in_flight`].
@@ -148,7 +148,12 @@ mod tests {
     use crate::training::{Recompute, estimate};
 
     fn job(schedule: Schedule, pp: u32, vpp: u32, m: f64) -> TrainingInput {
-        let base = TrainingInput { recompute: Recompute::None, dp: Count::ONE, accelerators: f64::from(pp), ..TrainingInput::default() };
+        let base = TrainingInput {
+            recompute: Recompute::None,
+            dp: Count::ONE,
+            accelerators: f64::from(pp),
+            ..TrainingInput::default()
+        };
         TrainingInput { schedule, pp: Count::new(pp), vpp: Count::new(vpp), global: m, ..base }
     }
 

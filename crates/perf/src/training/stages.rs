@@ -1,7 +1,7 @@
 //! Layers of each pipeline stage and of each of its chunks.
 
-use atlas_core::count::Count;
 use super::TrainingInput;
+use atlas_core::count::Count;
 
 /// Layers of chunk `k` in the order a micro-batch passes them: chunk `c` of stage `s` is number `c * pp + s`.
 ///
@@ -119,8 +119,7 @@ mod tests {
                 let all = stages(&i);
                 assert!((all.iter().sum::<f64>() - f64::from(layers)).abs() < 1e-9, "{layers} {pp} {vpp}: {all:?}");
                 for (stage, layers) in (0..).zip(&all) {
-                    let own: f64 =
-                        (0..vpp).map(|c| chunk_layers(&i, f64::from(c * pp + stage))).sum();
+                    let own: f64 = (0..vpp).map(|c| chunk_layers(&i, f64::from(c * pp + stage))).sum();
                     assert!((own - layers).abs() < 1e-9, "{i:?} {stage}");
                 }
                 let most = all.iter().skip(1).take(pp as usize - 2).copied().fold(0.0, f64::max);
@@ -132,7 +131,8 @@ mod tests {
 
     #[test]
     fn stated_ends_leave_the_rest_to_the_others() {
-        let both = TrainingInput { first_layers: Some(Count::new(3)), last_layers: Some(Count::new(2)), ..job(61, 16, 1) };
+        let both =
+            TrainingInput { first_layers: Some(Count::new(3)), last_layers: Some(Count::new(2)), ..job(61, 16, 1) };
         let all = stages(&both);
         assert_eq!((all.first(), all.get(1), all.last()), (Some(&3.0), Some(&4.0), Some(&2.0)));
         let one = TrainingInput { last_layers: Some(Count::ONE), ..job(61, 4, 2) };

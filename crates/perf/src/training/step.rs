@@ -1,6 +1,5 @@
 //! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
-use atlas_core::count::Count;
 use super::memo::{Memo, Passes};
 use super::pipeline::{self, Pace, Pass};
 use super::stages::stage_layers;

@@ -114,7 +114,9 @@ fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
         let rest = layers - stated;
         // Megatron-Core asserts both divisions (TransformerConfig, num_layers_in_first_pipeline_stage).
         let whole = |layers: f64, chunks: f64| if chunks > 0.0 { layers % chunks == 0.0 } else { layers == 0.0 };
-        let even = rest >= 0.0 && whole(rest, others) && ends.clone().all(|layers| whole(layers, f64::from(i.vpp.max(Count::ONE))));
+        let even = rest >= 0.0
+            && whole(rest, others)
+            && ends.clone().all(|layers| whole(layers, f64::from(i.vpp.max(Count::ONE))));
         if !even || ends.clone().any(|layers| layers < 0.0) {
             return Err(Unsupported::StageLayers { stated, layers, chunks });
         }
@@ -184,7 +186,15 @@ mod tests {
     fn interleaved_stages_need_full_groups_of_micro_batches() {
         let at = |schedule, vpp, m| {
             let arch = Architecture { layers: Count::new(80), ..Architecture::default() };
-            supported(&TrainingInput { arch, schedule, pp: Count::new(8), vpp, dp: Count::ONE, global: m, ..TrainingInput::default() })
+            supported(&TrainingInput {
+                arch,
+                schedule,
+                pp: Count::new(8),
+                vpp,
+                dp: Count::ONE,
+                global: m,
+                ..TrainingInput::default()
+            })
         };
         let refused = |m| Err(Unsupported::Interleaving { micro_batches: m, stages: 8.0 });
         for m in [1.0, 4.0, 12.0] {
@@ -203,7 +213,10 @@ mod tests {
             supported(&TrainingInput { arch, pp, vpp, dp: Count::ONE, ..TrainingInput::default() })
         };
         assert_eq!(at(Count::new(126), Count::new(16), Count::new(8)), Ok(()));
-        assert_eq!(at(Count::new(125), Count::new(16), Count::new(8)), Err(Unsupported::Chunks { layers: 125.0, chunks: 128.0 }));
+        assert_eq!(
+            at(Count::new(125), Count::new(16), Count::new(8)),
+            Err(Unsupported::Chunks { layers: 125.0, chunks: 128.0 })
+        );
         let arch = Architecture { layers: Count::new(61), ..Architecture::default() };
         let base = TrainingInput { arch, pp: Count::new(16), dp: Count::ONE, ..TrainingInput::default() };
         let stated = |first, last| supported(&TrainingInput { first_layers: first, last_layers: last, ..base });

@@ -41,11 +41,38 @@ fn scenarios() -> Vec<TrainingInput> {
     vec![
         base,
         TrainingInput { sharding: Sharding::Zero3, accelerators: 128.0, dp: Count::new(128), global: 512.0, ..base },
-        TrainingInput { tp: Count::new(8), pp: Count::new(4), vpp: Count::new(5), dp: Count::new(4), sequence_parallel: true, ..many },
-        TrainingInput { tp: Count::new(4), pp: Count::new(4), cp: Count::new(2), dp: Count::new(4), recompute: Recompute::Full, ..many },
-        TrainingInput { tp: Count::new(2), pp: Count::new(8), dp: Count::new(8), schedule: Schedule::ZeroBubble, ..many },
+        TrainingInput {
+            tp: Count::new(8),
+            pp: Count::new(4),
+            vpp: Count::new(5),
+            dp: Count::new(4),
+            sequence_parallel: true,
+            ..many
+        },
+        TrainingInput {
+            tp: Count::new(4),
+            pp: Count::new(4),
+            cp: Count::new(2),
+            dp: Count::new(4),
+            recompute: Recompute::Full,
+            ..many
+        },
+        TrainingInput {
+            tp: Count::new(2),
+            pp: Count::new(8),
+            dp: Count::new(8),
+            schedule: Schedule::ZeroBubble,
+            ..many
+        },
         TrainingInput { arch: mixtral(), ep: Count::new(8), ..base },
-        TrainingInput { arch: mixtral(), accelerators: 64.0, ep: Count::new(8), pp: Count::new(4), dp: Count::new(16), ..base },
+        TrainingInput {
+            arch: mixtral(),
+            accelerators: 64.0,
+            ep: Count::new(8),
+            pp: Count::new(4),
+            dp: Count::new(16),
+            ..base
+        },
         TrainingInput {
             software: Software { fused_attention: false, overlap_data: false, ..Software::default() },
             sharding: Sharding::None,
@@ -245,9 +272,7 @@ fn every_combination_of_knobs_has_a_finite_answer() {
     let c = Constants::default();
     let mut n = 0;
     for arch in [llama_70b(), mixtral()] {
-        for (tp, pp, cp, ep) in
-            [(1, 1, 1, 1), (8, 1, 2, 8), (2, 8, 1, 4), (16, 4, 4, 1)]
-        {
+        for (tp, pp, cp, ep) in [(1, 1, 1, 1), (8, 1, 2, 8), (2, 8, 1, 4), (16, 4, 4, 1)] {
             let [tp, pp, cp, ep] = [tp, pp, cp, ep].map(Count::new);
             for sharding in [Sharding::None, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3] {
                 for recompute in [Recompute::None, Recompute::Selective, Recompute::Full, Recompute::Auto] {

@@ -1,11 +1,11 @@
 //! What rules look at: the scenario's numbers by short names, and changes that keep the rest of it consistent.
 
-use atlas_core::count::Count;
 use super::Changes;
 use crate::estimate::{Cause, Detail, Estimate, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{Format, Recompute, Sharding};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::Architecture;

@@ -4,7 +4,6 @@
 //! tried before two together, and of each only the first rung that runs is offered. Whether memory fits is decided on
 //! its upper bound, as everywhere.
 
-use atlas_core::count::Count;
 use super::case::{Case, toggle, word};
 use super::trial::{Trial, verdict};
 use super::{Advice, Changes, Objective, rules};
@@ -12,6 +11,7 @@ use crate::estimate::{Estimate, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{PipelineSchedule, Recompute, Sharding};
 use atlas_perf::accelerator::Precision;
 
@@ -214,7 +214,8 @@ fn training_memory(case: &Case<'_>) -> Rungs {
     let sharding = if case.dp * case.cp > 1.0 { later(Sharding::NAMES, case.sharding.name()) } else { Vec::new() };
     let shard = case.number(Knob::Shard);
     let whole = if shard > 0.0 { vec![Setting::Number(0.0)] } else { Vec::new() };
-    let experts = if case.arch.is_moe() { doubled(case.ep, case.devices.min(case.arch.experts.into())) } else { Vec::new() };
+    let experts =
+        if case.arch.is_moe() { doubled(case.ep, case.devices.min(case.arch.experts.into())) } else { Vec::new() };
     vec![
         (Knob::Recompute, recompute),
         (Knob::Sharding, sharding),

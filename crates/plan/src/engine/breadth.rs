@@ -50,8 +50,15 @@ fn megatrons_closed_form_is_met() {
     assert!((a.palm_flops_per_token(s, false) / expected - 1.0).abs() < 1e-4);
     // Full recomputation adds a forward pass of the layers: 96 in place of 72 (the output layer is not run again).
     let c = Constants::default();
-    let i =
-        TrainingInput { arch: a, tp: Count::new(8), pp: Count::new(8), dp: Count::ONE, accelerators: 64.0, seq: s, ..TrainingInput::default() };
+    let i = TrainingInput {
+        arch: a,
+        tp: Count::new(8),
+        pp: Count::new(8),
+        dp: Count::ONE,
+        accelerators: 64.0,
+        seq: s,
+        ..TrainingInput::default()
+    };
     let e = estimate(&TrainingInput { recompute: Recompute::Full, ..i }, &c);
     let layers = 24.0 * l * h * h * (1.0 + s / (6.0 * h));
     // The hardware runs only the half of fused attention that the mask leaves.

@@ -1,11 +1,11 @@
 //! What the catalog says of a device or a model, in the numbers this engine reasons with.
 
-use atlas_core::count::Count;
 use atlas_catalog::accelerator::Accelerator as Sheet;
 use atlas_catalog::convolution::Convolutional;
 use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Kind, Transformer};
+use atlas_core::count::Count;
 use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};

@@ -8,8 +8,13 @@ use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
 use atlas_document::Sources;
 
-const BASE: Asked =
-    Asked { prompts: Count::new(128), samples: Some(Count::new(8)), scorers: Count::ONE, rollout_nodes: None, asynchronous: false };
+const BASE: Asked = Asked {
+    prompts: Count::new(128),
+    samples: Some(Count::new(8)),
+    scorers: Count::ONE,
+    rollout_nodes: None,
+    asynchronous: false,
+};
 
 fn library() -> Library {
     Library::load(&Sources::built_in(), None)
@@ -66,10 +71,13 @@ fn every_setting_of_a_step_changes_it() {
 fn what_cannot_be_is_refused_in_words() {
     let library = library();
     let refused = |target, what: &Asked| asked(&library, target, what).unwrap_err().to_string();
-    assert!(refused("h100-sxm-64", &Asked { rollout_nodes: Some(Count::new(8)), ..BASE }).contains("expected from 1 to 7"));
+    assert!(
+        refused("h100-sxm-64", &Asked { rollout_nodes: Some(Count::new(8)), ..BASE }).contains("expected from 1 to 7")
+    );
     assert!(refused("h100-sxm-64", &Asked { asynchronous: true, ..BASE }).contains("nodes of their own"));
     assert!(
-        refused("h100-sxm-64", &Asked { samples: None, rollout_nodes: Some(Count::new(2)), ..BASE }).contains("without rollouts")
+        refused("h100-sxm-64", &Asked { samples: None, rollout_nodes: Some(Count::new(2)), ..BASE })
+            .contains("without rollouts")
     );
     assert!(refused("rtx-3090-4", &BASE).contains("does not fit"), "{}", refused("rtx-3090-4", &BASE));
     let find = |workload| Parts::find(&library, "h100-sxm-64", workload).unwrap();

@@ -1,7 +1,7 @@
 //! Speculative decoding of a scenario: what drafts, what it costs, how much of it is accepted.
 
-use atlas_core::count::Count;
 use super::{Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::DraftMethod;
 use atlas_perf::arch::Architecture;
 use atlas_perf::serving::Speculation;

@@ -1,10 +1,10 @@
 //! Knobs that change nothing where a scenario stands, and why: what the model lacks, or another knob leaves out.
 
-use atlas_core::count::Count;
 use super::{Phase, Scenario};
 use crate::engine::answer::training::next_token;
 use crate::knob::{Home, Knob};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::field::Slot;
 use atlas_core::plan::{
     Arrivals, ContextExchange, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts,

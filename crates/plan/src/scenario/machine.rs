@@ -1,10 +1,10 @@
 //! The hardware and the model, as the analytical engine reasons about them.
 
-use atlas_core::count::Count;
 use super::Parts;
 use crate::engine::datasheet;
 use atlas_catalog::Accelerator as Sheet;
 use atlas_config::Target;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Bridge};
 use atlas_perf::arch::{Architecture, Attention};
 

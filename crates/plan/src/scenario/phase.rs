@@ -1,10 +1,10 @@
 //! A workload, or one phase of its schedule, in numbers.
 
-use atlas_core::count::Count;
 use super::software::Served;
 use crate::knob::{KNOBS, Knob};
 use atlas_config::workload::{Arrival, PhaseSpec, PlanSpec, Shape, Traffic};
 use atlas_config::{Mode, Workload};
+use atlas_core::count::Count;
 use atlas_document::Node;
 
 /// One phase in numbers.

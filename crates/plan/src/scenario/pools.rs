@@ -1,9 +1,9 @@
 //! Layouts of a serving phase: of all replicas, or of those that prefill and those that decode.
 
-use atlas_core::count::Count;
 use super::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_config::workload::PoolSpec;
+use atlas_core::count::Count;
 use atlas_core::plan::MoeDispatcher;
 use atlas_perf::serving::{Layout, Pools};
 
@@ -44,8 +44,10 @@ impl Phase {
         let stated = self.plan.serving.prefill_accelerators.unwrap_or(Count::ZERO);
         let workers = (stated / prefill.replica()).floor();
         let rest = (decode.dp - workers * prefill.replica() / decode.replica()).floor();
-        (workers >= 1.0 && rest >= 1.0)
-            .then_some(Pools { prefill: Layout { dp: Count::floor(workers), ..prefill }, decode: Layout { dp: Count::floor(rest), ..decode } })
+        (workers >= 1.0 && rest >= 1.0).then_some(Pools {
+            prefill: Layout { dp: Count::floor(workers), ..prefill },
+            decode: Layout { dp: Count::floor(rest), ..decode },
+        })
     }
 
     /// Whether it requests anything that only software for wide expert parallelism has: tokens written straight to

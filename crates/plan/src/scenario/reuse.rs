@@ -1,8 +1,8 @@
 //! What a scenario says of prompts that repeat: conversations, and where their keys and values are kept.
 
-use atlas_core::count::Count;
 use super::Phase;
 use atlas_config::workload::PlanSpec;
+use atlas_core::count::Count;
 use atlas_core::plan::Routing;
 use atlas_perf::serving::{Conversations, KvTier};
 

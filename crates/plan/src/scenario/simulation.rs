@@ -1,7 +1,7 @@
 //! What only simulations use: how long a run is, what is uneven, what fails.
 
-use atlas_core::count::Count;
 use super::{Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::{Arrivals, Routing};
 use atlas_perf::serving::{Load, ServingInput};
 
@@ -125,7 +125,12 @@ impl Scenario {
             prompt_cv: or_zero(stated.prompt_cv),
             generate_cv: or_zero(stated.generate_cv),
             routing: phase.plan.serving.routing.unwrap_or(Routing::Least),
-            long_prefill_token_threshold: phase.plan.serving.long_prefill_token_threshold.and_then(Count::nonzero).map(Count::get),
+            long_prefill_token_threshold: phase
+                .plan
+                .serving
+                .long_prefill_token_threshold
+                .and_then(Count::nonzero)
+                .map(Count::get),
             slo_ms: [stated.slo_ttft_ms, stated.slo_tpot_ms, stated.slo_e2e_ms].map(positive),
             jitter: or_zero(stated.jitter),
             slow_nodes: stated.slow_nodes.unwrap_or(Count::ZERO),

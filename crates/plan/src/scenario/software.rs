@@ -361,7 +361,10 @@ impl Scenario {
             synchronous_routing: t.routing == Routing::HostSync && !fixed && !whole,
             deduplicated_dispatch: self.moe_dispatcher(phase) != MoeDispatcher::AllToAll,
             overlap_tensor: overlap(switches.overlap_tensor, t.overlap_tensor),
-            overlap_pipeline: overlap(switches.overlap_pipeline, t.overlap_pipeline.applies(f64::from(plan.vpp.unwrap_or(Count::ONE)))),
+            overlap_pipeline: overlap(
+                switches.overlap_pipeline,
+                t.overlap_pipeline.applies(f64::from(plan.vpp.unwrap_or(Count::ONE))),
+            ),
             overlap_data: overlap(switches.overlap_data, t.overlap_gradients.applies(self.sharding(phase))),
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),

@@ -1,6 +1,5 @@
 //! What is traded for what: pairs of figures, and the knobs that trade one for the other.
 
-use atlas_core::count::Count;
 use super::optimize::{Problem, freed};
 use super::space::{Axis, Space, divisors, stages};
 use super::{figure, optimize::MOST};
@@ -8,6 +7,7 @@ use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Recompute;
 
 /// Two figures that work against each other.

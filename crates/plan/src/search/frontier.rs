@@ -1,7 +1,6 @@
 //! The throughput–interactivity frontier of a deployment: what an accelerator yields against what one user sees, as
 //! more requests are served side by side.
 
-use atlas_core::count::Count;
 use crate::engine::estimate;
 use crate::estimate::{Estimate, Serving};
 use crate::knob::{Knob, KnobError, Setting};

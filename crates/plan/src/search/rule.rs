@@ -1,10 +1,10 @@
 //! What a layout must divide: rules that can be described from the knobs alone, so that whole branches of a space are left
 //! out before anything is estimated.
 
-use atlas_core::count::Count;
 use crate::knob::Knob;
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_perf::serving::Layout;
 
 use super::figure::working;
@@ -122,12 +122,14 @@ impl Rule {
             Rule::Experts if !model.is_moe() => true,
             // Serving: experts over the ranks of a replica, or of all replicas. Training: within one stage.
             Rule::Experts if training => {
-                divides(f64::from(ep), f64::from(model.experts)) && divides(f64::from(ep), shape.tp * phase.groups() * shape.dp)
+                divides(f64::from(ep), f64::from(model.experts))
+                    && divides(f64::from(ep), shape.tp * phase.groups() * shape.dp)
             }
             Rule::Experts => {
                 let fits = |layout: &Layout| {
                     let ranks = layout.tp * layout.attention_dp * layout.dp;
-                    divides(f64::from(layout.ep), model.experts + layout.redundant) && divides(f64::from(layout.ep), ranks)
+                    divides(f64::from(layout.ep), model.experts + layout.redundant)
+                        && divides(f64::from(layout.ep), ranks)
                 };
                 phase
                     .pools()

@@ -1,6 +1,5 @@
 //! What more nodes bring: the same work on more of them, or work that grows with them, by events and by the closed form.
 
-use atlas_core::count::Count;
 use super::options::Options;
 use super::plan::Plan;
 use super::predecessor::Predecessor;
@@ -13,6 +12,7 @@ use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts as Documents, Scenario};
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Engine;
 use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
 

@@ -204,7 +204,14 @@ pub fn predict(
         assumed.push("precision bf16".to_owned());
         Format::Bf16
     });
-    let node = gpus.min(f64::from(sheet.scale_up.as_ref().and_then(|link| link.domain_size).unwrap_or(Count::new(8)).clamp(Count::ONE, Count::new(8))));
+    let node = gpus.min(f64::from(
+        sheet
+            .scale_up
+            .as_ref()
+            .and_then(|link| link.domain_size)
+            .unwrap_or(Count::new(8))
+            .clamp(Count::ONE, Count::new(8)),
+    ));
     let nodes = (gpus / node).ceil();
     let target = json!([{
         "name": sheet.id, "vendor": sheet.vendor, "accelerator": sheet.id,

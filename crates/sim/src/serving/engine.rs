@@ -1,10 +1,10 @@
 //! What all replicas of a pool have in common: the time of a step, the room for keys and values, the scheduler's limits.
 
-use atlas_core::count::Count;
 use super::input::{Input, Prefixes};
 use super::request::Request;
 use super::workload::Demand;
 use crate::kernel::Stream;
+use atlas_core::count::Count;
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::step::{Machine, StepTime, Tokens};
 use atlas_perf::serving::{Admission, Layout, Speculation, kv, speculative, steady_state};

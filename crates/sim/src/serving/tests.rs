@@ -32,11 +32,22 @@ fn h100() -> Accelerator {
 }
 
 fn llama_8b() -> Architecture {
-    Architecture { kv_heads: Count::new(8), ffn: Count::new(14336), vocab: Count::new(128_256), ..Architecture::default() }
+    Architecture {
+        kv_heads: Count::new(8),
+        ffn: Count::new(14336),
+        vocab: Count::new(128_256),
+        ..Architecture::default()
+    }
 }
 
 fn llama_70b() -> Architecture {
-    Architecture { layers: Count::new(80), hidden: Count::new(8192), heads: Count::new(64), ffn: Count::new(28672), ..llama_8b() }
+    Architecture {
+        layers: Count::new(80),
+        hidden: Count::new(8192),
+        heads: Count::new(64),
+        ffn: Count::new(28672),
+        ..llama_8b()
+    }
 }
 
 fn mixture() -> Architecture {
@@ -71,13 +82,17 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
 fn the_quiet_limit_is_the_analytical_answer() {
     let wide = Layout { tp: Count::new(8), ..Layout::default() };
     let fp8 = Formats { dense_bytes: 1.0, dense: Precision::Fp8, ..Formats::default() };
-    let drafts = Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 1.0 / 32.0, ..Speculation::default() };
+    let drafts =
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 1.0 / 32.0, ..Speculation::default() };
     let pools = Pools { prefill: Layout::default(), decode: Layout { tp: Count::new(2), ..Layout::default() } };
     let one = closed(1.0);
     let cases = [
         ("8B", one),
         ("70B on 8", ServingInput { arch: llama_70b(), layout: wide, ..one }),
-        ("70B in stages", ServingInput { arch: llama_70b(), layout: Layout { tp: Count::new(4), pp: Count::new(2), ..wide }, ..one }),
+        (
+            "70B in stages",
+            ServingInput { arch: llama_70b(), layout: Layout { tp: Count::new(4), pp: Count::new(2), ..wide }, ..one },
+        ),
         ("mixture", ServingInput { arch: mixture(), layout: wide, ..one }),
         (
             "attention in groups",
@@ -312,7 +327,8 @@ fn everything_that_arrives_leaves_and_adds_up() {
         consistent(&o, 600);
         assert!((0..3).all(|replica| o.records.iter().any(|r| r.replica == replica)));
     }
-    input.system.speculation = Speculation { tokens: Count::new(2), acceptance: 0.8, draft_cost: 0.03, ..Speculation::default() };
+    input.system.speculation =
+        Speculation { tokens: Count::new(2), acceptance: 0.8, draft_cost: 0.03, ..Speculation::default() };
     consistent(&simulated(&input), 600);
 }
 

@@ -1,9 +1,9 @@
 //! Which requests arrive when, with what lengths and prefixes. Everything about request `i` is drawn from streams of its own, so
 //! that two systems under comparison see the same requests.
 
-use atlas_core::count::Count;
 use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
+use atlas_core::count::Count;
 use atlas_perf::serving::latency;
 
 /// Purposes of the random streams.

@@ -4,11 +4,11 @@
 //! Sizes are the closed form's ([`memory`]): what a layer keeps for its backward pass, cut into the tensors it is made of;
 //! what is recomputed; logits; gradients on their way. Not modeled: workspaces of kernels, buffers of communication.
 
-use atlas_core::count::Count;
 use super::allocator::{Allocator, Held};
 use super::costs::layers_of;
 use super::schedule::{Kind, orders};
 use crate::kernel::{Distribution, Stream};
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::memory;
 use atlas_perf::training::stages::stage_layers;
@@ -185,7 +185,16 @@ fn tensors(s: &TrainingInput, bytes: f64) -> Vec<f64> {
         vec![1.0; 6]
     } else {
         let kv = 2.0 * a.kv_heads * a.head_dim / tp;
-        vec![ups * width / tp, width / tp, a.heads * a.head_dim / tp + kv, a.heads * a.head_dim / tp, f64::from(h), f64::from(h), f64::from(h), h]
+        vec![
+            ups * width / tp,
+            width / tp,
+            a.heads * a.head_dim / tp + kv,
+            a.heads * a.head_dim / tp,
+            f64::from(h),
+            f64::from(h),
+            f64::from(h),
+            h,
+        ]
     };
     let all: f64 = parts.iter().sum();
     parts.into_iter().map(|part| bytes * part / all.max(1e-12)).collect()
@@ -197,7 +206,14 @@ mod tests {
     use atlas_perf::training::Schedule as PipelineSchedule;
 
     fn job() -> TrainingInput {
-        TrainingInput { tp: Count::new(2), pp: Count::new(4), dp: Count::new(4), accelerators: 32.0, global: 128.0, ..TrainingInput::default() }
+        TrainingInput {
+            tp: Count::new(2),
+            pp: Count::new(4),
+            dp: Count::new(4),
+            accelerators: 32.0,
+            global: 128.0,
+            ..TrainingInput::default()
+        }
     }
 
     #[test]

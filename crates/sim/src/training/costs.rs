@@ -4,11 +4,11 @@
 //! Where it says how much of a collective software cuts up and runs alongside the kernel that it belongs to, so much of it
 //! may run alongside that kernel here: whether it does, the streams decide.
 
-use atlas_core::count::Count;
 use super::operators::{self, Block, Operator};
 use super::passes::{self, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Constants;
 use atlas_perf::convolution::Residual;

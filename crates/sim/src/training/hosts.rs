@@ -1,9 +1,9 @@
 //! How devices sit in hosts: ranks in order, tensor parallelism the quickest, then context, data and pipeline parallelism,
 //! in this order. A slow host slows every stage that has a rank on it.
 
-use atlas_core::count::Count;
 use super::input::{OtherKind, Place, Slow};
 use crate::kernel::Stream;
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{TrainingInput, estimate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +104,13 @@ mod tests {
 
     #[test]
     fn hosts_hold_their_ranks_places_and_every_place_once_or_more() {
-        let system = TrainingInput { tp: Count::new(2), pp: Count::new(4), dp: Count::new(8), accelerators: 64.0, ..TrainingInput::default() };
+        let system = TrainingInput {
+            tp: Count::new(2),
+            pp: Count::new(4),
+            dp: Count::new(8),
+            accelerators: 64.0,
+            ..TrainingInput::default()
+        };
         let hosts = Hosts { devices: 64.0, per_host: 8.0 };
         let of = |host, system: &TrainingInput| hosts.places(host, system).collect::<BTreeSet<u64>>();
         assert_eq!(hosts.count(), 8);
@@ -120,7 +126,13 @@ mod tests {
 
     #[test]
     fn other_kinds_stand_on_the_last_hosts_and_a_stage_waits_for_the_slowest() {
-        let system = TrainingInput { tp: Count::new(8), pp: Count::new(2), dp: Count::new(2), accelerators: 32.0, ..TrainingInput::default() };
+        let system = TrainingInput {
+            tp: Count::new(8),
+            pp: Count::new(2),
+            dp: Count::new(2),
+            accelerators: 32.0,
+            ..TrainingInput::default()
+        };
         let hosts = Hosts { devices: 32.0, per_host: 8.0 };
         let slower = atlas_perf::accelerator::Accelerator {
             flops: system.accelerator.flops.map(|rate| 0.5 * rate),
@@ -141,7 +153,13 @@ mod tests {
 
     #[test]
     fn slow_hosts_are_drawn_by_the_seed_without_putting_back() {
-        let system = TrainingInput { tp: Count::new(8), pp: Count::new(2), dp: Count::new(4), accelerators: 64.0, ..TrainingInput::default() };
+        let system = TrainingInput {
+            tp: Count::new(8),
+            pp: Count::new(2),
+            dp: Count::new(4),
+            accelerators: 64.0,
+            ..TrainingInput::default()
+        };
         let hosts = Hosts { devices: 64.0, per_host: 8.0 };
         let slow = |wanted, seed| hosts.slow(&system, wanted, 1.5, seed);
         assert_eq!(slow(3, 1), slow(3, 1));

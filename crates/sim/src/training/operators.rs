@@ -146,7 +146,12 @@ mod tests {
     #[test]
     fn operators_add_up_to_the_analytical_breakdown() {
         let dense = TrainingInput { recompute: Recompute::Selective, ..TrainingInput::default() };
-        let experts = Architecture { experts: Count::new(8), top_k: Count::new(2), moe_ffn: Count::new(11008), ..Architecture::default() };
+        let experts = Architecture {
+            experts: Count::new(8),
+            top_k: Count::new(2),
+            moe_ffn: Count::new(11008),
+            ..Architecture::default()
+        };
         let c = Constants::default();
         for input in [dense, TrainingInput { arch: experts, ep: Count::new(8), ..dense }] {
             let mut e = estimate(&input, &c);

@@ -8,10 +8,10 @@ mod rounds;
 mod streams;
 mod wires;
 
-use atlas_core::count::Count;
 use super::costs::{Costs, Meets};
 use super::input::{Class, Input, Output, StageLoad, Task};
 use super::schedule::{Pass, orders};
+use atlas_core::count::Count;
 
 use crate::kernel::{Ended, EventQueue, Model, Quantiles, Time};
 use crate::network::flows::NetworkEvent;

@@ -60,7 +60,12 @@ fn even_step(system: &TrainingInput) -> f64 {
 #[test]
 fn steps_of_even_hardware_are_the_analytical_ones() {
     let base = TrainingInput { recompute: Recompute::Selective, ..TrainingInput::default() };
-    let few = Architecture { experts: Count::new(8), top_k: Count::new(2), moe_ffn: Count::new(11008), ..Architecture::default() };
+    let few = Architecture {
+        experts: Count::new(8),
+        top_k: Count::new(2),
+        moe_ffn: Count::new(11008),
+        ..Architecture::default()
+    };
     let cases = [
         ("one node", base),
         ("replicated", TrainingInput { sharding: Sharding::None, ..base }),
@@ -327,7 +332,8 @@ fn every_shape_of_pipeline_comes_to_its_end() {
         for pp in [1, 2, 3, 8].map(Count::new) {
             for vpp in [1, 2, 3].map(Count::new) {
                 for micros in [1.0, 2.0, 5.0, 8.0, 16.0] {
-                    let system = TrainingInput { schedule, pp, vpp, dp: Count::new(2), global: 2.0 * micros, ..pipelined() };
+                    let system =
+                        TrainingInput { schedule, pp, vpp, dp: Count::new(2), global: 2.0 * micros, ..pipelined() };
                     let input = Input { steps: 2, buckets: 3, ..Input::of(&system, &Constants::default()) };
                     let o = simulate(&input, 1, &Progress::new()).unwrap();
                     assert_eq!(o.steps.len(), 2, "{schedule:?} pp {pp} vpp {vpp} m {micros}: stuck");
@@ -399,7 +405,8 @@ fn zero_bubble_goes_on_without_waiting_for_other_stages_optimizers() {
 
 #[test]
 fn layers_that_do_not_go_in_leave_the_slowest_stage_in_the_middle() {
-    let mut system = TrainingInput { pp: Count::new(32), dp: Count::ONE, accelerators: 256.0, global: 64.0, ..pipelined() };
+    let mut system =
+        TrainingInput { pp: Count::new(32), dp: Count::ONE, accelerators: 256.0, global: 64.0, ..pipelined() };
     system.arch = Architecture { layers: Count::new(62), vocab: Count::new(1000), ..llama_70b() };
     let costs = Costs::of(&system, &Constants::default());
     let layers = |stage: usize| costs.chunks[stage].forward.compute / costs.chunks[1].forward.compute;

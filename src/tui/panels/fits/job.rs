@@ -116,7 +116,14 @@ fn of_model(base: &Workload, model: &Model) -> Workload {
         n_heads: None,
         n_kv_heads: None,
         ffn_hidden_size: None,
-        shape: Shape { hidden: Count::ZERO, layers: Count::ZERO, tp: Count::ONE, pp: Count::ONE, dp: Count::ONE, ..base.shape },
+        shape: Shape {
+            hidden: Count::ZERO,
+            layers: Count::ZERO,
+            tp: Count::ONE,
+            pp: Count::ONE,
+            dp: Count::ONE,
+            ..base.shape
+        },
         plan,
         phases: [].into(),
         benchboard: None,

@@ -3,7 +3,8 @@
 use super::*;
 
 fn staged(schedule: Schedule, m: f64) -> TrainingInput {
-    let base = TrainingInput { recompute: Recompute::None, dp: Count::new(4), accelerators: 32.0, ..TrainingInput::default() };
+    let base =
+        TrainingInput { recompute: Recompute::None, dp: Count::new(4), accelerators: 32.0, ..TrainingInput::default() };
     TrainingInput { schedule, pp: Count::new(8), global: 4.0 * m, ..base }
 }
 
@@ -80,7 +81,9 @@ fn kinds_of_context_parallelism_move_what_they_must() {
     let c = Constants::default();
     let at = |arch, context_exchange, seq| {
         let base = TrainingInput { arch, seq, recompute: Recompute::Full, ..TrainingInput::default() };
-        estimate(&TrainingInput { cp: Count::new(8), dp: Count::ONE, global: 8.0, context_exchange, ..base }, &c).time.context_parallel
+        estimate(&TrainingInput { cp: Count::new(8), dp: Count::ONE, global: 8.0, context_exchange, ..base }, &c)
+            .time
+            .context_parallel
     };
     let (all, few) = (Architecture::default(), Architecture { kv_heads: Count::new(8), ..Architecture::default() });
     let [ring, gather, heads] = [ContextExchange::Ring, ContextExchange::AllGather, ContextExchange::AllToAll]

@@ -23,7 +23,8 @@ pub fn shares(detail: &Detail) -> [f64; 4] {
 pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     let phase = &scenario.base.shape;
     let size = {
-        let (layers, hidden) = scenario.model.map_or((phase.layers, phase.hidden), |model| (model.layers, model.hidden));
+        let (layers, hidden) =
+            scenario.model.map_or((phase.layers, phase.hidden), |model| (model.layers, model.hidden));
         layers * f64::from(hidden).powi(2)
     };
     let (generated, batch) = match phase.mode {
@@ -31,7 +32,10 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
         Mode::Inference => (phase.generate, detail.serving.map_or(1.0, |serving| serving.batch)),
     };
     let accelerators = scenario.accelerators_per_node * scenario.num_nodes;
-    Shape([accelerators, f64::from(size), phase.prompt, generated, batch, f64::from(phase.tp), f64::from(phase.pp)].map(|count| count.max(1.0).ln()))
+    Shape(
+        [accelerators, f64::from(size), phase.prompt, generated, batch, f64::from(phase.tp), f64::from(phase.pp)]
+            .map(|count| count.max(1.0).ln()),
+    )
 }
 
 /// The corrections in force for an answer.

@@ -10,10 +10,10 @@
 //! | 8 × H200, gpt-oss-120b decoding, 64 requests (Nebius, nvidia-smi) | 304 W each | 320 W |
 //! | 8 × MI300X, idle with a model loaded (dstack, rocm-smi) | 123 to 136 W each | 105 W |
 
-use atlas_core::count::Count;
 use super::throttle;
 use crate::estimate::NodePower;
 use crate::scenario::Scenario;
+use atlas_core::count::Count;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
 

@@ -1,11 +1,11 @@
 //! Schedules: every phase answered under its own load, then averaged by duration.
 
-use atlas_core::count::Count;
 use super::{Physics, serving, throttle};
 use crate::engine::semi_empirical::schedule::aggregate;
 use crate::estimate::{Estimate, Figures, Latency, Queue, Serving};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_perf::serving::{Load, ServingInput, estimate};
 
 /// Answers every phase and averages them.

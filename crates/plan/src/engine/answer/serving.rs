@@ -1,10 +1,10 @@
 //! Serving: a scenario as a deployment under load, and the deployment's answer as figures.
 
-use atlas_core::count::Count;
 use super::event::serving::Answer;
 use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::{Format, KvTransfer, LoadKind, MoeDispatcher, SharedExperts};
 use atlas_core::units::MEMORY_GB;
 use atlas_perf::accelerator::Precision;

@@ -10,10 +10,10 @@
 //! | H100 at 350 of 700 W, decoding of 70B (arXiv 2311.18677, section 3.7) | almost no slowdown | below 2 % where memory bounds it |
 //! | V100 at 150 of 250 W, training of BERT (arXiv 2205.09646) | 7 % longer, 14 % less energy | products 15 % longer, which are part of a step |
 
-use atlas_core::count::Count;
 use super::power::{ACTIVE_SHARE, AROUND_LOADED, COMPUTE_SHARE, IDLE_SHARE, MEMORY_SHARE, Use, design};
 use crate::scenario::Scenario;
 use atlas_config::Factors;
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingInput;
 use atlas_perf::training::{TrainingInput, memoized};

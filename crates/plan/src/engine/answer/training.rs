@@ -1,10 +1,10 @@
 //! Training: a scenario as an optimizer step, and the step as figures.
 
-use atlas_core::count::Count;
 use super::event::training::Answer;
 use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
 use crate::scenario::{Machine, Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, CpuOffload, Format, LoraTargets, Trained};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};

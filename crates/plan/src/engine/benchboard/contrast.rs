@@ -1,11 +1,11 @@
 //! Where the dashboard's figures part from the analytical engine's, and why: factors that multiply to the difference.
 
-use atlas_core::count::Count;
 use super::estimator::{self, Input};
 use crate::engine;
 use crate::estimate::Estimate;
 use crate::scenario::{Parts, Scenario, ScenarioError};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Engine;
 use atlas_perf::accelerator::Precision;
 

@@ -1,9 +1,9 @@
 //! Queueing of an inference phase.
 
-use atlas_core::count::Count;
 use crate::estimate::{Figures, Latency, Queue};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_legacy::semi_empirical::queue::{Arrivals, Waiting, waiting};
 
 /// Queueing of an inference phase whose figures are already scaled. `None` where nothing is generated.

@@ -1,6 +1,5 @@
 //! What a search does by default: which knobs it changes, and which conditions it keeps.
 
-use atlas_core::count::Count;
 use super::super::space::{Axis, Space, divisors, stages};
 use super::{Condition, Problem, figure};
 use crate::estimate::{Metric, Section};
@@ -8,6 +7,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use crate::search::condition::Relation;
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Sharding;
 use atlas_perf::serving::Load;
 
@@ -134,7 +134,10 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             axes.push(Axis::of(Knob::Etp, [1.0]));
             axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
             if model.is_moe() {
-                axes.push(Axis::of(Knob::Ep, divisors_within(f64::from(model.experts), up_to(f64::from(model.experts)))));
+                axes.push(Axis::of(
+                    Knob::Ep,
+                    divisors_within(f64::from(model.experts), up_to(f64::from(model.experts))),
+                ));
             }
             axes.push(Axis::of(Knob::Microbatch, doubling(start.global(&start.base).min(64.0))));
             axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));

@@ -119,7 +119,8 @@ fn beams_are_the_analytical_answer() {
 #[test]
 fn a_compiled_shape_costs_what_it_was_compiled_for() {
     let one = |compiled: Option<f64>, concurrency: f64| {
-        let case = ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled.map(Count::floor), ..closed(concurrency) };
+        let case =
+            ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled.map(Count::floor), ..closed(concurrency) };
         let theory = estimate(&case, &Constants::default());
         (simulated(&Input::of(&case, &Constants::default(), 12)), theory)
     };

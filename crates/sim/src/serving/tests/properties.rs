@@ -27,7 +27,7 @@ prop_compose! {
         (s.chunked_prefill, s.reserve_output, s.host) = (chunked, reserved, host(overlapped));
         s.speculation = Speculation { tokens: Count::new(drafts), acceptance, draft_cost: 0.03, ..Speculation::default() };
         s.memory_utilization = memory;
-        s.layout.dp = Count::new(replicas.into());
+        s.layout.dp = Count::new(replicas);
         if window {
             s.arch.window = Some(Window { size: Count::new(512), share: 0.5 });
         }

@@ -16,7 +16,14 @@ fn worst(systems: &[TrainingInput]) -> (f64, String) {
 
 fn from_both_ends(pp: f64, m: f64, base: TrainingInput) -> TrainingInput {
     let accelerators = base.tp * base.cp * pp;
-    TrainingInput { schedule: Schedule::DualPipe, pp: Count::floor(pp), dp: Count::ONE, global: m, accelerators, ..base }
+    TrainingInput {
+        schedule: Schedule::DualPipe,
+        pp: Count::floor(pp),
+        dp: Count::ONE,
+        global: m,
+        accelerators,
+        ..base
+    }
 }
 
 #[test]
@@ -70,7 +77,15 @@ fn exchanges_of_context_take_what_the_closed_form_says() {
         for (cp, seq) in [(2, 16_384.0), (4, 32_768.0), (8, 131_072.0)] {
             let accelerators = f64::from(cp);
             let base = TrainingInput { tp: Count::ONE, recompute: Recompute::Full, ..TrainingInput::default() };
-            let system = TrainingInput { cp: Count::new(cp), seq, context_exchange, dp: Count::ONE, accelerators, global: 8.0, ..base };
+            let system = TrainingInput {
+                cp: Count::new(cp),
+                seq,
+                context_exchange,
+                dp: Count::ONE,
+                accelerators,
+                global: 8.0,
+                ..base
+            };
             let (off, at) = worst(&[system]);
             assert!(off.abs() < 0.05, "{context_exchange:?} {cp}: {at}");
         }

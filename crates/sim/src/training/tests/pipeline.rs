@@ -4,8 +4,22 @@ use super::*;
 
 /// Llama 3.1 405B in its authors' layout (arXiv 2407.21783, section 3.3.2): one layer a chunk, none in the end chunks.
 fn empty_ends() -> TrainingInput {
-    let arch = Architecture { layers: Count::new(126), hidden: Count::new(16_384), heads: Count::new(128), ffn: Count::new(53_248), ..llama_70b() };
-    TrainingInput { arch, accelerators: 1024.0, dp: Count::new(8), pp: Count::new(16), vpp: Count::new(8), global: 256.0, ..pipelined() }
+    let arch = Architecture {
+        layers: Count::new(126),
+        hidden: Count::new(16_384),
+        heads: Count::new(128),
+        ffn: Count::new(53_248),
+        ..llama_70b()
+    };
+    TrainingInput {
+        arch,
+        accelerators: 1024.0,
+        dp: Count::new(8),
+        pp: Count::new(16),
+        vpp: Count::new(8),
+        global: 256.0,
+        ..pipelined()
+    }
 }
 
 #[test]
@@ -61,9 +75,7 @@ fn few_micro_batches_take_what_the_closed_form_says() {
     let schedules =
         [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble1p, Schedule::ZeroBubble];
     let mut worst = (0.0f64, String::new());
-    for (arch, tp, seq) in
-        [(gpt, 8, 2048.0), (llama_70b(), 8, 8192.0), (small, 1, 4096.0), (mixture(), 2, 4096.0)]
-    {
+    for (arch, tp, seq) in [(gpt, 8, 2048.0), (llama_70b(), 8, 8192.0), (small, 1, 4096.0), (mixture(), 2, 4096.0)] {
         let tp = Count::new(tp);
         for schedule in schedules {
             for pp in [2, 4, 8, 16].map(Count::new) {

@@ -1,9 +1,9 @@
 //! Serving, request by request: arrivals and lengths as the knobs say, then the run's distributions as figures.
 
-use atlas_core::count::Count;
 use super::Events;
 use crate::estimate::{Simulated, SimulatedServing};
 use crate::scenario::Simulation;
+use atlas_core::count::Count;
 use atlas_core::plan;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::latency::{FirstToken, Spread};

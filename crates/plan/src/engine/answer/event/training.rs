@@ -1,10 +1,10 @@
 //! Training, pass by pass: what is uneven and what fails as the knobs say, then the run's integrals as figures.
 
-use atlas_core::count::Count;
 use super::super::throttle;
 use super::Events;
 use crate::estimate::{Simulated, SimulatedTraining};
 use crate::scenario::{Scenario, Simulation};
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{TimeBreakdown, TrainingEstimate, TrainingInput};
 use atlas_sim::kernel::{Distribution, Progress, Tally};
