@@ -163,10 +163,8 @@ impl Machine {
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(Count::ONE);
         // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
         let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
-        let imbalance = 1.0
-            + exchange::excess_left(layout, shape.experts)
-                * c.expert_excess
-                * f64::from(layout.ep.max(Count::ONE)).log2();
+        let excess = exchange::excess_left(layout, shape.experts) * c.expert_excess;
+        let imbalance = 1.0 + excess * f64::from(layout.ep.max(Count::ONE)).log2();
         let by_collective = token_bytes * copies * (ranks - 1.0)
             / ranks
             / fabric.bw
