@@ -1,6 +1,7 @@
 //! How fast events are: the kernel alone, and each part of the engine on a question that people ask.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation};
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
@@ -88,18 +89,18 @@ fn serving_70b() -> serving::Input {
         *slot = rate;
     }
     let arch = Architecture {
-        layers: 80.0,
-        hidden: 8192.0,
-        heads: 64.0,
-        kv_heads: 8.0,
-        ffn: 28672.0,
-        vocab: 128_256.0,
+        layers: Count::new(80),
+        hidden: Count::new(8192),
+        heads: Count::new(64),
+        kv_heads: Count::new(8),
+        ffn: Count::new(28672),
+        vocab: Count::new(128_256),
         ..Architecture::default()
     };
     let system = ServingInput {
         accelerator,
         arch,
-        layout: Layout { tp: 8.0, ..Layout::default() },
+        layout: Layout { tp: Count::new(8), ..Layout::default() },
         load: Load::Open { rate: 8.0 },
         ..ServingInput::default()
     };
@@ -123,7 +124,7 @@ fn serving_4000_requests(bencher: Bencher<'_, '_>) {
 fn serving_4000_requests_with_drafts(bencher: Bencher<'_, '_>) {
     let mut input = serving_70b();
     input.system.speculation =
-        Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 0.0125, ..Speculation::default() };
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 0.0125, ..Speculation::default() };
     bencher
         .counter(ItemsCount::new(1_024_000u32))
         .bench_local(|| serving::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.output_tokens_per_sec));
@@ -187,12 +188,12 @@ fn network_collisions(bencher: Bencher<'_, '_>, counted: &str) {
 /// One step of a 405B decoder on 16,384 accelerators: 8 tensor-parallel, 16 stages, 128 replicas.
 fn training_405b() -> training::Input {
     let arch = Architecture {
-        layers: 126.0,
-        hidden: 16384.0,
-        heads: 128.0,
-        kv_heads: 8.0,
-        ffn: 53248.0,
-        vocab: 128_256.0,
+        layers: Count::new(126),
+        hidden: Count::new(16384),
+        heads: Count::new(128),
+        kv_heads: Count::new(8),
+        ffn: Count::new(53248),
+        vocab: Count::new(128_256),
         ..Architecture::default()
     };
     let system = TrainingInput {
@@ -201,9 +202,9 @@ fn training_405b() -> training::Input {
         accelerators: 16384.0,
         seq: 8192.0,
         global: 2048.0,
-        tp: 8.0,
-        pp: 16.0,
-        dp: 128.0,
+        tp: Count::new(8),
+        pp: Count::new(16),
+        dp: Count::new(128),
         sequence_parallel: true,
         ..TrainingInput::default()
     };

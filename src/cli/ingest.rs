@@ -198,11 +198,11 @@ fn fill(settings: &mut Config, workload: &Workload) {
     let shape = workload.shape;
     for (name, value) in [
         ("seq_len", shape.prompt),
-        ("tensor_parallel", shape.tp),
-        ("pipeline_parallel", shape.pp),
-        ("data_parallel", shape.dp),
-        ("hidden_size", shape.hidden),
-        ("num_layers", shape.layers),
+        ("tensor_parallel", f64::from(shape.tp)),
+        ("pipeline_parallel", f64::from(shape.pp)),
+        ("data_parallel", f64::from(shape.dp)),
+        ("hidden_size", f64::from(shape.hidden)),
+        ("num_layers", f64::from(shape.layers)),
     ] {
         settings.number(name, Some(value), Origin::Workload);
     }

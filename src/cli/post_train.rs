@@ -7,6 +7,7 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::{output, pick};
 use atlas_config::workload::PostTrainingMethod;
+use atlas_core::count::Count;
 use atlas_core::units;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Asked, Step, step};
@@ -104,14 +105,14 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         rollout_knobs.insert(knob, setting);
     }
     let asked = Asked {
-        prompts: args.prompts.map(f64::from).or(own.prompts).unwrap_or(128.0),
+        prompts: args.prompts.map(Count::new).or(own.prompts).unwrap_or(Count::new(128)),
         samples: match method {
-            Method::Rl => Some(args.samples.map(f64::from).or(own.responses).unwrap_or(8.0)),
+            Method::Rl => Some(args.samples.map(Count::new).or(own.responses).unwrap_or(Count::new(8))),
             Method::Dpo => None,
         },
-        scorers: args.scorers.map(f64::from).or(own.scorers).unwrap_or(1.0),
+        scorers: args.scorers.map(Count::new).or(own.scorers).unwrap_or(Count::ONE),
         // Data have no rollout.
-        rollout_nodes: args.rollout_nodes.map(f64::from).or(own.rollout_nodes.filter(|_| method == Method::Rl)),
+        rollout_nodes: args.rollout_nodes.map(Count::new).or(own.rollout_nodes.filter(|_| method == Method::Rl)),
         asynchronous: args.asynchronous || (method == Method::Rl && own.asynchronous == Some(true)),
     };
     let step = step((&train, &train_knobs), (&rollout, &rollout_knobs), &asked)

@@ -1,6 +1,7 @@
 //! Simulations: a scenario whose engine simulates gets its analytical estimate at once, marked as such, and
 //! the simulation when a worker has finished. Results are cached, so that going back and forth is free.
 
+use atlas_core::count::Count;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ impl Scale {
     /// The scenario on that many nodes, with replicas and batch scaled; `None` if a knob rejects its value.
     fn at(&self, nodes: f64) -> Option<Scenario> {
         let mut scenario = (*self.scenario).clone();
-        let grown = nodes / scenario.num_nodes.max(1.0);
+        let grown = nodes / scenario.num_nodes.max(Count::ONE);
         let (dp, global) = (scenario.base.shape.dp * grown, scenario.global(&scenario.base) * grown);
         if dp < 1.0 || dp.fract() != 0.0 || global.fract() != 0.0 {
             return None;
@@ -128,7 +129,7 @@ impl Job for Scale {
             }
             gauge.advance(1);
         }
-        Ok(Product::Scaling(Arc::new(Scaling { metric, points, here })))
+        Ok(Product::Scaling(Arc::new(Scaling { metric, points, here: f64::from(here) })))
     }
 }
 

@@ -285,7 +285,7 @@ fn what_an_expert_tries_first_is_tried() {
 }
 
 #[test]
-fn a_node_without_a_network_is_given_no_advice_on_it_and_no_cut_that_overfills_it() {
+fn single_nodes_get_no_network_advice_and_no_oversized_layout() {
     let all = shipped("NVIDIA_H100_8x_NVLink", "deepseek-v3-serve", &[]);
     assert!(!names(&all).contains(&"GPUDirect RDMA"), "{:?}", names(&all));
     // 655 GB of weights on 80 GB cards.

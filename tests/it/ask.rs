@@ -19,7 +19,7 @@ fn values<'c>(command: &'c [&str], name: &str) -> Vec<&'c str> {
 }
 
 #[test]
-fn every_command_of_an_answer_runs_and_explains_the_figure_that_the_answer_has() {
+fn commands_in_answers_run_and_give_the_same_figure() {
     let dir = tempfile::tempdir().unwrap();
     let mut ran: BTreeSet<Vec<String>> = BTreeSet::new();
     let mut held = 0;
@@ -59,7 +59,7 @@ fn every_command_of_an_answer_runs_and_explains_the_figure_that_the_answer_has()
 }
 
 #[test]
-fn questions_that_are_not_understood_exit_2_and_files_that_are_named_stay_named() {
+fn unclear_questions_exit_2_and_keep_file_names() {
     let dir = tempfile::tempdir().unwrap();
     let refused = atlas(dir.path(), &["ask", "why is the sky blue?"]).assert().code(2);
     assert!(
@@ -109,7 +109,7 @@ const HOSTILE: &str = "data: {\"choices\": [{\"delta\": {\"content\": \"\\u001b]
                        data: {\"choices\": [{\"delta\": {}, \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n";
 
 #[test]
-fn a_preview_sends_nothing_and_text_of_an_endpoint_never_steers_the_terminal() {
+fn previews_send_nothing_and_endpoint_text_is_escaped() {
     let dir = tempfile::tempdir().unwrap();
     let (url, count) = endpoint(HOSTILE);
     let ask = |args: &[&str]| {

@@ -158,7 +158,7 @@ fn proxy(to: u16) -> (String, Receiver<(String, Vec<u8>)>) {
 }
 
 #[test]
-fn a_proxy_of_the_environment_is_asked_to_connect_and_sees_neither_key_nor_question() {
+fn proxies_see_neither_key_nor_question() {
     if !are_here() {
         return;
     }

@@ -264,7 +264,7 @@ fn three_runs_help_more_than_one_and_no_three_are_believed_without_bounds() {
 }
 
 #[test]
-fn a_correction_narrows_the_interval_and_leaves_other_accelerators_as_shipped() {
+fn corrections_narrow_intervals_of_their_accelerator_only() {
     let library = library();
     let target = library.target("h100-sxm-8").unwrap();
     let bench = Bench::new(&library, target, None);

@@ -179,7 +179,7 @@ fn without_a_terminal_the_comparison_is_printed() {
 }
 
 #[test]
-fn many_targets_are_reported_a_line_each_and_what_cannot_run_is_best_at_nothing() {
+fn targets_that_cannot_run_are_never_best() {
     let dir = temp();
     let args = ["compare", "--workload", "llama3.1-70b-train"];
     let table = stdout(&atlas(dir.path(), &args).assert().code(0));

@@ -126,7 +126,7 @@ fn cells_that_cannot_be_meant_are_refused_with_their_place() {
 
 /// A table with the columns of workload/measurements, of which only the typed ones say how the runs were made.
 #[test]
-fn three_rows_of_a_measurement_table_correct_other_workloads_on_the_accelerator() {
+fn three_measured_rows_correct_other_workloads() {
     let dir = tempfile::tempdir().unwrap();
     let text = "id,source,accelerator,num_accelerators,model,software,tp,pp,seq_len,micro_batch,global_batch,sharding,\
                 precision,tokens_per_sec_per_accel\n\

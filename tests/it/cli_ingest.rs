@@ -24,7 +24,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_log_is_reported_as_a_table_with_what_is_missing_and_where_figures_come_from() {
+fn log_reports_list_missing_fields_and_sources() {
     let dir = logs();
     let text = stdout(&atlas(dir.path(), &["ingest", "logs/train.log.gz"]).assert().code(0));
     for expected in ["megatron-current", "step_time_s", "not in the log: seq_len", "17 lines: 10 read", "12/DP"] {

@@ -84,7 +84,7 @@ fn the_layers_of_resnet_50_take_what_the_catalog_s_resnet_50_takes() {
 }
 
 #[test]
-fn more_flops_parameters_and_activations_take_more_time_traffic_and_memory() {
+fn layer_sums_scale_time_traffic_and_memory() {
     let dir = tempfile::tempdir().unwrap();
     let run = |by| json(dir.path(), "simulate", &config(&resnet_50(4.0, by), false));
     let base = run(ONE);

@@ -114,7 +114,7 @@ fn owning_is_the_purchase_over_the_hours_it_works_and_energy() {
 }
 
 #[test]
-fn at_the_break_even_the_purchase_written_off_over_that_time_costs_what_the_rent_does() {
+fn owning_and_renting_cost_the_same_at_break_even() {
     let own = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, knobs);
     for rate in [0.0, 0.05, 0.2] {
         let months = own(&[(Knob::CapitalCost, rate)]).get("break_even_months");

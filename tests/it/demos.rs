@@ -494,7 +494,7 @@ fn a_headless_run_writes_records_and_a_report_into_a_directory_of_its_own() {
 }
 
 #[test]
-fn a_failing_expectation_and_a_missing_target_fail_the_run_and_are_in_the_report() {
+fn failed_expectations_and_missing_targets_fail_the_run() {
     let out = tempfile::tempdir().unwrap();
     let text = SCRIPT
         .replace("tokens_per_sec > 100", "tokens_per_sec > 1e9")

@@ -202,9 +202,9 @@ fn failures_and_checkpoints_cost_what_daly_says() {
     let seen = found.detail.unwrap().simulated.unwrap().training.unwrap();
     let (mtbf, c) = (1000.0 * 3600.0 / 256.0, 60.0f64);
     // Young's interval, to Daly's correction.
-    assert!((seen.checkpoint_interval_s / (2.0 * c * mtbf).sqrt() - 1.0).abs() < 0.1, "{seen:?}");
+    assert!((seen.checkpoint_interval_s.unwrap() / (2.0 * c * mtbf).sqrt() - 1.0).abs() < 0.1, "{seen:?}");
     // First order: checkpoints, half an interval of lost work, restarts.
-    let tau = seen.checkpoint_interval_s;
+    let tau = seen.checkpoint_interval_s.unwrap();
     let expected = 1.0 / ((1.0 + c / tau) * (1.0 + (0.5 * (tau + c) + 300.0) / mtbf));
     assert!((seen.goodput - expected).abs() < 0.02, "{} {expected}", seen.goodput);
     assert!((seen.failures_per_day - 86_400.0 / mtbf).abs() < 1e-9);
@@ -214,7 +214,7 @@ fn failures_and_checkpoints_cost_what_daly_says() {
 }
 
 #[test]
-fn interruptions_of_16_384_accelerators_leave_the_effective_time_that_was_published() {
+fn simulated_interruptions_match_published_effective_time() {
     let library = shipped();
     let parts = Parts::find(&library, "h100-sxm-1024", "llama3.1-405b-train").unwrap();
     // Llama 3 (arXiv 2407.21783, section 3.3.4): 419 unexpected interruptions in 54 days on 16,384 H100, more than 90 % of the

@@ -20,7 +20,7 @@ fn evidence(target: &str, workload: &str, set: &[&str]) -> Value {
 }
 
 #[test]
-fn counts_are_those_of_the_index_and_the_combination_is_no_more_than_its_parts() {
+fn evidence_counts_match_the_index() {
     let all = evidence("h100-sxm-8", "llama3.1-70b-serve", &["software=vllm@0.11.0", "precision=fp8"]);
     let index = Index::shipped().unwrap();
     let column = |name: &str| index.column(name).unwrap();
@@ -39,7 +39,7 @@ fn counts_are_those_of_the_index_and_the_combination_is_no_more_than_its_parts()
 }
 
 #[test]
-fn the_nearest_row_is_a_measured_one_and_its_distance_is_the_sum_over_the_fields_that_differ() {
+fn distance_to_the_nearest_row_sums_differing_fields() {
     let all = evidence("h100-sxm-64", "llama3.1-70b-train", &[]);
     let near = &all[0]["nearest"];
     let points: f64 = near["differs"].as_array().unwrap().iter().map(|field| field["points"].as_f64().unwrap()).sum();

@@ -1,6 +1,7 @@
 //! The optimizer on what ships, on layouts that were published, and on scenarios of every kind.
 
 use crate::common::plans;
+use atlas_core::count::Count;
 
 use crate::common::program::{atlas, stdout};
 use atlas_config::Mode;
@@ -130,7 +131,7 @@ fn stages_of_primes_and_of_twice_primes_are_searched() {
             let layers = problem.start.model.unwrap().depth();
             let uneven = |candidate: &&Candidate| {
                 let pp = candidate.scenario.base.shape.pp;
-                layers % (pp * candidate.scenario.base.plan.vpp.unwrap_or(1.0)) != 0.0
+                layers % (pp * candidate.scenario.base.plan.vpp.unwrap_or(Count::ONE)) != 0.0
             };
             let all = found.best.iter().chain(&found.runners_up).chain(&found.front);
             assert!(all.clone().filter(uneven).count() > 0, "{target}");
@@ -182,7 +183,7 @@ fn nothing_is_proposed_that_the_software_cannot_run() {
 }
 
 #[test]
-fn defaults_are_stated_taken_away_by_none_and_dropped_where_nothing_meets_them() {
+fn default_constraints_are_stated_and_dropped_if_infeasible() {
     let dir = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| {
         let all: Vec<&str> = ["optimize", "--target", "h200-sxm-8", "--workload", "llama3.1-70b-serve"]

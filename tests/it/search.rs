@@ -1,5 +1,6 @@
 //! Searches, by the library and on the command line, over hardware whose datasheets ship.
 
+use atlas_core::count::Count;
 use std::path::Path;
 
 use crate::common::program::{atlas, stderr, stdout};
@@ -55,8 +56,8 @@ fn brute(problem: &Problem<'_>) -> f64 {
             scenario.set(knob, value, problem.parts).unwrap();
         }
         let phase = &scenario.base;
-        let used = phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(1.0) * phase.shape.dp;
-        let vpp = phase.plan.vpp.unwrap_or(1.0);
+        let used = phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(Count::ONE) * phase.shape.dp;
+        let vpp = phase.plan.vpp.unwrap_or(Count::ONE);
         let micros = scenario.global(phase) / (phase.shape.dp * scenario.microbatch);
         let whole = |number: f64| number.fract() == 0.0;
         let possible = used == scenario.accelerators()

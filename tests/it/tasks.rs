@@ -88,7 +88,7 @@ fn within(most: usize, keys: &str) -> Start {
 
 /// "Which of these four serves a 70B model under 50 ms per token most cheaply?" Before the race there was no view for it.
 #[test]
-fn the_cheapest_of_exactly_four_targets_under_fifty_milliseconds_takes_twelve_keys_at_most() {
+fn cheapest_of_four_targets_under_50_ms_takes_at_most_twelve_keys() {
     let start = within(12, "f-8<Enter>mmmjjjmc");
     assert_eq!((start.app.view, &*start.app.now.setup.workload), (View::Race, "llama3.1-70b-serve"));
     assert_eq!(race::question(&start.app).to_string(), "cheapest tpot<50ms ttft<2s 10% free");

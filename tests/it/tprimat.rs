@@ -182,7 +182,7 @@ fn the_figures_of_a_whole_benchmark_file_agree() {
 /// The predecessor tool reads pairs only, drops times beyond a thousand seconds and knows one format; where it read
 /// something, our benchmark JSON says the same.
 #[test]
-fn the_benchmark_json_of_a_log_agrees_with_what_the_predecessor_tool_made_of_it() {
+fn benchmark_json_agrees_with_the_predecessor_tool() {
     let mut held = 0;
     for case in cases("extract_metrics") {
         let inputs = &case["inputs"];

@@ -79,7 +79,7 @@ fn batch(kind: Kind) -> BTreeMap<String, (Value, f64)> {
 }
 
 #[test]
-fn every_predicted_row_has_the_same_figure_and_interval_as_its_scenario_run_by_a_user() {
+fn predicted_rows_equal_the_same_scenario_run_by_a_user() {
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
     for kind in Kind::ALL {
         let answers = batch(kind);
@@ -209,7 +209,7 @@ fn validate_text(text: &str, arguments: &[&str]) -> (String, String, bool) {
 const HEAD: &str = "id,accelerator,num_accelerators,model,seq_len,global_batch,tp,tokens_per_sec_per_accel,mfu";
 
 #[test]
-fn bad_cells_are_named_with_file_line_and_place_and_their_rows_are_not_predicted() {
+fn bad_cells_are_located_and_their_rows_are_skipped() {
     let good = "a,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,12000,";
     for (row, found) in [
         (

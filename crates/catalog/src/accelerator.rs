@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
@@ -30,7 +31,7 @@ pub struct Accelerator {
     /// Device memory.
     pub memory: Memory,
     /// Devices that software sees of it: dies, tiles or logical cores that are programmed one by one; 1 unless stated.
-    pub ranks: f64,
+    pub ranks: Count,
     /// Independent compute units that a wave of tiles fills: SMs, CUs, matrix engines.
     pub cores: Option<f64>,
     /// Boost clock, MHz.
@@ -146,7 +147,7 @@ pub struct ScaleUp {
     /// Bandwidth of one accelerator, one way, GB/s.
     pub bw_gbytes_per_sec: Option<f64>,
     /// Accelerators that the fabric joins in the usual box or rack.
-    pub domain_size: Option<f64>,
+    pub domain_size: Option<Count>,
     /// Bandwidth between accelerators of a node that no bridge joins, one way, GB/s: for fabrics that bridge a few.
     pub node_gbytes_per_sec: Option<f64>,
     /// Whether any pair has the full bandwidth, through switches, rather than a mesh's or torus' share.
@@ -180,7 +181,7 @@ impl Accelerator {
             let bw_gbytes_per_sec = memory.number("bw_GBps", Bounds { max: 1e9, ..Bounds::POSITIVE });
             gb.map(|gb| Memory { kind, gb, usable_gib, bw_gbytes_per_sec })
         });
-        let ranks = fields.number("ranks", Bounds { min: 1.0, max: 64.0, whole: true });
+        let ranks = fields.count("ranks", Bounds { min: 1.0, max: 64.0, whole: true });
         let cores = fields.number("cores", Bounds::COUNT);
         let boost_clock_mhz = fields.number("boost_clock_mhz", Bounds::POSITIVE);
         let cache_mb = fields.number("cache_mb", Bounds::POSITIVE);
@@ -188,7 +189,7 @@ impl Accelerator {
         let scale_up = fields.map("scale_up", |link| ScaleUp {
             kind: link.text("type"),
             bw_gbytes_per_sec: link.number("bw_GBps", Bounds::POSITIVE),
-            domain_size: link.number("domain_size", Bounds::COUNT),
+            domain_size: link.count("domain_size", Bounds::COUNT),
             node_gbytes_per_sec: link.number("node_GBps", Bounds::POSITIVE),
             switched: link.boolean("switched"),
         });
@@ -213,7 +214,7 @@ impl Accelerator {
             peaks: peaks.unwrap_or_default(),
             measured: measured.flatten(),
             memory: memory.flatten()?,
-            ranks: ranks.unwrap_or(1.0),
+            ranks: ranks.unwrap_or(Count::ONE),
             cores,
             boost_clock_mhz,
             cache_mb,

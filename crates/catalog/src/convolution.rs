@@ -1,5 +1,6 @@
 //! Residual convolutional networks: ResNet-50 and its siblings with bottleneck blocks.
 
+use atlas_core::count::Count;
 use atlas_document::Node;
 use atlas_document::decode::{Bounds, Fields};
 pub use atlas_perf::convolution::Convolution;
@@ -9,17 +10,17 @@ pub use atlas_perf::convolution::Convolution;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Convolutional {
     /// Channels after the 7×7 stem.
-    pub stem_width: f64,
+    pub stem_width: Count,
     /// Blocks of each stage.
-    pub blocks: Vec<f64>,
+    pub blocks: Vec<Count>,
     /// Inner channels of each stage's blocks.
-    pub widths: Vec<f64>,
+    pub widths: Vec<Count>,
     /// Outer channels of a block over its inner ones.
-    pub expansion: f64,
+    pub expansion: Count,
     /// Side of the square input, pixels.
-    pub image_size: f64,
+    pub image_size: Count,
     /// Classes described apart.
-    pub classes: f64,
+    pub classes: Count,
 }
 
 impl Convolutional {
@@ -27,16 +28,15 @@ impl Convolutional {
     #[must_use]
     pub fn convolutions(&self) -> Vec<Convolution> {
         let mut side = (self.image_size / 2.0).ceil();
-        let mut all = vec![Convolution { channels_in: 3.0, channels_out: self.stem_width, kernel: 7.0, side }];
+        let mut channels = f64::from(self.stem_width);
+        let mut all = vec![Convolution { channels_in: 3.0, channels_out: channels, kernel: 7.0, side }];
         // The max pooling after the stem halves the side once more.
         side = (side / 2.0).ceil();
-        let mut channels = self.stem_width;
         for (stage, (&blocks, &width)) in self.blocks.iter().zip(&self.widths).enumerate() {
-            let outer = width * self.expansion;
-            let mut block = 0.0;
-            while block < blocks {
+            let (width, outer) = (f64::from(width), width * self.expansion);
+            for block in 0..blocks.get() {
                 let before = side;
-                if block == 0.0 && stage > 0 {
+                if block == 0 && stage > 0 {
                     side = (side / 2.0).ceil();
                 }
                 let mut add = |channels_in, channels_out, kernel, side| {
@@ -45,11 +45,10 @@ impl Convolutional {
                 add(channels, width, 1.0, before);
                 add(width, width, 3.0, side);
                 add(width, outer, 1.0, side);
-                if block == 0.0 {
+                if block == 0 {
                     add(channels, outer, 1.0, side);
                 }
                 channels = outer;
-                block += 1.0;
             }
         }
         all
@@ -58,7 +57,7 @@ impl Convolutional {
     /// Channels that reach the classifier.
     #[must_use]
     pub fn features(&self) -> f64 {
-        self.widths.last().map_or(self.stem_width, |width| width * self.expansion)
+        self.widths.last().map_or(f64::from(self.stem_width), |width| *width * self.expansion)
     }
 
     /// All parameters.
@@ -79,12 +78,12 @@ impl Convolutional {
         let needed = ["stem_width", "blocks", "widths", "expansion", "image_size", "classes"];
         let read = |network: &mut Fields<'_>| {
             let width = Bounds { max: 1e6, ..Bounds::COUNT };
-            let stem_width = network.required_number("stem_width", width);
+            let stem_width = network.required_count("stem_width", width);
             let blocks = counts(network, "blocks", 1000.0);
             let widths = counts(network, "widths", 1e6);
-            let expansion = network.required_number("expansion", width);
-            let image_size = network.required_number("image_size", width);
-            let classes = network.required_number("classes", Bounds::COUNT);
+            let expansion = network.required_count("expansion", width);
+            let image_size = network.required_count("image_size", width);
+            let classes = network.required_count("classes", Bounds::COUNT);
             if let (Some(blocks), Some(widths)) = (&blocks, &widths)
                 && blocks.len() != widths.len()
             {
@@ -105,16 +104,15 @@ impl Convolutional {
 }
 
 /// A list of up to 16 counts from 1 to `max`.
-fn counts(fields: &mut Fields<'_>, key: &'static str, max: f64) -> Option<Vec<f64>> {
+fn counts(fields: &mut Fields<'_>, key: &'static str, max: f64) -> Option<Vec<Count>> {
     let bounds = Bounds { max, ..Bounds::COUNT };
     let Some(node) = fields.node(key) else {
         fields.missing(key);
         return None;
     };
-    let found: Option<Vec<f64>> = node
-        .items()
-        .and_then(|items| items.iter().map(Node::number).collect())
-        .filter(|counts: &Vec<f64>| counts.len() <= 16 && counts.iter().all(|&count| bounds.allow(count)));
+    let count = |item: &Node| item.number().filter(|&number| bounds.allow(number)).map(Count::floor);
+    let found: Option<Vec<Count>> =
+        node.items().filter(|items| items.len() <= 16).and_then(|items| items.iter().map(count).collect());
     if found.is_none() {
         let message =
             format!("found {}, expected a list of up to 16 numbers, each {}", node.describe(), bounds.describe());
@@ -128,12 +126,12 @@ impl Convolutional {
     #[must_use]
     pub fn resnet_50() -> Convolutional {
         Convolutional {
-            stem_width: 64.0,
-            blocks: vec![3.0, 4.0, 6.0, 3.0],
-            widths: vec![64.0, 128.0, 256.0, 512.0],
-            expansion: 4.0,
-            image_size: 224.0,
-            classes: 1000.0,
+            stem_width: Count::new(64),
+            blocks: [3, 4, 6, 3].map(Count::new).to_vec(),
+            widths: [64, 128, 256, 512].map(Count::new).to_vec(),
+            expansion: Count::new(4),
+            image_size: Count::new(224),
+            classes: Count::new(1000),
         }
     }
 }

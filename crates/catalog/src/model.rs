@@ -1,5 +1,6 @@
 //! Models: what a neural network is made of.
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::convolution::Convolutional;
@@ -80,7 +81,7 @@ impl Model {
 
     /// Positions that it was made for; `None` where tokens have none.
     #[must_use]
-    pub fn max_context(&self) -> Option<f64> {
+    pub fn max_context(&self) -> Option<Count> {
         let transformer = self.transformer().filter(|transformer| transformer.kind != Kind::Vision)?;
         Some(transformer.max_context)
     }

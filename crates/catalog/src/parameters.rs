@@ -1,6 +1,7 @@
 //! How many parameters a transformer has, added up matrix by matrix.
 
 use super::transformer::{Bias, Experts, Kind, Latent, Linear, LinearKind, QkNorm, Transformer};
+use atlas_core::count::Count;
 
 impl Transformer {
     /// All parameters.
@@ -21,7 +22,7 @@ impl Transformer {
     #[must_use]
     pub fn moe_layers(&self) -> f64 {
         self.experts.as_ref().map_or(0.0, |experts| {
-            ((self.mlp_layers - experts.first_dense_layers) / experts.layer_step.max(1.0)).floor().max(0.0)
+            ((self.mlp_layers - experts.first_dense_layers) / experts.layer_step.max(Count::ONE)).floor().max(0.0)
         })
     }
 
@@ -52,7 +53,7 @@ impl Transformer {
         match self.kind {
             Kind::Decoder | Kind::EncoderDecoder => tokens * if self.tied_embeddings { 1.0 } else { 2.0 } + positions,
             // Two token types and the embedding's norm; the pooler is a square matrix with its bias.
-            Kind::Encoder => tokens + positions + 2.0 * hidden + self.norm(hidden) + hidden * (hidden + 1.0),
+            Kind::Encoder => tokens + positions + 2.0 * hidden + self.norm(f64::from(hidden)) + hidden * (hidden + 1.0),
             Kind::Vision => {
                 let frame = self.patches.map_or(0.0, |patches| {
                     let pixels = 3.0 * patches.patch_size * patches.patch_size;
@@ -69,16 +70,16 @@ impl Transformer {
     pub fn layer_parameters(&self) -> f64 {
         let moe = self.moe_layers();
         let mixture = self.experts.as_ref().map_or(0.0, |experts| self.mixture(experts));
-        let mlps = (self.mlp_layers - moe) * self.mlp(self.ffn_hidden_size) + moe * mixture;
-        let norms = self.norms_per_layer * self.norm(self.hidden_size);
+        let mlps = (self.mlp_layers - moe) * self.mlp(f64::from(self.ffn_hidden_size)) + moe * mixture;
+        let norms = self.norms_per_layer * self.norm(f64::from(self.hidden_size));
         let linear = self.linear.as_ref().map_or(0.0, |linear| linear.layers * self.linear(linear));
         let stack = self.n_layers * norms + self.attention_layers * self.attention_parameters() + linear + mlps;
-        let last = self.norm(self.hidden_size);
+        let last = self.norm(f64::from(self.hidden_size));
         match self.kind {
             Kind::Decoder | Kind::Vision => stack + last,
             Kind::Encoder => stack,
             Kind::EncoderDecoder => {
-                let cross = self.n_layers * (self.attention_parameters() + self.norm(self.hidden_size));
+                let cross = self.n_layers * (self.attention_parameters() + self.norm(f64::from(self.hidden_size)));
                 // T5's relative positions: 32 buckets a head, once in each stack (arXiv 1910.10683, section 2.1).
                 2.0 * (stack + last + 32.0 * self.n_heads) + cross
             }
@@ -159,9 +160,13 @@ impl Transformer {
 
     /// Router, routed and shared experts of one layer.
     fn mixture(&self, experts: &Experts) -> f64 {
-        let shared = if experts.shared_ffn_hidden_size > 0.0 { self.mlp(experts.shared_ffn_hidden_size) } else { 0.0 };
-        let gate = if experts.shared_gate { self.hidden_size } else { 0.0 };
-        let projections = 2.0 * self.hidden_size * experts.hidden_size.unwrap_or(0.0);
+        let shared = if experts.shared_ffn_hidden_size > 0.0 {
+            self.mlp(f64::from(experts.shared_ffn_hidden_size))
+        } else {
+            0.0
+        };
+        let gate = if experts.shared_gate { self.hidden_size } else { Count::ZERO };
+        let projections = 2.0 * self.hidden_size * experts.hidden_size.unwrap_or(Count::ZERO);
         self.hidden_size * experts.count + experts.count * self.expert(experts) + shared + gate + projections
     }
 
@@ -170,7 +175,7 @@ impl Transformer {
         let matrices = if self.gated_mlp { 3.0 } else { 2.0 };
         match experts.hidden_size {
             Some(width) => matrices * width * experts.ffn_hidden_size,
-            None => self.mlp(experts.ffn_hidden_size),
+            None => self.mlp(f64::from(experts.ffn_hidden_size)),
         }
     }
 

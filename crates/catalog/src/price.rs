@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_core::count::Count;
 use atlas_core::plan::PriceBasis;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
@@ -16,7 +17,7 @@ pub struct Price {
     /// Id in the catalog of accelerators.
     pub accelerator: String,
     /// Accelerators of the instance.
-    pub accelerators: f64,
+    pub accelerators: Count,
     /// Price of the instance, USD per hour.
     pub hourly_usd: f64,
     /// What kind of price that is; on demand, by default.
@@ -48,7 +49,7 @@ impl Price {
         let provider = fields.required_text("provider");
         let instance_type = fields.text("instance_type");
         let accelerator = fields.required_text("accelerator");
-        let accelerators = fields.required_number("accelerators", Bounds { max: 1e6, ..Bounds::COUNT });
+        let accelerators = fields.required_count("accelerators", Bounds { max: 1e6, ..Bounds::COUNT });
         let hourly_usd = fields.required_number("hourly_usd", Bounds { max: 1e9, ..Bounds::POSITIVE });
         let basis = fields.choice("basis", BASES).unwrap_or(PriceBasis::OnDemand);
         let region = fields.text("region");
@@ -140,7 +141,7 @@ mod tests {
                 provider: "p".to_owned(),
                 instance_type: None,
                 accelerator: "a".to_owned(),
-                accelerators: 8.0,
+                accelerators: Count::new(8),
                 hourly_usd: 8.0 * usd,
                 basis,
                 region: None,

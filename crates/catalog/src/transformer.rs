@@ -2,6 +2,8 @@
 
 mod decode;
 
+use atlas_core::count::Count;
+
 /// How its layers are arranged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
@@ -90,26 +92,26 @@ impl Sharing {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latent {
     /// Rank of the queries' compression, where they are not projected directly.
-    pub q_lora_rank: Option<f64>,
+    pub q_lora_rank: Option<Count>,
     /// Rank of the joint compression of keys and values.
-    pub kv_lora_rank: f64,
+    pub kv_lora_rank: Count,
     /// Width of a head's query and key without position.
-    pub qk_nope_dim: f64,
+    pub qk_nope_dim: Count,
     /// Width of the rotary part, one key for all heads.
-    pub qk_rope_dim: f64,
+    pub qk_rope_dim: Count,
     /// Width of a head's value.
-    pub v_head_dim: f64,
+    pub v_head_dim: Count,
 }
 
 /// The indexer of sparse attention, which picks the keys that queries attend to (DeepSeek-V3.2).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Indexer {
     /// Its heads.
-    pub heads: f64,
+    pub heads: Count,
     /// Width of one.
-    pub dim: f64,
+    pub dim: Count,
     /// Keys that it picks.
-    pub top_k: f64,
+    pub top_k: Count,
 }
 
 /// Which recurrence a linear mixer runs.
@@ -130,24 +132,24 @@ pub struct Linear {
     /// Which recurrence.
     pub kind: LinearKind,
     /// Layers that have it.
-    pub layers: f64,
+    pub layers: Count,
     /// Heads (delta rule: value heads).
-    pub heads: f64,
+    pub heads: Count,
     /// Width of one.
-    pub head_dim: f64,
+    pub head_dim: Count,
     /// Width of a head's state (delta rule: of a key).
-    pub state: f64,
+    pub state: Count,
     /// Groups of heads that share what reads and writes the state (delta rule: key heads).
-    pub groups: f64,
+    pub groups: Count,
     /// Taps of the short convolution before it.
-    pub taps: f64,
+    pub taps: Count,
 }
 
 /// Attention that looks back only so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
     /// Tokens looked back on.
-    pub size: f64,
+    pub size: Count,
     /// Share of the layers that have the window.
     pub share: f64,
 }
@@ -156,32 +158,32 @@ pub struct Window {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Experts {
     /// Routed experts of one layer.
-    pub count: f64,
+    pub count: Count,
     /// Routed experts that one token passes.
-    pub per_token: f64,
+    pub per_token: Count,
     /// Width of one routed expert.
-    pub ffn_hidden_size: f64,
+    pub ffn_hidden_size: Count,
     /// Width of all shared experts together.
-    pub shared_ffn_hidden_size: f64,
+    pub shared_ffn_hidden_size: Count,
     /// Whether the shared experts have a gate of their own.
     pub shared_gate: bool,
     /// Leading layers with a dense MLP.
-    pub first_dense_layers: f64,
+    pub first_dense_layers: Count,
     /// Every n-th of the other layers is a mixture of experts.
-    pub layer_step: f64,
+    pub layer_step: Count,
     /// Width that routed experts read and write, where tokens are projected down for them.
-    pub hidden_size: Option<f64>,
+    pub hidden_size: Option<Count>,
 }
 
 /// Patches in, classes out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Patches {
     /// Side of the square image, pixels.
-    pub image_size: f64,
+    pub image_size: Count,
     /// Side of a patch, pixels.
-    pub patch_size: f64,
+    pub patch_size: Count,
     /// Classes described apart.
-    pub classes: f64,
+    pub classes: Count,
 }
 
 /// A transformer in plain numbers.
@@ -190,14 +192,14 @@ pub struct Transformer {
     /// How its layers are arranged.
     pub kind: Kind,
     /// Width of the residual stream.
-    pub hidden_size: f64,
+    pub hidden_size: Count,
     /// Layers; of each half where encoder and decoder are two.
-    pub n_layers: f64,
+    pub n_layers: Count,
     /// Query heads.
-    pub n_heads: f64,
+    pub n_heads: Count,
     /// Key-value heads.
-    pub n_kv_heads: f64,
-    /// Width of a query head.
+    pub n_kv_heads: Count,
+    /// Width of a query head; a fraction where heads do not divide the hidden size and nothing is stated.
     pub head_dim: f64,
     /// Compressed attention in place of plain projections.
     pub latent: Option<Latent>,
@@ -206,9 +208,9 @@ pub struct Transformer {
     /// Sliding or chunked window.
     pub window: Option<Window>,
     /// Layers that have attention: all but in hybrids.
-    pub attention_layers: f64,
+    pub attention_layers: Count,
     /// Layers that have an MLP or a mixture of experts: all unless mixers and MLPs are layers of their own.
-    pub mlp_layers: f64,
+    pub mlp_layers: Count,
     /// Linear mixers of the layers without attention.
     pub linear: Option<Linear>,
     /// Whether attention's output passes a gate as wide as the queries.
@@ -216,7 +218,7 @@ pub struct Transformer {
     /// Biases of attention's projections.
     pub attention_bias: Bias,
     /// Width of the dense MLP.
-    pub ffn_hidden_size: f64,
+    pub ffn_hidden_size: Count,
     /// Whether the MLP is gated (SwiGLU, GeGLU): three matrices rather than two.
     pub gated_mlp: bool,
     /// Whether the MLP's projections have biases.
@@ -224,9 +226,9 @@ pub struct Transformer {
     /// Mixture of experts in place of the dense MLP.
     pub experts: Option<Experts>,
     /// Tokens of the vocabulary; 0 for vision.
-    pub vocab_size: f64,
+    pub vocab_size: Count,
     /// Longest sequence, tokens.
-    pub max_context: f64,
+    pub max_context: Count,
     /// Whether the output layer is the embedding's matrix.
     pub tied_embeddings: bool,
     /// Whether positions are learned, a row for each of `max_context`.
@@ -234,7 +236,7 @@ pub struct Transformer {
     /// Kind of norm.
     pub norm: NormKind,
     /// Norms of one layer.
-    pub norms_per_layer: f64,
+    pub norms_per_layer: Count,
     /// Norm of queries and keys.
     pub qk_norm: QkNorm,
     /// The frame of a vision transformer.
@@ -248,7 +250,7 @@ impl Transformer {
         match self.latent {
             Some(_) => Sharing::Latent,
             None if self.n_kv_heads >= self.n_heads => Sharing::MultiHead,
-            None if self.n_kv_heads <= 1.0 => Sharing::MultiQuery,
+            None if self.n_kv_heads <= Count::ONE => Sharing::MultiQuery,
             None => Sharing::GroupedQuery,
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use atlas_core::count::Count;
 use atlas_core::field::{Field, Home, KNOBS, Knob, Slot};
 use atlas_core::plan_spec::PlanSpec;
 use atlas_document::decode::{Fields, nearest};
@@ -13,6 +14,10 @@ pub(crate) trait ReadField {
     fn number_of(&mut self, knob: Knob) -> Option<f64>;
     /// The same, which must be there.
     fn required_number_of(&mut self, knob: Knob) -> Option<f64>;
+    /// A count within the range of the field.
+    fn count_of(&mut self, knob: Knob) -> Option<Count>;
+    /// The same, which must be there.
+    fn required_count_of(&mut self, knob: Knob) -> Option<Count>;
     /// On or off.
     fn flag_of(&mut self, knob: Knob) -> Option<bool>;
     /// One of the words of the field or their synonyms.
@@ -28,6 +33,16 @@ impl ReadField for Fields<'_> {
     fn required_number_of(&mut self, knob: Knob) -> Option<f64> {
         let field = knob.spec();
         self.required_number(field.key(), field.bounds())
+    }
+
+    fn count_of(&mut self, knob: Knob) -> Option<Count> {
+        let field = knob.spec();
+        self.count(field.key(), field.bounds())
+    }
+
+    fn required_count_of(&mut self, knob: Knob) -> Option<Count> {
+        let field = knob.spec();
+        self.required_count(field.key(), field.bounds())
     }
 
     fn flag_of(&mut self, knob: Knob) -> Option<bool> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::cost::Cost;
 use super::efficiency::Efficiency;
 use crate::read_field::ReadField as _;
+use atlas_core::count::Count;
 use atlas_core::field::Knob;
 use atlas_core::network::Topology;
 use atlas_document::Origin;
@@ -24,9 +25,9 @@ pub struct Target {
     /// What a cloud or vendor calls the machine.
     pub instance_type: Option<String>,
     /// Accelerators in one node.
-    pub accelerators_per_node: f64,
+    pub accelerators_per_node: Count,
     /// Nodes.
-    pub num_nodes: f64,
+    pub num_nodes: Count,
     /// Memory of one accelerator, GB.
     pub memory_gb_per_accel: f64,
     /// Link between the accelerators of a node.
@@ -44,7 +45,7 @@ pub struct Target {
     /// Collective operations the stack has.
     pub collectives: Vec<String>,
     /// Most tokens the stack takes in one batch.
-    pub max_batch_tokens: Option<f64>,
+    pub max_batch_tokens: Option<Count>,
     /// One line about the target.
     pub description: Option<String>,
     /// What it is good at.
@@ -65,7 +66,7 @@ pub struct Interconnect {
     /// Bandwidth per accelerator, both directions together as datasheets state it, GB/s.
     pub bw_gbytes_per_sec: Option<f64>,
     /// Accelerators that it joins; the node's, where nothing else is said.
-    pub domain_size: Option<f64>,
+    pub domain_size: Option<Count>,
 }
 
 /// The link between nodes.
@@ -136,13 +137,13 @@ impl Target {
         let accelerator = fields.text("accelerator");
         let instance_type = fields.text("instance_type");
         let accelerators_per_node =
-            fields.required_number("accelerators_per_node", Bounds { max: 1e6, ..Bounds::COUNT });
-        let num_nodes = fields.required_number_of(Knob::NumNodes);
+            fields.required_count("accelerators_per_node", Bounds { max: 1e6, ..Bounds::COUNT });
+        let num_nodes = fields.required_count_of(Knob::NumNodes);
         let memory = fields.required_number("memory_gb_per_accel", Bounds { min: 0.001, max: 1e6, whole: false });
         let interconnect = fields.map("interconnect", |link| {
             let kind = link.required_text("type");
             let bw_gbytes_per_sec = link.number("bw_GBps", Bounds::POSITIVE);
-            let domain_size = link.number("domain_size", Bounds::COUNT);
+            let domain_size = link.count("domain_size", Bounds::COUNT);
             kind.map(|kind| Interconnect { kind, bw_gbytes_per_sec, domain_size })
         });
         let network = fields.map("network", |link| Network {
@@ -159,7 +160,7 @@ impl Target {
         let efficiency = Efficiency::read(&mut fields);
         let numeric = fields.texts("numeric");
         let collectives = fields.texts("collectives");
-        let max_batch_tokens = fields.number("max_batch_tokens", Bounds::NATURAL);
+        let max_batch_tokens = fields.count("max_batch_tokens", Bounds::NATURAL);
         let description = fields.text("description");
         let best_for = fields.texts("best_for");
         let notes = fields.text("notes");

@@ -13,6 +13,7 @@ pub use post_training::{PostTrainingMethod, PostTrainingSpec};
 use self::schedule::Schedule;
 use crate::read_field::{ReadField as _, read_section};
 use atlas_catalog::Model;
+use atlas_core::count::Count;
 use atlas_core::field::Knob;
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
@@ -34,13 +35,13 @@ pub struct Workload {
     /// `serving.engine`.
     pub software: Option<Arc<str>>,
     /// Vocabulary size.
-    pub vocab_size: Option<f64>,
+    pub vocab_size: Option<Count>,
     /// Attention heads.
-    pub n_heads: Option<f64>,
+    pub n_heads: Option<Count>,
     /// Key and value heads.
-    pub n_kv_heads: Option<f64>,
+    pub n_kv_heads: Option<Count>,
     /// Width of the MLP.
-    pub ffn_hidden_size: Option<f64>,
+    pub ffn_hidden_size: Option<Count>,
     /// Numeric format of the weights.
     pub precision_weights: Option<String>,
     /// Numeric format of the activations.
@@ -77,26 +78,26 @@ pub struct Shape {
     /// Training or inference.
     pub mode: Mode,
     /// Tensor-parallel ranks.
-    pub tp: f64,
+    pub tp: Count,
     /// Pipeline stages.
-    pub pp: f64,
+    pub pp: Count,
     /// Data-parallel replicas.
-    pub dp: f64,
+    pub dp: Count,
     /// Prompt tokens per sequence (ISL); the whole sequence in training.
     pub prompt: f64,
     /// Generated tokens per sequence (OSL).
     pub generate: f64,
-    /// Hidden size; 0 where only the model's name says it.
-    pub hidden: f64,
-    /// Layers; 0 where only the model's name says it.
-    pub layers: f64,
+    /// Hidden size; [`Count::ZERO`] where only the model's name says it.
+    pub hidden: Count,
+    /// Layers; [`Count::ZERO`] where only the model's name says it.
+    pub layers: Count,
 }
 
 /// `runtime_tuning`: the knobs a workload's file sets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tuning {
     /// Sequences per device and step.
-    pub microbatch: Option<f64>,
+    pub microbatch: Option<Count>,
     /// Whether kernels are launched as captured graphs.
     pub cuda_graphs: Option<bool>,
     /// Whether NICs read accelerator memory directly.
@@ -200,9 +201,9 @@ pub struct Arrival {
     /// Requests per second.
     pub requests_per_sec: Option<f64>,
     /// Parallel servers.
-    pub servers: Option<f64>,
+    pub servers: Option<Count>,
     /// Data-parallel replicas that serve, in place of the phase's.
-    pub dp_override: Option<f64>,
+    pub dp_override: Option<Count>,
     /// Coefficient of variation of the service time.
     pub service_cv: Option<f64>,
     /// Coefficient of variation of the arrivals.
@@ -289,10 +290,10 @@ impl Workload {
 /// What only engines that reason from a model's architecture need of it.
 #[derive(Debug, Default)]
 struct Extra {
-    vocab_size: Option<f64>,
-    n_heads: Option<f64>,
-    n_kv_heads: Option<f64>,
-    ffn_hidden_size: Option<f64>,
+    vocab_size: Option<Count>,
+    n_heads: Option<Count>,
+    n_kv_heads: Option<Count>,
+    ffn_hidden_size: Option<Count>,
     /// Formats of weights and activations, as written.
     precision: (Option<String>, Option<String>),
 }
@@ -307,35 +308,36 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     // A model of the catalog says what `params` would; ranks that are not written are 1, and replicas fill the target.
     let catalogued = fields.text("model").is_some() || fields.peek("architecture").is_some();
     let size = |params: &mut Fields<'_>, extra: &mut Extra| {
-        let mut count = |key| params.number(key, Bounds::NATURAL);
+        let mut count = |key| params.count(key, Bounds::NATURAL);
         (extra.vocab_size, extra.n_heads) = (count("vocab_size"), count("n_heads"));
         (extra.n_kv_heads, extra.ffn_hidden_size) = (count("n_kv_heads"), count("ffn_hidden_size"));
         let (hidden, layers) = (Bounds { max: 1e9, ..Bounds::NATURAL }, Bounds { max: 1e6, ..Bounds::NATURAL });
         if catalogued {
-            let or_model = |value: Option<f64>| value.or(Some(0.0));
-            return (or_model(params.number("hidden_size", hidden)), or_model(params.number("n_layers", layers)));
+            let or_model = |value: Option<Count>| value.or(Some(Count::ZERO));
+            return (or_model(params.count("hidden_size", hidden)), or_model(params.count("n_layers", layers)));
         }
-        (params.required_number("hidden_size", hidden), params.required_number("n_layers", layers))
+        (params.required_count("hidden_size", hidden), params.required_count("n_layers", layers))
     };
     let params = if catalogued {
-        Some(fields.map("params", |params| size(params, &mut extra)).unwrap_or((Some(0.0), Some(0.0))))
+        Some(fields.map("params", |params| size(params, &mut extra)).unwrap_or((Some(Count::ZERO), Some(Count::ZERO))))
     } else {
         fields.required_map("params", &["hidden_size", "n_layers"], |params| size(params, &mut extra))
     };
     let ranks = |p: &mut Fields<'_>, plan: &mut PlanSpec| {
         read_section(plan, p, &["parallelism"]);
         if catalogued {
-            plan.dp = p.number_of(Knob::Dp);
-            let or_one = |value: Option<f64>| Some(value.unwrap_or(1.0));
-            return Some((or_one(p.number_of(Knob::Tp))?, or_one(p.number_of(Knob::Pp))?, plan.dp.unwrap_or(1.0)));
+            plan.dp = p.count_of(Knob::Dp);
+            let [tp, pp, dp] =
+                [p.count_of(Knob::Tp), p.count_of(Knob::Pp), plan.dp].map(|ranks| ranks.unwrap_or(Count::ONE));
+            return Some((tp, pp, dp));
         }
-        let tp = p.required_number_of(Knob::Tp);
-        let pp = p.required_number_of(Knob::Pp);
-        plan.dp = p.required_number_of(Knob::Dp);
+        let tp = p.required_count_of(Knob::Tp);
+        let pp = p.required_count_of(Knob::Pp);
+        plan.dp = p.required_count_of(Knob::Dp);
         Some((tp?, pp?, plan.dp?))
     };
     let parallelism = if catalogued {
-        Some(fields.map("parallelism", |p| ranks(p, &mut plan)).unwrap_or(Some((1.0, 1.0, 1.0))))
+        Some(fields.map("parallelism", |p| ranks(p, &mut plan)).unwrap_or(Some((Count::ONE, Count::ONE, Count::ONE))))
     } else {
         fields.required_map("parallelism", &["tp", "pp", "dp"], |p| ranks(p, &mut plan))
     };
@@ -361,7 +363,7 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
 
 fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
     Tuning {
-        microbatch: fields.number_of(Knob::Microbatch),
+        microbatch: fields.count_of(Knob::Microbatch),
         cuda_graphs: fields.flag_of(Knob::CudaGraphs),
         gpudirect_rdma: fields.flag_of(Knob::GpudirectRdma),
         virt: fields.word_of(Knob::Virt, |word| Knob::Virt.spec().words().contains(&word).then(|| word.to_owned())),

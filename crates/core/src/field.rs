@@ -3,6 +3,8 @@
 //! Documents, diagnostics, JSON Schema, `--set`, panes, columns of measurements, batch input, completions and the reference
 //! read this table; a field added here appears everywhere.
 
+mod arrivals;
+mod cache;
 mod layout;
 mod names;
 mod runtime;
@@ -362,13 +364,22 @@ pub(super) const DASHBOARD: [Knob; 13] = [
 pub static KNOBS: [Field; COUNT] = joined();
 
 /// The families.
-const FAMILIES: [&[Field]; 5] =
-    [runtime::RUNTIME, layout::LAYOUT, serving::SERVING, target::TARGET, simulation::SIMULATION];
+const FAMILIES: [&[Field]; 7] = [
+    runtime::RUNTIME,
+    layout::LAYOUT,
+    serving::SERVING,
+    cache::CACHE,
+    arrivals::ARRIVALS,
+    target::TARGET,
+    simulation::SIMULATION,
+];
 
 /// Knobs of all families.
 const COUNT: usize = runtime::RUNTIME.len()
     + layout::LAYOUT.len()
     + serving::SERVING.len()
+    + cache::CACHE.len()
+    + arrivals::ARRIVALS.len()
     + target::TARGET.len()
     + simulation::SIMULATION.len();
 

@@ -4,6 +4,7 @@
 
 pub mod bounds;
 pub mod cores;
+pub mod count;
 pub mod escape;
 pub mod field;
 pub mod mode;

@@ -1,6 +1,7 @@
 //! What workloads state of how they are run: batch, layout, formats, serving load, simulation. Every field is optional;
 //! files of the original format have none of them. The table of fields says where each is written.
 
+use crate::count::Count;
 use crate::plan::{
     Arrivals, AttentionKernel, ContextExchange, CpuOffload, DraftMethod, Format, GraphCapture, KvTransfer, LoadKind,
     LoraTargets, MoeCapacity, MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Routing, Sharding, SharedExperts,
@@ -11,27 +12,27 @@ use crate::plan::{
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PlanSpec {
     /// `batch.micro`: sequences of a micro-batch.
-    pub micro: Option<f64>,
+    pub micro: Option<Count>,
     /// `batch.global`: sequences of an optimizer step.
-    pub global: Option<f64>,
+    pub global: Option<Count>,
     /// `parallelism.cp`: context-parallel ranks.
-    pub cp: Option<f64>,
+    pub cp: Option<Count>,
     /// `parallelism.ep`: expert-parallel ranks.
-    pub ep: Option<f64>,
+    pub ep: Option<Count>,
     /// `parallelism.vpp`: model chunks of each pipeline stage.
-    pub vpp: Option<f64>,
+    pub vpp: Option<Count>,
     /// `parallelism.first_layers`: layers of the first pipeline stage.
-    pub first_layers: Option<f64>,
+    pub first_layers: Option<Count>,
     /// `parallelism.last_layers`: layers of the last pipeline stage.
-    pub last_layers: Option<f64>,
+    pub last_layers: Option<Count>,
     /// `parallelism.sp`: sequence parallelism.
     pub sp: Option<bool>,
     /// `parallelism.dp`: absent means that replicas fill the target.
-    pub dp: Option<f64>,
+    pub dp: Option<Count>,
     /// `sharding`.
     pub sharding: Option<Sharding>,
     /// `shard`: ranks that states are sharded over (HSDP).
-    pub shard: Option<f64>,
+    pub shard: Option<Count>,
     /// `recompute`.
     pub recompute: Option<Recompute>,
     /// `pipeline_schedule`.
@@ -41,7 +42,7 @@ pub struct PlanSpec {
     /// `expert_imbalance`: load of the busiest expert-parallel rank over the mean.
     pub imbalance: Option<f64>,
     /// `recompute.layers`: layers that are recomputed in full.
-    pub recompute_layers: Option<f64>,
+    pub recompute_layers: Option<Count>,
     /// `recompute.reserve`: share of device memory that planned recomputation leaves free.
     pub recompute_reserve: Option<f64>,
     /// `optimizer`.
@@ -55,11 +56,11 @@ pub struct PlanSpec {
     /// `parallelism.cp_comm_type`: what ranks that share a sequence exchange.
     pub cp_comm_type: Option<ContextExchange>,
     /// `mtp_layers`: layers that learn to predict further tokens.
-    pub mtp_layers: Option<f64>,
+    pub mtp_layers: Option<Count>,
     /// `parallelism.etp`: tensor-parallel ranks inside an expert.
-    pub etp: Option<f64>,
+    pub etp: Option<Count>,
     /// `parallelism.attention_dp`: data-parallel attention groups inside a serving replica.
-    pub attention_dp: Option<f64>,
+    pub attention_dp: Option<Count>,
     /// `runtime_tuning`: what this run switches on or off against the defaults of its software.
     pub switches: Switches,
     /// `precision.gradients`: the format in which gradients are kept and reduced.
@@ -111,15 +112,15 @@ pub struct Switches {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PoolSpec {
     /// Replicas.
-    pub workers: Option<f64>,
+    pub workers: Option<Count>,
     /// Tensor-parallel ranks.
-    pub tp: Option<f64>,
+    pub tp: Option<Count>,
     /// Pipeline stages.
-    pub pp: Option<f64>,
+    pub pp: Option<Count>,
     /// Expert-parallel ranks.
-    pub ep: Option<f64>,
+    pub ep: Option<Count>,
     /// Data-parallel attention groups.
-    pub attention_dp: Option<f64>,
+    pub attention_dp: Option<Count>,
 }
 
 /// `serving.pools`: prefill and decode on separate accelerators.
@@ -137,13 +138,13 @@ pub struct ServingSpec {
     /// `load`: how requests are offered; absent: closed loop, or open loop with a request rate.
     pub load: Option<LoadKind>,
     /// `run_requests`: requests of the whole run; absent: the load never ends.
-    pub run_requests: Option<f64>,
+    pub run_requests: Option<Count>,
     /// `beams` of beam search.
-    pub beams: Option<f64>,
+    pub beams: Option<Count>,
     /// `context_ranks`: ranks that share the KV cache of a sequence in decode (`decode_context_parallel_size`).
-    pub context_ranks: Option<f64>,
+    pub context_ranks: Option<Count>,
     /// `recv_interval`: decode steps between two looks at the queue (SGLang's `scheduler_recv_interval`).
-    pub recv_interval: Option<f64>,
+    pub recv_interval: Option<Count>,
     /// `overlap_scheduling`: the next step is scheduled while the accelerator computes.
     pub overlap_scheduling: Option<bool>,
     /// `reserve_output`: a sequence is admitted only when its whole output fits.
@@ -151,9 +152,9 @@ pub struct ServingSpec {
     /// `python_executor`: scheduler and sampler of a compiled runtime run in Python.
     pub python_executor: Option<bool>,
     /// `compiled_batch`: batch size that graphs of fixed shape were compiled for.
-    pub compiled_batch: Option<f64>,
+    pub compiled_batch: Option<Count>,
     /// `sequence.generate_max`: longest output, tokens.
-    pub generate_max: Option<f64>,
+    pub generate_max: Option<Count>,
     /// `sequence.generate_spread`: longest usual output over the mean.
     pub generate_spread: Option<f64>,
     /// `pools`: apart where the prefill pool has workers.
@@ -161,37 +162,37 @@ pub struct ServingSpec {
     /// `kv_transfer`: over what keys and values travel between the pools.
     pub kv_transfer: Option<KvTransfer>,
     /// `redundant_experts`: copies of busy experts in a layer.
-    pub redundant_experts: Option<f64>,
+    pub redundant_experts: Option<Count>,
     /// `two_batch_overlap`: one half of a batch computes while the other's tokens travel.
     pub two_batch_overlap: Option<bool>,
     /// `shared_experts`: how experts that every token passes run.
     pub shared_experts: Option<SharedExperts>,
     /// Requests in flight, of all replicas together.
-    pub concurrency: Option<f64>,
+    pub concurrency: Option<Count>,
     /// Requests per second, of all replicas together; replaces the concurrency.
     pub request_rate: Option<f64>,
     /// Most sequences in one step of a replica.
-    pub max_num_seqs: Option<f64>,
+    pub max_num_seqs: Option<Count>,
     /// Most tokens in one step of a replica.
-    pub max_num_batched_tokens: Option<f64>,
+    pub max_num_batched_tokens: Option<Count>,
     /// Share of device memory that the engine may use.
     pub gpu_memory_utilization: Option<f64>,
     /// Prompt chunks share steps with decoding.
     pub chunked_prefill: Option<bool>,
     /// Most prompt tokens of one request in a step; absent or 0: no limit.
-    pub long_prefill_token_threshold: Option<f64>,
+    pub long_prefill_token_threshold: Option<Count>,
     /// Share of prompt tokens found in the prefix cache.
     pub prefix_hit: Option<f64>,
     /// Tokens drafted per step.
-    pub draft_tokens: Option<f64>,
+    pub draft_tokens: Option<Count>,
     /// Probability that the first drafted token is accepted.
     pub draft_acceptance: Option<f64>,
     /// `conversations.count`: conversations under way at once.
-    pub conversations: Option<f64>,
+    pub conversations: Option<Count>,
     /// `conversations.turns`: turns of each.
     pub turns: Option<f64>,
     /// `conversations.shared_prefix`: tokens that all prompts begin with.
-    pub shared_prefix: Option<f64>,
+    pub shared_prefix: Option<Count>,
     /// `routing`: which replica a request goes to.
     pub routing: Option<Routing>,
     /// `kv_tiers`: gigabytes for each accelerator, and gigabytes per second, of host memory, local disks and remote stores.
@@ -203,24 +204,24 @@ pub struct ServingSpec {
     /// Parameters of a draft model, in billions.
     pub draft_params_b: Option<f64>,
     /// Sequences of a replica beyond which nothing is drafted.
-    pub draft_max_batch: Option<f64>,
+    pub draft_max_batch: Option<Count>,
     /// Accelerators that do nothing but prefill; absent or 0: both phases on all.
-    pub prefill_accelerators: Option<f64>,
+    pub prefill_accelerators: Option<Count>,
 }
 
 /// How a workload is simulated, as written: length of a run, stragglers, failures; `None` where the file is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SimulationSpec {
     /// `simulation.replications`: independent runs.
-    pub replications: Option<f64>,
+    pub replications: Option<Count>,
     /// `simulation.requests`: requests of a run; absent or 0: as many as the load needs.
-    pub requests: Option<f64>,
+    pub requests: Option<Count>,
     /// `simulation.steps`: optimizer steps of a run.
-    pub steps: Option<f64>,
+    pub steps: Option<Count>,
     /// `simulation.jitter`: standard deviation of one rank's pass over its mean.
     pub jitter: Option<f64>,
     /// `simulation.slow_nodes`: nodes that are slow all the time.
-    pub slow_nodes: Option<f64>,
+    pub slow_nodes: Option<Count>,
     /// `simulation.slow_factor`: time of their passes over the others'.
     pub slow_factor: Option<f64>,
     /// `simulation.node_mtbf_h`: mean time between failures of a node, h; absent or 0: nodes do not fail.

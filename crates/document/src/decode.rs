@@ -6,6 +6,7 @@ use super::diagnostic::{Diagnostic, Diagnostics, Severity};
 use super::node::{Entry, Node, Position};
 
 pub use atlas_core::bounds::Bounds;
+use atlas_core::count::Count;
 
 /// Reads one mapping. Ask for fields by name, then call [`Fields::finish`]: it reports all missing fields and every
 /// key was not asked for.
@@ -177,6 +178,17 @@ impl<'a> Fields<'a> {
     /// A number that must be there.
     pub fn required_number(&mut self, key: &'static str, bounds: Bounds) -> Option<f64> {
         self.require(key, |fields, key| fields.number(key, bounds))
+    }
+
+    /// A count within bounds.
+    pub fn count(&mut self, key: &'static str, bounds: Bounds) -> Option<Count> {
+        let most = bounds.max.min(f64::from(Count::MAX));
+        self.number(key, Bounds { max: most, whole: true, ..bounds }).map(Count::floor)
+    }
+
+    /// A count that must be there.
+    pub fn required_count(&mut self, key: &'static str, bounds: Bounds) -> Option<Count> {
+        self.require(key, |fields, key| fields.count(key, bounds))
     }
 
     /// `true` or `false`.
@@ -376,6 +388,23 @@ mod tests {
         assert!(fields.finish());
         assert_eq!(problems.errors(), 5);
         assert!(problems.to_string().starts_with("t.yaml:1:4: error: a: found text \"four\", expected a whole number"));
+    }
+
+    #[test]
+    fn a_count_that_is_not_whole_or_too_large_is_an_error_with_its_position() {
+        let file: Arc<str> = "t.yaml".into();
+        let mut problems = Diagnostics::new();
+        let node = parse(&file, "a: 2.5\nb: 5000000000\nc: 7\n", &mut problems).unwrap();
+        let mut fields = Fields::open(&file, "", &node, &mut problems).unwrap();
+        assert_eq!(fields.count("a", Bounds::NATURAL), None);
+        assert_eq!(fields.count("b", Bounds::NATURAL), None);
+        assert_eq!(fields.count("c", Bounds::NATURAL), Some(Count::new(7)));
+        assert!(fields.finish());
+        assert_eq!(
+            problems.to_string(),
+            "t.yaml:1:4: error: a: found the number 2.5, expected a whole number from 0 to 4294967295\n\
+             t.yaml:2:4: error: b: found the number 5000000000, expected a whole number from 0 to 4294967295"
+        );
     }
 
     #[test]

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_in_brackets_are_refused_before_they_are_scanned_and_long_lists_in_lines_are_read() {
+    fn long_bracketed_lists_are_refused_and_long_block_lists_are_read() {
         let (node, problems) = read(&format!("[{}]", "1,".repeat(MAX_COMMAS + 1)));
         assert!(node.is_none());
         assert!(problems.to_string().contains("one entry a line"), "{problems}");

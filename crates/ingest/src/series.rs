@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_and_extremes_of_a_long_series_are_exact_and_its_quantiles_close() {
+    fn long_series_have_exact_means_and_close_quantiles() {
         let values: Vec<f64> = (0..150_000_u64).map(|i| 2.0 + ((i * 7919) % 1000) as f64 / 1000.0).collect();
         let stats = series(&values).stats(1, 1).unwrap();
         let expected = values.iter().skip(1).sum::<f64>() / (values.len() - 1) as f64;

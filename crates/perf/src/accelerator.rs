@@ -112,8 +112,9 @@ impl Generation {
         Generation::Other,
     ];
 
-    /// Whether NVIDIA's libraries (NCCL, cuBLAS) run on it.
-    pub const fn is_nvidia(self) -> bool {
+    /// Whether serving stacks run the kernels on it that the constants of serving were fitted to; rates and latencies of
+    /// other families are scaled from those.
+    pub const fn runs_reference_kernels(self) -> bool {
         matches!(
             self,
             Generation::Volta
@@ -122,6 +123,11 @@ impl Generation {
                 | Generation::Hopper
                 | Generation::Blackwell
         )
+    }
+
+    /// Whether steps can be captured once and replayed as graphs.
+    pub const fn captures_graphs(self) -> bool {
+        self.runs_reference_kernels() || matches!(self, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
     }
 }
 

@@ -7,6 +7,7 @@
 use super::convolution::Residual;
 use super::flops::TokenFlops;
 pub use super::linear::{Linear, LinearKind};
+use atlas_core::count::Count;
 
 /// How attention projects keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -17,15 +18,15 @@ pub enum Attention {
     /// Multi-head latent attention (arXiv 2405.04434, section 2.1).
     Latent {
         /// Rank of the query compression, where queries are not projected directly.
-        q_rank: Option<f64>,
+        q_rank: Option<Count>,
         /// Rank of the joint key-value compression.
-        kv_rank: f64,
+        kv_rank: Count,
         /// Per-head width without positional encoding.
-        nope: f64,
+        nope: Count,
         /// Width of the decoupled rotary key, shared by all heads.
-        rope: f64,
+        rope: Count,
         /// Per-head value width.
-        value: f64,
+        value: Count,
     },
 }
 
@@ -39,7 +40,7 @@ pub enum Head {
     /// and appendix A.2: 15 % of the tokens).
     Masked,
     /// So many classes, at one position of a sequence.
-    Classes(f64),
+    Classes(Count),
 }
 
 /// The indexer of sparse attention (arXiv 2512.02556, section 2.1): it scores every earlier key, and
@@ -47,41 +48,41 @@ pub enum Head {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Indexer {
     /// Its heads.
-    pub heads: f64,
+    pub heads: Count,
     /// Width of one.
-    pub dim: f64,
+    pub dim: Count,
     /// Keys that it picks.
-    pub top_k: f64,
+    pub top_k: Count,
 }
 
 /// Attention that looks back on the last keys only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
     /// Keys that a query may look back on.
-    pub size: f64,
+    pub size: Count,
     /// Share of the layers that use the window.
     pub share: f64,
 }
 
-/// Architecture of a network. Counts are `f64`: they only ever enter arithmetic.
+/// Architecture of a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Architecture {
     /// Layers; where an encoder stands before them ([`Architecture::encoder_layers`]), the decoder's.
-    pub layers: f64,
+    pub layers: Count,
     /// Width of the residual stream.
-    pub hidden: f64,
+    pub hidden: Count,
     /// Query heads.
-    pub heads: f64,
+    pub heads: Count,
     /// Key-value heads.
-    pub kv_heads: f64,
-    /// Width of a head.
+    pub kv_heads: Count,
+    /// Width of a head; a fraction where it follows from a hidden size that heads do not divide.
     pub head_dim: f64,
     /// Width of the dense MLP.
-    pub ffn: f64,
+    pub ffn: Count,
     /// Gated MLP (SwiGLU, GeGLU): three matrices instead of two.
     pub gated: bool,
     /// Rows of the embedding.
-    pub vocab: f64,
+    pub vocab: Count,
     /// Output layer shares the embedding's matrix.
     pub tied: bool,
     /// How keys and values are projected.
@@ -89,29 +90,29 @@ pub struct Architecture {
     /// The window of some layers or all.
     pub window: Option<Window>,
     /// Residual streams (hyper-connections, arXiv 2512.24880); 1 = a plain residual.
-    pub streams: f64,
+    pub streams: Count,
     /// Each query sees only earlier keys.
     pub causal: bool,
     /// Rows of the table of learned absolute positions.
-    pub positions: f64,
+    pub positions: Count,
     /// Bias on the attention's projections.
     pub attn_bias: bool,
     /// Bias on the MLP's projections.
     pub mlp_bias: bool,
     /// Routed experts of a MoE layer; a dense model has 0.
-    pub experts: f64,
+    pub experts: Count,
     /// Routed experts per token.
-    pub top_k: f64,
+    pub top_k: Count,
     /// Width of one routed expert.
-    pub moe_ffn: f64,
+    pub moe_ffn: Count,
     /// Width of all shared experts together.
-    pub shared_ffn: f64,
+    pub shared_ffn: Count,
     /// Leading layers with a dense MLP.
-    pub dense_layers: f64,
+    pub dense_layers: Count,
     /// Every n-th layer is a MoE layer (1 = all after the dense ones).
-    pub moe_step: f64,
+    pub moe_step: Count,
     /// Width that routed experts read and write, where the tokens are projected down for them.
-    pub moe_hidden: Option<f64>,
+    pub moe_hidden: Option<Count>,
     /// Share of the layers that have attention (1 but in hybrids).
     pub attention_share: f64,
     /// Share of the layers that have an MLP (1 unless mixers and MLPs are layers of their own).
@@ -123,13 +124,13 @@ pub struct Architecture {
     /// The indexer of sparse attention.
     pub indexer: Option<Indexer>,
     /// Layers of an encoder alongside the decoder, whose layers then have cross attention to it.
-    pub encoder_layers: f64,
+    pub encoder_layers: Count,
     /// What stands at the end.
     pub head: Head,
     /// Values of a patch, where images stand in for tokens (3 × side²).
-    pub patch: Option<f64>,
+    pub patch: Option<Count>,
     /// Rows of the table of token types (BERT).
-    pub token_types: f64,
+    pub token_types: Count,
     /// A residual network of convolutions in place of all the above.
     pub convolutions: Option<Residual>,
 }
@@ -138,38 +139,38 @@ impl Default for Architecture {
     /// Llama 2 7B (arXiv 2307.09288).
     fn default() -> Self {
         Architecture {
-            layers: 32.0,
-            hidden: 4096.0,
-            heads: 32.0,
-            kv_heads: 32.0,
+            layers: Count::new(32),
+            hidden: Count::new(4096),
+            heads: Count::new(32),
+            kv_heads: Count::new(32),
             head_dim: 128.0,
-            ffn: 11008.0,
+            ffn: Count::new(11008),
             gated: true,
-            vocab: 32000.0,
+            vocab: Count::new(32000),
             tied: false,
             attention: Attention::Grouped,
             window: None,
-            streams: 1.0,
+            streams: Count::ONE,
             causal: true,
-            positions: 0.0,
+            positions: Count::ZERO,
             attn_bias: false,
             mlp_bias: false,
-            experts: 0.0,
-            top_k: 0.0,
-            moe_ffn: 0.0,
-            shared_ffn: 0.0,
-            dense_layers: 0.0,
-            moe_step: 1.0,
+            experts: Count::ZERO,
+            top_k: Count::ZERO,
+            moe_ffn: Count::ZERO,
+            shared_ffn: Count::ZERO,
+            dense_layers: Count::ZERO,
+            moe_step: Count::ONE,
             moe_hidden: None,
             attention_share: 1.0,
             mlp_share: 1.0,
             linear: None,
             attention_gate: false,
             indexer: None,
-            encoder_layers: 0.0,
+            encoder_layers: Count::ZERO,
             head: Head::Language,
             patch: None,
-            token_types: 0.0,
+            token_types: Count::ZERO,
             convolutions: None,
         }
     }
@@ -186,7 +187,7 @@ impl Architecture {
         if !self.is_moe() {
             return 0.0;
         }
-        ((self.mlp_layers() - self.dense_layers) / self.moe_step.max(1.0)).floor().max(0.0)
+        ((self.mlp_layers() - self.dense_layers) / self.moe_step.max(Count::ONE)).floor().max(0.0)
     }
 
     /// Layers that have an MLP, dense or a mixture.
@@ -216,7 +217,7 @@ impl Architecture {
 
     /// Width that routed experts read and write.
     pub fn expert_width(&self) -> f64 {
-        self.moe_hidden.unwrap_or(self.hidden)
+        f64::from(self.moe_hidden.unwrap_or(self.hidden))
     }
 
     /// Matrices of one MLP.
@@ -268,8 +269,8 @@ impl Architecture {
     /// Width that the queries of latent attention and of an indexer are projected from.
     pub fn query_source(&self) -> f64 {
         match self.attention {
-            Attention::Latent { q_rank: Some(rank), .. } => rank,
-            _ => self.hidden,
+            Attention::Latent { q_rank: Some(rank), .. } => f64::from(rank),
+            _ => f64::from(self.hidden),
         }
     }
 
@@ -281,7 +282,7 @@ impl Architecture {
 
     /// Weights of one layer's linear mixer.
     pub fn linear_params(&self) -> f64 {
-        self.linear.map_or(0.0, |linear| linear.params(self.hidden))
+        self.linear.map_or(0.0, |linear| linear.params(f64::from(self.hidden)))
     }
 
     /// Weights of a dense MLP of width `ffn`.
@@ -294,14 +295,14 @@ impl Architecture {
     pub fn expert_params(&self) -> f64 {
         match self.moe_hidden {
             Some(width) => self.experts * self.mlp_matrices() * width * self.moe_ffn,
-            None => self.experts * self.mlp_params(self.moe_ffn),
+            None => self.experts * self.mlp_params(f64::from(self.moe_ffn)),
         }
     }
 
     /// Router and shared experts of one MoE layer, and the projections to and from the experts' width.
     pub fn moe_fixed_params(&self) -> f64 {
-        let shared = if self.shared_ffn > 0.0 { self.mlp_params(self.shared_ffn) } else { 0.0 };
-        self.hidden * self.experts + shared + 2.0 * self.hidden * self.moe_hidden.unwrap_or(0.0)
+        let shared = if self.shared_ffn > 0.0 { self.mlp_params(f64::from(self.shared_ffn)) } else { 0.0 };
+        self.hidden * self.experts + shared + 2.0 * self.hidden * self.moe_hidden.unwrap_or(Count::ZERO)
     }
 
     /// Input embedding, and output layer where it is its own matrix; patches and classes where those stand in.
@@ -319,7 +320,7 @@ impl Architecture {
 
     /// Weights of one encoder layer: attention without cross attention, and an MLP.
     fn encoder_layer_params(&self) -> f64 {
-        self.attention_params() + self.mlp_params(self.ffn) + 2.0 * self.hidden
+        self.attention_params() + self.mlp_params(f64::from(self.ffn)) + 2.0 * self.hidden
     }
 
     /// All weights of the layers that are not routed experts.
@@ -336,7 +337,7 @@ impl Architecture {
         self.attention_layers() * self.attention_params()
             + self.linear_layers() * self.linear_params()
             + (mixers + mlps) * self.hidden
-            + (mlps - moe) * self.mlp_params(self.ffn)
+            + (mlps - moe) * self.mlp_params(f64::from(self.ffn))
             + moe * self.moe_fixed_params()
             + encoder
     }
@@ -359,7 +360,8 @@ impl Architecture {
 
     /// Weights that one token multiplies: active weights without the input embedding's look-up.
     pub fn matmul_params(&self) -> f64 {
-        let looked_up = (if self.tied { 0.0 } else { self.vocab } + self.positions + self.token_types) * self.hidden;
+        let looked_up =
+            (if self.tied { Count::ZERO } else { self.vocab } + self.positions + self.token_types) * self.hidden;
         self.active_params() - looked_up
     }
 
@@ -375,8 +377,8 @@ impl Architecture {
     /// Columns of the output layer.
     pub fn head_width(&self) -> f64 {
         match self.head {
-            Head::Classes(classes) => classes,
-            Head::Language | Head::Masked => self.vocab,
+            Head::Classes(classes) => f64::from(classes),
+            Head::Language | Head::Masked => f64::from(self.vocab),
         }
     }
 
@@ -390,9 +392,9 @@ impl Architecture {
             if self.causal { w - 0.5 * w * w / seq } else { (2.0 * w).min(seq) }
         };
         if let Some(indexer) = self.indexer {
-            return within(indexer.top_k);
+            return within(f64::from(indexer.top_k));
         }
-        self.window.map_or(all, |window| window.share * within(window.size) + (1.0 - window.share) * all)
+        self.window.map_or(all, |window| window.share * within(f64::from(window.size)) + (1.0 - window.share) * all)
     }
 
     /// Model FLOPs of one token, forward and backward, in the PaLM convention (arXiv 2204.02311, appendix B):
@@ -421,7 +423,7 @@ impl Architecture {
             // Keys and values of the cross attention are projected from the encoder's tokens.
             let cross = 6.0 * self.layers * self.hidden * self.kv_width();
             let products = 6.0 * self.layers * (2.0 * self.attention_params() - self.hidden * self.kv_width())
-                + 6.0 * self.layers * self.mlp_params(self.ffn)
+                + 6.0 * self.layers * self.mlp_params(f64::from(self.ffn))
                 + 6.0 * head_width;
             return TokenFlops {
                 products: per_input * products,
@@ -452,24 +454,24 @@ impl Architecture {
     /// DeepSeek-V3 (arXiv 2412.19437, section 4.2), for tests.
     pub fn deepseek_v3() -> Architecture {
         Architecture {
-            layers: 61.0,
-            hidden: 7168.0,
-            heads: 128.0,
-            kv_heads: 128.0,
-            ffn: 18432.0,
-            vocab: 129280.0,
+            layers: Count::new(61),
+            hidden: Count::new(7168),
+            heads: Count::new(128),
+            kv_heads: Count::new(128),
+            ffn: Count::new(18432),
+            vocab: Count::new(129280),
             attention: Attention::Latent {
-                q_rank: Some(1536.0),
-                kv_rank: 512.0,
-                nope: 128.0,
-                rope: 64.0,
-                value: 128.0,
+                q_rank: Some(Count::new(1536)),
+                kv_rank: Count::new(512),
+                nope: Count::new(128),
+                rope: Count::new(64),
+                value: Count::new(128),
             },
-            experts: 256.0,
-            top_k: 8.0,
-            moe_ffn: 2048.0,
-            shared_ffn: 2048.0,
-            dense_layers: 3.0,
+            experts: Count::new(256),
+            top_k: Count::new(8),
+            moe_ffn: Count::new(2048),
+            shared_ffn: Count::new(2048),
+            dense_layers: Count::new(3),
             ..Architecture::default()
         }
     }

@@ -1,5 +1,7 @@
 //! A residual network of convolutions (ResNet-50 and its siblings) as plain numbers.
 
+use atlas_core::count::Count;
+
 /// Most stages that a network is described by; more are left out, and no ResNet has more than four.
 pub const MAX_STAGES: usize = 8;
 
@@ -34,9 +36,9 @@ impl Convolution {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stage {
     /// Blocks.
-    pub blocks: f64,
+    pub blocks: Count,
     /// Inner channels of a block.
-    pub width: f64,
+    pub width: Count,
 }
 
 /// Work as multiples of what a network's convolutions sum to. A model that is known by sums alone runs at the rates of
@@ -65,15 +67,15 @@ impl Multiples {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// Channels after the 7 × 7 stem.
-    pub stem_width: f64,
+    pub stem_width: Count,
     /// Stages; those without blocks do not exist.
     pub stages: [Stage; MAX_STAGES],
     /// Outer channels of a block over its inner ones.
-    pub expansion: f64,
+    pub expansion: Count,
     /// Side of the square input, pixels.
-    pub image_size: f64,
+    pub image_size: Count,
     /// Classes described apart.
-    pub classes: f64,
+    pub classes: Count,
     /// What of its sums is counted.
     pub multiples: Multiples,
 }
@@ -97,12 +99,13 @@ impl Residual {
         let mut place = |channels_in, channels_out, kernel, side_in, side, times, joins| {
             each(Place { shape: Convolution { channels_in, channels_out, kernel, side }, side_in, times, joins });
         };
-        let mut side = (self.image_size / 2.0).ceil();
-        place(3.0, self.stem_width, 7.0, self.image_size, side, 1.0, false);
+        let (image, stem) = (f64::from(self.image_size), f64::from(self.stem_width));
+        let mut side = (image / 2.0).ceil();
+        place(3.0, stem, 7.0, image, side, 1.0, false);
         side = (side / 2.0).ceil();
-        let mut channels = self.stem_width;
+        let mut channels = stem;
         for (at, stage) in self.stages.iter().enumerate().filter(|(_, stage)| stage.blocks > 0.0) {
-            let (width, outer) = (stage.width, stage.width * self.expansion);
+            let (width, outer) = (f64::from(stage.width), stage.width * self.expansion);
             let before = side;
             if at > 0 {
                 side = (side / 2.0).ceil();
@@ -124,7 +127,7 @@ impl Residual {
     /// Channels that reach the classifier.
     pub fn features(&self) -> f64 {
         let last = self.stages.iter().rev().find(|stage| stage.blocks > 0.0);
-        last.map_or(self.stem_width, |stage| stage.width * self.expansion)
+        last.map_or(f64::from(self.stem_width), |stage| stage.width * self.expansion)
     }
 
     /// All weights.

@@ -159,7 +159,7 @@ impl Regime {
         match (input.accelerator.generation, input.stack) {
             (Cdna2 | Cdna3 | Cdna4, stack) if stack != Stack::Local => Regime::Cdna,
             (Gaudi | Trainium, _) => Regime::OtherServing,
-            (generation, _) if !generation.is_nvidia() => Regime::UnmeasuredServing,
+            (generation, _) if !generation.runs_reference_kernels() => Regime::UnmeasuredServing,
             (_, Stack::Compiled) => Regime::CompiledEngine,
             (_, Stack::Local) => Regime::NativeRuntime,
             (_, Stack::Graphed | Stack::Eager) => match input.load {
@@ -173,7 +173,7 @@ impl Regime {
     /// The kind of a time per output token.
     #[must_use]
     pub fn of_tpot(input: &ServingInput) -> Regime {
-        if input.accelerator.generation.is_nvidia() { Regime::Tpot } else { Regime::UnmeasuredTpot }
+        if input.accelerator.generation.runs_reference_kernels() { Regime::Tpot } else { Regime::UnmeasuredTpot }
     }
 
     /// The kind of a time to first token.
@@ -186,7 +186,7 @@ impl Regime {
             // How many wait at once follows from the rate only after the estimate.
             Load::Open { .. } => f64::INFINITY,
         };
-        match input.accelerator.generation.is_nvidia() {
+        match input.accelerator.generation.runs_reference_kernels() {
             false => Regime::UnmeasuredTtft,
             true if requests <= LIGHT => Regime::LightTtft,
             true => Regime::HeavyTtft,

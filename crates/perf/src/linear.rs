@@ -1,5 +1,7 @@
 //! Mixers whose cost is linear in the sequence: state-space layers and linear attention.
 
+use atlas_core::count::Count;
+
 /// Which recurrence a layer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinearKind {
@@ -25,15 +27,15 @@ pub struct Linear {
     /// Share of the layers that have it.
     pub share: f64,
     /// Heads (delta rule: value heads).
-    pub heads: f64,
+    pub heads: Count,
     /// Width of one.
-    pub head_dim: f64,
+    pub head_dim: Count,
     /// Width of a head's state (delta rule: of a key).
-    pub state: f64,
+    pub state: Count,
     /// Groups of heads that share their input and output projections of the state (delta rule: key heads).
-    pub groups: f64,
+    pub groups: Count,
     /// Taps of the short convolution before it.
-    pub taps: f64,
+    pub taps: Count,
 }
 
 impl Linear {
@@ -145,11 +147,11 @@ mod tests {
         let l = Linear {
             kind: LinearKind::Mamba2,
             share: 1.0,
-            heads: 80.0,
-            head_dim: 64.0,
-            state: 128.0,
-            groups: 1.0,
-            taps: 4.0,
+            heads: Count::new(80),
+            head_dim: Count::new(64),
+            state: Count::new(128),
+            groups: Count::ONE,
+            taps: Count::new(4),
         };
         let all = 64.0 * (l.params(2560.0) + 2560.0) + 50_288.0 * 2560.0;
         assert!((all / 2.70e9 - 1.0).abs() < 0.01, "{all}");

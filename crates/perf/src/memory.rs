@@ -166,6 +166,7 @@ mod tests {
     use super::*;
     use crate::arch::Architecture;
     use crate::training::Sharding;
+    use atlas_core::count::Count;
 
     /// B200, bf16, sequences of 4096, one per micro-batch, distributed optimizer, no recomputation: the setting of
     /// SimuMax 1.2's measurements (docs/b200, release v1.2, `alloc GiB real`).
@@ -173,11 +174,11 @@ mod tests {
         let dp = 8.0 / (tp * pp * cp);
         let i = TrainingInput {
             arch,
-            tp,
-            pp,
-            ep,
-            cp,
-            dp,
+            tp: Count::floor(tp),
+            pp: Count::floor(pp),
+            ep: Count::floor(ep),
+            cp: Count::floor(cp),
+            dp: Count::floor(dp),
             seq,
             global: 8.0 * dp,
             sequence_parallel: tp > 1.0,
@@ -189,19 +190,20 @@ mod tests {
 
     fn llama_70b(layers: f64) -> Architecture {
         Architecture {
-            layers,
-            hidden: 8192.0,
-            heads: 64.0,
-            kv_heads: 8.0,
-            ffn: 28672.0,
-            vocab: 128256.0,
+            layers: Count::floor(layers),
+            hidden: Count::new(8192),
+            heads: Count::new(64),
+            kv_heads: Count::new(8),
+            ffn: Count::new(28672),
+            vocab: Count::new(128256),
             ..Architecture::default()
         }
     }
 
     #[test]
     fn measured_allocations_are_met_within_five_percent() {
-        let deepseek_v3 = Architecture { layers: 4.0, dense_layers: 1.0, ..Architecture::deepseek_v3() };
+        let deepseek_v3 =
+            Architecture { layers: Count::new(4), dense_layers: Count::ONE, ..Architecture::deepseek_v3() };
         let l = llama_70b(12.0);
         for (predicted, measured) in [
             (simumax(l, 1.0, 2.0, 1.0, 1.0, 4096.0), 66.55),
@@ -220,7 +222,8 @@ mod tests {
     #[test]
     fn recomputing_more_never_needs_more_memory() {
         let c = Constants::default();
-        let i = TrainingInput { arch: llama_70b(80.0), tp: 8.0, pp: 4.0, ..TrainingInput::default() };
+        let i =
+            TrainingInput { arch: llama_70b(80.0), tp: Count::new(8), pp: Count::new(4), ..TrainingInput::default() };
         let at = |r| training_memory(&i, &c, r).total();
         assert!(at(Recompute::Full) < at(Recompute::Selective));
         assert!(at(Recompute::Selective) <= at(Recompute::None));

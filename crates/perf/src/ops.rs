@@ -5,6 +5,7 @@
 
 use crate::arch::{Architecture, Attention, Head};
 use crate::roofline::Gemm;
+use atlas_core::count::Count;
 
 /// What an operator is, for the breakdown and for its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,7 +198,7 @@ fn push_gemm(list: &mut OpList, name: OpName, m: f64, n: f64, k: f64) {
 
 /// Attention block: norm, projections, rotary embedding, attention, output projection, residual.
 fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
-    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let (h, t, b) = (f64::from(a.hidden), s.tokens, s.act_bytes);
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
     // Key-value heads are replicated where there are fewer than ranks.
@@ -211,17 +212,17 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
         }
         Attention::Latent { q_rank, kv_rank, nope, rope, value } => {
             // The compressions are small and computed on every tensor-parallel rank.
-            push_gemm(list, OpName::QueryKeyValue, t, q_rank.unwrap_or(0.0) + kv_rank + rope, h);
+            push_gemm(list, OpName::QueryKeyValue, t, q_rank.unwrap_or(Count::ZERO) + kv_rank + rope, h);
             push_gemm(list, OpName::QueryKeyValue, t, a.q_width() / s.tp, a.query_source());
             let heads = a.heads / s.tp;
             if s.decode {
                 // Absorbed: query into the latent space, and the latent output to values, head by head.
-                let up = Gemm { m: t, n: kv_rank, k: nope, batch: heads };
-                let down = Gemm { m: t, n: value, k: kv_rank, batch: heads };
+                let up = Gemm { m: t, n: f64::from(kv_rank), k: f64::from(nope), batch: heads };
+                let down = Gemm { m: t, n: f64::from(value), k: f64::from(kv_rank), batch: heads };
                 list.push(OpName::KeyValueUp, Work::Gemm(up), 1.0);
                 list.push(OpName::KeyValueUp, Work::Gemm(down), 1.0);
             } else {
-                push_gemm(list, OpName::KeyValueUp, t, heads * (nope + value), kv_rank);
+                push_gemm(list, OpName::KeyValueUp, t, heads * (nope + value), f64::from(kv_rank));
             }
             let n = (a.q_width() + a.v_width()) / s.tp;
             list.push(OpName::Rotary, Work::Traffic { bytes: 2.0 * t * n * b }, 4.0);
@@ -255,7 +256,7 @@ fn attention_work(a: &Architecture, s: &Slice, kv_heads: f64) -> Work {
 
 /// Cross attention of a decoder's layer to `keys` tokens of the encoder, `s.context` of them seen by each.
 fn cross_ops(list: &mut OpList, a: &Architecture, s: &Slice, keys: f64) {
-    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let (h, t, b) = (f64::from(a.hidden), s.tokens, s.act_bytes);
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
     let (q, kv) = (a.q_width() / s.tp, a.kv_width() / s.tp);
@@ -270,7 +271,7 @@ fn cross_ops(list: &mut OpList, a: &Architecture, s: &Slice, keys: f64) {
 /// Block of a linear mixer: norm, projection, convolution and recurrence, projection, residual.
 fn linear_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     let Some(x) = a.linear else { return };
-    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let (h, t, b) = (f64::from(a.hidden), s.tokens, s.act_bytes);
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
     push_gemm(list, OpName::MixerIn, t, x.projected() / s.tp, h);
@@ -288,7 +289,7 @@ fn linear_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
 
 /// MLP block of a dense layer: norm, up (and gate), activation, down, residual.
 fn mlp_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
-    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let (h, t, b) = (f64::from(a.hidden), s.tokens, s.act_bytes);
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     let ffn = a.ffn / s.tp;
     let ups = a.mlp_matrices() - 1.0;
@@ -301,14 +302,14 @@ fn mlp_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
 
 /// MLP block of a MoE layer: norm, router, dispatch, grouped experts, combine, shared experts, residual.
 fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
-    let (h, b) = (a.hidden, s.act_bytes);
+    let (h, b) = (f64::from(a.hidden), s.act_bytes);
     let t = s.tokens;
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     let ups = a.mlp_matrices() - 1.0;
     // Tokens are spread over the tensor-parallel ranks before they are dispatched.
     let own = if s.sequence_parallel { t / s.tp } else { t };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
-    push_gemm(list, OpName::Router, own, a.experts, h);
+    push_gemm(list, OpName::Router, own, f64::from(a.experts), h);
     // Top-k, sort, permute and un-permute: every routed copy is written and read twice.
     let e = a.expert_width();
     if a.moe_hidden.is_some() {
@@ -390,10 +391,10 @@ pub fn head(a: &Architecture, tokens: f64, tp: f64, loss: bool) -> OpList {
     list.push(OpName::Norm, Work::Traffic { bytes: 4.0 * tokens * a.hidden }, 1.0);
     if a.head == Head::Masked {
         // A square matrix, its activation and norm stand before the vocabulary.
-        push_gemm(&mut list, OpName::Logits, tokens, a.hidden, a.hidden);
+        push_gemm(&mut list, OpName::Logits, tokens, f64::from(a.hidden), f64::from(a.hidden));
         list.push(OpName::Activation, Work::Traffic { bytes: 8.0 * tokens * a.hidden }, 2.0);
     }
-    push_gemm(&mut list, OpName::Logits, tokens, vocab, a.hidden);
+    push_gemm(&mut list, OpName::Logits, tokens, vocab, f64::from(a.hidden));
     if loss {
         // Cross entropy in fp32: logits are read for the maximum, the sum and the gradient.
         list.push(OpName::Loss, Work::Traffic { bytes: 4.0 * tokens * vocab }, 6.0);
@@ -409,7 +410,7 @@ mod tests {
     fn forward_flops_are_twice_the_weights_plus_attention() {
         let a = Architecture::default();
         let s = Slice { tokens: 4096.0, context: 2048.0, ..Slice::default() };
-        let per_layer = a.attention_params() + a.mlp_params(a.ffn);
+        let per_layer = a.attention_params() + a.mlp_params(f64::from(a.ffn));
         let expected = 4096.0 * (2.0 * per_layer + 4.0 * 2048.0 * a.q_width());
         assert!((layer(&a, &s, false).flops() / expected - 1.0).abs() < 1e-9);
     }
@@ -425,7 +426,12 @@ mod tests {
 
     #[test]
     fn expert_flops_do_not_depend_on_expert_parallelism() {
-        let a = Architecture { experts: 64.0, top_k: 8.0, moe_ffn: 1024.0, ..Architecture::default() };
+        let a = Architecture {
+            experts: Count::new(64),
+            top_k: Count::new(8),
+            moe_ffn: Count::new(1024),
+            ..Architecture::default()
+        };
         let one = Slice { tokens: 8192.0, context: 4096.0, ..Slice::default() };
         let eight = Slice { ep: 8.0, ..one };
         let (x, y) = (layer(&a, &one, true).flops(), layer(&a, &eight, true).flops());

@@ -14,6 +14,7 @@ use crate::estimate::Estimate;
 use crate::knob::{Knob, KnobError, Overrides, Setting};
 use crate::scenario::{Parts, Scenario, ScenarioError};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::LoadKind;
 use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 
@@ -21,13 +22,13 @@ use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Asked {
     /// Prompts of a step; pairs of answers under preference optimization.
-    pub prompts: f64,
+    pub prompts: Count,
     /// Answers that are sampled for each prompt; `None`: the answers are data, two for each prompt.
-    pub samples: Option<f64>,
+    pub samples: Option<Count>,
     /// Frozen models of the same size that read every answer: a reference, a reward model.
-    pub scorers: f64,
+    pub scorers: Count,
     /// Nodes that only roll out; `None`: all nodes alternate between both.
-    pub rollout_nodes: Option<f64>,
+    pub rollout_nodes: Option<Count>,
     /// Rollouts of the next step run alongside this step's training, one step behind.
     pub asynchronous: bool,
 }
@@ -56,7 +57,7 @@ pub struct Step {
     /// What the step costs, USD.
     pub usd: f64,
     /// Nodes that train and nodes that roll out; all of them twice where they do both.
-    pub nodes: [f64; 2],
+    pub nodes: [Count; 2],
     /// Tokens of prompts and answers that are trained on.
     pub tokens: f64,
 }
@@ -92,12 +93,12 @@ pub enum Refused {
     #[error("{0} and {1} are of different models: the rollout needs the model that is trained")]
     Models(String, String),
     /// No nodes are left for one of the pools.
-    #[error("found {rollout} rollout nodes of {all}, expected from 1 to {}: training needs nodes, too", .all - 1.0)]
+    #[error("found {rollout} rollout nodes of {all}, expected from 1 to {}: training needs nodes, too", .all.get().saturating_sub(1))]
     Nodes {
         /// Nodes for rollouts.
-        rollout: f64,
+        rollout: Count,
         /// Nodes of the target.
-        all: f64,
+        all: Count,
     },
     /// Settings that exclude each other.
     #[error("{0}")]
@@ -108,21 +109,21 @@ pub enum Refused {
         /// The workload.
         workload: String,
         /// Its nodes.
-        nodes: f64,
+        nodes: Count,
         /// In words.
         why: String,
     },
 }
 
 /// One of the two scenarios on its nodes.
-fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<f64>, expected: Mode) -> Result<Scenario, Refused> {
+fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<Count>, expected: Mode) -> Result<Scenario, Refused> {
     let mut scenario = Scenario::resolve(parts, overrides)?;
     if scenario.mode() != expected {
         let (workload, found) = (parts.workload.name.to_string(), scenario.mode().name());
         return Err(Refused::Mode { workload, found, expected: expected.name() });
     }
     if let Some(nodes) = nodes {
-        scenario.set(Knob::NumNodes, &Setting::Number(nodes), parts)?;
+        scenario.set(Knob::NumNodes, &Setting::Number(nodes.into()), parts)?;
     }
     scenario.phases.clear();
     Ok(scenario)
@@ -188,9 +189,9 @@ pub fn step(train: (&Parts, &Overrides), rollout: (&Parts, &Overrides), asked: &
         Some(nodes) if nodes < 1.0 || nodes >= whole => return Err(Refused::Nodes { rollout: nodes, all: whole }),
         nodes => nodes,
     };
-    let (train_nodes, rollout_nodes) = split.map_or((whole, whole), |nodes| (whole - nodes, nodes));
+    let (train_nodes, rollout_nodes) = split.map_or((whole, whole), |nodes| (Count::floor(whole - nodes), nodes));
 
-    let sequences = asked.prompts * asked.samples.unwrap_or(2.0);
+    let sequences = asked.prompts * asked.samples.unwrap_or(Count::new(2));
     let mut serve = resolved(rollout_parts, rollout_knobs, Some(rollout_nodes), Mode::Inference)?;
     let length = serve.base.shape.prompt + serve.base.shape.generate;
     if let Some(samples) = asked.samples.filter(|_| serve.follows(Knob::PrefixHit)) {
@@ -223,8 +224,9 @@ pub fn step(train: (&Parts, &Overrides), rollout: (&Parts, &Overrides), asked: &
         let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
         reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;
         reader.set(Knob::Generate, &Setting::Number(1.0), rollout_parts)?;
-        let side_by_side = reader.base.shape.dp.max(1.0);
-        let (rate, _) = pace(&reader, rollout_parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, side_by_side)])?;
+        let side_by_side = reader.base.shape.dp.max(Count::ONE);
+        let (rate, _) =
+            pace(&reader, rollout_parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, f64::from(side_by_side))])?;
         asked.scorers * sequences / rate
     } else {
         0.0

@@ -69,7 +69,7 @@ impl<'a> Knobs<'a> {
     #[must_use]
     pub fn of(scenario: &'a Scenario) -> Knobs<'a> {
         Knobs {
-            microbatch: Whole(scenario.microbatch),
+            microbatch: Whole(f64::from(scenario.microbatch)),
             cuda_graphs: scenario.cuda_graphs,
             gpudirect_rdma: scenario.gpudirect_rdma,
             virt: if scenario.sriov { "sriov" } else { "bare" },

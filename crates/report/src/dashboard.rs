@@ -52,8 +52,8 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     ];
     if said.is_none() {
         model.push(("architectureType", json!(if moe { "moe" } else { "dense" })));
-        model.push(("numHeads", scenario.model.map_or(Value::Null, |model| unknown(model.heads))));
-        model.push(("vocabularySize", scenario.model.map_or(Value::Null, |model| unknown(model.vocab))));
+        model.push(("numHeads", scenario.model.map_or(Value::Null, |model| unknown(f64::from(model.heads)))));
+        model.push(("vocabularySize", scenario.model.map_or(Value::Null, |model| unknown(f64::from(model.vocab)))));
     }
     let keys = ["name", "parameters", "architectureType", "numExperts", "contextLength", "precision"];
     let keys: Vec<&str> = keys.into_iter().chain(["hiddenSize", "numLayers", "numHeads", "vocabularySize"]).collect();

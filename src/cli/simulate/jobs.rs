@@ -147,7 +147,7 @@ fn input(
     gauge: &Gauge,
 ) -> color_eyre::Result<(cluster::Input, Vec<u32>)> {
     let target = jobs.cluster.target.as_deref().map(|name| library.target(name)).transpose().map_err(Failure::from)?;
-    let per_node = target.map_or(1.0, |target| target.accelerators_per_node);
+    let per_node = target.map_or(1.0, |target| target.accelerators_per_node.into());
     let per_node = jobs.cluster.accelerators_per_node.unwrap_or(per_node);
     let accelerators = jobs.cluster.accelerators.or(target.map(|target| target.accelerators())).unwrap_or(1.0);
     let stated = target.and_then(|target| target.network.as_ref()).and_then(|network| network.oversubscription);

@@ -21,8 +21,8 @@ pub(super) fn begin(app: &App, kind: Kind) -> Vec<(Key, String)> {
             vec![
                 (Key::Name, of.map_or_else(|| "my-cluster".to_owned(), |target| format!("my-{}", target.name))),
                 (Key::Accelerator, of.and_then(|target| target.accelerator.as_deref()).unwrap_or_default().to_owned()),
-                (Key::PerNode, number(|target| target.accelerators_per_node, 8.0)),
-                (Key::Nodes, number(|target| target.num_nodes, 1.0)),
+                (Key::PerNode, number(|target| f64::from(target.accelerators_per_node), 8.0)),
+                (Key::Nodes, number(|target| f64::from(target.num_nodes), 1.0)),
                 (Key::Network, network.map_or_else(|| "400".to_owned(), |rate| rate.to_string())),
                 (Key::Price, number(|target| target.cost.hourly_usd, 0.0)),
                 (Key::Watts, number(|target| target.cost.energy_watts_node, 10_000.0)),

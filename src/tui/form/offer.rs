@@ -4,6 +4,7 @@ use super::entry::yaml;
 use super::{Form, Key};
 use crate::tui::app::App;
 use atlas_catalog::price::Price;
+use atlas_core::count::Count;
 use atlas_core::plan::PriceBasis;
 use atlas_document::Diagnostics;
 
@@ -14,7 +15,7 @@ pub(super) fn begin(app: &App) -> Vec<(Key, String)> {
     vec![
         (Key::Provider, String::new()),
         (Key::Accelerator, of.and_then(|target| target.accelerator.as_deref()).unwrap_or_default().to_owned()),
-        (Key::Count, of.map_or(8.0, |target| target.accelerators_per_node).to_string()),
+        (Key::Count, of.map_or(Count::new(8), |target| target.accelerators_per_node).to_string()),
         (Key::Hourly, number(of.map(|target| target.cost.hourly_usd))),
         (Key::Basis, PriceBasis::OnDemand.name().to_owned()),
         (Key::Region, String::new()),

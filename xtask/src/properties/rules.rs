@@ -1,5 +1,6 @@
 //! What must hold of every answer.
 
+use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_plan::engine::estimate;
 use atlas_plan::estimate::{Estimate, METRICS};
@@ -170,7 +171,7 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
     let mut changed = Vec::new();
     // Products of a training step fill whole tiles at these lengths; off them the last tile is empty in part, and groups of
     // experts have few tiles each.
-    let tile = 128.0 * scenario.base.plan.cp.unwrap_or(1.0);
+    let tile = 128.0 * scenario.base.plan.cp.unwrap_or(Count::ONE);
     let experts = scenario.model.is_some_and(|model| model.is_moe());
     match drawn.trains() {
         true if !experts && shape.prompt % tile == 0.0 && shape.prompt >= 32.0 * tile => {
@@ -182,9 +183,9 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
     if drawn.trains() {
         let (global, pass) = (scenario.global(&scenario.base), scenario.micro(&scenario.base) * shape.dp);
         // Fewer micro-batches than that, and the bubble of the pipeline itself changes by more.
-        let groups = if scenario.base.plan.vpp.unwrap_or(1.0) > 1.0 { shape.pp } else { 1.0 };
-        if global / pass >= 12.0 * shape.pp * groups.max(1.0) {
-            changed.push((Knob::Global, global + pass * groups.max(1.0)));
+        let groups = if scenario.base.plan.vpp.unwrap_or(Count::ONE) > 1.0 { shape.pp } else { Count::ONE };
+        if global / pass >= 12.0 * shape.pp * groups.max(Count::ONE) {
+            changed.push((Knob::Global, global + pass * groups.max(Count::ONE)));
         }
     } else {
         let concurrency = scenario.concurrency(&scenario.base);

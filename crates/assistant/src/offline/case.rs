@@ -44,8 +44,8 @@ impl Known {
         let whole = |value: f64| value as u32;
         let target = |target: &Arc<Target>| KnownTarget {
             name: target.name.to_string(),
-            per_node: whole(target.accelerators_per_node),
-            nodes: whole(target.num_nodes),
+            per_node: whole(f64::from(target.accelerators_per_node)),
+            nodes: whole(f64::from(target.num_nodes)),
         };
         Known {
             targets: library.targets().iter().map(target).collect(),

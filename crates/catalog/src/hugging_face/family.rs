@@ -1,6 +1,7 @@
 //! What a model's type settles without its config saying so: the code that Hugging Face runs for it.
 
 use crate::transformer::{Bias, Kind, NormKind, QkNorm};
+use atlas_core::count::Count;
 
 /// Defaults of one `model_type`, as the classes of the `transformers` library have them.
 #[derive(Debug, Clone, Copy)]
@@ -14,13 +15,13 @@ pub(super) struct Family {
     pub(super) bias_if_stated: Bias,
     pub(super) mlp_bias: bool,
     pub(super) norm: NormKind,
-    pub(super) norms_per_layer: f64,
+    pub(super) norms_per_layer: Count,
     pub(super) qk_norm: QkNorm,
     pub(super) learned_positions: bool,
     /// Where the config leaves `tie_word_embeddings` out.
     pub(super) tied_embeddings: bool,
-    /// Width of a head where the config leaves it out; 0: hidden size over heads.
-    pub(super) head_dim: f64,
+    /// Width of a head where the config leaves it out; `None`: hidden size over heads.
+    pub(super) head_dim: Option<Count>,
     /// Share of the layers with the window that the config states, unless it lists its layers' types.
     pub(super) window_share: f64,
     pub(super) experts: ExpertKeys,
@@ -50,11 +51,11 @@ const LLAMA: Family = Family {
     bias_if_stated: Bias::All,
     mlp_bias: false,
     norm: NormKind::RmsNorm,
-    norms_per_layer: 2.0,
+    norms_per_layer: Count::new(2),
     qk_norm: QkNorm::None,
     learned_positions: false,
     tied_embeddings: false,
-    head_dim: 0.0,
+    head_dim: None,
     window_share: 1.0,
     experts: ExpertKeys::None,
 };
@@ -70,15 +71,19 @@ const GPT2: Family = Family {
     ..LLAMA
 };
 
-const GEMMA: Family = Family { name: "Gemma", tied_embeddings: true, head_dim: 256.0, ..LLAMA };
+const GEMMA: Family = Family { name: "Gemma", tied_embeddings: true, head_dim: Some(Count::new(256)), ..LLAMA };
 
 /// The family of a `model_type`; `None` if it is unknown.
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
         "llama" => LLAMA,
-        "llama4" | "llama4_text" => {
-            Family { name: "Llama 4", window_share: 0.75, head_dim: 128.0, experts: ExpertKeys::Llama4, ..LLAMA }
-        }
+        "llama4" | "llama4_text" => Family {
+            name: "Llama 4",
+            window_share: 0.75,
+            head_dim: Some(Count::new(128)),
+            experts: ExpertKeys::Llama4,
+            ..LLAMA
+        },
         "mistral" | "ministral" | "mistral3" => Family { name: "Mistral", ..LLAMA },
         "mixtral" => Family { name: "Mixtral", experts: ExpertKeys::Local, ..LLAMA },
         "qwen2" => Family { name: "Qwen2", attention_bias: Bias::Qkv, bias_if_stated: Bias::Qkv, ..LLAMA },
@@ -89,7 +94,7 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
             experts: ExpertKeys::Qwen,
             ..LLAMA
         },
-        "qwen3" => Family { name: "Qwen3", qk_norm: QkNorm::Head, head_dim: 128.0, ..LLAMA },
+        "qwen3" => Family { name: "Qwen3", qk_norm: QkNorm::Head, head_dim: Some(Count::new(128)), ..LLAMA },
         "qwen3_moe" => Family { name: "Qwen3 MoE", qk_norm: QkNorm::Head, experts: ExpertKeys::Qwen, ..LLAMA },
         "deepseek" | "deepseek_v2" | "deepseek_v3" | "deepseek_v32" | "kimi_k2" | "kimi_k25" | "glm_moe_dsa" => {
             Family { name: "DeepSeek", experts: ExpertKeys::DeepSeek, ..LLAMA }
@@ -101,22 +106,26 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
             attention_bias: Bias::All,
             mlp_bias: true,
             window_share: 0.5,
-            head_dim: 64.0,
+            head_dim: Some(Count::new(64)),
             experts: ExpertKeys::Local,
             ..LLAMA
         },
         "gemma" => GEMMA,
-        "gemma2" => Family { name: "Gemma 2", norms_per_layer: 4.0, window_share: 0.5, ..GEMMA },
-        "gemma3" | "gemma3_text" => {
-            Family { name: "Gemma 3", norms_per_layer: 4.0, qk_norm: QkNorm::Head, window_share: 5.0 / 6.0, ..GEMMA }
-        }
+        "gemma2" => Family { name: "Gemma 2", norms_per_layer: Count::new(4), window_share: 0.5, ..GEMMA },
+        "gemma3" | "gemma3_text" => Family {
+            name: "Gemma 3",
+            norms_per_layer: Count::new(4),
+            qk_norm: QkNorm::Head,
+            window_share: 5.0 / 6.0,
+            ..GEMMA
+        },
         "phi" => Family {
             name: "Phi",
             gated_mlp: false,
             attention_bias: Bias::All,
             mlp_bias: true,
             norm: NormKind::LayerNorm,
-            norms_per_layer: 1.0,
+            norms_per_layer: Count::ONE,
             ..LLAMA
         },
         "phi3" => Family { name: "Phi-3", ..LLAMA },

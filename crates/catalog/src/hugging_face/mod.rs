@@ -11,6 +11,7 @@ use std::sync::Arc;
 use self::family::{ExpertKeys, FALLBACK, Family, KNOWN};
 use super::model::{Architecture, Model};
 use super::transformer::{Bias, Experts, Indexer, Kind, Latent, Transformer, Window};
+use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
@@ -107,12 +108,12 @@ fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
 }
 
 /// The first of two names under which a number stands.
-fn either(fields: &mut Fields<'_>, key: &'static str, other: &'static str, bounds: Bounds) -> Option<f64> {
-    if fields.node(key).is_some() { fields.number(key, bounds) } else { fields.number(other, bounds) }
+fn either(fields: &mut Fields<'_>, key: &'static str, other: &'static str, bounds: Bounds) -> Option<Count> {
+    if fields.node(key).is_some() { fields.count(key, bounds) } else { fields.count(other, bounds) }
 }
 
 /// As [`either`], and missing where neither stands.
-fn needed(fields: &mut Fields<'_>, key: &'static str, other: &'static str) -> Option<f64> {
+fn needed(fields: &mut Fields<'_>, key: &'static str, other: &'static str) -> Option<Count> {
     if fields.node(key).is_none() && fields.node(other).is_none() {
         fields.missing(key);
         return None;
@@ -124,18 +125,18 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     let hidden_size = needed(fields, "hidden_size", "n_embd");
     let n_layers = needed(fields, "num_hidden_layers", "n_layer");
     let n_heads = needed(fields, "num_attention_heads", "n_head");
-    let vocab_size = fields.required_number("vocab_size", WIDTH);
+    let vocab_size = fields.required_count("vocab_size", WIDTH);
     let max_context = needed(fields, "max_position_embeddings", "n_positions");
-    let n_kv_heads = fields.number("num_key_value_heads", WIDTH);
-    let head_dim = fields.number("head_dim", WIDTH);
+    let n_kv_heads = fields.count("num_key_value_heads", WIDTH);
+    let head_dim = fields.count("head_dim", WIDTH);
     let latent = latent(fields);
     let indexer = indexer(fields);
     let gpt2 = family.learned_positions && family.kind == Kind::Decoder;
     let ffn = match family.experts {
         ExpertKeys::Llama4 => either(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
         // GPT-2's inner width is four times the outer one unless stated.
-        _ if gpt2 => fields.number("n_inner", WIDTH).or(hidden_size.map(|hidden| 4.0 * hidden)),
-        _ => fields.required_number("intermediate_size", WIDTH),
+        _ if gpt2 => fields.count("n_inner", WIDTH).or(hidden_size.map(|hidden| Count::floor(4.0 * hidden))),
+        _ => fields.required_count("intermediate_size", WIDTH),
     };
     let experts = experts(fields, family, n_layers);
     let window = window(fields, family);
@@ -152,10 +153,10 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         _ => family.qk_norm,
     };
     let (hidden_size, n_heads) = (hidden_size?, n_heads?);
-    let usual_head = if family.head_dim > 0.0 { family.head_dim } else { hidden_size / n_heads };
+    let usual_head = family.head_dim.map_or(hidden_size / n_heads, f64::from);
     let head_dim = match (&latent, head_dim) {
         (Some(latent), _) => latent.qk_nope_dim + latent.qk_rope_dim,
-        (None, stated) => stated.unwrap_or(usual_head),
+        (None, stated) => stated.map_or(usual_head, f64::from),
     };
     let n_layers = n_layers?;
     Some(Transformer {
@@ -189,11 +190,11 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
 }
 
 fn latent(fields: &mut Fields<'_>) -> Option<Latent> {
-    let kv_lora_rank = fields.number("kv_lora_rank", WIDTH)?;
-    let q_lora_rank = fields.number("q_lora_rank", NATURAL).filter(|rank| *rank > 0.0);
-    let qk_nope_dim = fields.required_number("qk_nope_head_dim", WIDTH);
-    let qk_rope_dim = fields.required_number("qk_rope_head_dim", WIDTH);
-    let v_head_dim = fields.required_number("v_head_dim", WIDTH);
+    let kv_lora_rank = fields.count("kv_lora_rank", WIDTH)?;
+    let q_lora_rank = fields.count("q_lora_rank", NATURAL).and_then(Count::nonzero);
+    let qk_nope_dim = fields.required_count("qk_nope_head_dim", WIDTH);
+    let qk_rope_dim = fields.required_count("qk_rope_head_dim", WIDTH);
+    let v_head_dim = fields.required_count("v_head_dim", WIDTH);
     Some(Latent {
         q_lora_rank,
         kv_lora_rank,
@@ -204,45 +205,45 @@ fn latent(fields: &mut Fields<'_>) -> Option<Latent> {
 }
 
 fn indexer(fields: &mut Fields<'_>) -> Option<Indexer> {
-    let heads = fields.number("index_n_heads", WIDTH);
-    let dim = fields.number("index_head_dim", WIDTH);
-    let top_k = fields.number("index_topk", WIDTH).unwrap_or(2048.0);
+    let heads = fields.count("index_n_heads", WIDTH);
+    let dim = fields.count("index_head_dim", WIDTH);
+    let top_k = fields.count("index_topk", WIDTH).unwrap_or(Count::new(2048));
     Some(Indexer { heads: heads?, dim: dim?, top_k })
 }
 
-fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<f64>) -> Option<Experts> {
+fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<Count>) -> Option<Experts> {
     let (count, width) = match family.experts {
         ExpertKeys::None => return None,
         ExpertKeys::Local | ExpertKeys::Llama4 => {
-            (fields.required_number("num_local_experts", WIDTH), fields.required_number("intermediate_size", WIDTH))
+            (fields.required_count("num_local_experts", WIDTH), fields.required_count("intermediate_size", WIDTH))
         }
         ExpertKeys::Qwen => {
-            (fields.required_number("num_experts", WIDTH), fields.required_number("moe_intermediate_size", WIDTH))
+            (fields.required_count("num_experts", WIDTH), fields.required_count("moe_intermediate_size", WIDTH))
         }
         ExpertKeys::DeepSeek => {
-            (fields.required_number("n_routed_experts", WIDTH), fields.required_number("moe_intermediate_size", WIDTH))
+            (fields.required_count("n_routed_experts", WIDTH), fields.required_count("moe_intermediate_size", WIDTH))
         }
     };
     let per_token = needed(fields, "num_experts_per_tok", "experts_per_token");
-    let (mut first_dense_layers, mut layer_step) = (0.0, 1.0);
-    let (mut shared_ffn_hidden_size, mut shared_gate) = (0.0, false);
+    let (mut first_dense_layers, mut layer_step) = (Count::ZERO, Count::ONE);
+    let (mut shared_ffn_hidden_size, mut shared_gate) = (Count::ZERO, false);
     match family.experts {
         ExpertKeys::Llama4 => {
-            layer_step = fields.number("interleave_moe_layer_step", WIDTH).unwrap_or(1.0);
-            shared_ffn_hidden_size = width.unwrap_or(0.0);
+            layer_step = fields.count("interleave_moe_layer_step", WIDTH).unwrap_or(Count::ONE);
+            shared_ffn_hidden_size = width.unwrap_or(Count::ZERO);
         }
         ExpertKeys::Qwen => {
-            layer_step = fields.number("decoder_sparse_step", WIDTH).unwrap_or(1.0);
-            first_dense_layers = fields.node("mlp_only_layers").and_then(Node::items).map_or(0.0, count_of);
-            if let Some(shared) = fields.number("shared_expert_intermediate_size", NATURAL) {
-                (shared_ffn_hidden_size, shared_gate) = (shared, shared > 0.0);
+            layer_step = fields.count("decoder_sparse_step", WIDTH).unwrap_or(Count::ONE);
+            first_dense_layers = fields.node("mlp_only_layers").and_then(Node::items).map_or(Count::ZERO, count_of);
+            if let Some(shared) = fields.count("shared_expert_intermediate_size", NATURAL) {
+                (shared_ffn_hidden_size, shared_gate) = (shared, shared > Count::ZERO);
             }
         }
         ExpertKeys::DeepSeek => {
-            first_dense_layers = fields.number("first_k_dense_replace", NATURAL).unwrap_or(0.0);
-            layer_step = fields.number("moe_layer_freq", WIDTH).unwrap_or(1.0);
-            let shared = fields.number("n_shared_experts", NATURAL).unwrap_or(0.0);
-            shared_ffn_hidden_size = shared * width.unwrap_or(0.0);
+            first_dense_layers = fields.count("first_k_dense_replace", NATURAL).unwrap_or(Count::ZERO);
+            layer_step = fields.count("moe_layer_freq", WIDTH).unwrap_or(Count::ONE);
+            let shared = fields.count("n_shared_experts", NATURAL).unwrap_or(Count::ZERO);
+            shared_ffn_hidden_size = Count::floor(shared * width.unwrap_or(Count::ZERO));
         }
         ExpertKeys::None | ExpertKeys::Local => {}
     }
@@ -271,7 +272,7 @@ fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
     if fields.node("use_sliding_window").is_some() && fields.boolean("use_sliding_window") == Some(false) {
         return None;
     }
-    let size = either(fields, "sliding_window", "attention_chunk_size", NATURAL).filter(|&size| size > 0.0)?;
+    let size = either(fields, "sliding_window", "attention_chunk_size", NATURAL).and_then(Count::nonzero)?;
     let types = fields.node("layer_types").and_then(Node::items).filter(|types| !types.is_empty());
     let pattern = either(fields, "sliding_window_pattern", "_sliding_window_pattern", WIDTH);
     let share = match (types, pattern) {
@@ -286,6 +287,6 @@ fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
     (share > 0.0).then_some(Window { size, share })
 }
 
-fn count_of(items: &[Node]) -> f64 {
-    items.len() as f64
+fn count_of(items: &[Node]) -> Count {
+    Count::floor(items.len() as f64)
 }

@@ -1,6 +1,7 @@
 //! A transformer as `models.yaml` describes it.
 
 use super::{Bias, Experts, Indexer, Kind, Latent, Linear, LinearKind, NormKind, Patches, QkNorm, Transformer, Window};
+use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
@@ -15,33 +16,33 @@ impl Transformer {
             ("vision", Kind::Vision),
         ];
         let kind = fields.choice("kind", &kinds).unwrap_or_default();
-        let hidden_size = fields.required_number("hidden_size", WIDTH);
-        let n_layers = fields.required_number("n_layers", Bounds { max: 1e4, ..WIDTH });
+        let hidden_size = fields.required_count("hidden_size", WIDTH);
+        let n_layers = fields.required_count("n_layers", Bounds { max: 1e4, ..WIDTH });
         let heads = fields.required_map("heads", &["query"], |heads| {
-            let query = heads.required_number("query", WIDTH);
-            (query, heads.number("kv", WIDTH), heads.number("dim", WIDTH))
+            let query = heads.required_count("query", WIDTH);
+            (query, heads.count("kv", WIDTH), heads.count("dim", WIDTH))
         });
         let latent = fields.map("mla", Latent::decode).flatten();
         let indexer = fields.map("indexer", |indexer| {
-            let heads = indexer.required_number("heads", WIDTH);
-            let dim = indexer.required_number("dim", WIDTH);
+            let heads = indexer.required_count("heads", WIDTH);
+            let dim = indexer.required_count("dim", WIDTH);
             // DeepSeek-V3.2 trains and serves with 2048 (arXiv 2512.02556, section 2.1).
-            let top_k = indexer.number("top_k", WIDTH).unwrap_or(2048.0);
+            let top_k = indexer.count("top_k", WIDTH).unwrap_or(Count::new(2048));
             Some(Indexer { heads: heads?, dim: dim?, top_k })
         });
         let window = fields.map("window", |window| {
-            let size = window.required_number("size", WIDTH);
+            let size = window.required_count("size", WIDTH);
             let share = window.number("share", Bounds::SHARE).unwrap_or(1.0);
             size.map(|size| Window { size, share })
         });
         let linear = fields.map("linear", Linear::decode).flatten();
-        let attention_layers = fields.number("attention_layers", Bounds { max: 1e4, ..NATURAL });
-        let mlp_layers = fields.number("mlp_layers", Bounds { max: 1e4, ..NATURAL });
+        let attention_layers = fields.count("attention_layers", Bounds { max: 1e4, ..NATURAL });
+        let mlp_layers = fields.count("mlp_layers", Bounds { max: 1e4, ..NATURAL });
         let attention_gate = fields.boolean("attention_gate").unwrap_or(false);
         let biases = [("none", Bias::None), ("qkv", Bias::Qkv), ("all", Bias::All)];
         let attention_bias = fields.choice("attention_bias", &biases).unwrap_or_default();
         let mlp = fields.required_map("mlp", &["ffn_hidden_size", "gated"], |mlp| {
-            let ffn_hidden_size = mlp.required_number("ffn_hidden_size", WIDTH);
+            let ffn_hidden_size = mlp.required_count("ffn_hidden_size", WIDTH);
             let gated = mlp.boolean("gated");
             if gated.is_none() {
                 mlp.missing("gated");
@@ -50,10 +51,10 @@ impl Transformer {
         });
         let experts = fields.map("moe", Experts::decode).flatten();
         let vocab_size = match kind {
-            Kind::Vision => Some(0.0),
-            _ => fields.required_number("vocab_size", WIDTH),
+            Kind::Vision => Some(Count::ZERO),
+            _ => fields.required_count("vocab_size", WIDTH),
         };
-        let max_context = fields.required_number("max_context", Bounds { max: 1e10, ..WIDTH });
+        let max_context = fields.required_count("max_context", Bounds { max: 1e10, ..WIDTH });
         let tied_embeddings = fields.boolean("tied_embeddings").unwrap_or(false);
         let learned_positions = fields.boolean("learned_positions").unwrap_or(false);
         let norm = fields.map("norm", |norm| {
@@ -63,21 +64,21 @@ impl Transformer {
                 ("layernorm_no_bias", NormKind::LayerNormNoBias),
             ];
             let kind = norm.choice("type", &kinds).unwrap_or_default();
-            let per_layer = norm.number("per_layer", Bounds { max: 16.0, ..NATURAL }).unwrap_or(2.0);
+            let per_layer = norm.count("per_layer", Bounds { max: 16.0, ..NATURAL }).unwrap_or(Count::new(2));
             let of = [("none", QkNorm::None), ("head", QkNorm::Head), ("full", QkNorm::Full)];
             (kind, per_layer, norm.choice("qk", &of).unwrap_or_default())
         });
         let patches = fields.map("vision", |vision| {
-            let image_size = vision.required_number("image_size", WIDTH);
-            let patch_size = vision.required_number("patch_size", WIDTH);
-            let classes = vision.required_number("classes", WIDTH);
+            let image_size = vision.required_count("image_size", WIDTH);
+            let patch_size = vision.required_count("patch_size", WIDTH);
+            let classes = vision.required_count("classes", WIDTH);
             Some(Patches { image_size: image_size?, patch_size: patch_size?, classes: classes? })
         });
         let (n_heads, n_kv_heads, head_dim) = heads?;
         let (ffn_hidden_size, gated_mlp, mlp_bias) = mlp?;
         let (hidden_size, n_heads) = (hidden_size?, n_heads?);
         let n_layers = n_layers?;
-        let linear_layers = linear.as_ref().map_or(0.0, |linear| linear.layers);
+        let linear_layers = linear.as_ref().map_or(Count::ZERO, |linear| linear.layers);
         for (key, count) in [("attention_layers", attention_layers), ("mlp_layers", mlp_layers)] {
             if let Some(count) = count.filter(|count| *count > n_layers) {
                 fields.error(key, format!("found {count}, more than the {n_layers} layers there are"), None);
@@ -87,18 +88,18 @@ impl Transformer {
             let message = format!("found {linear_layers} layers, more than the {n_layers} there are");
             fields.error("linear", message, None);
         }
-        let (norm, norms_per_layer, qk_norm) = norm.unwrap_or((NormKind::default(), 2.0, QkNorm::default()));
+        let (norm, norms_per_layer, qk_norm) = norm.unwrap_or((NormKind::default(), Count::new(2), QkNorm::default()));
         Some(Transformer {
             kind,
             hidden_size,
             n_layers,
             n_heads,
             n_kv_heads: n_kv_heads.unwrap_or(n_heads),
-            head_dim: head_dim.unwrap_or(hidden_size / n_heads),
+            head_dim: head_dim.map_or(hidden_size / n_heads, f64::from),
             latent,
             indexer: indexer.flatten(),
             window: window.flatten(),
-            attention_layers: attention_layers.unwrap_or((n_layers - linear_layers).max(0.0)),
+            attention_layers: attention_layers.unwrap_or(Count::floor(n_layers - linear_layers)),
             mlp_layers: mlp_layers.unwrap_or(n_layers),
             linear,
             attention_gate,
@@ -121,11 +122,11 @@ impl Transformer {
 
 impl Latent {
     fn decode(mla: &mut Fields<'_>) -> Option<Latent> {
-        let q_lora_rank = mla.number("q_lora_rank", NATURAL).filter(|rank| *rank > 0.0);
-        let kv_lora_rank = mla.required_number("kv_lora_rank", WIDTH);
-        let qk_nope_dim = mla.required_number("qk_nope_dim", WIDTH);
-        let qk_rope_dim = mla.required_number("qk_rope_dim", WIDTH);
-        let v_head_dim = mla.required_number("v_head_dim", WIDTH);
+        let q_lora_rank = mla.count("q_lora_rank", NATURAL).and_then(Count::nonzero);
+        let kv_lora_rank = mla.required_count("kv_lora_rank", WIDTH);
+        let qk_nope_dim = mla.required_count("qk_nope_dim", WIDTH);
+        let qk_rope_dim = mla.required_count("qk_rope_dim", WIDTH);
+        let v_head_dim = mla.required_count("v_head_dim", WIDTH);
         Some(Latent {
             q_lora_rank,
             kv_lora_rank: kv_lora_rank?,
@@ -138,15 +139,15 @@ impl Latent {
 
 impl Experts {
     fn decode(moe: &mut Fields<'_>) -> Option<Experts> {
-        let count = moe.required_number("experts", WIDTH);
-        let per_token = moe.required_number("per_token", WIDTH);
-        let ffn_hidden_size = moe.required_number("ffn_hidden_size", WIDTH);
-        let shared = moe.number("shared_experts", NATURAL).unwrap_or(0.0);
-        let shared_width = moe.number("shared_ffn_hidden_size", NATURAL);
+        let count = moe.required_count("experts", WIDTH);
+        let per_token = moe.required_count("per_token", WIDTH);
+        let ffn_hidden_size = moe.required_count("ffn_hidden_size", WIDTH);
+        let shared = moe.count("shared_experts", NATURAL).unwrap_or(Count::ZERO);
+        let shared_width = moe.count("shared_ffn_hidden_size", NATURAL);
         let shared_gate = moe.boolean("shared_gate").unwrap_or(false);
-        let first_dense_layers = moe.number("first_dense_layers", NATURAL).unwrap_or(0.0);
-        let layer_step = moe.number("layer_step", WIDTH).unwrap_or(1.0);
-        let hidden_size = moe.number("hidden_size", NATURAL).filter(|width| *width > 0.0);
+        let first_dense_layers = moe.count("first_dense_layers", NATURAL).unwrap_or(Count::ZERO);
+        let layer_step = moe.count("layer_step", WIDTH).unwrap_or(Count::ONE);
+        let hidden_size = moe.count("hidden_size", NATURAL).and_then(Count::nonzero);
         if let (Some(count), Some(per_token)) = (count, per_token)
             && per_token > count
         {
@@ -157,7 +158,7 @@ impl Experts {
             count: count?,
             per_token: per_token?,
             ffn_hidden_size,
-            shared_ffn_hidden_size: shared * shared_width.unwrap_or(ffn_hidden_size),
+            shared_ffn_hidden_size: Count::floor(shared * shared_width.unwrap_or(ffn_hidden_size)),
             shared_gate,
             first_dense_layers,
             layer_step,
@@ -170,12 +171,12 @@ impl Linear {
     fn decode(linear: &mut Fields<'_>) -> Option<Linear> {
         let kinds = [("mamba1", LinearKind::Mamba1), ("mamba2", LinearKind::Mamba2), ("delta", LinearKind::GatedDelta)];
         let kind = linear.choice("type", &kinds).unwrap_or_default();
-        let layers = linear.required_number("layers", Bounds { max: 1e4, ..WIDTH });
-        let heads = linear.required_number("heads", WIDTH);
-        let head_dim = linear.required_number("head_dim", WIDTH);
-        let state = linear.required_number("state", WIDTH);
-        let groups = linear.number("groups", WIDTH).unwrap_or(1.0);
-        let taps = linear.number("taps", WIDTH).unwrap_or(4.0);
+        let layers = linear.required_count("layers", Bounds { max: 1e4, ..WIDTH });
+        let heads = linear.required_count("heads", WIDTH);
+        let head_dim = linear.required_count("head_dim", WIDTH);
+        let state = linear.required_count("state", WIDTH);
+        let groups = linear.count("groups", WIDTH).unwrap_or(Count::ONE);
+        let taps = linear.count("taps", WIDTH).unwrap_or(Count::new(4));
         Some(Linear { kind, layers: layers?, heads: heads?, head_dim: head_dim?, state: state?, groups, taps })
     }
 }

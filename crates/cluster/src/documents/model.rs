@@ -125,14 +125,14 @@ fn by_letters(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
 fn by_widths(facts: &Facts, catalog: &Catalog) -> Vec<Arc<Model>> {
     type Width = fn(&Transformer) -> f64;
     const WIDTHS: [(&str, Width); 8] = [
-        ("num_layers", |t| t.n_layers),
-        ("hidden_size", |t| t.hidden_size),
-        ("ffn_hidden_size", |t| t.ffn_hidden_size),
-        ("num_attention_heads", |t| t.n_heads),
-        ("num_query_groups", |t| t.n_kv_heads),
-        ("vocab_size", |t| t.vocab_size),
-        ("num_experts", |t| t.experts.map_or(0.0, |experts| experts.count)),
-        ("moe_topk", |t| t.experts.map_or(0.0, |experts| experts.per_token)),
+        ("num_layers", |t| f64::from(t.n_layers)),
+        ("hidden_size", |t| f64::from(t.hidden_size)),
+        ("ffn_hidden_size", |t| f64::from(t.ffn_hidden_size)),
+        ("num_attention_heads", |t| f64::from(t.n_heads)),
+        ("num_query_groups", |t| f64::from(t.n_kv_heads)),
+        ("vocab_size", |t| f64::from(t.vocab_size)),
+        ("num_experts", |t| t.experts.map_or(0.0, |experts| f64::from(experts.count))),
+        ("moe_topk", |t| t.experts.map_or(0.0, |experts| f64::from(experts.per_token))),
     ];
     let known = |key: &str| facts.number(&format!("architecture.{key}"));
     if known("num_layers").is_none() || known("hidden_size").is_none() {

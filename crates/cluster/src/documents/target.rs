@@ -1,5 +1,6 @@
 //! The target of a job: its accelerators, with links, price and power of a target of the library.
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 
 use atlas_catalog::Accelerator;
@@ -33,7 +34,7 @@ pub(super) fn write(facts: &Facts, library: &Library, given: &Given, notes: &mut
         }
     };
     let (per_node, nodes, at) = size(facts, &base);
-    let scale = per_node as f64 / base.accelerators_per_node.max(1.0);
+    let scale = per_node as f64 / base.accelerators_per_node.max(Count::ONE);
     let from = format!("as in {}", base.name);
     let mut lines = Lines::default();
     lines.word("vendor", &base.vendor, Some(&from));
@@ -90,7 +91,8 @@ fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Tar
     let (per_node, nodes) = (facts.number("accelerators_per_node"), facts.number("nodes"));
     let far = |value: Option<f64>, own: f64| value.map_or(0.0, |value| (value / own.max(1.0)).ln().abs());
     let distance = |target: &Target| {
-        100.0 * far(per_node, target.accelerators_per_node) + far(nodes.or(Some(1.0)), target.num_nodes)
+        100.0 * far(per_node, f64::from(target.accelerators_per_node))
+            + far(nodes.or(Some(1.0)), f64::from(target.num_nodes))
     };
     let found = library.targets().iter().filter(same).min_by(|a, b| distance(a).total_cmp(&distance(b)));
     found.cloned().ok_or_else(|| {

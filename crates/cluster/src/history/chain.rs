@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_goes_from_the_prediction_to_the_next_prediction_and_to_no_other_run() {
+    fn a_chain_links_predictions_of_one_run_only() {
         let plan = entry(Kind::Prediction, 1, &[(CORRECTIONS, "aa".into())], &[]);
         let job = entry(Kind::Submission, 2, &[(JOBS, "11 12".into())], &[&plan]);
         let run = entry(Kind::Run, 3, &[(LOGS, json!(["/a/slurm-11.out"]))], &[&job]);

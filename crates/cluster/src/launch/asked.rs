@@ -1,6 +1,7 @@
 //! Which settings a scenario states, so that none is lost without a word.
 
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{
     ContextExchange, CpuOffload, KvTransfer, LoadKind, MoeDispatcher, PipelineSchedule, Routing, SharedExperts, Trained,
 };
@@ -12,10 +13,11 @@ use atlas_plan::scenario::Scenario;
 pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
     let (phase, plan) = (&scenario.base, &scenario.base.plan);
     let (switches, serving) = (&plan.switches, &plan.serving);
-    let many = |count: Option<f64>| count.is_some_and(|count| count > 1.0);
-    let some = |count: Option<f64>| count.is_some_and(|count| count > 0.0);
+    let many = |count: Option<Count>| count.is_some_and(|count| count > Count::ONE);
+    let some = |count: Option<Count>| count.is_some_and(|count| count > Count::ZERO);
+    let room = |gigabytes: Option<f64>| gigabytes.is_some_and(|gigabytes| gigabytes > 0.0);
     let workers = some(serving.pools.prefill.workers);
-    let [host, ssd, remote] = serving.kv_tiers.map(|(room, _)| room);
+    let [host, ssd, remote] = serving.kv_tiers.map(|(size, _)| size);
     let shared = [
         (Knob::Tp, phase.shape.tp > 1.0),
         (Knob::Pp, phase.shape.pp > 1.0),
@@ -80,9 +82,9 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::DraftMaxBatch, some(serving.draft_max_batch)),
         (Knob::PrefillWorkers, workers && scenario.base.pools().is_some()),
         (Knob::PrefillAccelerators, !workers && scenario.base.pools().is_some()),
-        (Knob::KvHostGb, some(host)),
-        (Knob::KvSsdGb, some(ssd)),
-        (Knob::KvRemoteGb, some(remote)),
+        (Knob::KvHostGb, room(host)),
+        (Knob::KvSsdGb, room(ssd)),
+        (Knob::KvRemoteGb, room(remote)),
         (Knob::Routing, phase.shape.dp > 1.0 && serving.routing.is_some_and(|way| way != Routing::Least)),
         (Knob::MoeDispatcher, switches.moe_dispatcher.is_some_and(|dispatcher| dispatcher != MoeDispatcher::AllToAll)),
         (Knob::RedundantExperts, some(serving.redundant_experts)),

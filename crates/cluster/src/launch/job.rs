@@ -2,6 +2,7 @@
 
 use atlas_catalog::{Architecture, Model, Transformer};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::estimate::{Estimate, Verdict};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -133,12 +134,13 @@ pub(crate) fn host(node: u64) -> u64 {
 
 /// A whole number of at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the knobs' ranges")]
-pub(crate) fn count(value: f64) -> u64 {
+pub(crate) fn count(value: impl Into<f64>) -> u64 {
+    let value: f64 = value.into();
     if value.is_finite() && value >= 1.0 { value.round() as u64 } else { 1 }
 }
 
-fn maybe(value: Option<f64>) -> Option<u64> {
-    value.filter(|value| *value > 0.0).map(count)
+fn maybe(value: Option<Count>) -> Option<u64> {
+    value.and_then(Count::nonzero).map(count)
 }
 
 impl<'a> Job<'a> {
@@ -321,21 +323,22 @@ fn training(scenario: &Scenario, estimate: &Estimate, options: &Options) -> Trai
         (Recompute::Auto, None) => Recompute::None,
         (stated, _) => stated,
     };
-    let layers = scenario.model.map_or(0.0, |model| model.layers);
+    let layers = scenario.model.map_or(0.0, |model| model.layers.into());
     let share = answer.map_or(0.0, |answer| answer.full_recompute_share);
     let partial = plan
         .recompute_layers
-        .filter(|layers| *layers > 0.0)
+        .and_then(Count::nonzero)
+        .map(f64::from)
         .or_else(|| (stated == Recompute::Auto && share > 0.0 && share < 1.0).then(|| (share * layers).ceil()));
     let (global, sequence) = (count(scenario.global(phase)), count(phase.shape.prompt + phase.shape.generate));
     let by_tokens = plan.train_tokens.map(|tokens| count((tokens / (global as f64 * sequence as f64)).ceil()));
     Training {
         tp: count(phase.shape.tp),
         pp: count(phase.shape.pp),
-        vpp: count(plan.vpp.unwrap_or(1.0)),
-        cp: count(plan.cp.unwrap_or(1.0)),
-        ep: if moe { count(plan.ep.unwrap_or(1.0)) } else { 1 },
-        etp: count(plan.etp.unwrap_or(1.0)),
+        vpp: count(plan.vpp.unwrap_or(Count::ONE)),
+        cp: count(plan.cp.unwrap_or(Count::ONE)),
+        ep: if moe { count(plan.ep.unwrap_or(Count::ONE)) } else { 1 },
+        etp: count(plan.etp.unwrap_or(Count::ONE)),
         dp: count(phase.shape.dp),
         sequence_parallel: scenario.sequence_parallel(phase),
         micro: count(scenario.micro(phase)),
@@ -358,13 +361,13 @@ fn serving(scenario: &Scenario, model: &Model) -> Serving {
     Serving {
         tp: count(phase.shape.tp),
         pp: count(phase.shape.pp),
-        ep: if scenario.model.is_some_and(|model| model.is_moe()) { count(plan.ep.unwrap_or(1.0)) } else { 1 },
-        attention_dp: count(plan.attention_dp.unwrap_or(1.0)),
+        ep: if scenario.model.is_some_and(|model| model.is_moe()) { count(plan.ep.unwrap_or(Count::ONE)) } else { 1 },
+        attention_dp: count(plan.attention_dp.unwrap_or(Count::ONE)),
         replicas: count(phase.shape.dp),
         quantized: plan.format.filter(|format| *format != native),
         kv: plan.kv,
         prompt: count(phase.shape.prompt),
-        generate: count(serving.generate_max.filter(|most| *most > 0.0).unwrap_or(phase.shape.generate)),
+        generate: count(serving.generate_max.and_then(Count::nonzero).map_or(phase.shape.generate, f64::from)),
         concurrency: count(scenario.concurrency(phase)),
         rate: serving.request_rate.filter(|rate| *rate > 0.0),
         max_num_seqs: maybe(serving.max_num_seqs),

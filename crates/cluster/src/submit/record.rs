@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_written_once_and_records_of_one_second_do_not_replace_each_other() {
+    fn records_of_the_same_second_do_not_overwrite_each_other() {
         let folder = tempfile::tempdir().unwrap();
         let submission = Submission {
             ts: "2026-11-22T20:00:00.5Z".to_owned(),

@@ -142,7 +142,7 @@ fn every_method_of_drafting_is_written_or_refused() {
 }
 
 #[test]
-fn kinds_of_context_parallelism_and_further_tokens_are_written_for_megatron() {
+fn megatron_gets_context_parallelism_and_mtp_options() {
     let library = Library::load(&Sources::built_in(), None);
     let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
     let written = |tool: Tool, set: &[(&str, &str)]| {

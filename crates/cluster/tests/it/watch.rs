@@ -151,7 +151,7 @@ fn timers_settle_it() {
 }
 
 #[test]
-fn a_power_log_shows_throttling_and_the_one_device_that_the_others_wait_for() {
+fn power_logs_show_throttling_and_the_slowest_device() {
     let head = "timestamp, index, power.draw [W], temperature.gpu, clocks.current.sm [MHz], utilization.gpu [%]\n";
     let samples = |slow: &dyn Fn(u64, bool) -> (f64, u64, u64)| {
         let mut out = head.to_owned();

@@ -1,5 +1,6 @@
 //! Entries of the lists, decoded on first use: the first frame shows many and reads two.
 
+use atlas_core::count::Count;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -96,10 +97,10 @@ impl<T: Listed> Entry<T> {
 impl Entry<Target> {
     /// Accelerators in a node, and nodes.
     #[must_use]
-    pub fn size(&self) -> Option<(f64, f64)> {
+    pub fn size(&self) -> Option<(Count, Count)> {
         let written = self.unread().and_then(|part| {
             let [each, nodes] = part.values(["accelerators_per_node", "num_nodes"]);
-            each?.number().zip(nodes?.number())
+            each?.number().and_then(Count::exact).zip(nodes?.number().and_then(Count::exact))
         });
         written.or_else(|| self.get().map(|target| (target.accelerators_per_node, target.num_nodes)))
     }

@@ -2,6 +2,7 @@
 //! what has a form of its own: recomputation and optimizer as a word or a mapping, pools, formats.
 
 use crate::read_field::{ReadField as _, read_section, word};
+use atlas_core::count::Count;
 use atlas_core::field::Knob;
 use atlas_core::plan::{Format, Optimizer, Recompute, stored_bits};
 use atlas_core::plan_spec::{PlanSpec, PoolSpec};
@@ -13,7 +14,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
     let mut plan = PlanSpec::default();
     read_section(&mut plan, fields, &[]);
     fields.map("batch", |batch| {
-        plan.micro = batch.number("micro", Knob::Microbatch.spec().bounds());
+        plan.micro = batch.count("micro", Knob::Microbatch.spec().bounds());
         read_section(&mut plan, batch, &["batch"]);
     });
     match fields.peek("recompute") {
@@ -49,11 +50,11 @@ pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
 /// One pool. The table has the fields of the prefill pool; the decode pool has the same ones.
 fn pool(fields: &mut Fields<'_>) -> PoolSpec {
     PoolSpec {
-        workers: fields.number_of(Knob::PrefillWorkers).or(Some(1.0)),
-        tp: fields.number_of(Knob::PrefillTp),
-        pp: fields.number_of(Knob::PrefillPp),
-        ep: fields.number_of(Knob::PrefillEp),
-        attention_dp: fields.number_of(Knob::PrefillAttentionDp),
+        workers: fields.count_of(Knob::PrefillWorkers).or(Some(Count::ONE)),
+        tp: fields.count_of(Knob::PrefillTp),
+        pp: fields.count_of(Knob::PrefillPp),
+        ep: fields.count_of(Knob::PrefillEp),
+        attention_dp: fields.count_of(Knob::PrefillAttentionDp),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `post_training`: what a training workload is a part of, when its answers are sampled or preferred.
 
+use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 
 /// What is trained on.
@@ -25,13 +26,13 @@ pub struct PostTrainingSpec {
     /// The serving workload that generates the answers, by name.
     pub rollout: Option<String>,
     /// Prompts of a step; pairs under preference optimization.
-    pub prompts: Option<f64>,
+    pub prompts: Option<Count>,
     /// Answers to each prompt.
-    pub responses: Option<f64>,
+    pub responses: Option<Count>,
     /// Frozen models of the same size that read every answer.
-    pub scorers: Option<f64>,
+    pub scorers: Option<Count>,
     /// Nodes that only roll out; all nodes alternate where it is silent.
-    pub rollout_nodes: Option<f64>,
+    pub rollout_nodes: Option<Count>,
     /// Whether the next step is rolled out beside training, one step behind.
     pub asynchronous: Option<bool>,
 }
@@ -50,10 +51,10 @@ impl PostTrainingSpec {
         PostTrainingSpec {
             method: fields.choice("method", &PostTrainingMethod::WORDS),
             rollout: fields.text("rollout"),
-            prompts: fields.number("prompts", Self::PROMPTS),
-            responses: fields.number("responses", Self::RESPONSES),
-            scorers: fields.number("scorers", Self::SCORERS),
-            rollout_nodes: fields.number("rollout_nodes", Self::ROLLOUT_NODES),
+            prompts: fields.count("prompts", Self::PROMPTS),
+            responses: fields.count("responses", Self::RESPONSES),
+            scorers: fields.count("scorers", Self::SCORERS),
+            rollout_nodes: fields.count("rollout_nodes", Self::ROLLOUT_NODES),
             asynchronous: fields.boolean("asynchronous"),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Arrival, PhaseSpec, Traffic, read_shape};
+use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Node;
@@ -140,8 +141,7 @@ impl Schedule<'_> {
 fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
     // The predecessor model takes a positive whole number here and ignores anything else; so do we, and say so.
     let dp_override = match fields.node("dp_override").map(|node| &node.value) {
-        #[expect(clippy::cast_precision_loss, reason = "replicas are few")]
-        Some(atlas_document::Value::Int(dp)) if *dp > 0 => Some(*dp as f64),
+        Some(atlas_document::Value::Int(dp)) => u32::try_from(*dp).ok().map(Count::new).and_then(Count::nonzero),
         _ => None,
     };
     if dp_override.is_none() && fields.node("dp_override").is_some() {
@@ -153,7 +153,7 @@ fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
     }
     Arrival {
         requests_per_sec: fields.number("requests_per_sec", Bounds::POSITIVE),
-        servers: servers.map(f64::floor),
+        servers: servers.map(Count::floor),
         dp_override,
         service_cv: fields.number("service_cv", Bounds::POSITIVE),
         arrival_cv: fields.number("arrival_cv", Bounds::POSITIVE),

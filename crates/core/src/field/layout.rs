@@ -1,6 +1,6 @@
 //! How a model is cut over devices, and the sequences that it is cut for.
 
-use super::slot::{flag, number, word};
+use super::slot::{count, flag, number, word};
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::bounds::Bounds;
 use crate::plan::{ContextExchange, PipelineSchedule, Sharding, SharedExperts};
@@ -33,7 +33,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["parallelism", "vpp"],
         "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
     )
-    .slot(number!(vpp))
+    .slot(count!(vpp))
     .usual(1.0)
     .files(1.0, 1e6)
     .training()
@@ -47,7 +47,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["parallelism", "first_layers"],
         "layers of the first pipeline stage; unset, the embedding counts as a layer where layers do not divide evenly",
     )
-    .slot(number!(first_layers))
+    .slot(count!(first_layers))
     .training()
     .reasoned(),
     entry(
@@ -59,7 +59,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["parallelism", "last_layers"],
         "layers of the last pipeline stage; unset, the output layer counts as one where layers do not divide evenly",
     )
-    .slot(number!(last_layers))
+    .slot(count!(last_layers))
     .training()
     .reasoned(),
     entry(
@@ -72,7 +72,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "layers behind the model that learn to predict further tokens, each with a loss of its own (MTP); they stand on the \
          last stage",
     )
-    .slot(number!(mtp_layers))
+    .slot(count!(mtp_layers))
     .usual(0.0)
     .files(0.0, 1000.0)
     .training()
@@ -95,7 +95,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["parallelism", "cp"],
         "context-parallel ranks: each sequence cut across accelerators",
     )
-    .slot(number!(cp))
+    .slot(count!(cp))
     .usual(1.0)
     .files(1.0, 1e6)
     .training()
@@ -123,7 +123,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["parallelism", "ep"],
         "expert-parallel ranks: experts spread over accelerators",
     )
-    .slot(number!(ep))
+    .slot(count!(ep))
     .files(1.0, 1e6)
     .reasoned(),
     entry(
@@ -135,7 +135,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["parallelism", "etp"],
         "tensor-parallel ranks inside an expert",
     )
-    .slot(number!(etp))
+    .slot(count!(etp))
     .usual(1.0)
     .files(1.0, 1e6)
     .training()
@@ -149,7 +149,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["parallelism", "attention_dp"],
         "data-parallel attention groups inside a replica, which share its experts; a replica has tp x pp x attention_dp",
     )
-    .slot(number!(attention_dp))
+    .slot(count!(attention_dp))
     .files(1.0, 1e6)
     .inference()
     .reasoned(),
@@ -162,7 +162,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["serving", "context_ranks"],
         "ranks that share the KV cache of a sequence in decode",
     )
-    .slot(number!(serving.context_ranks))
+    .slot(count!(serving.context_ranks))
     .usual(1.0)
     .files(1.0, 1e6)
     .inference()
@@ -176,7 +176,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["serving", "redundant_experts"],
         "copies of busy experts in a layer (EPLB): less imbalance, more memory",
     )
-    .slot(number!(serving.redundant_experts))
+    .slot(count!(serving.redundant_experts))
     .usual(0.0)
     .files(0.0, 1e6)
     .inference()
@@ -240,7 +240,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["shard"],
         "HSDP shard group size; 0: all replicas",
     )
-    .slot(number!(shard))
+    .slot(count!(shard))
     .usual(0.0)
     .files(1.0, 1e6)
     .training()
@@ -327,7 +327,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["sequence", "generate_max"],
         "longest output that is let through; 0: no limit",
     )
-    .slot(number!(serving.generate_max))
+    .slot(count!(serving.generate_max))
     .usual(0.0)
     .files(1.0, 1e9)
     .unit("tok")

@@ -1,6 +1,6 @@
 //! How work is done on a device: the engine that answers, formats, what is recomputed, overlap.
 
-use super::slot::{flag, number, word};
+use super::slot::{count, flag, number, word};
 use super::{Field, Group, Kind, Knob, REASONING, Step, entry, ranks, real, whole};
 use crate::mode::Mode;
 use crate::plan::{
@@ -48,7 +48,7 @@ pub(super) const RUNTIME: &[Field] = &[
         &["batch", "global"],
         "sequences of one optimizer step, over all replicas",
     )
-    .slot(number!(global))
+    .slot(count!(global))
     .files(1.0, 1e9)
     .unit("seq")
     .training()
@@ -197,7 +197,7 @@ pub(super) const RUNTIME: &[Field] = &[
         &["recompute", "layers"],
         "layers recomputed in full; the others follow `recompute`",
     )
-    .slot(number!(recompute_layers))
+    .slot(count!(recompute_layers))
     .usual(0.0)
     .files(0.0, 1e6)
     .training()

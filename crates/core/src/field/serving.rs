@@ -1,11 +1,11 @@
-//! How requests come and are served.
+//! How requests are offered, scheduled and drafted.
 
-use super::slot::{flag, number, word};
+use super::slot::{count, flag, number, word};
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
-use crate::plan::{Arrivals, DraftMethod, KvTransfer, LoadKind, Routing};
+use crate::plan::{DraftMethod, LoadKind};
 
 /// A knob of serving without aliases and unit.
-const fn served(
+pub(super) const fn served(
     knob: Knob,
     name: &'static str,
     kind: Kind,
@@ -37,7 +37,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "concurrency"],
         "requests in flight, over all replicas; each is replaced when it ends",
     )
-    .slot(number!(serving.concurrency))
+    .slot(count!(serving.concurrency))
     .files(1.0, 1e9)
     .unit("req")
     .inference()
@@ -66,7 +66,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "run_requests"],
         "requests of the whole run, whose start and end count; 0: the load never ends",
     )
-    .slot(number!(serving.run_requests))
+    .slot(count!(serving.run_requests))
     .usual(0.0)
     .files(1.0, 1e9)
     .unit("req")
@@ -81,7 +81,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "max_num_seqs"],
         "most sequences in one step of a replica",
     )
-    .slot(number!(serving.max_num_seqs))
+    .slot(count!(serving.max_num_seqs))
     .files(1.0, 1e9)
     .unit("seq")
     .inference()
@@ -95,7 +95,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "max_num_batched_tokens"],
         "most tokens in one step of a replica: the size of a prompt's chunk",
     )
-    .slot(number!(serving.max_num_batched_tokens))
+    .slot(count!(serving.max_num_batched_tokens))
     .files(1.0, 1e9)
     .unit("tok")
     .inference()
@@ -133,7 +133,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "long_prefill_token_threshold"],
         "most prompt tokens of one request in a step, so that short prompts pass long ones; 0: no limit",
     )
-    .slot(number!(serving.long_prefill_token_threshold))
+    .slot(count!(serving.long_prefill_token_threshold))
     .usual(0.0)
     .unit("tok")
     .inference()
@@ -159,7 +159,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "recv_interval"],
         "decode steps between two looks at the request queue",
     )
-    .slot(number!(serving.recv_interval))
+    .slot(count!(serving.recv_interval))
     .usual(1.0)
     .files(1.0, 1e6)
     .inference()
@@ -197,7 +197,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "compiled_batch"],
         "batch that graphs of fixed shape were compiled for; 0: shapes follow the batch",
     )
-    .slot(number!(serving.compiled_batch))
+    .slot(count!(serving.compiled_batch))
     .usual(0.0)
     .files(1.0, 1e6)
     .unit("seq")
@@ -212,7 +212,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "beams"],
         "beams per request; 1: sampling or greedy decoding",
     )
-    .slot(number!(serving.beams))
+    .slot(count!(serving.beams))
     .usual(1.0)
     .inference()
     .reasoned(),
@@ -238,9 +238,9 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "speculative", "tokens"],
         "tokens drafted per step (speculative decoding, MTP, EAGLE); 0: off",
     )
-    .slot(number!(serving.draft_tokens))
+    .slot(count!(serving.draft_tokens))
     .usual(0.0)
-    .files(0.0, 1e15)
+    .files(0.0, 1e9)
     .unit("tok")
     .inference()
     .reasoned(),
@@ -288,230 +288,6 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "speculative", "max_batch"],
         "sequences of a replica beyond which nothing is drafted; 0: always drafted",
     )
-    .slot(number!(serving.draft_max_batch))
+    .slot(count!(serving.draft_max_batch))
     .usual(0.0),
-    entry(
-        Knob::PrefillAccelerators,
-        "prefill_accelerators",
-        &["prefill_pool"],
-        Group::Serving,
-        whole(0.0, 1_048_576.0, Step::Double),
-        &["serving", "prefill_accelerators"],
-        "accelerators that only prefill, apart from those that decode; 0: both on all",
-    )
-    .slot(number!(serving.prefill_accelerators))
-    .usual(0.0)
-    .files(0.0, 1e15)
-    .inference()
-    .reasoned(),
-    served(
-        Knob::Conversations,
-        "conversations",
-        whole(0.0, 1e9, Step::Double),
-        &["serving", "conversations", "count"],
-        "conversations under way at once, over all replicas: they decide how much of a prompt is found; 0: prefix_hit does",
-    )
-    .slot(number!(serving.conversations))
-    .usual(0.0)
-    .files(0.0, 1e15),
-    served(
-        Knob::Turns,
-        "turns",
-        real(1.0, 1e4, 1.0),
-        &["serving", "conversations", "turns"],
-        "turns of a conversation: each repeats what was said before; prompt is their mean",
-    )
-    .slot(number!(serving.turns))
-    .usual(1.0),
-    served(
-        Knob::SharedPrefix,
-        "shared_prefix",
-        whole(0.0, 16_777_216.0, Step::Double),
-        &["serving", "conversations", "shared_prefix"],
-        "tokens that all prompts of the conversations begin with",
-    )
-    .slot(number!(serving.shared_prefix))
-    .usual(0.0),
-    served(
-        Knob::Routing,
-        "routing",
-        Kind::Choice(Routing::NAMES),
-        &["serving", "routing"],
-        "which replica a request goes to; prefix: the one that has the beginning of its prompt",
-    )
-    .slot(word!(Routing, serving.routing))
-    .usual_word(Routing::Least.name()),
-    served(
-        Knob::KvHostGb,
-        "kv_host_gb",
-        real(0.0, 1e9, 100.0),
-        &["serving", "kv_tiers", "host_gb"],
-        "host memory for keys and values that device memory has no room for, GB for each accelerator",
-    )
-    .slot(number!(serving.kv_tiers[0].0)),
-    served(
-        Knob::KvHostGbps,
-        "kv_host_gbps",
-        real(0.001, 1e6, 5.0),
-        &["serving", "kv_tiers", "host_gbps"],
-        "GB/s from host memory to an accelerator",
-    )
-    .slot(number!(serving.kv_tiers[0].1))
-    .files(0.0, 1e30),
-    served(
-        Knob::KvSsdGb,
-        "kv_ssd_gb",
-        real(0.0, 1e9, 100.0),
-        &["serving", "kv_tiers", "ssd_gb"],
-        "local disks for keys and values that device memory has no room for, GB for each accelerator",
-    )
-    .slot(number!(serving.kv_tiers[1].0)),
-    served(
-        Knob::KvSsdGbps,
-        "kv_ssd_gbps",
-        real(0.001, 1e6, 5.0),
-        &["serving", "kv_tiers", "ssd_gbps"],
-        "GB/s from local disks to an accelerator",
-    )
-    .slot(number!(serving.kv_tiers[1].1))
-    .files(0.0, 1e30),
-    served(
-        Knob::KvRemoteGb,
-        "kv_remote_gb",
-        real(0.0, 1e9, 100.0),
-        &["serving", "kv_tiers", "remote_gb"],
-        "remote stores for keys and values that device memory has no room for, GB for each accelerator",
-    )
-    .slot(number!(serving.kv_tiers[2].0)),
-    served(
-        Knob::KvRemoteGbps,
-        "kv_remote_gbps",
-        real(0.001, 1e6, 5.0),
-        &["serving", "kv_tiers", "remote_gbps"],
-        "GB/s from remote stores to an accelerator",
-    )
-    .slot(number!(serving.kv_tiers[2].1))
-    .files(0.0, 1e30),
-    served(
-        Knob::PrefillWorkers,
-        "prefill_workers",
-        whole(0.0, 1_048_576.0, Step::Add(1.0)),
-        &["serving", "pools", "prefill", "workers"],
-        "replicas that only prefill (x of xP:yD); tp, pp, ep, attention_dp and dp are then those that decode; 0: as prefill_accelerators says",
-    )
-    .slot(number!(serving.pools.prefill.workers))
-    .usual(0.0)
-    .files(1.0, 1e6),
-    served(
-        Knob::PrefillTp,
-        "prefill_tp",
-        ranks(4096.0),
-        &["serving", "pools", "prefill", "tp"],
-        "tensor-parallel ranks of a replica that only prefills; unset, as tp",
-    )
-    .slot(number!(serving.pools.prefill.tp))
-    .files(1.0, 1e6),
-    served(
-        Knob::PrefillPp,
-        "prefill_pp",
-        ranks(4096.0),
-        &["serving", "pools", "prefill", "pp"],
-        "pipeline stages of a replica that only prefills; unset, as pp",
-    )
-    .slot(number!(serving.pools.prefill.pp))
-    .files(1.0, 1e6),
-    served(
-        Knob::PrefillEp,
-        "prefill_ep",
-        ranks(4096.0),
-        &["serving", "pools", "prefill", "ep"],
-        "expert-parallel ranks of a replica that only prefills; unset, as ep",
-    )
-    .slot(number!(serving.pools.prefill.ep))
-    .files(1.0, 1e6),
-    served(
-        Knob::PrefillAttentionDp,
-        "prefill_attention_dp",
-        ranks(4096.0),
-        &["serving", "pools", "prefill", "attention_dp"],
-        "attention groups of a replica that only prefills; unset, as attention_dp",
-    )
-    .slot(number!(serving.pools.prefill.attention_dp))
-    .files(1.0, 1e6),
-    served(
-        Knob::KvTransfer,
-        "kv_transfer",
-        Kind::Choice(KvTransfer::NAMES),
-        &["serving", "kv_transfer"],
-        "over what keys and values travel to the accelerators that decode; scale-up: where both pools lie in one domain",
-    )
-    .slot(word!(KvTransfer, serving.kv_transfer))
-    .usual_word(KvTransfer::Network.name()),
-    entry(
-        Knob::Arrivals,
-        "arrivals",
-        &["arrival_process"],
-        Group::Serving,
-        Kind::Choice(Arrivals::NAMES),
-        &["serving", "arrivals"],
-        "how requests come: a constant number in flight, at random, in bursts, or all at once",
-    )
-    .slot(word!(Arrivals, simulation.arrivals))
-    .inference()
-    .simulated(),
-    entry(
-        Knob::ArrivalCv,
-        "arrival_cv",
-        &["burstiness_cv"],
-        Group::Serving,
-        real(0.0, 20.0, 0.5),
-        &["serving", "arrival_cv"],
-        "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 a metronome, more comes in bursts",
-    )
-    .slot(number!(simulation.arrival_cv))
-    .usual(1.0)
-    .inference()
-    .simulated(),
-    entry(
-        Knob::SloTtft,
-        "slo_ttft_ms",
-        &[],
-        Group::Serving,
-        real(0.0, 1e7, 100.0),
-        &["serving", "slo", "ttft_ms"],
-        "a request is good where its first token comes within this; 0: whenever it comes",
-    )
-    .slot(number!(simulation.slo_ttft_ms))
-    .usual(0.0)
-    .unit("ms")
-    .inference()
-    .simulated(),
-    entry(
-        Knob::SloTpot,
-        "slo_tpot_ms",
-        &[],
-        Group::Serving,
-        real(0.0, 1e7, 5.0),
-        &["serving", "slo", "tpot_ms"],
-        "a request is good where its tokens come this fast after the first; 0: however slowly",
-    )
-    .slot(number!(simulation.slo_tpot_ms))
-    .usual(0.0)
-    .unit("ms")
-    .inference()
-    .simulated(),
-    entry(
-        Knob::SloE2e,
-        "slo_e2e_ms",
-        &[],
-        Group::Serving,
-        real(0.0, 1e8, 1000.0),
-        &["serving", "slo", "e2e_ms"],
-        "a request is good where its last token comes within this; 0: whenever it comes",
-    )
-    .slot(number!(simulation.slo_e2e_ms))
-    .usual(0.0)
-    .unit("ms")
-    .inference()
-    .simulated(),
 ];

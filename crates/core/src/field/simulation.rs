@@ -1,6 +1,6 @@
 //! What only a simulation can tell apart: chance, stragglers, failures.
 
-use super::slot::{flag, number};
+use super::slot::{count, flag, number};
 use super::{Field, Group, Kind, Knob, Step, entry, real, whole};
 
 pub(super) const SIMULATION: &[Field] = &[
@@ -13,7 +13,7 @@ pub(super) const SIMULATION: &[Field] = &[
         &["simulation", "replications"],
         "independent runs, from seed on: figures are their means, and their spread widens the interval",
     )
-    .slot(number!(simulation.replications))
+    .slot(count!(simulation.replications))
     .simulated(),
     entry(
         Knob::Requests,
@@ -24,7 +24,7 @@ pub(super) const SIMULATION: &[Field] = &[
         &["simulation", "requests"],
         "requests that each run serves and counts; 0: as many as the load asks for, a thousand at least",
     )
-    .slot(number!(simulation.requests))
+    .slot(count!(simulation.requests))
     .usual(0.0)
     .unit("req")
     .inference()
@@ -38,7 +38,7 @@ pub(super) const SIMULATION: &[Field] = &[
         &["simulation", "steps"],
         "optimizer steps that each run takes",
     )
-    .slot(number!(simulation.steps))
+    .slot(count!(simulation.steps))
     .training()
     .simulated(),
     entry(
@@ -63,7 +63,7 @@ pub(super) const SIMULATION: &[Field] = &[
         &["simulation", "slow_nodes"],
         "nodes that compute slowly all the time; which ones, the seed draws",
     )
-    .slot(number!(simulation.slow_nodes))
+    .slot(count!(simulation.slow_nodes))
     .usual(0.0)
     .training()
     .simulated(),

@@ -43,10 +43,20 @@ pub enum Usual {
     Word(&'static str),
 }
 
-/// The slot of a number: `number!(serving.max_num_seqs)`.
+/// The slot of a number: `number!(serving.prefix_hit)`.
 macro_rules! number {
     ($($path:tt)+) => {
         $crate::field::Slot::Number { get: |plan| plan.$($path)+, put: |plan, value| plan.$($path)+ = value }
+    };
+}
+
+/// The slot of a [`Count`](crate::count::Count), whose field has whole bounds: `count!(serving.max_num_seqs)`.
+macro_rules! count {
+    ($($path:tt)+) => {
+        $crate::field::Slot::Number {
+            get: |plan| plan.$($path)+.map(f64::from),
+            put: |plan, value| plan.$($path)+ = value.map($crate::count::Count::floor),
+        }
     };
 }
 
@@ -73,4 +83,4 @@ macro_rules! word {
     };
 }
 
-pub(super) use {flag, number, word};
+pub(super) use {count, flag, number, word};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan_spec::PlanSpec;
 
 #[test]
 fn the_table_is_in_the_order_of_the_enum_and_names_are_unique() {
@@ -23,4 +24,26 @@ fn no_two_fields_are_written_at_one_place() {
     homes.sort_by_key(|home| format!("{home:?}"));
     homes.dedup();
     assert_eq!(homes.len(), count);
+}
+
+#[test]
+fn plans_keep_every_number_that_a_field_takes() {
+    for field in &KNOBS {
+        let Slot::Number { get, put } = field.slot else { continue };
+        for value in [field.bounds().min, field.bounds().max] {
+            let mut plan = PlanSpec::default();
+            put(&mut plan, Some(value));
+            assert_eq!(get(&plan), Some(value), "{}", field.name);
+        }
+    }
+}
+
+#[test]
+fn fields_of_counts_take_whole_numbers_only() {
+    for field in &KNOBS {
+        let Slot::Number { get, put } = field.slot else { continue };
+        let mut plan = PlanSpec::default();
+        put(&mut plan, Some(2.5));
+        assert!(get(&plan) == Some(2.5) || field.bounds().whole, "{}", field.name);
+    }
 }

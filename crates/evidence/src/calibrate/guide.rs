@@ -92,7 +92,12 @@ impl<'a> Guide<'a> {
         let scale = if infer { c.chi_infer_scale } else { 1.0 };
         let (tp, pp) = (scenario.base.shape.tp, scenario.base.shape.pp);
         let chi = (c.chi_base + c.chi_tp * (tp - 1.0) + c.chi_pp * (pp - 1.0)) * scale;
-        Some(Communication { gamma: gamma * scale, omega_comm: (chi * gamma).max(c.omega_min), tp, pp })
+        Some(Communication {
+            gamma: gamma * scale,
+            omega_comm: (chi * gamma).max(c.omega_min),
+            tp: f64::from(tp),
+            pp: f64::from(pp),
+        })
     }
 
     /// Coefficients as they stand.

@@ -380,7 +380,7 @@ type Reported = (Vec<f64>, f64);
 fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
     let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
     let mut all: Vec<Reported> = direct.collect();
-    let (mode, runs) = measurement.runs(bench.target.accelerators_per_node);
+    let (mode, runs) = measurement.runs(f64::from(bench.target.accelerators_per_node));
     // The script's own model, whatever workload the user looks at.
     let bench = Bench::new(bench.library, bench.target, None);
     for run in runs {

@@ -1,5 +1,6 @@
 //! A measured row as a scenario of either engine: what would have been predicted for it.
 
+use atlas_core::count::Count;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -180,18 +181,18 @@ impl<'a> Bench<'a> {
         let factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC));
         scenario.fabric_factor = Some(factor.unwrap_or(1.0));
         scenario.fabric = fabric;
-        (scenario.accelerators_per_node, scenario.num_nodes) = (self.accelerators(row), 1.0);
+        (scenario.accelerators_per_node, scenario.num_nodes) = (Count::floor(self.accelerators(row)), Count::ONE);
         scenario.cuda_graphs = row.switch("cuda_graphs").unwrap_or(scenario.cuda_graphs);
         scenario.gpudirect_rdma = row.switch("gpudirect_rdma").unwrap_or(scenario.gpudirect_rdma);
         scenario.sriov = row.word("virt").map_or(scenario.sriov, |virt| virt.eq_ignore_ascii_case("sriov"));
-        scenario.microbatch = row.number("batch").unwrap_or(scenario.microbatch);
+        scenario.microbatch = row.number("batch").map_or(scenario.microbatch, Count::floor);
         let shape = &mut scenario.base.shape;
         shape.mode = row.mode();
         // A row without ranks of its own is one of the workload's where the user named one, else of none.
-        let rank = |name: &str, of_workload: f64| match (row.number(name), self.workload) {
-            (Some(ranks), _) => ranks.max(1.0),
+        let rank = |name: &str, of_workload: Count| match (row.number(name), self.workload) {
+            (Some(ranks), _) => Count::floor(ranks).max(Count::ONE),
             (None, Some(_)) => of_workload,
-            (None, None) => 1.0,
+            (None, None) => Count::ONE,
         };
         shape.tp = rank("tp", shape.tp);
         shape.pp = rank("pp", shape.pp);

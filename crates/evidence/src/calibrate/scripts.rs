@@ -2,6 +2,7 @@
 
 use super::plan::{Measurement, SERVED, Step};
 use atlas_config::Target;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Precision;
 use atlas_plan::scenario::Machine;
 
@@ -32,7 +33,7 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// Accelerators of a node.
     fn gpus(&self) -> u64 {
-        self.target.accelerators_per_node.max(1.0) as u64
+        self.target.accelerators_per_node.max(Count::ONE).get().into()
     }
 
     /// Degrees of two, four, eight, that fit in a node.

@@ -277,7 +277,7 @@ fn widen_over_dies(
     workload: &mut Map<String, Value>,
 ) {
     let sheet = target.get("accelerator").and_then(Value::as_str).and_then(|id| catalog.accelerator(id).ok());
-    let dies = sheet.map_or(1.0, |sheet| sheet.ranks);
+    let dies = sheet.map_or(1.0, |sheet| sheet.ranks.into());
     let degree = |workload: &Map<String, Value>, name: &str| {
         workload.get("parallelism").and_then(|found| found.get(name)).and_then(Value::as_f64).unwrap_or(1.0)
     };

@@ -60,7 +60,7 @@ fn every_field_of_a_document_is_written_again() {
 }
 
 #[test]
-fn rates_that_a_document_states_are_kept_and_nothing_is_made_up_of_an_average() {
+fn stated_rates_are_kept_and_averages_are_not_extended() {
     let [_, documented] = samples().try_into().unwrap();
     let [out] = written(&documented, &Context::default()).try_into().unwrap();
     assert_eq!(out["performance_metrics"]["tokens_per_second"], 40918.340);
@@ -71,7 +71,7 @@ fn rates_that_a_document_states_are_kept_and_nothing_is_made_up_of_an_average() 
 }
 
 #[test]
-fn the_user_replaces_what_a_document_says_and_the_platform_follows_the_device() {
+fn user_values_override_the_document() {
     let [_, documented] = samples().try_into().unwrap();
     let mut context = Context::default();
     for setting in ["device=AMD Instinct MI300X", "global_batch_size=32", "seq_len=2048", "software_version=7.1"] {

@@ -348,5 +348,6 @@ fn catalogued(catalog: &Catalog, name: &str, hidden: Option<f64>, layers: Option
     let model = spelt.iter().find_map(|name| catalog.model(name).ok())?;
     let same = |said: Option<f64>, known: f64| said.is_none_or(|said| said == 0.0 || said == known);
     let network = model.transformer()?;
-    (same(hidden, network.hidden_size) && same(layers, network.n_layers)).then(|| model.id.clone())
+    (same(hidden, f64::from(network.hidden_size)) && same(layers, f64::from(network.n_layers)))
+        .then(|| model.id.clone())
 }

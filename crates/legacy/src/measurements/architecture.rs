@@ -2,6 +2,7 @@
 
 use atlas_catalog::model::Architecture as Network;
 use atlas_catalog::{Catalog, Transformer};
+use atlas_core::count::Count;
 
 use super::names;
 use super::record::Record;
@@ -32,17 +33,17 @@ pub(super) struct Shape {
 impl Shape {
     fn of(t: &Transformer, params: f64, id: &str) -> Shape {
         let routed = t.experts.as_ref().map_or(0.0, |e| {
-            let layers = ((t.mlp_layers - e.first_dense_layers) / e.layer_step.max(1.0)).max(0.0);
+            let layers = ((t.mlp_layers - e.first_dense_layers) / e.layer_step.max(Count::ONE)).max(0.0);
             layers * e.count * 3.0 * e.ffn_hidden_size * e.hidden_size.unwrap_or(t.hidden_size)
         });
         Shape {
             params,
             expert_params: routed,
-            layers: t.n_layers,
-            heads: t.n_heads,
-            experts: t.experts.as_ref().map_or(0.0, |e| e.count),
+            layers: f64::from(t.n_layers),
+            heads: f64::from(t.n_heads),
+            experts: t.experts.as_ref().map_or(0.0, |e| f64::from(e.count)),
             latent: t.latent.is_some(),
-            max_context: Some(t.max_context),
+            max_context: Some(f64::from(t.max_context)),
             id: id.to_owned(),
         }
     }
@@ -95,7 +96,8 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
 /// Cells that differ from the catalog's entry.
 fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, usage: Use, shape: &mut Shape) {
     let differs = |column: &str, usual: f64| row.positive(column).filter(|x| *x != usual);
-    if let Some(layers) = differs("n_layers", t.n_layers).filter(|_| usage == Use::Training || cut.is_some()) {
+    if let Some(layers) = differs("n_layers", f64::from(t.n_layers)).filter(|_| usage == Use::Training || cut.is_some())
+    {
         record.keep("n_layers", row.text("n_layers"));
         shortened(record, t, layers, shape);
     } else if let Some(layers) = cut.filter(|n| *n != t.n_layers && row.positive("n_layers").is_none()) {
@@ -105,7 +107,7 @@ fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, 
     if usage == Use::Serving {
         return;
     }
-    if differs("vocab_size", t.vocab_size).is_some() {
+    if differs("vocab_size", f64::from(t.vocab_size)).is_some() {
         record.keep("vocab_size", row.text("vocab_size"));
     } else if row.text("vocab_size").is_empty() {
         vocabulary(record, row.text("notes"));
@@ -114,7 +116,7 @@ fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, 
         for (column, usual) in
             [("n_heads", t.n_heads), ("n_kv_heads", t.n_kv_heads), ("ffn_hidden_size", t.ffn_hidden_size)]
         {
-            if differs(column, usual).is_some() {
+            if differs(column, f64::from(usual)).is_some() {
                 record.keep(column, row.text(column));
             }
         }

@@ -7,6 +7,7 @@ use crate::constants::Constants;
 use crate::training::pipeline::{in_flight, most_in_flight};
 use crate::training::stages::{longest_middle, stage_layers};
 use crate::training::{Plan, TrainingInput};
+use atlas_core::count::Count;
 
 /// The pipeline stages that may be fullest with what they hold whatever is recomputed, so that several plans can be tried
 /// on them.
@@ -37,7 +38,7 @@ impl<'a> Ends<'a> {
         let end = |number: f64| {
             let stage = Stage::of(i, number);
             let held = in_flight(i, number);
-            let layers = i.arch.depth() * stage.share / i.vpp.max(1.0);
+            let layers = i.arch.depth() * stage.share / i.vpp.max(Count::ONE);
             End { rest: rest(i, c, &stage), held, layers, stage }
         };
         let first = end(0.0);

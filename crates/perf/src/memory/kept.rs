@@ -1,5 +1,6 @@
 //! What the layers of a micro-batch keep for their backward pass, by the token.
 
+use atlas_core::count::Count;
 use std::cell::OnceCell;
 
 use crate::training::{Plan, Recompute, TrainingInput};
@@ -20,7 +21,7 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn of(i: &TrainingInput, recompute: Recompute) -> Kept {
         let a = &i.arch;
-        let split = if i.sequence_parallel { i.tp } else { 1.0 };
+        let split = if i.sequence_parallel { i.tp } else { Count::ONE };
         let input = 2.0 * a.hidden / split;
         if recompute == Recompute::Full {
             // A layer's input, whatever it is made of: half of it for each of two blocks.
@@ -73,7 +74,7 @@ impl Kept {
 
     /// The same with MLPs and mixtures recomputed from their inputs.
     fn without_mlps(self, i: &TrainingInput) -> Kept {
-        let split = if i.sequence_parallel { i.tp } else { 1.0 };
+        let split = if i.sequence_parallel { i.tp } else { Count::ONE };
         let input = 2.0 * i.arch.hidden / split;
         Kept { mlp: input.min(self.mlp), mixture: input.min(self.mixture), ..self }
     }

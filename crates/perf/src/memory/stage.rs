@@ -6,6 +6,7 @@ use crate::arch::Architecture;
 use crate::constants::Constants;
 use crate::training::stages::stage_layers;
 use crate::training::{Schedule, Sharding, TrainingInput};
+use atlas_core::count::Count;
 
 /// Which pipeline stage, as far as its memory differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Stage {
         };
         let share = stage_layers(i, number) / a.depth().max(1.0);
         // Layers that predict further tokens are as the last one.
-        let further = if number >= i.pp - 1.0 { i.mtp_layers } else { 0.0 };
+        let further = if number >= i.pp - 1.0 { i.mtp_layers } else { Count::ZERO };
         let (attention, linear, layers) =
             (a.attention_layers() * share + further, a.linear_layers() * share, a.mlp_layers() * share);
         if !a.is_moe() {
@@ -53,7 +54,7 @@ impl Stage {
             Place::Last => a.mlp_layers() - layers,
         };
         let leading = (a.dense_layers - before).clamp(0.0, layers);
-        let moe = (layers - leading) / a.moe_step.max(1.0);
+        let moe = (layers - leading) / a.moe_step.max(Count::ONE);
         Stage { place, share, number, attention, linear, dense: layers - moe, moe: moe + further }
     }
 
@@ -80,7 +81,7 @@ impl Stage {
         let norms = (self.attention + self.linear + self.dense + self.moe) * a.hidden;
         let dense = self.attention * a.attention_params()
             + self.linear * a.linear_params()
-            + self.dense * a.mlp_params(a.ffn)
+            + self.dense * a.mlp_params(f64::from(a.ffn))
             + self.moe * a.moe_fixed_params()
             + norms;
         // The projections that join a predicted token's embedding to the layer before.
@@ -199,7 +200,7 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
     // Where all forward passes come first, every micro-batch's wait for their backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
     let logits = if with_logits { waiting * logits(i) * (1.0 + i.mtp_layers) } else { 0.0 };
-    let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0));
+    let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
     let gathered =
         if i.held_sharding() == Sharding::Zero3 { 2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes) } else { 0.0 };
     // The matrix at hand as it is multiplied: the largest of a layer's.

@@ -8,6 +8,7 @@ use super::step::Machine;
 use super::terms::{Rate, TokenTime};
 use super::{ServingEstimate, kv, served, speculative, steady_state};
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Bytes per second of one rank's link between the pools, and its latency: the network, or the scale-up fabric where both
 /// pools lie in one domain and keys and values are sent over it.
@@ -29,11 +30,11 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let prefill = Machine::new(input, &pools.prefill, c);
     let decode = Machine::new(input, &pools.decode, c);
     let capacity = kv::capacity(input, &pools.decode, &decode.shape, c);
-    let most_sequences = input.max_num_seqs.max(1.0) * pools.decode.attention_dp.max(1.0);
+    let most_sequences = input.max_num_seqs.max(1.0) * pools.decode.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most_sequences);
-    let (servers, workers) = (pools.prefill.dp.max(1.0), pools.decode.dp.max(1.0));
+    let (servers, workers) = (pools.prefill.dp.max(Count::ONE), pools.decode.dp.max(Count::ONE));
     // Data-parallel groups and pipeline stages of one prefill replica work on different prompts at the same time.
-    let abreast = pools.prefill.attention_dp.max(1.0) * pools.prefill.pp.max(1.0);
+    let abreast = pools.prefill.attention_dp.max(Count::ONE) * pools.prefill.pp.max(Count::ONE);
     // The limit of tokens holds for each attention group of the pool.
     let own = ServingInput { layout: pools.prefill, ..*input };
     let prompts = |at_once: f64| steady_state::prefill(&prefill, &own, at_once).total();
@@ -66,7 +67,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         let life = steps * step_at(batch).total();
         let seconds = life + latency + transfer;
         let free = Rate::Turnover { busy: 1.0, sequences: offered, seconds, between: apart, drained: 1.0 };
-        let pools = Rate::PrefillPool { replicas: servers, seconds: service };
+        let pools = Rate::PrefillPool { replicas: f64::from(servers), seconds: service };
         let closed = free.or(pools).or(Rate::turnover(limit * workers, life.max(1e-9)));
         closed_rate = closed.per_second();
         rate = closed.or(Rate::Arrivals(open_rate));
@@ -86,7 +87,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     }
     let step = step_at(batch);
     if open_rate.is_finite() && (input.most_in_flight.is_infinite() || rate.per_second() < most) {
-        wait = super::queue::mean_wait(rate.per_second(), service, servers, c.variability);
+        wait = super::queue::mean_wait(rate.per_second(), service, f64::from(servers), c.variability);
     }
     let first = FirstToken {
         slot: wait,

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_of_uneven_answers_lasts_longer_than_one_of_equal_and_shorter_than_a_full_one_to_the_longest() {
+    fn uneven_batches_last_between_the_mean_and_the_longest_answer() {
         let (m, input) = asked(1.0);
         let equal = together(&m, &input, 256.0).0.total();
         let mut last = equal;

@@ -8,6 +8,7 @@
 use super::input::{Dispatch, Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Cores that send and receive tokens of prompts alongside those that compute (arXiv 2412.19437, section 3.2.2: 20 of 132).
 /// In decoding the network cards move them alone (section 3.4.2).
@@ -38,7 +39,7 @@ impl Exchange {
         let far = far * acc.network.exchange_share(domains);
         // Tensor-parallel ranks share the copies of a token.
         let experts = shape.top_k.min(ranks).max(1.0);
-        let share = 1.0 / layout.tp.max(1.0);
+        let share = 1.0 / layout.tp.max(Count::ONE);
         // One copy for each expert: to the own domain over its fabric, to all others over the network, both at once.
         let direct = f64::max(experts * (1.0 - 1.0 / domains) / far, experts * (inside - 1.0) / ranks / near);
         // One copy for each domain that has an expert of the token, itself not counted; all are passed on inside.
@@ -79,10 +80,16 @@ mod tests {
     use crate::arch::Architecture;
 
     /// 256 experts of which a token takes 8, over `ranks` accelerators in domains of 8, 50 GB/s apart and 200 GB/s inside.
-    fn spread(ranks: f64) -> (ServingInput, Layout, Shape) {
+    fn spread(ranks: u32) -> (ServingInput, Layout, Shape) {
         let accelerator = Accelerator { link_bw: 200e9, nic_bw: 50e9, domain: 8.0, ..Accelerator::default() };
-        let arch =
-            Architecture { hidden: 7168.0, experts: 256.0, top_k: 8.0, moe_ffn: 2048.0, ..Architecture::default() };
+        let arch = Architecture {
+            hidden: Count::new(7168),
+            experts: Count::new(256),
+            top_k: Count::new(8),
+            moe_ffn: Count::new(2048),
+            ..Architecture::default()
+        };
+        let ranks = Count::new(ranks);
         let layout = Layout { ep: ranks, attention_dp: ranks, ..Layout::default() };
         let experts = ExpertSpread { dispatch: Dispatch::Direct, ..ExpertSpread::default() };
         let input = ServingInput { accelerator, arch, layout, experts, ..ServingInput::default() };
@@ -94,9 +101,7 @@ mod tests {
     fn exchanges_between_domains_take_what_was_measured() {
         // 128 tokens a rank, 8-bit there and 16-bit back, microseconds (README of the library that arXiv 2412.19437
         // describes, release 1.2.1, 400 Gb/s NICs).
-        for (ranks, there, back) in
-            [(16.0, 118.0, 195.0), (32.0, 155.0, 273.0), (64.0, 173.0, 314.0), (128.0, 192.0, 369.0)]
-        {
+        for (ranks, there, back) in [(16, 118.0, 195.0), (32, 155.0, 273.0), (64, 173.0, 314.0), (128, 192.0, 369.0)] {
             let (input, layout, shape) = spread(ranks);
             let exchange = Exchange::of(&input, &layout, &shape, &Constants::default()).unwrap();
             let time = |bytes: f64| 1e6 * (exchange.latency + 128.0 * 7168.0 * bytes * exchange.decode_byte);
@@ -107,9 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_travels_once_to_a_domain_and_nothing_leaves_one_that_holds_all() {
+    fn prompts_are_sent_once_per_domain_and_never_within_one() {
         let c = Constants::default();
-        let (input, layout, shape) = spread(32.0);
+        let (input, layout, shape) = spread(32);
         let apart = Exchange::of(&input, &layout, &shape, &c).unwrap();
         assert!(apart.prompt_byte < 0.5 * apart.decode_byte);
         let mut together = input;
@@ -123,6 +128,9 @@ mod tests {
     #[test]
     fn copies_of_busy_experts_take_the_excess_away() {
         let left = |redundant| excess_left(&Layout { redundant, ..Layout::default() }, 256.0);
-        assert_eq!((left(0.0), left(64.0), left(128.0), left(512.0)), (1.0, 0.5, 0.0, 0.0));
+        assert_eq!(
+            (left(Count::ZERO), left(Count::new(64)), left(Count::new(128)), left(Count::new(512))),
+            (1.0, 0.5, 0.0, 0.0)
+        );
     }
 }

@@ -194,6 +194,7 @@ mod tests {
     #![allow(clippy::indexing_slicing)]
     use super::*;
     use crate::accelerator::Accelerator;
+    use atlas_core::count::Count;
 
     fn stated(weights: Format) -> Stated {
         Stated { weights, experts: None, bits: None, compute: None, kv: None }
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn experts_have_a_format_of_their_own() {
-        let arch = Architecture { experts: 8.0, top_k: 2.0, ..Architecture::default() };
+        let arch = Architecture { experts: Count::new(8), top_k: Count::new(2), ..Architecture::default() };
         let asked = Stated { experts: Some(Format::Fp4), ..stated(Format::Fp8) };
         let found = formats(&with_fp8(), &arch, &asked, &ServingTraits::default());
         assert_eq!((found.dense_bytes, found.dense), (1.0, Precision::Fp8));

@@ -4,6 +4,7 @@ use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::roofline::FusedAttention;
 pub use crate::traits::{Admission, AllReduce, GraphCapture, HostOverlap, KernelLibrary, Stack, StepInputs};
+use atlas_core::count::Count;
 
 /// Offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,22 +88,29 @@ impl Default for Formats {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layout {
     /// Tensor-parallel ranks.
-    pub tp: f64,
+    pub tp: Count,
     /// Pipeline stages.
-    pub pp: f64,
+    pub pp: Count,
     /// Ranks that hold different whole experts; 1 = experts are sliced as the dense layers are.
-    pub ep: f64,
+    pub ep: Count,
     /// Data-parallel attention inside one replica: each group attends to its own sequences, experts are shared.
-    pub attention_dp: f64,
+    pub attention_dp: Count,
     /// Independent replicas.
-    pub dp: f64,
+    pub dp: Count,
     /// Copies of busy experts in a layer beyond one of each, spread over the ranks of a replica.
-    pub redundant: f64,
+    pub redundant: Count,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Layout { tp: 1.0, pp: 1.0, ep: 1.0, attention_dp: 1.0, dp: 1.0, redundant: 0.0 }
+        Layout {
+            tp: Count::ONE,
+            pp: Count::ONE,
+            ep: Count::ONE,
+            attention_dp: Count::ONE,
+            dp: Count::ONE,
+            redundant: Count::ZERO,
+        }
     }
 }
 
@@ -143,11 +151,11 @@ pub enum Dispatch {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Conversations {
     /// Conversations under way at once, over all replicas.
-    pub count: f64,
+    pub count: Count,
     /// Turns of each.
     pub turns: f64,
     /// Tokens that all prompts begin with: a system prompt, descriptions of tools.
-    pub shared: f64,
+    pub shared: Count,
 }
 
 /// A place outside device memory that keeps keys and values.
@@ -164,13 +172,13 @@ pub struct KvTier {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Speculation {
     /// Drafted tokens per step.
-    pub tokens: f64,
+    pub tokens: Count,
     /// Probability that the first drafted token is accepted.
     pub acceptance: f64,
     /// Share of that probability that each position loses against the one before.
     pub decline: f64,
     /// Sequences of a replica beyond which nothing is drafted.
-    pub most_batch: Option<f64>,
+    pub most_batch: Option<Count>,
     /// Cost of drafting one token relative to a step of the target at batch 1 (an MTP or EAGLE layer: 1 / layers).
     pub draft_cost: f64,
 }
@@ -202,7 +210,7 @@ pub struct ServingInput {
     /// Longest output over the mean one: 1 for fixed lengths.
     pub osl_spread: f64,
     /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`.
-    pub osl_most: Option<f64>,
+    pub osl_most: Option<Count>,
     /// The load.
     pub load: Load,
     /// Requests in flight at most under open arrivals, over all replicas: senders hold back what is more. Infinite
@@ -240,20 +248,20 @@ pub struct ServingInput {
     pub admission: Admission,
     /// Decode steps between two looks of a polling scheduler at what has come in (1 by
     /// default). The closed form has what short intervals cost in `polled_seconds`.
-    pub recv_interval: f64,
+    pub recv_interval: Count,
     /// Beams per request (beam search); 1 = sampling or greedy.
-    pub beams: f64,
+    pub beams: Count,
     /// A sequence is admitted only when its whole output fits; paging engines admit more and preempt.
     pub reserve_output: bool,
     /// Whether layers with a sliding window keep keys and values of the whole sequence.
     pub whole_windows: bool,
     /// Ranks over which a sequence's keys and values are spread in decode where tensor-parallel ranks would each keep all of
     /// them (decode context parallelism); 1 = none.
-    pub context_ranks: f64,
+    pub context_ranks: Count,
     /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
     pub max_num_seqs: f64,
     /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron).
-    pub compiled_batch: Option<f64>,
+    pub compiled_batch: Option<Count>,
     /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
     pub max_num_batched_tokens: f64,
     /// Share of device memory that the engine may use (`gpu_memory_utilization`, `mem_fraction_static`).
@@ -310,11 +318,11 @@ impl Default for ServingInput {
             attention: FusedAttention::Native,
             python_executor: false,
             admission: Admission::EveryStep,
-            recv_interval: 1.0,
-            beams: 1.0,
+            recv_interval: Count::ONE,
+            beams: Count::ONE,
             reserve_output: false,
             whole_windows: false,
-            context_ranks: 1.0,
+            context_ranks: Count::ONE,
             max_num_seqs: 256.0,
             compiled_batch: None,
             max_num_batched_tokens: 8192.0,
@@ -337,14 +345,15 @@ impl Default for ServingInput {
 impl Layout {
     /// At least one rank along every axis.
     fn bounded(self) -> Layout {
-        let one = |x: f64| if x.is_finite() { x.clamp(1.0, 1e6) } else { 1.0 };
+        let most = Count::new(1_000_000);
+        let ranks = |x: Count| x.clamp(Count::ONE, most);
         Layout {
-            tp: one(self.tp),
-            pp: one(self.pp),
-            ep: one(self.ep),
-            attention_dp: one(self.attention_dp),
-            dp: one(self.dp),
-            redundant: if self.redundant.is_finite() { self.redundant.clamp(0.0, 1e6) } else { 0.0 },
+            tp: ranks(self.tp),
+            pp: ranks(self.pp),
+            ep: ranks(self.ep),
+            attention_dp: ranks(self.attention_dp),
+            dp: ranks(self.dp),
+            redundant: self.redundant.min(most),
         }
     }
 }
@@ -353,7 +362,7 @@ impl ServingInput {
     /// Longest output over the mean one, rare long ones counted.
     #[must_use]
     pub fn longest_output(&self) -> f64 {
-        self.osl_spread.max(self.osl_most.unwrap_or(0.0) / self.osl.max(1.0)).max(1.0)
+        self.osl_spread.max(self.osl_most.unwrap_or(Count::ZERO) / self.osl.max(1.0)).max(1.0)
     }
 
     /// The same scenario with every count inside the range where the equations hold; sensible input is unchanged.
@@ -379,10 +388,9 @@ impl ServingInput {
             isl: least(self.isl, 0.0),
             osl: least(self.osl, 1.0),
             osl_spread: least(self.osl_spread, 1.0),
-            beams: least(self.beams, 1.0),
-            context_ranks: least(self.context_ranks, 1.0),
+            beams: self.beams.max(Count::ONE),
+            context_ranks: self.context_ranks.max(Count::ONE),
             max_num_seqs: endless(self.max_num_seqs),
-            compiled_batch: self.compiled_batch.map(|batch| least(batch, 0.0)),
             max_num_batched_tokens: endless(self.max_num_batched_tokens),
             prefix_hit: least(self.prefix_hit, 0.0).min(1.0),
             ..*self

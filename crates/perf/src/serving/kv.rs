@@ -4,6 +4,7 @@ use super::emptying;
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Room for keys and values on one replica.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,9 +40,9 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     // Beams share the prompt's keys and values, not the output's.
     // A scheduler that never evicts reserves the whole output at admission; a paging one fills it as it grows.
     let filled = if input.reserve_output { 2.0 } else { 1.0 } * emptying::mean_age(input);
-    let length = input.isl + filled * input.osl * input.beams.max(1.0);
+    let length = input.isl + filled * input.osl * input.beams.max(Count::ONE);
     let mean_sequence = (shape.kept(length, input.whole_windows) * shape.kv_bytes_token + shape.state_bytes).max(1.0);
-    let groups = layout.attention_dp.max(1.0);
+    let groups = layout.attention_dp.max(Count::ONE);
     // What is published was measured, so a model that seems not to fit still ran: one sequence is always granted.
     let sequences = (free_bytes / mean_sequence).max(0.0) * groups;
     Capacity {
@@ -52,8 +53,8 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
         reserve_bytes,
         weight_bytes: shape.resident_bytes,
         mean_sequence,
-        groups,
-        whole_sequence: shape.kept(input.isl + input.osl * input.beams.max(1.0), input.whole_windows)
+        groups: f64::from(groups),
+        whole_sequence: shape.kept(input.isl + input.osl * input.beams.max(Count::ONE), input.whole_windows)
             * shape.kv_bytes_token,
         fits: sequences >= 1.0,
     }

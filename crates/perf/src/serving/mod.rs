@@ -41,6 +41,7 @@ pub mod waves;
 mod tests;
 
 use crate::constants::Constants;
+use atlas_core::count::Count;
 use front_end::FrontEnd;
 pub use input::{
     Admission, AllReduce, Conversations, Dispatch, ExpertSpread, Formats, GraphCapture, HostOverlap, KernelLibrary,
@@ -140,10 +141,10 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     }
     let machine = Machine::new(input, &input.layout, c);
     let capacity = kv::capacity(input, &input.layout, &machine.shape, c);
-    let replicas = input.layout.dp.max(1.0);
+    let replicas = input.layout.dp.max(Count::ONE);
     // Published runs did run, and a planner shows `fits`: one sequence is always granted.
     // The sequence limit counts per attention group: each is an engine rank with its own scheduler.
-    let most = input.max_num_seqs.max(1.0) * input.layout.attention_dp.max(1.0);
+    let most = input.max_num_seqs.max(1.0) * input.layout.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most);
     let sustained = limit.min(steady_state::sustained(&machine, input, limit).max(1.0));
     let mut out = match input.load {
@@ -159,7 +160,7 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     };
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
-    finish(out, input, replicas)
+    finish(out, input, f64::from(replicas))
 }
 
 /// Scales one replica's rates to the deployment and derives the remaining figures.
@@ -300,7 +301,7 @@ fn closed(
     requests: f64,
     limit: f64,
 ) -> ServingEstimate {
-    let replicas = input.layout.dp.max(1.0);
+    let replicas = input.layout.dp.max(Count::ONE);
     let offered = (concurrency / replicas).max(concurrency.min(1.0)).max(1e-9);
     // Fewer requests than replicas leave some idle.
     let busy = (concurrency / replicas / offered).min(1.0);
@@ -368,7 +369,7 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
 /// Open arrivals of which no more than so many are in flight: the sender holds the others back, so that beyond the
 /// capacity they are served as a closed loop is. What is held back has not been sent, and waits for no first token.
 fn held_back(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
-    let (most, replicas) = (input.most_in_flight, input.layout.dp.max(1.0));
+    let (most, replicas) = (input.most_in_flight, input.layout.dp.max(Count::ONE));
     let mut full = closed(input, c, m, most, input.arrivals, limit);
     if rate >= full.requests_per_sec {
         full.capacity_requests_per_sec = full.requests_per_sec;
@@ -392,7 +393,7 @@ fn held_back(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit:
 
 /// Open arrivals of a run that ends: no more run together than there are, and the last answer is waited for.
 fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
-    let arrivals = input.arrivals / input.layout.dp.max(1.0);
+    let arrivals = input.arrivals / input.layout.dp.max(Count::ONE);
     if !arrivals.is_finite() {
         return service(input, c, m, rate, limit);
     }

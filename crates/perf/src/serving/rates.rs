@@ -21,7 +21,7 @@ pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, u
 pub(super) fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
     use Generation::{Cdna3, Cdna4};
     match acc.generation {
-        g if g.is_nvidia() => 1.0,
+        g if g.runs_reference_kernels() => 1.0,
         Cdna3 | Cdna4 if kernels == KernelLibrary::Vendor => c.cdna_vendor_fraction,
         Cdna3 | Cdna4 => c.cdna_fraction,
         _ => c.other_stack_fraction,

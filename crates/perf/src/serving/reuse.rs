@@ -9,6 +9,7 @@ use super::input::{Conversations, Layout, ServingInput};
 use super::shape::Shape;
 use super::{ServingEstimate, kv};
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Parts of the mean prompt.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,7 +26,7 @@ impl Prompt {
     /// The parts of a prompt of `isl` tokens on average, where every turn adds as many new ones and an answer of `osl`.
     #[must_use]
     pub fn of(talk: &Conversations, isl: f64, osl: f64) -> Prompt {
-        let shared = talk.shared.clamp(0.0, isl.max(1.0) - 1.0);
+        let shared = f64::from(talk.shared).min(isl.max(1.0) - 1.0);
         // Turns before the mean one.
         let before = 0.5 * (talk.turns.max(1.0) - 1.0);
         let new = ((isl - shared - before * osl) / (1.0 + before)).max(1.0).min(isl - shared);
@@ -50,8 +51,8 @@ pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, runnin
     let shape = Shape::new(&input.arch, &input.formats, layout);
     let room = kv::capacity(input, layout, &shape, c);
     let prompt = Prompt::of(talk, input.isl, input.osl);
-    let replicas = layout.dp.max(1.0);
-    let groups = layout.attention_dp.max(1.0);
+    let replicas = layout.dp.max(Count::ONE);
+    let groups = layout.attention_dp.max(Count::ONE);
     let token = shape.kv_bytes_token.max(1e-9);
     // What a conversation leaves behind, without what all have in common.
     let context = (prompt.history + prompt.new + input.osl).max(1.0);
@@ -59,7 +60,10 @@ pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, runnin
     let free = (room.tokens - prompt.shared - running * own).max(0.0);
     let slower = input.kv_tiers.map(|tier| tier.bytes.max(0.0) / token * groups);
     // Sent anywhere, every replica sees all conversations, and has the last turn of its share of them.
-    let (seen, here) = if input.routed_by_prefix { (talk.count / replicas, 1.0) } else { (talk.count, 1.0 / replicas) };
+    let (seen, here) = match input.routed_by_prefix {
+        true => (talk.count / replicas, 1.0),
+        false => (f64::from(talk.count), 1.0 / replicas),
+    };
     let wanted = (seen * context).max(1e-9);
     let mut places = [0.0; 4];
     let mut left = 1.0_f64;
@@ -105,35 +109,35 @@ mod tests {
     use super::*;
     use crate::serving::{KvTier, Load};
 
-    fn talk(count: f64) -> Conversations {
-        Conversations { count, turns: 5.0, shared: 500.0 }
+    fn talk(count: u32) -> Conversations {
+        Conversations { count: Count::new(count), turns: 5.0, shared: Count::new(500) }
     }
 
     #[test]
     fn a_prompt_is_the_sum_of_its_parts() {
-        let prompt = Prompt::of(&talk(1.0), 4000.0, 300.0);
+        let prompt = Prompt::of(&talk(1), 4000.0, 300.0);
         assert!((prompt.shared + prompt.history + prompt.new - 4000.0).abs() < 1e-9);
         // Two turns before the mean one, each with an answer.
         assert!((prompt.history - 2.0 * (prompt.new + 300.0)).abs() < 1e-9);
-        let single = Prompt::of(&Conversations { turns: 1.0, ..talk(1.0) }, 4000.0, 300.0);
+        let single = Prompt::of(&Conversations { turns: 1.0, ..talk(1) }, 4000.0, 300.0);
         assert_eq!((single.history, single.new), (0.0, 3500.0));
     }
 
     #[test]
     fn room_and_routing_decide_what_is_found() {
         let c = Constants::default();
-        let layout = Layout { dp: 4.0, ..Layout::default() };
+        let layout = Layout { dp: Count::new(4), ..Layout::default() };
         let mut input =
             ServingInput { isl: 4000.0, osl: 300.0, layout, routed_by_prefix: true, ..ServingInput::default() };
-        let share = |input: &ServingInput, count: f64| found(input, &talk(count), &layout, 0.0, &c).share;
-        let (few, many) = (share(&input, 10.0), share(&input, 1e5));
+        let share = |input: &ServingInput, count: u32| found(input, &talk(count), &layout, 0.0, &c).share;
+        let (few, many) = (share(&input, 10), share(&input, 100000));
         assert!(few > 0.6 && many < 0.3, "{few} {many}");
         let host = KvTier { bytes: 2e12, bandwidth: 20e9 };
         let with_host = ServingInput { kv_tiers: [host, KvTier::default(), KvTier::default()], ..input };
-        assert!(share(&with_host, 1e4) > share(&input, 1e4));
-        assert!(found(&with_host, &talk(1e4), &layout, 0.0, &c).loading > 0.0);
+        assert!(share(&with_host, 10000) > share(&input, 10000));
+        assert!(found(&with_host, &talk(10000), &layout, 0.0, &c).loading > 0.0);
         input.routed_by_prefix = false;
-        assert!(share(&input, 10.0) < few);
+        assert!(share(&input, 10) < few);
     }
 
     #[test]
@@ -141,12 +145,12 @@ mod tests {
         let c = Constants::default();
         let load = Load::Closed { concurrency: 8.0, requests: f64::INFINITY };
         let none = ServingInput { isl: 8000.0, osl: 200.0, load, ..ServingInput::default() };
-        let all = ServingInput { conversations: Some(talk(8.0)), ..none };
+        let all = ServingInput { conversations: Some(talk(8)), ..none };
         assert!(estimate(&all, &c).ttft.mean < 0.7 * estimate(&none, &c).ttft.mean);
         let kept = |bandwidth| {
             let tier = KvTier { bytes: 1e13, bandwidth };
             let kv_tiers = [tier, KvTier::default(), KvTier::default()];
-            estimate(&ServingInput { conversations: Some(talk(1e4)), kv_tiers, ..none }, &c).ttft.mean
+            estimate(&ServingInput { conversations: Some(talk(10000)), kv_tiers, ..none }, &c).ttft.mean
         };
         assert!(kept(50e9) < kept(0.5e9));
     }

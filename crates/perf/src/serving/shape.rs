@@ -2,6 +2,7 @@
 
 use super::input::{Formats, Layout};
 use crate::arch::{Architecture, Attention};
+use atlas_core::count::Count;
 
 /// What an indexer reads of a key, over what attention reads: 132 bytes of 1,152 (arXiv 2512.02556: 128 values in 8 bit
 /// with a scale, against 576 in 16 bit).
@@ -72,26 +73,26 @@ pub struct Shape {
 impl Shape {
     /// What one rank holds and computes.
     pub fn new(a: &Architecture, f: &Formats, l: &Layout) -> Shape {
-        let (tp, pp, adp) = (l.tp.max(1.0), l.pp.max(1.0), l.attention_dp.max(1.0));
+        let (tp, pp, adp) = (l.tp.max(Count::ONE), l.pp.max(Count::ONE), l.attention_dp.max(Count::ONE));
         let ranks = tp * adp;
         let layers = a.layers / pp;
         let moe_layers = a.moe_layers() / pp;
         let dense_layers = (a.mlp_layers() / pp - moe_layers).max(0.0);
-        let shared = if a.shared_ffn > 0.0 { a.mlp_params(a.shared_ffn) } else { 0.0 };
+        let shared = if a.shared_ffn > 0.0 { a.mlp_params(f64::from(a.shared_ffn)) } else { 0.0 };
         let mixers = a.attention_layers() * a.attention_params() + a.linear_layers() * a.linear_params();
         let projections = mixers / pp / tp;
         // With data-parallel attention the dense MLPs are replicated with it (arXiv 2412.19437, section 3.4).
-        let mlp = (dense_layers * a.mlp_params(a.ffn) + moe_layers * shared) / tp;
+        let mlp = (dense_layers * a.mlp_params(f64::from(a.ffn)) + moe_layers * shared) / tp;
         let router = moe_layers * a.hidden * a.experts / tp;
         let expert = if a.is_moe() { a.expert_params() / a.experts } else { 0.0 };
         let copies = if a.is_moe() { 1.0 + l.redundant / a.experts } else { 1.0 };
-        let (kv_width, decode_pair, prefill_pair) = attention_widths(a, tp);
+        let (kv_width, decode_pair, prefill_pair) = attention_widths(a, f64::from(tp));
         // What generates nothing has no output layer, and keeps no keys once a prompt is through.
         let (head, kv_width) = if a.causal { (a.vocab * a.hidden / tp / pp, kv_width) } else { (0.0, 0.0) };
         // Layers without attention keep no keys: none at all, or a linear mixer's fixed-size state.
         let (window, windowed) = match (a.is_hybrid(), a.window) {
             (true, _) => (0.0, 1.0 - a.attention_share),
-            (false, Some(window)) => (window.size, window.share),
+            (false, Some(window)) => (f64::from(window.size), window.share),
             (false, None) => (0.0, 0.0),
         };
         let state = a.linear.map_or(0.0, |linear| linear.share * linear.state_bytes());
@@ -101,7 +102,7 @@ impl Shape {
         Shape {
             layers,
             moe_layers,
-            hidden: a.hidden,
+            hidden: f64::from(a.hidden),
             projection_bytes: (projections + router) * f.dense_bytes,
             projection_flops: 2.0 * (projections + router),
             // Checkpoints of mixtures quantize shared experts and dense MLPs as they do routed experts.
@@ -109,9 +110,9 @@ impl Shape {
             mlp_flops: 2.0 * mlp,
             expert_bytes: moe_layers * expert * f.expert_bytes / ranks,
             expert_flops: 2.0 * moe_layers * expert * a.top_k / ranks,
-            experts: a.experts,
+            experts: f64::from(a.experts),
             copies,
-            top_k: a.top_k,
+            top_k: f64::from(a.top_k),
             head_bytes: head * 2.0,
             head_flops: 2.0 * head,
             kv_bytes_token: layers * kv_width * f.kv_bytes,
@@ -120,12 +121,12 @@ impl Shape {
             prefill_pair_flops: layers * prefill_pair,
             window,
             window_share: windowed,
-            selected: a.indexer.map(|indexer| indexer.top_k),
+            selected: a.indexer.map(|indexer| f64::from(indexer.top_k)),
             // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
-            slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(1.0),
+            slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(Count::ONE),
             // The ranks that share one expert, where experts are spread over a part of them.
-            expert_slice: expert / a.hidden.max(1.0) / (ranks / l.ep.max(1.0)).max(1.0),
+            expert_slice: expert / a.hidden.max(Count::ONE) / (ranks / l.ep.max(Count::ONE)).max(1.0),
             index_kernels,
             kernels: 8.0 * layers
                 + 5.0 * moe_layers

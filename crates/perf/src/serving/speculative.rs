@@ -2,7 +2,6 @@
 //! acceptance may fall from position to position.
 
 use super::ServingEstimate;
-
 use super::input::Speculation;
 
 /// Expected tokens that one verification step yields: (1 - a^(k+1)) / (1 - a) where all positions are alike, else one and the
@@ -15,13 +14,14 @@ pub fn tokens_per_step(s: &Speculation) -> f64 {
     if s.decline <= 0.0 {
         return (1.0 - a.powf(s.tokens + 1.0)) / (1.0 - a);
     }
-    let (mut all, mut position, mut left) = (1.0, a, s.tokens);
-    let mut reached = 1.0;
-    while left > 0.0 && reached > 1e-9 {
+    let (mut all, mut position, mut reached) = (1.0, a, 1.0);
+    for _ in 0..s.tokens.get() {
         reached *= position;
-        all += reached * left.min(1.0);
+        all += reached;
+        if reached <= 1e-9 {
+            break;
+        }
         position *= 1.0 - s.decline.min(1.0);
-        left -= 1.0;
     }
     all
 }
@@ -30,7 +30,7 @@ pub fn tokens_per_step(s: &Speculation) -> f64 {
 pub fn accepted(s: &Speculation, u: f64) -> u32 {
     let a = s.acceptance.clamp(0.0, 1.0);
     if a >= 1.0 && s.decline <= 0.0 {
-        return s.tokens as u32;
+        return s.tokens.get();
     }
     if s.decline <= 0.0 {
         return (u.ln() / a.max(1e-12).ln()) as u32;
@@ -56,18 +56,19 @@ pub fn limited(s: &Speculation, estimate: impl Fn(Speculation) -> ServingEstimat
 
 /// Step time with drafting over the step time without.
 pub fn draft_factor(s: &Speculation) -> f64 {
-    1.0 + s.tokens.max(0.0) * s.draft_cost.max(0.0)
+    1.0 + s.tokens * s.draft_cost.max(0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use atlas_core::count::Count;
 
     #[test]
     fn more_acceptance_yields_more_tokens_but_never_more_than_drafted() {
         let mut last = 0.0;
         for a in [0.0, 0.3, 0.6, 0.9, 1.0] {
-            let y = tokens_per_step(&Speculation { tokens: 3.0, acceptance: a, ..Speculation::default() });
+            let y = tokens_per_step(&Speculation { tokens: Count::new(3), acceptance: a, ..Speculation::default() });
             assert!(y > last && y <= 4.0);
             last = y;
         }
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn acceptance_that_falls_by_position_yields_the_sum_of_its_products() {
-        let falling = Speculation { tokens: 3.0, acceptance: 0.8, decline: 0.25, ..Speculation::default() };
+        let falling = Speculation { tokens: Count::new(3), acceptance: 0.8, decline: 0.25, ..Speculation::default() };
         // 0.8, then 0.6, then 0.45.
         let expected = 1.0 + 0.8 + 0.8 * 0.6 + 0.8 * 0.6 * 0.45;
         assert!((tokens_per_step(&falling) - expected).abs() < 1e-12);

@@ -4,6 +4,7 @@ use super::emptying;
 use super::input::ServingInput;
 use super::speculative;
 use super::step::{Machine, StepTime, Tokens};
+use atlas_core::count::Count;
 
 /// One cycle of a replica: every running sequence is prefilled once and generates its whole output.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -63,7 +64,7 @@ pub fn decode_steps(input: &ServingInput) -> f64 {
 /// Tokens of a pure decode step of `batch` sequences.
 pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
-        decode: batch.max(input.compiled_batch.unwrap_or(0.0)) * input.beams.max(1.0),
+        decode: batch.max(f64::from(input.compiled_batch.unwrap_or(Count::ZERO))) * input.beams.max(Count::ONE),
         context: mean_context(input),
         verified: verified(input),
         ..Tokens::default()
@@ -90,7 +91,9 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
 /// Most tokens of a step with the prompts of `requests` requests: the limit holds for each of the batches that follow one
 /// another through the stages, and for each attention group, which is an engine rank with a scheduler of its own.
 pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
-    input.max_num_batched_tokens.max(1.0) * m.stages() * requests.clamp(1.0, input.layout.attention_dp.max(1.0))
+    input.max_num_batched_tokens.max(1.0)
+        * m.stages()
+        * requests.clamp(1.0, f64::from(input.layout.attention_dp.max(Count::ONE)))
 }
 
 /// Sequences that find room in the steps of a scheduler that fills its budget up with prompts: decoding ones take their
@@ -106,7 +109,7 @@ pub fn sustained(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
 
 /// Tokens of a decoding sequence in a step: its own, and those drafted.
 fn verified(input: &ServingInput) -> f64 {
-    1.0 + input.speculation.tokens.max(0.0)
+    1.0 + input.speculation.tokens
 }
 
 /// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`.

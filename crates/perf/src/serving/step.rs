@@ -12,6 +12,7 @@ use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
+use atlas_core::count::Count;
 
 /// Tokens in one step of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -104,10 +105,10 @@ impl Machine {
         }
         // Keys are spread only over ranks that would keep the same ones.
         let alike = match input.arch.attention {
-            Attention::Latent { .. } => layout.tp,
-            Attention::Grouped => layout.tp / input.arch.kv_heads.max(1.0),
+            Attention::Latent { .. } => f64::from(layout.tp),
+            Attention::Grouped => layout.tp / input.arch.kv_heads.max(Count::ONE),
         };
-        let spread = input.context_ranks.min(alike).max(1.0);
+        let spread = f64::from(input.context_ranks).min(alike).max(1.0);
         shape.kv_bytes_token /= spread;
         if input.experts.fused_shared && input.arch.shared_ffn > 0.0 {
             shape.kernels -= 4.0 * shape.moe_layers;
@@ -128,7 +129,7 @@ impl Machine {
             _ => mature,
         };
         let fabric = Fabric::of(acc, ranks, pipelined, c);
-        let mut reduce = Fabric::of(acc, layout.tp, pipelined, c);
+        let mut reduce = Fabric::of(acc, f64::from(layout.tp), pipelined, c);
         if input.all_reduce == AllReduce::Library {
             reduce.latency = reduce.latency.max(c.library_latency);
         }
@@ -147,7 +148,7 @@ impl Machine {
             Stack::Graphed => (c.kernel_graph, 0.0, python),
             Stack::Eager => (UNFUSED * c.kernel_graph, c.kernel_eager * f.product_kernels, python),
             Stack::Local if input.graphs == GraphCapture::None => {
-                let launch = if acc.generation.is_nvidia() { c.kernel_native } else { c.kernel_prefill };
+                let launch = if acc.generation.runs_reference_kernels() { c.kernel_native } else { c.kernel_prefill };
                 (UNFUSED * c.kernel_graph, UNFUSED * launch, 0.0)
             }
             Stack::Local => (c.kernel_graph, 0.0, 0.0),
@@ -162,11 +163,11 @@ impl Machine {
             // Collectives are launched as kernels are.
             shape.kernels += reduces + exchanges;
         }
-        let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(1.0);
+        let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(Count::ONE);
         // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
         let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
-        let imbalance =
-            1.0 + exchange::excess_left(layout, shape.experts) * c.expert_excess * layout.ep.max(1.0).log2();
+        let excess = exchange::excess_left(layout, shape.experts) * c.expert_excess;
+        let imbalance = 1.0 + excess * f64::from(layout.ep.max(Count::ONE)).log2();
         let by_collective = token_bytes * copies * (ranks - 1.0)
             / ranks
             / fabric.bw
@@ -205,7 +206,7 @@ impl Machine {
             kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
                 // Head by head, the same keys pass a core's caches once for every query head of the group.
                 Attention::Grouped if !input.grouped_decode => {
-                    let (ranks, own) = (layout.tp.max(1.0), &input.arch);
+                    let (ranks, own) = (layout.tp.max(Count::ONE), &input.arch);
                     let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
                     readers / (mature * acc.cores.max(1.0) * c.head_bw)
                 }
@@ -269,7 +270,7 @@ impl Machine {
             draft_share: if input.host == HostOverlap::Scheduling { 0.0 } else { 1.0 },
             // Spread keys gather queries and scatter outputs once more a layer each.
             reduce_latency: if spread > 1.0 { 2.0 * reduces } else { reduces } * reduce.latency,
-            reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
+            reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(Count::ONE) / reduce.bw,
             exchange_latency: exchanges * exchange_latency,
             exchange_bytes_seconds,
             exchange_prompt_seconds,
@@ -280,13 +281,13 @@ impl Machine {
             group_excess: match input.load {
                 // A batch that is timed alone lies evenly over the groups.
                 Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => 0.0,
-                _ => c.group_excess * layout.attention_dp.max(1.0).log2(),
+                _ => c.group_excess * f64::from(layout.attention_dp.max(Count::ONE)).log2(),
             },
             routing_exponent: c.routing_exponent,
-            pp: layout.pp.max(1.0),
-            attention_dp: layout.attention_dp.max(1.0),
+            pp: f64::from(layout.pp.max(Count::ONE)),
+            attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
             intake: FrontEnd::of(input, c).between,
-            loading: input.loading / layout.attention_dp.max(1.0),
+            loading: input.loading / layout.attention_dp.max(Count::ONE),
             shape,
         }
     }

@@ -9,7 +9,7 @@ use crate::roofline::FusedAttention;
 mod limits;
 
 /// The indexer of arXiv 2512.02556.
-const INDEXER: Indexer = Indexer { heads: 64.0, dim: 128.0, top_k: 2048.0 };
+const INDEXER: Indexer = Indexer { heads: Count::new(64), dim: Count::new(128), top_k: Count::new(2048) };
 
 fn h100() -> Accelerator {
     let mut a = Accelerator { mem_bw: 3.35e12, link_bw: 450e9, cores: 132.0, ..Accelerator::default() };
@@ -126,11 +126,11 @@ fn narrow_keys_and_values_hold_more_sequences() {
 #[test]
 fn windows_that_are_kept_whole_hold_fewer_sequences() {
     let mut i = base();
-    (i.arch.window, i.isl) = (Some(Window { size: 128.0, share: 0.5 }), 4096.0);
+    (i.arch.window, i.isl) = (Some(Window { size: Count::new(128), share: 0.5 }), 4096.0);
     let whole = ServingInput { whole_windows: true, ..i };
     let (few, many) = (run(&whole), run(&i));
     assert!(many.max_concurrency > 1.5 * few.max_concurrency, "{} {}", many.max_concurrency, few.max_concurrency);
-    i.arch.window = Some(Window { size: 128.0, share: 0.0 });
+    i.arch.window = Some(Window { size: Count::new(128), share: 0.0 });
     assert_eq!(run(&ServingInput { whole_windows: true, ..i }).max_concurrency, run(&i).max_concurrency);
 }
 
@@ -163,16 +163,17 @@ fn open_arrivals_are_served_up_to_capacity() {
 #[test]
 fn speculation_helps_at_low_load() {
     let plain = run(&closed(1.0));
-    let speculation = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let speculation =
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let drafted = run(&ServingInput { speculation, ..closed(1.0) });
     assert!(drafted.tpot.mean < 0.7 * plain.tpot.mean);
 }
 
 #[test]
 fn separate_pools_keep_prefill_out_of_decoding() {
-    let two = Layout { dp: 2.0, ..Layout::default() };
+    let two = Layout { dp: Count::new(2), ..Layout::default() };
     let mut i = ServingInput { isl: 4096.0, ..closed(32.0) };
-    i.layout = Layout { dp: 4.0, ..Layout::default() };
+    i.layout = Layout { dp: Count::new(4), ..Layout::default() };
     let together = run(&i);
     i.pools = Some(Pools { prefill: two, decode: two });
     let apart = run(&i);
@@ -195,7 +196,7 @@ fn quantiles_are_ordered() {
 fn replicas_multiply_throughput() {
     let one = run(&ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..base() });
     let mut i = ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..base() };
-    i.layout.dp = 4.0;
+    i.layout.dp = Count::new(4);
     assert!((run(&i).output_tokens_per_sec / one.output_tokens_per_sec - 4.0).abs() < 1e-9);
 }
 
@@ -214,8 +215,8 @@ fn degenerate_inputs_never_give_nan() {
             ];
             for load in loads {
                 let mut s = ServingInput { load, isl: y, osl: x, max_num_seqs: y, ..base() };
-                s.layout.tp = if i % 2 == 0 { x.clamp(0.0, 64.0) } else { 1.0 };
-                s.layout.attention_dp = if j % 2 == 0 { 1.0 } else { y.clamp(0.0, 64.0) };
+                s.layout.tp = if i % 2 == 0 { Count::floor(x.min(64.0)) } else { Count::ONE };
+                s.layout.attention_dp = if j % 2 == 0 { Count::ONE } else { Count::floor(y.min(64.0)) };
                 s.max_num_batched_tokens = x;
                 s.pools = if (i + j) % 3 == 0 { Some(Pools { prefill: s.layout, decode: s.layout }) } else { None };
                 let e = run(&s);
@@ -254,28 +255,28 @@ fn a_recurrent_state_costs_the_same_at_every_length() {
     let linear = Linear {
         kind: LinearKind::Mamba2,
         share: 1.0,
-        heads: 128.0,
-        head_dim: 64.0,
-        state: 128.0,
-        groups: 8.0,
-        taps: 4.0,
+        heads: Count::new(128),
+        head_dim: Count::new(64),
+        state: Count::new(128),
+        groups: Count::new(8),
+        taps: Count::new(4),
     };
-    let of_state = |state: f64| {
-        let linear = Some(Linear { state, ..linear });
+    let of_state = |state: u32| {
+        let linear = Some(Linear { state: Count::new(state), ..linear });
         Architecture { attention_share: 0.0, linear, ..Architecture::default() }
     };
-    let arch = of_state(128.0);
+    let arch = of_state(128);
     let of = |isl: f64| ServingInput { arch, isl, load: Load::DecodeOnly { batch: 32.0 }, ..base() };
     let kv = |isl: f64| run(&of(isl)).time.kv;
     assert!(kv(1e2) > 0.0 && (kv(1e2) - kv(1e5)).abs() < 1e-9 * kv(1e2));
-    let larger = of_state(256.0);
+    let larger = of_state(256);
     assert!(run(&ServingInput { arch: larger, ..of(1e3) }).time.kv > 1.9 * kv(1e3));
     assert!(run(&ServingInput { arch: larger, ..of(1e3) }).max_concurrency < run(&of(1e3)).max_concurrency);
 }
 
 #[test]
 fn reading_per_query_head_costs_only_grouped_attention() {
-    let grouped = Architecture { kv_heads: 8.0, ..Architecture::default() };
+    let grouped = Architecture { kv_heads: Count::new(8), ..Architecture::default() };
     for (arch, slower) in [(grouped, true), (Architecture::default(), false)] {
         let of = |grouped_decode| {
             let load = Load::DecodeOnly { batch: 64.0 };
@@ -290,19 +291,19 @@ fn a_graph_of_fixed_shape_computes_its_empty_places() {
     let of = |batch, compiled_batch| {
         run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
     };
-    assert!(of(1.0, Some(32.0)) < of(1.0, None));
-    assert!(of(32.0, Some(32.0)) < of(32.0, None));
+    assert!(of(1.0, Some(Count::new(32))) < of(1.0, None));
+    assert!(of(32.0, Some(Count::new(32))) < of(32.0, None));
     // It attends to its whole bucket, a power of two, however much of it is filled.
     let long = |isl: f64| {
         let load = Load::DecodeOnly { batch: 8.0 };
-        run(&ServingInput { load, compiled_batch: Some(8.0), isl, osl: 24.0, ..base() }).time.kv
+        run(&ServingInput { load, compiled_batch: Some(Count::new(8)), isl, osl: 24.0, ..base() }).time.kv
     };
     assert_eq!(long(1025.0), long(2024.0));
     assert!(long(2025.0) > 1.9 * long(2024.0));
 }
 
 #[test]
-fn products_not_tuned_for_few_rows_cost_every_row_a_pass_of_decoding_alone() {
+fn untuned_products_cost_one_weight_pass_per_row() {
     let of = |tuned_products, load| run(&ServingInput { tuned_products, load, ..base() });
     let slowdown = |batch| {
         let load = Load::DecodeOnly { batch };
@@ -315,7 +316,12 @@ fn products_not_tuned_for_few_rows_cost_every_row_a_pass_of_decoding_alone() {
 
 #[test]
 fn experts_in_turn_cost_a_launch_each() {
-    let mixture = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..Architecture::default() };
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(1024),
+        ..Architecture::default()
+    };
     let launch = |arch, experts_in_turn, batch| {
         run(&ServingInput { arch, experts_in_turn, load: Load::DecodeOnly { batch }, ..base() }).time.launch
     };
@@ -327,7 +333,8 @@ fn experts_in_turn_cost_a_launch_each() {
 
 #[test]
 fn drafts_verified_as_sequences_read_their_keys_each() {
-    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let speculation =
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let kv = |expanded_drafts| {
         run(&ServingInput { speculation, expanded_drafts, load: Load::DecodeOnly { batch: 32.0 }, ..base() }).time.kv
     };
@@ -339,7 +346,7 @@ fn a_dataflow_graph_hides_collectives_behind_what_it_reads() {
     use crate::accelerator::Generation;
     let of = |generation| {
         let accelerator = Accelerator { generation, link_bw: 16e9, ..h100() };
-        let layout = Layout { tp: 8.0, ..Layout::default() };
+        let layout = Layout { tp: Count::new(8), ..Layout::default() };
         run(&ServingInput { accelerator, layout, stack: Stack::Compiled, load: Load::Static { batch: 1.0 }, ..base() })
     };
     let (dataflow, other) = (of(Generation::Other), of(Generation::Hopper));
@@ -360,22 +367,33 @@ fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
 
 #[test]
 fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
-    let mixture = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..Architecture::default() };
-    let time = |groups: f64, timed: bool| {
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(1024),
+        ..Architecture::default()
+    };
+    let time = |groups: u32, timed: bool| {
+        let groups = Count::new(groups);
         let layout = Layout { ep: groups, attention_dp: groups, ..Layout::default() };
         let many = 32.0 * groups;
         let load = if timed { Load::DecodeOnly { batch: many } } else { closed(many).load };
         run(&ServingInput { arch: mixture, layout, load, ..base() }).time
     };
-    assert!(time(8.0, false).kv > 1.05 * time(2.0, false).kv);
-    let (two, eight) = (time(2.0, true).kv, time(8.0, true).kv);
+    assert!(time(8, false).kv > 1.05 * time(2, false).kv);
+    let (two, eight) = (time(2, true).kv, time(8, true).kv);
     assert!((eight / two - 1.0).abs() < 1e-9, "{two} {eight}");
 }
 
 #[test]
 fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
-    let wide = Layout { attention_dp: 16.0, ep: 16.0, ..Layout::default() };
-    let mixture = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 4096.0, ..Architecture::default() };
+    let wide = Layout { attention_dp: Count::new(16), ep: Count::new(16), ..Layout::default() };
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(4096),
+        ..Architecture::default()
+    };
     let of = |concurrency: f64| {
         let i = ServingInput { arch: mixture, isl: 4096.0, osl: 16.0, ..closed(concurrency) };
         run(&ServingInput { layout: wide, pools: Some(Pools { prefill: wide, decode: wide }), ..i }).first_token.prefill
@@ -389,7 +407,7 @@ fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
     let launch = |arch| run(&ServingInput { arch, ..base() }).time.launch;
     let indexed = Architecture { indexer: Some(INDEXER), ..plain };
     assert!(launch(indexed) > launch(plain));
-    assert!(launch(Architecture { streams: 4.0, ..plain }) > launch(plain));
+    assert!(launch(Architecture { streams: Count::new(4), ..plain }) > launch(plain));
     let kv = |arch| run(&ServingInput { arch, isl: 60_000.0, load: Load::DecodeOnly { batch: 1.0 }, ..base() }).time.kv;
     assert!(kv(indexed) < 0.3 * kv(plain));
 }
@@ -398,7 +416,8 @@ fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
 fn work_in_python_costs_host_time() {
     let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
     assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
-    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let speculation =
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
     assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
 }
@@ -429,11 +448,11 @@ fn replicas_without_a_request_serve_nothing() {
     };
     for load in requests(1.0) {
         let of = |dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
-        assert!((of(4.0) / of(1.0) - 1.0).abs() < 1e-6, "{load:?}");
+        assert!((of(Count::new(4)) / of(Count::ONE) - 1.0).abs() < 1e-6, "{load:?}");
     }
     for (one, four) in requests(1.0).into_iter().zip(requests(4.0)) {
         let of = |load, dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
-        assert!((of(four, 4.0) / of(one, 1.0) - 4.0).abs() < 1e-6, "{one:?}");
+        assert!((of(four, Count::new(4)) / of(one, Count::ONE) - 4.0).abs() < 1e-6, "{one:?}");
     }
 }
 
@@ -461,30 +480,36 @@ fn weights_unpacked_to_a_buffer_pass_the_memory_again() {
 fn keys_are_spread_only_over_ranks_that_keep_the_same() {
     let of = |attention, context_ranks| {
         let arch = Architecture { attention, ..base().arch };
-        let layout = Layout { tp: 8.0, ..Layout::default() };
+        let layout = Layout { tp: Count::new(8), ..Layout::default() };
         run(&ServingInput { arch, layout, context_ranks, ..closed(8.0) }).max_concurrency
     };
-    let latent = Attention::Latent { q_rank: Some(1536.0), kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 };
-    assert!((of(latent, 8.0) / of(latent, 1.0) - 8.0).abs() < 1e-6);
-    assert_eq!(of(latent, 64.0), of(latent, 8.0));
-    assert_eq!(of(Attention::Grouped, 8.0), of(Attention::Grouped, 1.0));
+    let latent = Attention::Latent {
+        q_rank: Some(Count::new(1536)),
+        kv_rank: Count::new(512),
+        nope: Count::new(128),
+        rope: Count::new(64),
+        value: Count::new(128),
+    };
+    assert!((of(latent, Count::new(8)) / of(latent, Count::ONE) - 8.0).abs() < 1e-6);
+    assert_eq!(of(latent, Count::new(64)), of(latent, Count::new(8)));
+    assert_eq!(of(Attention::Grouped, Count::new(8)), of(Attention::Grouped, Count::ONE));
 }
 
 #[test]
 fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
-    let arch = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..base().arch };
+    let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
     let of = |compiled_batch, isl| {
         run(&ServingInput { arch, compiled_batch, isl, load: Load::PrefillOnly { batch: 1.0 }, ..base() }).time.compute
     };
-    assert!(of(Some(1.0), 2048.0) > 3.0 * of(None, 2048.0));
+    assert!(of(Some(Count::ONE), 2048.0) > 3.0 * of(None, 2048.0));
     // Fewer choices than experts are loaded one by one.
-    assert!(of(Some(1.0), 8.0) < 1.5 * of(None, 8.0));
+    assert!(of(Some(Count::ONE), 8.0) < 1.5 * of(None, 8.0));
 }
 
 #[test]
 fn every_stage_of_a_pipeline_has_the_whole_token_budget() {
     let of = |max_num_batched_tokens| {
-        let layout = Layout { pp: 4.0, ..Layout::default() };
+        let layout = Layout { pp: Count::new(4), ..Layout::default() };
         let load = Load::PrefillOnly { batch: 64.0 };
         run(&ServingInput { layout, load, isl: 1024.0, max_num_batched_tokens, ..base() }).total_tokens_per_sec
     };

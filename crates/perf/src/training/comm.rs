@@ -6,6 +6,7 @@ use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
 use crate::memory::LocalParams;
+use atlas_core::count::Count;
 
 /// The scale-up and scale-out links that collectives of this run use.
 pub fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
@@ -17,8 +18,8 @@ pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     if i.tp <= 1.0 {
         return 0.0;
     }
-    let f = &f.among(i.tp);
-    let g = Group::strided(i.tp, 1.0, i.domain);
+    let f = &f.among(f64::from(i.tp));
+    let g = Group::strided(f64::from(i.tp), 1.0, i.domain);
     let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
     // Two all-reduces a pass (arXiv 1909.08053); with sequence parallelism each becomes a
     // reduce-scatter and an all-gather of the same volume.
@@ -60,7 +61,7 @@ pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
     if i.cp <= 1.0 {
         return 0.0;
     }
-    let g = Group::strided(i.cp, i.tp, i.domain);
+    let g = Group::strided(f64::from(i.cp), f64::from(i.tp), i.domain);
     if i.context_exchange == ContextExchange::AllToAll {
         // Queries, keys and values of a rank's tokens go to the ranks of their heads; outputs come back.
         let widths = i.arch.q_width() + i.arch.kv_width().min(2.0 * i.arch.q_width()) + i.arch.v_width();
@@ -78,12 +79,12 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     if ranks <= 1.0 || !i.arch.is_moe() {
         return 0.0;
     }
-    let g = Group::strided(ranks, if i.etp > 1.0 { 1.0 } else { i.tp.min(i.domain) }, i.domain);
-    let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { 1.0 };
+    let g = Group::strided(ranks, if i.etp > 1.0 { 1.0 } else { f64::from(i.tp).min(i.domain) }, i.domain);
+    let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { Count::ONE };
     let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
     let passes = 4.0 + 2.0 * plan.full_share;
-    let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { 1.0 };
-    passes * coll::all_to_all(f, g, bytes, copies) * expert_exposed(i, c)
+    let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { Count::ONE };
+    passes * coll::all_to_all(f, g, bytes, f64::from(copies)) * expert_exposed(i, c)
 }
 
 /// Share of the expert exchange that the software does not hide behind another micro-batch. Schedules that run two
@@ -103,7 +104,7 @@ pub fn expert_shown(i: &TrainingInput, c: &Constants, expert: f64, beside: f64) 
 /// Pipeline transfers of one micro-batch through one stage, forward and backward, as far as other passes do not hide them.
 pub(super) fn pipeline(i: &TrainingInput, c: &Constants, hop: f64) -> f64 {
     let exposed = if i.software.overlap_pipeline { c.pipeline_exposed } else { 1.0 };
-    2.0 * i.vpp.max(1.0) * hop * exposed
+    2.0 * i.vpp.max(Count::ONE) * hop * exposed
 }
 
 /// Seconds of one transfer from a stage to the next: between domains, and on average over all stages.
@@ -172,7 +173,7 @@ pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTr
     let mut out = DataTraffic::default();
     // Weights that two devices of a pipeline hold are reduced over both.
     let copies = i.copies();
-    let dense = Group::strided(copies * i.dp * i.cp, i.tp, i.domain);
+    let dense = Group::strided(copies * i.dp * i.cp, f64::from(i.tp), i.domain);
     group_traffic(i, f, copies * (local.dense + local.embedding), dense, &mut out);
     let shards = (i.ep * i.etp).max(1.0);
     let replicas = copies * i.dp * i.cp * i.tp / shards;

@@ -77,10 +77,10 @@ pub(super) fn head(i: &TrainingInput, c: &Constants, network: &Residual) -> Laye
     let (images, classes, features) = (i.micro, network.classes, network.features());
     let gemm = |m, n, k| roofline::gemm_seconds(&i.accelerator, c, &Gemm::new(m, n, k), i.precision);
     let by = &network.multiples;
-    let forward = by.forward * gemm(images, classes, features);
-    let weights = by.backward * gemm(classes, features, images);
+    let forward = by.forward * gemm(images, f64::from(classes), features);
+    let weights = by.backward * gemm(f64::from(classes), features, images);
     LayerTime {
-        gemm: forward + by.backward * gemm(images, features, classes) + weights,
+        gemm: forward + by.backward * gemm(images, features, f64::from(classes)) + weights,
         forward,
         weights,
         kernels: 10.0,

@@ -8,6 +8,7 @@ use crate::ops;
 use crate::ops::{Op, OpList, OpName, Slice, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
+use atlas_core::count::Count;
 
 /// Seconds of arithmetic and traffic, and what the host must launch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -159,7 +160,7 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
     if !i.software.fused_attention {
         return unfused_attention(i, c, unfused);
     }
-    let head = i.arch.q_width() / i.arch.heads.max(1.0);
+    let head = i.arch.q_width() / i.arch.heads.max(Count::ONE);
     let kernel = match i.software {
         Software { first_flash: true, .. } => FusedAttention::First,
         Software { native_attention: true, .. } => FusedAttention::Native,
@@ -314,10 +315,10 @@ pub fn slice(i: &TrainingInput) -> Slice {
         context: i.arch.mean_context(i.seq),
         scored: if i.arch.causal { 0.5 * i.seq } else { i.seq },
         sequences: i.micro,
-        tp: i.tp,
+        tp: f64::from(i.tp),
         sequence_parallel: i.sequence_parallel,
-        ep: i.ep,
-        etp: i.etp,
+        ep: f64::from(i.ep),
+        etp: f64::from(i.etp),
         imbalance: i.imbalance,
         ..Slice::default()
     }
@@ -337,12 +338,12 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
     };
     if a.encoder_layers > 0.0 {
         let encoder = Slice { context: i.seq, ..s };
-        add(a.encoder_layers, &|| ops::attention(a, &encoder));
-        add(a.encoder_layers, &|| ops::mlp(a, &encoder));
+        add(f64::from(a.encoder_layers), &|| ops::attention(a, &encoder));
+        add(f64::from(a.encoder_layers), &|| ops::mlp(a, &encoder));
         let keys = s.tokens;
         s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
         let cross = Slice { context: i.seq, ..s };
-        add(a.layers, &|| ops::cross_attention(a, &cross, keys));
+        add(f64::from(a.layers), &|| ops::cross_attention(a, &cross, keys));
     }
     let moe = a.moe_layers();
     add(a.attention_layers(), &|| ops::attention(a, &s));
@@ -355,6 +356,6 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
 /// Output layer and loss; never recomputed, and multiplied in [`attended`]'s format.
 pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSink) -> LayerTime {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
-    let list = ops::head(&i.arch, tokens, i.tp, true);
+    let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
     listed(i, c, &list, attended(i), Plan::NONE, sink)
 }

@@ -8,6 +8,7 @@ use super::terms::token_flops;
 use super::{Plan, Recompute, Schedule, Sharding, TrainingInput, convolution};
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// One micro-batch in one layer and at the model's end, and what a token requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,11 +91,11 @@ impl Memo {
             domain: 0.0,
             oversubscription: 0.0,
             global: 0.0,
-            pp: 0.0,
-            vpp: 0.0,
+            pp: Count::ZERO,
+            vpp: Count::ZERO,
             first_layers: None,
             last_layers: None,
-            dp: 0.0,
+            dp: Count::ZERO,
             sharding: Sharding::None,
             reshard: None,
             shard: None,

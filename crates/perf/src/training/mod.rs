@@ -35,6 +35,7 @@ pub use atlas_core::plan::{ContextExchange, PipelineSchedule as Schedule, Recomp
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::memory::MemoryBreakdown;
+use atlas_core::count::Count;
 
 /// What is recomputed, resolved. Shares are means over stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -184,29 +185,29 @@ pub struct TrainingInput {
     /// Sequences of a step.
     pub global: f64,
     /// Tensor-parallel ranks.
-    pub tp: f64,
+    pub tp: Count,
     /// Pipeline stages.
-    pub pp: f64,
+    pub pp: Count,
     /// Model chunks of each stage (interleaving).
-    pub vpp: f64,
+    pub vpp: Count,
     /// Layers of the first stage, where stated; the stages without a stated number share the rest. See
     /// [`stages::stage_layers`].
-    pub first_layers: Option<f64>,
+    pub first_layers: Option<Count>,
     /// Layers of the last stage, where stated.
-    pub last_layers: Option<f64>,
+    pub last_layers: Option<Count>,
     /// Layers behind the model that predict further tokens, each with the output layer and a loss of its own
     /// (arXiv 2412.19437, section 2.2); they stand on the last stage.
-    pub mtp_layers: f64,
+    pub mtp_layers: Count,
     /// Data-parallel ranks.
-    pub dp: f64,
+    pub dp: Count,
     /// Context-parallel ranks.
-    pub cp: f64,
+    pub cp: Count,
     /// What ranks that share a sequence exchange.
     pub context_exchange: ContextExchange,
     /// Expert-parallel ranks.
-    pub ep: f64,
+    pub ep: Count,
     /// Tensor-parallel ranks inside an expert.
-    pub etp: f64,
+    pub etp: Count,
     /// Norms and residuals split over the tensor-parallel ranks (sequence parallelism).
     pub sequence_parallel: bool,
     /// How model states are spread.
@@ -214,14 +215,14 @@ pub struct TrainingInput {
     /// When weights are gathered under [`Sharding::Zero3`]; `None` as in [`TrainingInput::resharding`].
     pub reshard: Option<Reshard>,
     /// Ranks that states are sharded over, where not all that replicate them; see [`TrainingInput::shard_ranks`].
-    pub shard: Option<f64>,
+    pub shard: Option<Count>,
     /// Pipeline schedule.
     pub schedule: Schedule,
     /// What is recomputed.
     pub recompute: Recompute,
     /// Layers of the whole model that are recomputed in full, where stated. The others recompute what
     /// [`Recompute::Selective`] says if that is requested, else nothing; memory does not change the plan.
-    pub recompute_layers: Option<f64>,
+    pub recompute_layers: Option<Count>,
     /// Share of the memory that [`Recompute::Auto`] and [`Recompute::Selective`] leave free, 0..1.
     pub recompute_reserve: f64,
     /// Format of the layers' matrix multiplications.
@@ -269,17 +270,17 @@ impl Default for TrainingInput {
             seq: 4096.0,
             micro: 1.0,
             global: 128.0,
-            tp: 1.0,
-            pp: 1.0,
-            vpp: 1.0,
+            tp: Count::ONE,
+            pp: Count::ONE,
+            vpp: Count::ONE,
             first_layers: None,
             last_layers: None,
-            mtp_layers: 0.0,
-            dp: 8.0,
-            cp: 1.0,
+            mtp_layers: Count::ZERO,
+            dp: Count::new(8),
+            cp: Count::ONE,
             context_exchange: ContextExchange::Ring,
-            ep: 1.0,
-            etp: 1.0,
+            ep: Count::ONE,
+            etp: Count::ONE,
             sequence_parallel: false,
             sharding: Sharding::Zero1,
             reshard: None,
@@ -354,7 +355,7 @@ impl TrainingInput {
     /// (arXiv 2412.19437, equation 21), which are as wide as the model twice.
     #[must_use]
     pub fn output_layers(&self) -> f64 {
-        1.0 + self.mtp_layers * (1.0 + 2.0 * self.arch.hidden / self.arch.vocab.max(1.0))
+        1.0 + self.mtp_layers * (1.0 + 2.0 * self.arch.hidden / self.arch.vocab.max(Count::ONE))
     }
 
     /// Copies of a stage's weights that the pipeline holds: two where micro-batches enter from both ends.
@@ -366,7 +367,7 @@ impl TrainingInput {
     /// Ranks that states are sharded over, of the `ranks` that would otherwise replicate them.
     #[must_use]
     pub fn shard_ranks(&self, ranks: f64) -> f64 {
-        self.shard.map_or(ranks, |shard| shard.min(ranks))
+        self.shard.map_or(ranks, |shard| ranks.min(f64::from(shard)))
     }
 
     /// Bytes of a gradient as it is reduced over the data-parallel ranks.

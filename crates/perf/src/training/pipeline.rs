@@ -1,12 +1,13 @@
 //! The pipeline schedule: micro-batches in flight, and idle time.
 
 use super::{Schedule, TrainingInput};
+use atlas_core::count::Count;
 
 /// Micro-batches whose activations `stage` holds at once. For [`Schedule::ZeroBubble`] this is the least it needs; see
 /// [`most_in_flight`].
 #[must_use]
 pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
-    let (p, v, m) = (i.pp, i.vpp.max(1.0), i.micro_batches());
+    let (p, v, m) = (i.pp, i.vpp.max(Count::ONE), i.micro_batches());
     if p <= 1.0 {
         return 1.0;
     }
@@ -32,7 +33,7 @@ pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
 pub fn most_in_flight(i: &TrainingInput) -> f64 {
     let least = in_flight(i, 0.0);
     if i.schedule == Schedule::ZeroBubble && i.pp > 1.0 && i.vpp <= 1.0 {
-        (2.0 * i.pp - 1.0).min(i.micro_batches()).max(least)
+        f64::min(2.0 * i.pp - 1.0, i.micro_batches()).max(least)
     } else {
         least
     }
@@ -92,7 +93,7 @@ pub(super) struct Pace {
 
 /// Seconds of a step in which the slowest stage is idle.
 pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
-    let (p, v, m) = (i.pp, i.vpp.max(1.0), i.micro_batches());
+    let (p, v, m) = (i.pp, i.vpp.max(Count::ONE), i.micro_batches());
     if p <= 1.0 {
         return 0.0;
     }
@@ -112,7 +113,7 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
         return idle + (m * (unit - pace.slowest)).max(0.0) + hops;
     }
     if i.schedule.splits() && v <= 1.0 {
-        return zero_bubble(p, m, pace) + hops;
+        return zero_bubble(f64::from(p), m, pace) + hops;
     }
     let (fill, round) = if i.schedule.splits() {
         // Weight gradients fill a part of it (arXiv 2401.10241, table 2), not of what waits for the next chunk.
@@ -146,44 +147,49 @@ mod tests {
     use crate::constants::Constants;
     use crate::training::{Recompute, estimate};
 
-    fn job(schedule: Schedule, pp: f64, vpp: f64, m: f64) -> TrainingInput {
-        let base = TrainingInput { recompute: Recompute::None, dp: 1.0, accelerators: pp, ..TrainingInput::default() };
-        TrainingInput { schedule, pp, vpp, global: m, ..base }
+    fn job(schedule: Schedule, pp: u32, vpp: u32, m: f64) -> TrainingInput {
+        let base = TrainingInput {
+            recompute: Recompute::None,
+            dp: Count::ONE,
+            accelerators: f64::from(pp),
+            ..TrainingInput::default()
+        };
+        TrainingInput { schedule, pp: Count::new(pp), vpp: Count::new(vpp), global: m, ..base }
     }
 
     #[test]
     fn every_schedule_holds_what_its_paper_says() {
-        let first = |schedule, vpp, m| in_flight(&job(schedule, 8.0, vpp, m), 0.0);
-        assert_eq!(first(Schedule::OneForwardOneBackward, 1.0, 64.0), 8.0);
-        assert_eq!(first(Schedule::OneForwardOneBackward, 1.0, 3.0), 3.0);
+        let first = |schedule, vpp, m| in_flight(&job(schedule, 8, vpp, m), 0.0);
+        assert_eq!(first(Schedule::OneForwardOneBackward, 1, 64.0), 8.0);
+        assert_eq!(first(Schedule::OneForwardOneBackward, 1, 3.0), 3.0);
         // arXiv 2205.05198, section 4.2.3: 1 + (p - 1) / (p m) times as much interleaved.
-        assert_eq!(first(Schedule::OneForwardOneBackward, 4.0, 64.0), 8.0 * (1.0 + 7.0 / 32.0));
-        assert_eq!(first(Schedule::AllForward, 1.0, 64.0), 64.0);
-        assert_eq!(first(Schedule::ZeroBubble1p, 1.0, 64.0), 8.0);
-        let last = |schedule, vpp| in_flight(&job(schedule, 8.0, vpp, 64.0), 7.0);
-        assert_eq!(last(Schedule::OneForwardOneBackward, 1.0), 1.0);
-        assert_eq!(last(Schedule::OneForwardOneBackward, 4.0), 25.0 / 4.0);
-        assert_eq!(last(Schedule::ZeroBubble, 1.0), 8.0);
-        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8.0, 1.0, 64.0)), 15.0);
-        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8.0, 1.0, 10.0)), 10.0);
+        assert_eq!(first(Schedule::OneForwardOneBackward, 4, 64.0), 8.0 * (1.0 + 7.0 / 32.0));
+        assert_eq!(first(Schedule::AllForward, 1, 64.0), 64.0);
+        assert_eq!(first(Schedule::ZeroBubble1p, 1, 64.0), 8.0);
+        let last = |schedule, vpp| in_flight(&job(schedule, 8, vpp, 64.0), 7.0);
+        assert_eq!(last(Schedule::OneForwardOneBackward, 1), 1.0);
+        assert_eq!(last(Schedule::OneForwardOneBackward, 4), 25.0 / 4.0);
+        assert_eq!(last(Schedule::ZeroBubble, 1), 8.0);
+        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8, 1, 64.0)), 15.0);
+        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8, 1, 10.0)), 10.0);
     }
 
     #[test]
     fn all_forward_passes_first_need_memory_for_all_micro_batches() {
         let c = Constants::default();
-        let bytes = |schedule, m| estimate(&job(schedule, 8.0, 1.0, m), &c).memory.activations;
+        let bytes = |schedule, m| estimate(&job(schedule, 8, 1, m), &c).memory.activations;
         assert!((bytes(Schedule::AllForward, 256.0) / bytes(Schedule::AllForward, 32.0) - 8.0).abs() < 1e-9);
         assert!(
             (bytes(Schedule::AllForward, 256.0) / bytes(Schedule::OneForwardOneBackward, 256.0) - 32.0).abs() < 1e-9
         );
-        assert!(!estimate(&job(Schedule::AllForward, 8.0, 1.0, 256.0), &c).fits);
+        assert!(!estimate(&job(Schedule::AllForward, 8, 1, 256.0), &c).fits);
     }
 
     #[test]
     fn zero_bubble_trades_memory_for_its_bubble() {
         let c = Constants::default();
         let at = |gb: f64, m| {
-            let mut i = job(Schedule::ZeroBubble, 8.0, 1.0, m);
+            let mut i = job(Schedule::ZeroBubble, 8, 1, m);
             i.accelerator.mem_bytes = gb;
             estimate(&i, &c)
         };

@@ -1,6 +1,7 @@
 //! Layers of each pipeline stage and of each of its chunks.
 
 use super::TrainingInput;
+use atlas_core::count::Count;
 
 /// Layers of chunk `k` in the order a micro-batch passes them: chunk `c` of stage `s` is number `c * pp + s`.
 ///
@@ -11,7 +12,7 @@ use super::TrainingInput;
 pub fn chunk_layers(i: &TrainingInput, k: f64) -> f64 {
     let (depth, n) = (i.arch.depth(), chunks(i));
     if i.pp > 1.0 && (i.first_layers.is_some() || i.last_layers.is_some()) {
-        return stage_layers(i, k % i.pp) / i.vpp.max(1.0);
+        return stage_layers(i, k % i.pp) / i.vpp.max(Count::ONE);
     }
     if !uneven(depth, n) {
         return depth / n;
@@ -25,17 +26,17 @@ pub fn chunk_layers(i: &TrainingInput, k: f64) -> f64 {
 /// Layers of pipeline stage `stage`: the sum of its [`chunk_layers`].
 #[must_use]
 pub fn stage_layers(i: &TrainingInput, stage: f64) -> f64 {
-    let (depth, p, v) = (i.arch.depth(), i.pp.max(1.0), i.vpp.max(1.0));
+    let (depth, p, v) = (i.arch.depth(), i.pp.max(Count::ONE), i.vpp.max(Count::ONE));
     if p <= 1.0 {
         return depth;
     }
     let (first, last) = (stage < 0.5, stage > p - 1.5);
     match (i.first_layers, i.last_layers) {
         (None, None) => {}
-        (Some(layers), _) if first => return layers,
-        (_, Some(layers)) if last => return layers,
+        (Some(layers), _) if first => return f64::from(layers),
+        (_, Some(layers)) if last => return f64::from(layers),
         (stated, other) => {
-            let rest = depth - stated.unwrap_or(0.0) - other.unwrap_or(0.0);
+            let rest = depth - stated.unwrap_or(Count::ZERO) - other.unwrap_or(Count::ZERO);
             let stages = p - one(stated.is_some()) - one(other.is_some());
             return (rest / stages.max(1.0)).max(0.0);
         }
@@ -84,24 +85,25 @@ mod tests {
     use super::*;
     use crate::arch::Architecture;
 
-    fn job(layers: f64, pp: f64, vpp: f64) -> TrainingInput {
+    fn job(layers: u32, pp: u32, vpp: u32) -> TrainingInput {
+        let [layers, pp, vpp] = [layers, pp, vpp].map(Count::new);
         TrainingInput { arch: Architecture { layers, ..Architecture::default() }, pp, vpp, ..TrainingInput::default() }
     }
 
     fn stages(i: &TrainingInput) -> Vec<f64> {
-        (0..i.pp as u32).map(|stage| stage_layers(i, f64::from(stage))).collect()
+        (0..i.pp.get()).map(|stage| stage_layers(i, f64::from(stage))).collect()
     }
 
     #[test]
     fn layers_that_divide_are_spread_evenly() {
-        assert_eq!(stages(&job(80.0, 4.0, 5.0)), [20.0; 4]);
-        assert_eq!(stages(&job(61.0, 1.0, 1.0)), [61.0]);
+        assert_eq!(stages(&job(80, 4, 5)), [20.0; 4]);
+        assert_eq!(stages(&job(61, 1, 1)), [61.0]);
     }
 
     #[test]
     fn the_ends_have_a_layer_less_each_where_layers_do_not_divide() {
         // arXiv 2407.21783, section 3.3.2: 126 layers, 16 stages of 8 chunks, both end chunks empty.
-        let meta = job(126.0, 16.0, 8.0);
+        let meta = job(126, 16, 8);
         let chunks: Vec<f64> = (0..128).map(|k| chunk_layers(&meta, f64::from(k))).collect();
         assert_eq!((chunks.first(), chunks.last()), (Some(&0.0), Some(&0.0)));
         assert!(chunks.iter().skip(1).take(126).all(|layers| *layers == 1.0));
@@ -111,29 +113,29 @@ mod tests {
 
     #[test]
     fn chunks_sum_to_their_stage_and_stages_to_the_model() {
-        for layers in [12.0, 30.0, 61.0, 62.0, 94.0, 126.0] {
-            for (pp, vpp) in [(2.0, 1.0), (3.0, 2.0), (4.0, 3.0), (7.0, 1.0), (8.0, 4.0), (16.0, 8.0), (64.0, 1.0)] {
+        for layers in [12, 30, 61, 62, 94, 126] {
+            for (pp, vpp) in [(2, 1), (3, 2), (4, 3), (7, 1), (8, 4), (16, 8), (64, 1)] {
                 let i = job(layers, pp, vpp);
                 let all = stages(&i);
-                assert!((all.iter().sum::<f64>() - layers).abs() < 1e-9, "{layers} {pp} {vpp}: {all:?}");
+                assert!((all.iter().sum::<f64>() - f64::from(layers)).abs() < 1e-9, "{layers} {pp} {vpp}: {all:?}");
                 for (stage, layers) in (0..).zip(&all) {
-                    let own: f64 =
-                        (0..vpp as u32).map(|c| chunk_layers(&i, f64::from(c) * pp + f64::from(stage))).sum();
+                    let own: f64 = (0..vpp).map(|c| chunk_layers(&i, f64::from(c * pp + stage))).sum();
                     assert!((own - layers).abs() < 1e-9, "{i:?} {stage}");
                 }
                 let most = all.iter().skip(1).take(pp as usize - 2).copied().fold(0.0, f64::max);
                 let found = longest_middle(&i).and_then(|stage| all.get(stage as usize).copied());
-                assert_eq!(found.unwrap_or(0.0), if pp > 2.0 { most } else { 0.0 }, "{layers} {pp} {vpp}");
+                assert_eq!(found.unwrap_or(0.0), if pp > 2 { most } else { 0.0 }, "{layers} {pp} {vpp}");
             }
         }
     }
 
     #[test]
     fn stated_ends_leave_the_rest_to_the_others() {
-        let both = TrainingInput { first_layers: Some(3.0), last_layers: Some(2.0), ..job(61.0, 16.0, 1.0) };
+        let both =
+            TrainingInput { first_layers: Some(Count::new(3)), last_layers: Some(Count::new(2)), ..job(61, 16, 1) };
         let all = stages(&both);
         assert_eq!((all.first(), all.get(1), all.last()), (Some(&3.0), Some(&4.0), Some(&2.0)));
-        let one = TrainingInput { last_layers: Some(1.0), ..job(61.0, 4.0, 2.0) };
+        let one = TrainingInput { last_layers: Some(Count::ONE), ..job(61, 4, 2) };
         assert_eq!(stages(&one), [20.0, 20.0, 20.0, 1.0]);
         assert_eq!(chunk_layers(&one, 7.0), 0.5);
     }

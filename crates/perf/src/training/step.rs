@@ -94,7 +94,7 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
         traffic - hidden + slowdown * hidden
     };
     // Once a step: gradients of interleaved chunks are ready one by one, while the pipeline drains.
-    let draining = if i.vpp > 1.0 { i.pp.min(m) } else { 1.0 };
+    let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
     // Fully sharded models share their SMs and links with their own gathers; elsewhere the traffic is thin.
     let slowdown = if i.held_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
     hide(t.per_step, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)

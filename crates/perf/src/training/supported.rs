@@ -1,5 +1,6 @@
 //! Whether hardware and schedules can run what is requested. An estimate of a run that they cannot is no figure to show.
 
+use atlas_core::count::Count;
 use thiserror::Error;
 
 use super::pipeline::full_groups;
@@ -106,14 +107,16 @@ fn formats(i: &TrainingInput) -> Result<(), Unsupported> {
 fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
     let (layers, chunks) = (i.arch.depth(), i.pp * i.vpp);
     if i.pp > 1.0 && (i.first_layers.is_some() || i.last_layers.is_some()) {
-        let ends = [i.first_layers, i.last_layers].into_iter().flatten();
+        let ends = [i.first_layers, i.last_layers].into_iter().flatten().map(f64::from);
         let stated: f64 = ends.clone().sum();
         #[expect(clippy::cast_precision_loss, reason = "two at most")]
-        let others = (i.pp - ends.clone().count() as f64) * i.vpp.max(1.0);
+        let others = (i.pp - ends.clone().count() as f64) * i.vpp.max(Count::ONE);
         let rest = layers - stated;
         // Megatron-Core asserts both divisions (TransformerConfig, num_layers_in_first_pipeline_stage).
         let whole = |layers: f64, chunks: f64| if chunks > 0.0 { layers % chunks == 0.0 } else { layers == 0.0 };
-        let even = rest >= 0.0 && whole(rest, others) && ends.clone().all(|layers| whole(layers, i.vpp.max(1.0)));
+        let even = rest >= 0.0
+            && whole(rest, others)
+            && ends.clone().all(|layers| whole(layers, f64::from(i.vpp.max(Count::ONE))));
         if !even || ends.clone().any(|layers| layers < 0.0) {
             return Err(Unsupported::StageLayers { stated, layers, chunks });
         }
@@ -122,14 +125,14 @@ fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
     }
     let (m, p) = (i.micro_batches(), i.pp);
     if p > 1.0 && i.schedule.two_ways() && (p % 2.0 > 0.0 || m % 2.0 > 0.0 || m < 2.0 * p || i.vpp > 1.0) {
-        return Err(Unsupported::TwoWays { micro_batches: m, stages: p });
+        return Err(Unsupported::TwoWays { micro_batches: m, stages: f64::from(p) });
     }
     let ranks = i.tp * i.cp;
     if i.cp > 1.0 && i.context_exchange == ContextExchange::AllToAll && i.arch.heads % ranks > 0.0 {
-        return Err(Unsupported::HeadsApart { heads: i.arch.heads, ranks });
+        return Err(Unsupported::HeadsApart { heads: f64::from(i.arch.heads), ranks });
     }
     if !full_groups(i) {
-        return Err(Unsupported::Interleaving { micro_batches: i.micro_batches(), stages: i.pp });
+        return Err(Unsupported::Interleaving { micro_batches: i.micro_batches(), stages: f64::from(i.pp) });
     }
     Ok(())
 }
@@ -182,35 +185,45 @@ mod tests {
     #[test]
     fn interleaved_stages_need_full_groups_of_micro_batches() {
         let at = |schedule, vpp, m| {
-            let arch = Architecture { layers: 80.0, ..Architecture::default() };
-            supported(&TrainingInput { arch, schedule, pp: 8.0, vpp, dp: 1.0, global: m, ..TrainingInput::default() })
+            let arch = Architecture { layers: Count::new(80), ..Architecture::default() };
+            supported(&TrainingInput {
+                arch,
+                schedule,
+                pp: Count::new(8),
+                vpp,
+                dp: Count::ONE,
+                global: m,
+                ..TrainingInput::default()
+            })
         };
         let refused = |m| Err(Unsupported::Interleaving { micro_batches: m, stages: 8.0 });
         for m in [1.0, 4.0, 12.0] {
-            assert_eq!(at(Schedule::OneForwardOneBackward, 5.0, m), refused(m));
-            assert_eq!(at(Schedule::ZeroBubble, 5.0, m), refused(m));
-            assert_eq!(at(Schedule::AllForward, 5.0, m), Ok(()));
-            assert_eq!(at(Schedule::OneForwardOneBackward, 1.0, m), Ok(()));
+            assert_eq!(at(Schedule::OneForwardOneBackward, Count::new(5), m), refused(m));
+            assert_eq!(at(Schedule::ZeroBubble, Count::new(5), m), refused(m));
+            assert_eq!(at(Schedule::AllForward, Count::new(5), m), Ok(()));
+            assert_eq!(at(Schedule::OneForwardOneBackward, Count::ONE, m), Ok(()));
         }
-        assert_eq!(at(Schedule::OneForwardOneBackward, 5.0, 16.0), Ok(()));
+        assert_eq!(at(Schedule::OneForwardOneBackward, Count::new(5), 16.0), Ok(()));
     }
 
     #[test]
     fn end_chunks_may_be_empty_but_no_others() {
         let at = |layers, pp, vpp| {
             let arch = Architecture { layers, ..Architecture::default() };
-            supported(&TrainingInput { arch, pp, vpp, dp: 1.0, ..TrainingInput::default() })
+            supported(&TrainingInput { arch, pp, vpp, dp: Count::ONE, ..TrainingInput::default() })
         };
-        assert_eq!(at(126.0, 16.0, 8.0), Ok(()));
-        assert_eq!(at(125.0, 16.0, 8.0), Err(Unsupported::Chunks { layers: 125.0, chunks: 128.0 }));
-        let arch = Architecture { layers: 61.0, ..Architecture::default() };
-        let base = TrainingInput { arch, pp: 16.0, dp: 1.0, ..TrainingInput::default() };
+        assert_eq!(at(Count::new(126), Count::new(16), Count::new(8)), Ok(()));
+        assert_eq!(
+            at(Count::new(125), Count::new(16), Count::new(8)),
+            Err(Unsupported::Chunks { layers: 125.0, chunks: 128.0 })
+        );
+        let arch = Architecture { layers: Count::new(61), ..Architecture::default() };
+        let base = TrainingInput { arch, pp: Count::new(16), dp: Count::ONE, ..TrainingInput::default() };
         let stated = |first, last| supported(&TrainingInput { first_layers: first, last_layers: last, ..base });
-        assert_eq!(stated(Some(3.0), Some(2.0)), Ok(()));
+        assert_eq!(stated(Some(Count::new(3)), Some(Count::new(2))), Ok(()));
         let refused = |stated| Err(Unsupported::StageLayers { stated, layers: 61.0, chunks: 16.0 });
-        assert_eq!(stated(Some(60.0), Some(2.0)), refused(62.0));
-        assert_eq!(stated(Some(-1.0), None), refused(-1.0));
+        assert_eq!(stated(Some(Count::new(60)), Some(Count::new(2))), refused(62.0));
         // 54 layers do not go over 14 stages.
-        assert_eq!(stated(Some(4.0), Some(3.0)), refused(7.0));
+        assert_eq!(stated(Some(Count::new(4)), Some(Count::new(3))), refused(7.0));
     }
 }

@@ -12,24 +12,24 @@ mod recompute;
 
 fn llama_70b() -> Architecture {
     Architecture {
-        layers: 80.0,
-        hidden: 8192.0,
-        heads: 64.0,
-        kv_heads: 8.0,
-        ffn: 28672.0,
-        vocab: 128256.0,
+        layers: Count::new(80),
+        hidden: Count::new(8192),
+        heads: Count::new(64),
+        kv_heads: Count::new(8),
+        ffn: Count::new(28672),
+        vocab: Count::new(128256),
         ..Architecture::default()
     }
 }
 
 fn mixtral() -> Architecture {
     Architecture {
-        hidden: 4096.0,
-        kv_heads: 8.0,
-        ffn: 14336.0,
-        moe_ffn: 14336.0,
-        experts: 8.0,
-        top_k: 2.0,
+        hidden: Count::new(4096),
+        kv_heads: Count::new(8),
+        ffn: Count::new(14336),
+        moe_ffn: Count::new(14336),
+        experts: Count::new(8),
+        top_k: Count::new(2),
         ..Architecture::default()
     }
 }
@@ -40,12 +40,39 @@ fn scenarios() -> Vec<TrainingInput> {
     let many = TrainingInput { accelerators: 128.0, arch: llama_70b(), seq: 8192.0, global: 256.0, ..base };
     vec![
         base,
-        TrainingInput { sharding: Sharding::Zero3, accelerators: 128.0, dp: 128.0, global: 512.0, ..base },
-        TrainingInput { tp: 8.0, pp: 4.0, vpp: 5.0, dp: 4.0, sequence_parallel: true, ..many },
-        TrainingInput { tp: 4.0, pp: 4.0, cp: 2.0, dp: 4.0, recompute: Recompute::Full, ..many },
-        TrainingInput { tp: 2.0, pp: 8.0, dp: 8.0, schedule: Schedule::ZeroBubble, ..many },
-        TrainingInput { arch: mixtral(), ep: 8.0, ..base },
-        TrainingInput { arch: mixtral(), accelerators: 64.0, ep: 8.0, pp: 4.0, dp: 16.0, ..base },
+        TrainingInput { sharding: Sharding::Zero3, accelerators: 128.0, dp: Count::new(128), global: 512.0, ..base },
+        TrainingInput {
+            tp: Count::new(8),
+            pp: Count::new(4),
+            vpp: Count::new(5),
+            dp: Count::new(4),
+            sequence_parallel: true,
+            ..many
+        },
+        TrainingInput {
+            tp: Count::new(4),
+            pp: Count::new(4),
+            cp: Count::new(2),
+            dp: Count::new(4),
+            recompute: Recompute::Full,
+            ..many
+        },
+        TrainingInput {
+            tp: Count::new(2),
+            pp: Count::new(8),
+            dp: Count::new(8),
+            schedule: Schedule::ZeroBubble,
+            ..many
+        },
+        TrainingInput { arch: mixtral(), ep: Count::new(8), ..base },
+        TrainingInput {
+            arch: mixtral(),
+            accelerators: 64.0,
+            ep: Count::new(8),
+            pp: Count::new(4),
+            dp: Count::new(16),
+            ..base
+        },
         TrainingInput {
             software: Software { fused_attention: false, overlap_data: false, ..Software::default() },
             sharding: Sharding::None,
@@ -101,14 +128,14 @@ fn recomputing_costs_time_and_hardware_flops_but_no_model_flops() {
 #[test]
 fn a_longer_pipeline_has_a_longer_bubble_and_interleaving_shortens_it() {
     let c = Constants::default();
-    let base = TrainingInput { arch: llama_70b(), accelerators: 64.0, tp: 8.0, ..TrainingInput::default() };
+    let base = TrainingInput { arch: llama_70b(), accelerators: 64.0, tp: Count::new(8), ..TrainingInput::default() };
     let share = |i: &TrainingInput| {
         let e = estimate(i, &c);
         e.time.pipeline_bubble / e.step_seconds
     };
-    let four = TrainingInput { pp: 4.0, dp: 2.0, ..base };
-    let eight = TrainingInput { pp: 8.0, dp: 1.0, ..base };
-    let interleaved = TrainingInput { vpp: 5.0, ..eight };
+    let four = TrainingInput { pp: Count::new(4), dp: Count::new(2), ..base };
+    let eight = TrainingInput { pp: Count::new(8), dp: Count::ONE, ..base };
+    let interleaved = TrainingInput { vpp: Count::new(5), ..eight };
     let zero = TrainingInput { schedule: Schedule::ZeroBubble, ..eight };
     assert!(share(&eight) > share(&four));
     assert!(share(&interleaved) < share(&eight));
@@ -121,9 +148,9 @@ fn stages_gather_fully_sharded_weights_once_a_step() {
     let stages = TrainingInput {
         arch: llama_70b(),
         accelerators: 256.0,
-        tp: 8.0,
-        pp: 8.0,
-        dp: 4.0,
+        tp: Count::new(8),
+        pp: Count::new(8),
+        dp: Count::new(4),
         global: 128.0,
         sequence_parallel: true,
         sharding: Sharding::Zero3,
@@ -166,26 +193,26 @@ fn llama_3_1_405b_under_fsdp_and_stages_is_near_what_was_published() {
     accelerator.flops = accelerator.flops.map(|rate| rate * 989.4 / 312.0);
     let i = TrainingInput {
         arch: Architecture {
-            layers: 126.0,
-            hidden: 16_384.0,
-            heads: 128.0,
-            kv_heads: 8.0,
-            ffn: 53_248.0,
-            vocab: 128_256.0,
+            layers: Count::new(126),
+            hidden: Count::new(16_384),
+            heads: Count::new(128),
+            kv_heads: Count::new(8),
+            ffn: Count::new(53_248),
+            vocab: Count::new(128_256),
             ..Architecture::default()
         },
         accelerator,
         accelerators: 8192.0,
         seq: 8192.0,
         global: 2048.0,
-        tp: 8.0,
-        pp: 16.0,
-        dp: 64.0,
+        tp: Count::new(8),
+        pp: Count::new(16),
+        dp: Count::new(64),
         sequence_parallel: true,
         sharding: Sharding::Zero3,
         ..TrainingInput::default()
     };
-    for vpp in [4.0, 8.0] {
+    for vpp in [4, 8].map(Count::new) {
         let e = estimate(&TrainingInput { vpp, ..i }, &Constants::default());
         assert!(e.fits && e.mfu_causal > 0.40 && e.mfu_causal < 0.50, "vpp {vpp}: {}", e.mfu_causal);
     }
@@ -196,23 +223,23 @@ fn a_published_run_is_met_within_its_interval() {
     // GPT-3 175B on 64 A100: 13.75 s with sequence parallelism and selective recomputation (arXiv 2205.05198, table 5).
     let i = TrainingInput {
         arch: Architecture {
-            layers: 96.0,
-            hidden: 12288.0,
-            heads: 96.0,
-            kv_heads: 96.0,
-            ffn: 49152.0,
+            layers: Count::new(96),
+            hidden: Count::new(12288),
+            heads: Count::new(96),
+            kv_heads: Count::new(96),
+            ffn: Count::new(49152),
             gated: false,
             tied: true,
-            vocab: 51200.0,
+            vocab: Count::new(51200),
             ..Architecture::default()
         },
         accelerators: 64.0,
         seq: 2048.0,
         global: 64.0,
-        tp: 8.0,
-        pp: 8.0,
-        vpp: 3.0,
-        dp: 1.0,
+        tp: Count::new(8),
+        pp: Count::new(8),
+        vpp: Count::new(3),
+        dp: Count::ONE,
         sequence_parallel: true,
         sharding: Sharding::None,
         recompute: Recompute::Selective,
@@ -235,8 +262,8 @@ fn a_published_run_is_met_within_its_interval() {
 #[test]
 fn tensor_parallelism_across_nodes_is_slower_than_inside() {
     let c = Constants::default();
-    let inside = TrainingInput { tp: 8.0, dp: 2.0, accelerators: 16.0, ..TrainingInput::default() };
-    let across = TrainingInput { tp: 16.0, dp: 1.0, ..inside };
+    let inside = TrainingInput { tp: Count::new(8), dp: Count::new(2), accelerators: 16.0, ..TrainingInput::default() };
+    let across = TrainingInput { tp: Count::new(16), dp: Count::ONE, ..inside };
     assert!(estimate(&across, &c).step_seconds > estimate(&inside, &c).step_seconds);
 }
 
@@ -245,12 +272,12 @@ fn every_combination_of_knobs_has_a_finite_answer() {
     let c = Constants::default();
     let mut n = 0;
     for arch in [llama_70b(), mixtral()] {
-        for (tp, pp, cp, ep) in
-            [(1.0, 1.0, 1.0, 1.0), (8.0, 1.0, 2.0, 8.0), (2.0, 8.0, 1.0, 4.0), (16.0, 4.0, 4.0, 1.0)]
-        {
+        for (tp, pp, cp, ep) in [(1, 1, 1, 1), (8, 1, 2, 8), (2, 8, 1, 4), (16, 4, 4, 1)] {
+            let [tp, pp, cp, ep] = [tp, pp, cp, ep].map(Count::new);
             for sharding in [Sharding::None, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3] {
                 for recompute in [Recompute::None, Recompute::Selective, Recompute::Full, Recompute::Auto] {
-                    for (seq, micro, global, dp) in [(512.0, 1.0, 1.0, 64.0), (131_072.0, 2.0, 4096.0, 8.0)] {
+                    for (seq, micro, global, dp) in [(512.0, 1.0, 1.0, 64), (131_072.0, 2.0, 4096.0, 8)] {
+                        let dp = Count::new(dp);
                         let accelerators = tp * pp * cp * dp;
                         let base = TrainingInput {
                             arch,
@@ -297,13 +324,14 @@ fn gradients_summed_weight_by_weight_cost_every_micro_batch_the_same() {
 #[test]
 fn narrow_experts_are_slower_by_the_flop() {
     let c = Constants::default();
-    let seconds = |experts: f64, top_k: f64, moe_ffn: f64| {
+    let seconds = |experts, top_k, moe_ffn| {
+        let [experts, top_k, moe_ffn] = [experts, top_k, moe_ffn].map(Count::new);
         let arch = Architecture { experts, top_k, moe_ffn, ..Architecture::default() };
-        let i = TrainingInput { arch, ep: 8.0, recompute: Recompute::None, ..TrainingInput::default() };
+        let i = TrainingInput { arch, ep: Count::new(8), recompute: Recompute::None, ..TrainingInput::default() };
         estimate(&i, &c).time.gemm
     };
     // The same weights and FLOPs, cut into four times as many experts.
-    let (wide, narrow) = (seconds(16.0, 2.0, 4096.0), seconds(64.0, 8.0, 1024.0));
+    let (wide, narrow) = (seconds(16, 2, 4096), seconds(64, 8, 1024));
     assert!(narrow > 1.1 * wide, "{narrow} {wide}");
 }
 
@@ -311,17 +339,22 @@ fn narrow_experts_are_slower_by_the_flop() {
 fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
     let few = 1.0 + by;
     let many = (3.0 * by).exp2();
-    let slots: [&mut f64; 24] = [
-        &mut i.global,
+    let ranks: [&mut Count; 10] = [
         &mut i.dp,
-        &mut i.micro,
-        &mut i.seq,
         &mut i.tp,
         &mut i.pp,
         &mut i.vpp,
         &mut i.cp,
         &mut i.ep,
         &mut i.etp,
+        &mut i.arch.layers,
+        &mut i.arch.hidden,
+        &mut i.arch.ffn,
+    ];
+    let slots: [&mut f64; 14] = [
+        &mut i.global,
+        &mut i.micro,
+        &mut i.seq,
         &mut i.accelerators,
         &mut i.domain,
         &mut i.imbalance,
@@ -331,17 +364,17 @@ fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
         &mut i.optimizer_bytes,
         &mut i.offload.optimizer,
         &mut i.offload.activations,
-        &mut i.arch.layers,
-        &mut i.arch.hidden,
-        &mut i.arch.ffn,
         &mut c.kernel_gap,
         &mut c.nic_fraction,
     ];
     match what {
-        0..4 => *slots[what] = many,
-        4..14 => *slots[what] = few,
-        14..19 => *slots[what] = by / 4.0,
-        19..24 => *slots[what] *= (by - 1.5).exp2(),
+        0..3 => *slots[what] = many,
+        3..7 => *slots[what] = few,
+        7..12 => *slots[what] = by / 4.0,
+        12..14 => *slots[what] *= (by - 1.5).exp2(),
+        14 => *ranks[0] = Count::floor(many),
+        15..21 => *ranks[what - 14] = Count::floor(few),
+        21..24 => *ranks[what - 14] = Count::floor(*ranks[what - 14] * (by - 1.5).exp2()),
         24 => i.accelerator.mem_bytes = 16e9 * many,
         25 => i.accelerator.mem_bw *= (by - 1.5).exp2(),
         26 => i.accelerator.nic_bw *= (by - 1.5).exp2(),
@@ -353,7 +386,7 @@ fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
         32 => i.software.fused_attention = by > 1.0,
         33 => i.software.overlap_data = by > 1.0,
         34 => i.accelerator.generation = if by > 1.0 { Generation::Ampere } else { Generation::Hopper },
-        35 => i.shard = (by > 0.0).then_some(few),
+        35 => i.shard = (by > 0.0).then_some(Count::floor(few)),
         _ => i.software.alternate_recompute = by > 1.0,
     }
 }
@@ -407,7 +440,7 @@ proptest! {
 #[test]
 fn a_step_is_worked_out_once_for_all_batches_of_as_many_micro_batches() {
     let (c, mut memo) = (Constants::default(), Memo::default());
-    let base = TrainingInput { dp: 8.0, micro: 2.0, ..TrainingInput::default() };
+    let base = TrainingInput { dp: Count::new(8), micro: 2.0, ..TrainingInput::default() };
     let mut rate = |global| memoized(&TrainingInput { global, ..base }, &c, Some(&mut memo)).tokens_per_second;
     // Sixteen sequences go into a micro-batch of each rank: a fuller one takes no longer.
     let (some, full, more) = (rate(17.0), rate(32.0), rate(33.0));

@@ -5,6 +5,7 @@ use crate::estimate::{Cause, Detail, Estimate, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{Format, Recompute, Sharding};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::Architecture;
@@ -49,15 +50,15 @@ impl<'a> Case<'a> {
         Case {
             device: machine.map_or_else(Accelerator::default, |machine| machine.device),
             arch: scenario.model.unwrap_or_default(),
-            domain: machine.map_or(scenario.accelerators_per_node, |machine| machine.domain),
+            domain: machine.map_or(f64::from(scenario.accelerators_per_node), |machine| machine.domain),
             devices: scenario.accelerators() * machine.map_or(1.0, |machine| machine.dies),
-            tp: shape.tp,
-            pp: shape.pp,
-            cp: if shape.mode == Mode::Training { plan.cp.unwrap_or(1.0) } else { 1.0 },
-            ep: plan.ep.unwrap_or(1.0),
-            dp: shape.dp,
-            vpp: plan.vpp.unwrap_or(1.0),
-            micro: scenario.microbatch,
+            tp: f64::from(shape.tp),
+            pp: f64::from(shape.pp),
+            cp: if shape.mode == Mode::Training { f64::from(plan.cp.unwrap_or(Count::ONE)) } else { 1.0 },
+            ep: f64::from(plan.ep.unwrap_or(Count::ONE)),
+            dp: f64::from(shape.dp),
+            vpp: f64::from(plan.vpp.unwrap_or(Count::ONE)),
+            micro: f64::from(scenario.microbatch),
             global: scenario.global(&scenario.base),
             sequence: (shape.prompt + shape.generate).max(1.0),
             sharding: scenario.sharding(&scenario.base),

@@ -11,6 +11,7 @@ use crate::estimate::{Estimate, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::{PipelineSchedule, Recompute, Sharding};
 use atlas_perf::accelerator::Precision;
 
@@ -80,7 +81,7 @@ pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
         let nodes = fix.changes.iter().find(|(knob, _)| *knob == Knob::NumNodes);
         let count = match nodes {
             Some((_, Setting::Number(nodes))) => *nodes,
-            _ => case.scenario.num_nodes,
+            _ => f64::from(case.scenario.num_nodes),
         };
         fix.rate / count
     };
@@ -213,17 +214,18 @@ fn training_memory(case: &Case<'_>) -> Rungs {
     let sharding = if case.dp * case.cp > 1.0 { later(Sharding::NAMES, case.sharding.name()) } else { Vec::new() };
     let shard = case.number(Knob::Shard);
     let whole = if shard > 0.0 { vec![Setting::Number(0.0)] } else { Vec::new() };
-    let experts = if case.arch.is_moe() { doubled(case.ep, case.arch.experts.min(case.devices)) } else { Vec::new() };
+    let experts =
+        if case.arch.is_moe() { doubled(case.ep, case.devices.min(case.arch.experts.into())) } else { Vec::new() };
     vec![
         (Knob::Recompute, recompute),
         (Knob::Sharding, sharding),
         (Knob::Microbatch, halved(case.micro)),
         (Knob::Tp, doubled(case.tp, case.domain.min(case.devices))),
-        (Knob::Pp, doubled(case.pp, case.arch.layers.min(case.devices))),
+        (Knob::Pp, doubled(case.pp, case.devices.min(case.arch.layers.into()))),
         (Knob::Ep, experts),
         (Knob::Shard, whole),
         (Knob::Cp, doubled(case.cp, 16.0f64.min(case.devices))),
-        (Knob::NumNodes, doubled(case.scenario.num_nodes, 64.0 * case.scenario.num_nodes)),
+        (Knob::NumNodes, doubled(f64::from(case.scenario.num_nodes), 64.0 * case.scenario.num_nodes)),
     ]
 }
 
@@ -250,8 +252,8 @@ fn serving_memory(case: &Case<'_>) -> Rungs {
         (Knob::Tp, doubled(case.tp, case.domain.min(case.devices))),
         (Knob::Precision, narrower(case)),
         (Knob::KvPrecision, words(Knob::KvPrecision, &["fp8"])),
-        (Knob::Pp, doubled(case.pp, case.arch.layers)),
-        (Knob::NumNodes, doubled(case.scenario.num_nodes, 64.0 * case.scenario.num_nodes)),
+        (Knob::Pp, doubled(case.pp, f64::from(case.arch.layers))),
+        (Knob::NumNodes, doubled(f64::from(case.scenario.num_nodes), 64.0 * case.scenario.num_nodes)),
     ]
 }
 
@@ -270,13 +272,13 @@ fn accelerators(case: &Case<'_>, times: f64) -> Rungs {
 /// Fewer chunks; with stated ends, ends that leave the other stages whole layers.
 fn stages(case: &Case<'_>) -> Rungs {
     let (layers, plan) = (case.arch.depth(), &case.scenario.base.plan);
-    let end = |knob, stated: Option<f64>, other: Option<f64>| {
+    let end = |knob, stated: Option<Count>, other: Option<Count>| {
         let others = (case.pp - 1.0 - if other.is_some() { 1.0 } else { 0.0 }) * case.vpp;
-        let rest = layers - other.unwrap_or(0.0);
+        let rest = layers - other.unwrap_or(Count::ZERO);
         let near = stated.map(|stated| {
             let mut near: Vec<f64> =
                 (0..256).map(f64::from).filter(|own| *own <= rest && (rest - own) % others.max(1.0) == 0.0).collect();
-            near.sort_by(|a, b| (a - stated).abs().total_cmp(&(b - stated).abs()));
+            near.sort_by(|a, b| (*a - stated).abs().total_cmp(&(*b - stated).abs()));
             near.into_iter().take(3).map(Setting::Number).collect()
         });
         (knob, near.unwrap_or_default())
@@ -292,8 +294,8 @@ fn stages(case: &Case<'_>) -> Rungs {
 fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
     let unit = case.dp * case.micro;
     match what {
-        "query heads" => vec![(Knob::Tp, divisors(case.arch.heads, case.tp, case.devices))],
-        "experts" => vec![(Knob::Ep, divisors(case.arch.experts, case.ep, case.devices))],
+        "query heads" => vec![(Knob::Tp, divisors(f64::from(case.arch.heads), case.tp, case.devices))],
+        "experts" => vec![(Knob::Ep, divisors(f64::from(case.arch.experts), case.ep, case.devices))],
         "layers" => vec![(Knob::Vpp, halved(case.vpp)), (Knob::Pp, halved(case.pp))],
         what => {
             let groups = what == "micro-batches of interleaved stages";

@@ -2,6 +2,7 @@
 
 use crate::engine::datasheet;
 use atlas_catalog::Catalog;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};
 use atlas_perf::constants::Constants;
@@ -36,22 +37,29 @@ fn megatrons_closed_form_is_met() {
     // arXiv 2104.04473, equation 3 without recomputation: 72 B s l h² (1 + s/6h + V/12lh).
     let (l, h, s, v) = (96.0, 12288.0, 2048.0, 51200.0);
     let a = Architecture {
-        layers: l,
-        hidden: h,
-        heads: 96.0,
-        kv_heads: 96.0,
-        ffn: 4.0 * h,
+        layers: Count::floor(l),
+        hidden: Count::floor(h),
+        heads: Count::new(96),
+        kv_heads: Count::new(96),
+        ffn: Count::floor(4.0 * h),
         gated: false,
         tied: true,
-        vocab: v,
+        vocab: Count::floor(v),
         ..Architecture::default()
     };
     let expected = 72.0 * l * h * h * (1.0 + s / (6.0 * h) + v / (12.0 * l * h));
     assert!((a.palm_flops_per_token(s, false) / expected - 1.0).abs() < 1e-4);
     // Full recomputation adds a forward pass of the layers: 96 in place of 72 (the output layer is not run again).
     let c = Constants::default();
-    let i =
-        TrainingInput { arch: a, tp: 8.0, pp: 8.0, dp: 1.0, accelerators: 64.0, seq: s, ..TrainingInput::default() };
+    let i = TrainingInput {
+        arch: a,
+        tp: Count::new(8),
+        pp: Count::new(8),
+        dp: Count::ONE,
+        accelerators: 64.0,
+        seq: s,
+        ..TrainingInput::default()
+    };
     let e = estimate(&TrainingInput { recompute: Recompute::Full, ..i }, &c);
     let layers = 24.0 * l * h * h * (1.0 + s / (6.0 * h));
     // The hardware runs only the half of fused attention that the mask leaves.
@@ -118,7 +126,7 @@ fn images_are_the_tokens_of_a_convolutional_network() {
 #[test]
 fn a_vision_transformer_classifies_one_position() {
     let vit = named("vit-l-16");
-    assert!(vit.patch == Some(768.0) && vit.head == Head::Classes(1000.0) && !vit.causal);
+    assert!(vit.patch == Some(Count::new(768)) && vit.head == Head::Classes(Count::new(1000)) && !vit.causal);
     assert!((vit.params() / 304.33e6 - 1.0).abs() < 0.003, "{}", vit.params());
     // 61.6 GFLOPs of a forward pass of ViT-L/16 at 224 pixels, multiply-adds counted as one (arXiv 2010.11929).
     let forward = vit.palm_flops_per_token(197.0, false) * 197.0 / 3.0 / 2.0;
@@ -141,7 +149,7 @@ fn hybrids_count_every_kind_of_layer() {
         assert!((a.params() / total - 1.0).abs() < 0.01, "{id}: {}", a.params());
         assert!((a.active_params() / active - 1.0).abs() < 0.03, "{id}: {}", a.active_params());
         let e = estimate(
-            &TrainingInput { ep: if a.is_moe() { 8.0 } else { 1.0 }, ..on(id, 8192.0, 1.0) },
+            &TrainingInput { ep: if a.is_moe() { Count::new(8) } else { Count::ONE }, ..on(id, 8192.0, 1.0) },
             &Constants::default(),
         );
         assert!(e.step_seconds.is_finite() && e.mfu > 0.05 && e.mfu < 0.8, "{id}: {}", e.mfu);
@@ -165,7 +173,7 @@ fn linear_mixers_do_not_mind_long_sequences() {
 #[test]
 fn sparse_attention_pays_for_its_indexer_and_saves_on_long_sequences() {
     let (dense, sparse) = (named("deepseek-v3"), named("deepseek-v3.2"));
-    assert_eq!(sparse.indexer.map(|x| x.top_k), Some(2048.0));
+    assert_eq!(sparse.indexer.map(|x| x.top_k), Some(Count::new(2048)));
     assert!(sparse.mean_context(65_536.0) < 2048.0);
     let flops = |a: &Architecture, seq| a.palm_flops_per_token(seq, true);
     assert!(flops(&sparse, 2048.0) > flops(&dense, 2048.0));
@@ -175,7 +183,7 @@ fn sparse_attention_pays_for_its_indexer_and_saves_on_long_sequences() {
 #[test]
 fn windows_of_the_catalog_are_used() {
     let gemma = named("gemma-3-27b");
-    assert_eq!(gemma.window.map(|window| window.size), Some(1024.0));
+    assert_eq!(gemma.window.map(|window| window.size), Some(Count::new(1024)));
     let full = Architecture { window: None, ..gemma };
     let c = Constants::default();
     let time = |arch| estimate(&TrainingInput { arch, ..on("gemma-3-27b", 32_768.0, 1.0) }, &c).time.attention;

@@ -5,6 +5,7 @@ use atlas_catalog::convolution::Convolutional;
 use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Kind, Transformer};
+use atlas_core::count::Count;
 use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};
@@ -76,7 +77,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
             .and_then(|link| positive(link.bw_gbytes_per_sec))
             .unwrap_or_else(|| blank_link(&sheet.vendor))
             * 1e9,
-        domain: scale_up.and_then(|link| positive(link.domain_size)).unwrap_or(1.0),
+        domain: scale_up.and_then(|link| link.domain_size).map_or(1.0, f64::from),
         bridge: None,
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
@@ -144,13 +145,13 @@ pub fn of_sums(sums: &Sums) -> Architecture {
 /// A network of convolutions: no transformer's fields count, but widths that sums may be taken of.
 fn convolutional(network: &Residual) -> Architecture {
     Architecture {
-        layers: network.depth(),
-        hidden: network.features(),
-        heads: 1.0,
-        kv_heads: 1.0,
+        layers: Count::floor(network.depth()),
+        hidden: Count::floor(network.features()),
+        heads: Count::ONE,
+        kv_heads: Count::ONE,
         head_dim: 1.0,
-        ffn: 0.0,
-        vocab: 0.0,
+        ffn: Count::ZERO,
+        vocab: Count::ZERO,
         tied: true,
         causal: false,
         attention_share: 0.0,
@@ -169,7 +170,7 @@ fn linear(t: &Transformer) -> Option<Linear> {
             transformer::LinearKind::Mamba2 => LinearKind::Mamba2,
             transformer::LinearKind::GatedDelta => LinearKind::GatedDelta,
         },
-        share: linear.layers / t.n_layers.max(1.0),
+        share: linear.layers / t.n_layers.max(Count::ONE),
         heads: linear.heads,
         head_dim: linear.head_dim,
         state: linear.state,
@@ -189,13 +190,13 @@ pub fn architecture(t: &Transformer) -> Architecture {
         value: latent.v_head_dim,
     });
     let experts = t.experts.as_ref();
-    let of = |get: fn(&transformer::Experts) -> f64| experts.map_or(0.0, get);
+    let of = |get: fn(&transformer::Experts) -> Count| experts.map_or(Count::ZERO, get);
     let patches = t.patches.filter(|_| t.kind == Kind::Vision);
-    let layers = t.n_layers.max(1.0);
+    let layers = t.n_layers.max(Count::ONE);
     Architecture {
         layers: t.n_layers,
         hidden: t.hidden_size,
-        heads: t.n_heads.max(1.0),
+        heads: t.n_heads.max(Count::ONE),
         kv_heads: t.n_kv_heads,
         head_dim: t.head_dim,
         ffn: t.ffn_hidden_size,
@@ -204,9 +205,9 @@ pub fn architecture(t: &Transformer) -> Architecture {
         tied: t.tied_embeddings,
         attention,
         window: t.window.map(|window| Window { size: window.size, share: window.share }),
-        streams: 1.0,
+        streams: Count::ONE,
         causal: matches!(t.kind, Kind::Decoder | Kind::EncoderDecoder),
-        positions: if t.learned_positions { t.max_context } else { 0.0 },
+        positions: if t.learned_positions { t.max_context } else { Count::ZERO },
         attn_bias: matches!(t.attention_bias, Bias::Qkv | Bias::All),
         mlp_bias: t.mlp_bias,
         experts: of(|e| e.count),
@@ -214,21 +215,21 @@ pub fn architecture(t: &Transformer) -> Architecture {
         moe_ffn: of(|e| e.ffn_hidden_size),
         shared_ffn: of(|e| e.shared_ffn_hidden_size),
         dense_layers: of(|e| e.first_dense_layers),
-        moe_step: experts.map_or(1.0, |e| e.layer_step.max(1.0)),
+        moe_step: experts.map_or(Count::ONE, |e| e.layer_step.max(Count::ONE)),
         moe_hidden: experts.and_then(|e| e.hidden_size),
         attention_share: t.attention_layers / layers,
         mlp_share: t.mlp_layers / layers,
         linear: linear(t),
         attention_gate: t.attention_gate,
         indexer: t.indexer.map(|indexer| Indexer { heads: indexer.heads, dim: indexer.dim, top_k: indexer.top_k }),
-        encoder_layers: if t.kind == Kind::EncoderDecoder { t.n_layers } else { 0.0 },
+        encoder_layers: if t.kind == Kind::EncoderDecoder { t.n_layers } else { Count::ZERO },
         head: match (t.kind, patches) {
             (Kind::Encoder, _) => Head::Masked,
             (_, Some(patches)) => Head::Classes(patches.classes),
             _ => Head::Language,
         },
-        patch: patches.map(|patches| 3.0 * patches.patch_size * patches.patch_size),
-        token_types: if t.kind == Kind::Encoder { 2.0 } else { 0.0 },
+        patch: patches.map(|patches| Count::floor(3.0 * patches.patch_size * patches.patch_size)),
+        token_types: if t.kind == Kind::Encoder { Count::new(2) } else { Count::ZERO },
         convolutions: None,
     }
 }

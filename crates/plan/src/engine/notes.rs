@@ -104,14 +104,14 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             "simulated: {runs} {plural} of {} steps of {} of {dp} replicas ({seeds}), {} events; {chance}{stand}",
             seen.steps, seen.replicas, simulated.events
         ));
-        if seen.goodput < 1.0 {
+        if let Some(interval) = seen.checkpoint_interval_s.filter(|_| seen.goodput < 1.0) {
             notes.push(format!(
                 "a step takes {} alone; failures ({:.2} a day) and checkpoints ({} every {}) add the rest on average, with \
                  a spare node always at hand",
                 duration_ms(1e3 * seen.step_s),
                 seen.failures_per_day,
                 duration_ms(1e3 * seen.checkpoint_s),
-                duration_ms(1e3 * seen.checkpoint_interval_s),
+                duration_ms(1e3 * interval),
             ));
         }
         notes.push(

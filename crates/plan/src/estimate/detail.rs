@@ -66,8 +66,8 @@ pub struct SimulatedTraining {
     pub goodput: f64,
     /// Failures per day of the whole job.
     pub failures_per_day: f64,
-    /// Work between two checkpoints, s; 0 where none is taken.
-    pub checkpoint_interval_s: f64,
+    /// Work between two checkpoints, s; `None`: none are taken.
+    pub checkpoint_interval_s: Option<f64>,
     /// For which a checkpoint stops the work, s.
     pub checkpoint_s: f64,
     /// From a failure until work goes on, s.

@@ -1,5 +1,6 @@
 //! The registry of metrics: every figure of an estimate, described once for panes, tables, demos and reports.
 
+use atlas_core::count::Count;
 use std::sync::OnceLock;
 
 use super::Estimate;
@@ -248,7 +249,7 @@ fn owned_per_hour(estimate: &Estimate, scenario: &Scenario) -> f64 {
 /// Months after which buying a node has cost less than renting it for the time it works.
 fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> f64 {
     let energy = if scenario.rent_includes_energy() { estimate.cost.energy_usd_per_hour } else { 0.0 };
-    scenario.break_even_months(energy / scenario.num_nodes.max(1.0))
+    scenario.break_even_months(energy / scenario.num_nodes.max(Count::ONE))
 }
 
 /// Tokens per joule at the plugs of all nodes, and of those that the layout requests beyond them.

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_has_as_many_decimals_as_its_width_supports_and_no_more_than_the_values() {
+    fn interval_decimals_follow_its_width() {
         let scale = |name: &str, value: f64| Scale::of(Metric::named(name).unwrap(), std::iter::once(value));
         assert_eq!(scale("dollar_per_1m_tokens", 0.0312).interval(0.0271, 0.0422), "0.027–0.042");
         assert_eq!(scale("tokens_per_sec", 5500.0).interval(4120.0, 6930.0), "4.1–6.9");

@@ -42,7 +42,7 @@ impl Reported<'_> {
         let i = &self.i;
         let scenario = self.whole.scenario;
         let context = self.knob("ISL", Knob::Prompt) + self.knob("OSL", Knob::Generate);
-        let of_node = Term::input("n_node", "accelerators of a node", "", scenario.accelerators_per_node)
+        let of_node = Term::input("n_node", "accelerators of a node", "", f64::from(scenario.accelerators_per_node))
             .from(self.whole.inputs.target(&["accelerators_per_node"], "the files do not say"));
         let price = self.knob("C_node", Knob::HourlyUsd) / of_node;
         let link = "interconnectBandwidthGBps";

@@ -234,7 +234,7 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
         return Term::input("P_node", "", "W", value).from(Origin::Engine("nominal power"));
     };
     let tdp = scenario.machine.map_or(0.0, |machine| machine.device.tdp_w * machine.dies);
-    let count = Term::input("n_node", "accelerators of a node", "", scenario.accelerators_per_node)
+    let count = Term::input("n_node", "accelerators of a node", "", f64::from(scenario.accelerators_per_node))
         .from(inputs.target(&["accelerators_per_node"], "the files do not say"));
     let mut bearing = vec![count, inputs.sheet("TDP", "design power of an accelerator", "W", tdp, &[])];
     for (name, symbol) in [("flop_utilization", "u_flop"), ("hbm_bw_util", "u_hbm")] {

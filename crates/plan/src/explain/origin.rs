@@ -291,8 +291,9 @@ impl<'a> Inputs<'a> {
 
     /// Accelerators of the target: those of a node, and the nodes.
     pub fn accelerators(&self) -> Term {
-        let of_node = Term::input("n_node", "accelerators of a node", "", self.scenario.accelerators_per_node)
-            .from(self.target(&["accelerators_per_node"], "the files do not say"));
+        let of_node =
+            Term::input("n_node", "accelerators of a node", "", f64::from(self.scenario.accelerators_per_node))
+                .from(self.target(&["accelerators_per_node"], "the files do not say"));
         Term::derived("N", "accelerators of the target", "", of_node * self.knob("nodes", Knob::NumNodes))
     }
 

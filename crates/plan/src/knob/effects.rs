@@ -230,7 +230,7 @@ fn every_knob_listed_for_a_shipped_pair_changes_an_answer() {
 }
 
 #[test]
-fn knobs_that_need_another_are_listed_with_it_and_named_where_stated_without() {
+fn knobs_that_need_another_knob_are_listed_with_it() {
     let library = library();
     for (target, workload, set, knob, why) in [
         ("h100-sxm-8", "llama3.1-70b-serve", "ep=4", Knob::Ep, "the model has no experts"),

@@ -104,7 +104,7 @@ fn said(library: &Library, text: &str) -> String {
 }
 
 #[test]
-fn every_field_of_a_workload_that_is_no_knob_changes_the_answer_or_is_warned_of() {
+fn workload_fields_without_a_knob_change_the_answer_or_warn() {
     let library = Library::load(&Sources::built_in(), None);
     let mut ignored = Vec::new();
     let all = [(TRAINED, &TRAINED_FIELDS[..]), (POOLS, &POOLS_FIELDS[..]), (SCHEDULED, &SCHEDULED_FIELDS[..])];

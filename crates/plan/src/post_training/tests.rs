@@ -6,10 +6,16 @@ use crate::engine::estimate;
 use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
+use atlas_core::count::Count;
 use atlas_document::Sources;
 
-const BASE: Asked =
-    Asked { prompts: 128.0, samples: Some(8.0), scorers: 1.0, rollout_nodes: None, asynchronous: false };
+const BASE: Asked = Asked {
+    prompts: Count::new(128),
+    samples: Some(Count::new(8)),
+    scorers: Count::ONE,
+    rollout_nodes: None,
+    asynchronous: false,
+};
 
 fn library() -> Library {
     Library::load(&Sources::built_in(), None)
@@ -28,11 +34,11 @@ fn the_parts_of_a_step_sum_to_it_unless_pools_run_side_by_side() {
     let parts: f64 = whole.parts().iter().map(|(_, seconds)| seconds).sum();
     assert!((parts / whole.seconds - 1.0).abs() < 1e-9);
     assert!(whole.parts().iter().all(|(name, seconds)| *seconds > 0.0 || panic!("{name}")), "{whole:?}");
-    assert_eq!((whole.sequences, whole.updates, whole.nodes), (1024.0, 2.0, [8.0, 8.0]));
+    assert_eq!((whole.sequences, whole.updates, whole.nodes), (1024.0, 2.0, [Count::new(8); 2]));
     // Waiting for the longest answers and for weights is all the idleness of one pool.
     assert!((whole.idle - (whole.tail + whole.sync) / whole.seconds).abs() < 1e-9, "{whole:?}");
 
-    let apart = Asked { rollout_nodes: Some(4.0), ..BASE };
+    let apart = Asked { rollout_nodes: Some(Count::new(4)), ..BASE };
     let in_turn = asked(&library, "h100-sxm-64", &apart).unwrap();
     let beside = asked(&library, "h100-sxm-64", &Asked { asynchronous: true, ..apart }).unwrap();
     assert!(in_turn.idle > 0.4 && beside.idle < in_turn.idle, "{} {}", in_turn.idle, beside.idle);
@@ -46,15 +52,15 @@ fn every_setting_of_a_step_changes_it() {
     let library = library();
     let base = asked(&library, "h100-sxm-64", &BASE).unwrap();
     for changed in [
-        Asked { prompts: 256.0, ..BASE },
-        Asked { samples: Some(16.0), ..BASE },
+        Asked { prompts: Count::new(256), ..BASE },
+        Asked { samples: Some(Count::new(16)), ..BASE },
         Asked { samples: None, ..BASE },
-        Asked { scorers: 2.0, ..BASE },
-        Asked { rollout_nodes: Some(4.0), ..BASE },
+        Asked { scorers: Count::new(2), ..BASE },
+        Asked { rollout_nodes: Some(Count::new(4)), ..BASE },
     ] {
         assert_ne!(asked(&library, "h100-sxm-64", &changed).unwrap(), base, "{changed:?}");
     }
-    let more = asked(&library, "h100-sxm-64", &Asked { prompts: 256.0, ..BASE }).unwrap();
+    let more = asked(&library, "h100-sxm-64", &Asked { prompts: Count::new(256), ..BASE }).unwrap();
     assert!(more.seconds > base.seconds && more.usd > base.usd);
     // Answers that are data are not rolled out, nor are weights sent anywhere.
     let preferences = asked(&library, "h100-sxm-8", &Asked { samples: None, ..BASE }).unwrap();
@@ -66,10 +72,13 @@ fn every_setting_of_a_step_changes_it() {
 fn what_cannot_be_is_refused_in_words() {
     let library = library();
     let refused = |target, what: &Asked| asked(&library, target, what).unwrap_err().to_string();
-    assert!(refused("h100-sxm-64", &Asked { rollout_nodes: Some(8.0), ..BASE }).contains("expected from 1 to 7"));
+    assert!(
+        refused("h100-sxm-64", &Asked { rollout_nodes: Some(Count::new(8)), ..BASE }).contains("expected from 1 to 7")
+    );
     assert!(refused("h100-sxm-64", &Asked { asynchronous: true, ..BASE }).contains("nodes of their own"));
     assert!(
-        refused("h100-sxm-64", &Asked { samples: None, rollout_nodes: Some(2.0), ..BASE }).contains("without rollouts")
+        refused("h100-sxm-64", &Asked { samples: None, rollout_nodes: Some(Count::new(2)), ..BASE })
+            .contains("without rollouts")
     );
     assert!(refused("rtx-3090-4", &BASE).contains("does not fit"), "{}", refused("rtx-3090-4", &BASE));
     let find = |workload| Parts::find(&library, "h100-sxm-64", workload).unwrap();

@@ -61,7 +61,7 @@ impl Dashboard {
             },
             None => architecture(parts).map_or(hardware, |model| Dashboard {
                 parameters: model.params(),
-                hidden: model.hidden,
+                hidden: f64::from(model.hidden),
                 layers: model.depth(),
                 ..hardware
             }),

@@ -1,6 +1,7 @@
 //! Speculative decoding of a scenario: what drafts, what it costs, how much of it is accepted.
 
 use super::{Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::DraftMethod;
 use atlas_perf::arch::Architecture;
 use atlas_perf::serving::Speculation;
@@ -24,7 +25,7 @@ impl Scenario {
             stated.draft_method.and_then(|method| self.published_drafts.iter().find(|d| d.method == method));
         let usual = if stated.draft_method == Some(DraftMethod::Ngram) { NGRAM_ACCEPTANCE } else { ACCEPTANCE };
         Speculation {
-            tokens: stated.draft_tokens.unwrap_or(0.0),
+            tokens: stated.draft_tokens.unwrap_or(Count::ZERO),
             acceptance: stated.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
             decline: stated.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
             most_batch: stated.draft_max_batch.filter(|batch| *batch > 0.0),
@@ -47,12 +48,12 @@ impl Scenario {
 /// Cost of drafting one token, in steps of the model at a batch of one: weights that are read for it, over those that a
 /// step reads.
 fn cost(model: &Architecture, method: Option<DraftMethod>, params_b: f64) -> f64 {
-    let layer = 1.0 / model.layers.max(1.0);
+    let layer = 1.0 / model.layers.max(Count::ONE);
     let active = model.active_params().max(1.0);
     match method {
         None => layer,
         Some(DraftMethod::Mtp) => layer + model.vocab * model.hidden / active,
-        Some(DraftMethod::Eagle3) => layer + model.vocab.min(DRAFT_VOCABULARY) * model.hidden / active,
+        Some(DraftMethod::Eagle3) => layer + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden / active,
         Some(DraftMethod::DraftModel) => 1e9 * params_b / active,
         Some(DraftMethod::Ngram) => 0.0,
     }

@@ -4,6 +4,7 @@ use super::{Phase, Scenario};
 use crate::engine::answer::training::next_token;
 use crate::knob::{Home, Knob};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::field::Slot;
 use atlas_core::plan::{
     Arrivals, ContextExchange, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts,
@@ -126,11 +127,11 @@ impl Scenario {
         let (Phase { shape, plan, .. }, model) = (&self.base, self.model.as_ref()?);
         let experts = model.is_moe();
         let when = |idle: bool, why: Idle| idle.then_some(why);
-        let ranks = shape.tp * shape.pp * shape.dp * plan.cp.unwrap_or(1.0);
+        let ranks = shape.tp * shape.pp * shape.dp * plan.cp.unwrap_or(Count::ONE);
         match knob {
             Knob::Ep | Knob::Etp | Knob::MoeCapacity => when(!experts, NO_EXPERTS),
             Knob::ExpertImbalance | Knob::MoeDispatcher | Knob::OverlapExperts => {
-                when(!experts, NO_EXPERTS).or(when(plan.ep.unwrap_or(1.0) <= 1.0, SAME_EXPERTS))
+                when(!experts, NO_EXPERTS).or(when(plan.ep.unwrap_or(Count::ONE) <= 1.0, SAME_EXPERTS))
             }
             Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
             Knob::AttentionKernel => when(model.convolutions.is_some(), NO_ATTENTION),
@@ -139,10 +140,10 @@ impl Scenario {
             Knob::Vpp | Knob::FirstLayers | Knob::LastLayers | Knob::OverlapPipeline | Knob::PipelineSchedule => {
                 when(shape.pp <= 1.0, ONE_STAGE)
             }
-            Knob::CpCommType => when(plan.cp.unwrap_or(1.0) <= 1.0, WHOLE_SEQUENCES),
+            Knob::CpCommType => when(plan.cp.unwrap_or(Count::ONE) <= 1.0, WHOLE_SEQUENCES),
             Knob::MtpLayers => when(!next_token(model), NO_NEXT_TOKEN),
             Knob::Overlap => when(ranks <= 1.0, ONE_DEVICE),
-            Knob::OverlapData | Knob::Sharding => when(shape.dp * plan.cp.unwrap_or(1.0) <= 1.0, ONE_REPLICA),
+            Knob::OverlapData | Knob::Sharding => when(shape.dp * plan.cp.unwrap_or(Count::ONE) <= 1.0, ONE_REPLICA),
             Knob::Shard => {
                 when(shape.dp <= 1.0, ONE_REPLICA).or(when(self.sharding(&self.base) == Sharding::None, NOT_SHARDED))
             }
@@ -170,8 +171,8 @@ impl Scenario {
             Knob::PythonExecutor => when(phase.served.stack != Stack::Compiled, NOT_COMPILED),
             Knob::ContextRanks => {
                 let alike = match model.attention {
-                    Attention::Latent { .. } => layout.tp,
-                    Attention::Grouped => layout.tp / model.kv_heads.max(1.0),
+                    Attention::Latent { .. } => f64::from(layout.tp),
+                    Attention::Grouped => layout.tp / model.kv_heads.max(Count::ONE),
                 };
                 when(alike <= 1.0, SAME_KEYS)
             }

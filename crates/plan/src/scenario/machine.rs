@@ -4,6 +4,7 @@ use super::Parts;
 use crate::engine::datasheet;
 use atlas_catalog::Accelerator as Sheet;
 use atlas_config::Target;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Bridge};
 use atlas_perf::arch::{Architecture, Attention};
 
@@ -49,8 +50,8 @@ impl Machine {
         device.network = target.network.as_ref().and_then(|network| network.topology).unwrap_or_default();
         let node = target.accelerators_per_node;
         // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
-        let usual = if device.domain > node.max(8.0) { device.domain } else { node };
-        let reach = link.and_then(|link| link.domain_size).unwrap_or(usual);
+        let usual = if device.domain > node.max(Count::new(8)) { device.domain } else { f64::from(node) };
+        let reach = link.and_then(|link| link.domain_size).map_or(usual, f64::from);
         let beyond = sheet.scale_up.as_ref().and_then(|link| link.node_gbytes_per_sec);
         if let Some(beyond) = beyond.filter(|_| link.is_none_or(|link| link.bw_gbytes_per_sec.is_none()))
             && reach > device.domain
@@ -60,11 +61,11 @@ impl Machine {
         }
         let dies = sheet.ranks;
         if dies > 1.0 {
-            device = device.split(dies);
+            device = device.split(f64::from(dies));
         }
         let sound = device.mem_bw > 0.0 && device.mem_bytes > 0.0 && device.flops.iter().any(|rate| *rate > 0.0);
         let oversubscription = target.network.as_ref().and_then(|n| n.oversubscription).unwrap_or(1.0);
-        let mut machine = Machine { device, dies, reach: reach * dies, domain: 1.0, oversubscription };
+        let mut machine = Machine { device, dies: f64::from(dies), reach: reach * dies, domain: 1.0, oversubscription };
         machine.spread(target.accelerators());
         sound.then_some(machine)
     }
@@ -99,37 +100,36 @@ pub(super) fn contradicted_memory_gb(target: &Target, sheet: &Sheet) -> Option<f
 #[must_use]
 pub fn architecture(parts: &Parts) -> Option<Architecture> {
     let workload = &parts.workload;
-    let stated = |value: f64| (value > 0.0).then_some(value);
-    let (hidden, layers) = (stated(workload.shape.hidden), stated(workload.shape.layers));
-    let vocab = workload.vocab_size.and_then(stated);
+    let (hidden, layers) = (workload.shape.hidden.nonzero(), workload.shape.layers.nonzero());
+    let vocab = workload.vocab_size.and_then(Count::nonzero);
     if let Some(model) = &parts.model {
         let known = datasheet::model(model);
         let layers = layers.unwrap_or(known.layers);
         // A shortened model keeps the share of its leading dense layers, at least one.
         let dense_layers = match known.dense_layers > 0.0 && layers != known.layers {
-            true => (known.dense_layers * layers / known.layers).round().max(1.0),
+            true => Count::floor((known.dense_layers * layers / known.layers).round()).max(Count::ONE),
             false => known.dense_layers,
         };
         return Some(Architecture {
             hidden: hidden.unwrap_or(known.hidden),
             layers,
             dense_layers,
-            heads: workload.n_heads.and_then(stated).unwrap_or(known.heads),
-            kv_heads: workload.n_kv_heads.and_then(stated).unwrap_or(known.kv_heads),
-            ffn: workload.ffn_hidden_size.and_then(stated).unwrap_or(known.ffn),
+            heads: workload.n_heads.and_then(Count::nonzero).unwrap_or(known.heads),
+            kv_heads: workload.n_kv_heads.and_then(Count::nonzero).unwrap_or(known.kv_heads),
+            ffn: workload.ffn_hidden_size.and_then(Count::nonzero).unwrap_or(known.ffn),
             vocab: vocab.unwrap_or(known.vocab),
             ..known
         });
     }
     let (hidden, layers) = (hidden?, layers?);
-    let heads = workload.n_heads.and_then(stated).unwrap_or((hidden / 128.0).ceil());
+    let heads = workload.n_heads.and_then(Count::nonzero).unwrap_or(Count::floor((hidden / 128.0).ceil()));
     Some(Architecture {
         layers,
         hidden,
         heads,
-        kv_heads: workload.n_kv_heads.and_then(stated).unwrap_or(heads),
+        kv_heads: workload.n_kv_heads.and_then(Count::nonzero).unwrap_or(heads),
         head_dim: hidden / heads,
-        ffn: workload.ffn_hidden_size.and_then(stated).unwrap_or(4.0 * hidden),
+        ffn: workload.ffn_hidden_size.and_then(Count::nonzero).unwrap_or(Count::floor(4.0 * hidden)),
         gated: false,
         vocab: vocab.unwrap_or(GPT2_VOCABULARY),
         attention: Attention::Grouped,
@@ -138,4 +138,4 @@ pub fn architecture(parts: &Parts) -> Option<Architecture> {
 }
 
 /// Tokens of GPT-2's vocabulary (Radford et al. 2019): what a workload without one is read with.
-const GPT2_VOCABULARY: f64 = 50_257.0;
+const GPT2_VOCABULARY: Count = Count::new(50_257);

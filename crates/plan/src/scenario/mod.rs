@@ -15,6 +15,7 @@ mod set_knob;
 mod simulation;
 mod software;
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 
 pub use corrections::Corrected;
@@ -62,7 +63,7 @@ pub struct Scenario {
     /// The model's architecture, where the workload says enough of it.
     pub model: Option<Architecture>,
     /// Positions that the model was made for, where its catalog entry limits them.
-    pub max_context: Option<f64>,
+    pub max_context: Option<Count>,
     /// The software as files or knobs state it: `vllm@0.11`.
     pub software: Option<Arc<str>>,
     /// What that software does.
@@ -72,9 +73,9 @@ pub struct Scenario {
     /// Whether a profile gives the coefficients below.
     pub calibrated: bool,
     /// Accelerators in one node.
-    pub accelerators_per_node: f64,
+    pub accelerators_per_node: Count,
     /// Nodes.
-    pub num_nodes: f64,
+    pub num_nodes: Count,
     /// Memory of one accelerator, GB.
     pub memory_gb_per_accel: f64,
     /// The memory that the target states, GB, where the accelerator does not come with that much and the datasheet's is
@@ -113,7 +114,7 @@ pub struct Scenario {
     /// Name of the fabric in force.
     pub fabric: Arc<str>,
     /// Sequences per device and step.
-    pub microbatch: f64,
+    pub microbatch: Count,
     /// Whether a file or a knob states them.
     pub micro_stated: bool,
     /// Kernels launched as captured graphs.
@@ -218,7 +219,7 @@ impl Scenario {
             coefficients: profile.as_ref().map_or(Coefficients::default(), |profile| profile.coefficients),
             fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)),
             fabric,
-            microbatch: workload.plan.micro.or(tuning.microbatch).unwrap_or(1.0),
+            microbatch: workload.plan.micro.or(tuning.microbatch).unwrap_or(Count::ONE),
             micro_stated: workload.plan.micro.or(tuning.microbatch).is_some(),
             cuda_graphs: tuning.cuda_graphs.unwrap_or(false),
             gpudirect_rdma: tuning.gpudirect_rdma.unwrap_or(false),
@@ -331,7 +332,7 @@ impl Scenario {
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
-            phase.shape.dp = ((have - phase.set_apart()) / replica).floor().max(1.0);
+            phase.shape.dp = Count::floor((have - phase.set_apart()) / replica).max(Count::ONE);
         }
     }
 
@@ -347,7 +348,7 @@ impl Scenario {
         let Phase { shape, plan, .. } = &self.base;
         let Some(machine) = self.machine.as_ref().filter(|_| self.engine.reasons()) else { return self.accelerators() };
         let ranks = match shape.mode {
-            Mode::Training => shape.tp * shape.pp * plan.cp.unwrap_or(1.0) * shape.dp,
+            Mode::Training => shape.tp * shape.pp * plan.cp.unwrap_or(Count::ONE) * shape.dp,
             Mode::Inference => self.serving_ranks(&self.base),
         };
         ranks / machine.dies

@@ -4,6 +4,7 @@ use super::software::Served;
 use crate::knob::{KNOBS, Knob};
 use atlas_config::workload::{Arrival, PhaseSpec, PlanSpec, Shape, Traffic};
 use atlas_config::{Mode, Workload};
+use atlas_core::count::Count;
 use atlas_document::Node;
 
 /// One phase in numbers.
@@ -63,10 +64,10 @@ impl Phase {
     /// Groups of tensor-parallel ranks on each stage of a replica: context-parallel in training, of data-parallel
     /// attention in serving.
     #[must_use]
-    pub fn groups(&self) -> f64 {
+    pub fn groups(&self) -> Count {
         match self.shape.mode {
-            Mode::Training => self.plan.cp.unwrap_or(1.0),
-            Mode::Inference => self.plan.attention_dp.unwrap_or(1.0),
+            Mode::Training => self.plan.cp.unwrap_or(Count::ONE),
+            Mode::Inference => self.plan.attention_dp.unwrap_or(Count::ONE),
         }
     }
 

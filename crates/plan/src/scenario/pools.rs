@@ -3,6 +3,7 @@
 use super::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_config::workload::PoolSpec;
+use atlas_core::count::Count;
 use atlas_core::plan::MoeDispatcher;
 use atlas_perf::serving::{Layout, Pools};
 
@@ -13,10 +14,10 @@ impl Phase {
         Layout {
             tp: shape.tp,
             pp: shape.pp,
-            ep: plan.ep.unwrap_or(1.0),
-            attention_dp: plan.attention_dp.unwrap_or(1.0),
+            ep: plan.ep.unwrap_or(Count::ONE),
+            attention_dp: plan.attention_dp.unwrap_or(Count::ONE),
             dp: shape.dp,
-            redundant: plan.serving.redundant_experts.unwrap_or(0.0),
+            redundant: plan.serving.redundant_experts.unwrap_or(Count::ZERO),
         }
     }
 
@@ -40,11 +41,13 @@ impl Phase {
         if self.prefill_workers().is_some() {
             return Some(Pools { prefill, decode });
         }
-        let stated = self.plan.serving.prefill_accelerators.unwrap_or(0.0);
+        let stated = self.plan.serving.prefill_accelerators.unwrap_or(Count::ZERO);
         let workers = (stated / prefill.replica()).floor();
         let rest = (decode.dp - workers * prefill.replica() / decode.replica()).floor();
-        (workers >= 1.0 && rest >= 1.0)
-            .then_some(Pools { prefill: Layout { dp: workers, ..prefill }, decode: Layout { dp: rest, ..decode } })
+        (workers >= 1.0 && rest >= 1.0).then_some(Pools {
+            prefill: Layout { dp: Count::floor(workers), ..prefill },
+            decode: Layout { dp: Count::floor(rest), ..decode },
+        })
     }
 
     /// Whether it requests anything that only software for wide expert parallelism has: tokens written straight to
@@ -58,7 +61,7 @@ impl Phase {
     }
 
     /// Replicas that only prefill, where their number is stated.
-    fn prefill_workers(&self) -> Option<f64> {
+    fn prefill_workers(&self) -> Option<Count> {
         let inference = self.shape.mode == Mode::Inference;
         self.plan.serving.pools.prefill.workers.filter(|workers| inference && *workers > 0.0)
     }

@@ -2,6 +2,7 @@
 
 use super::Phase;
 use atlas_config::workload::PlanSpec;
+use atlas_core::count::Count;
 use atlas_core::plan::Routing;
 use atlas_perf::serving::{Conversations, KvTier};
 
@@ -25,7 +26,7 @@ impl Phase {
         stated.conversations.filter(|count| *count > 0.0).map(|count| Conversations {
             count,
             turns: stated.turns.unwrap_or(1.0),
-            shared: stated.shared_prefix.unwrap_or(0.0),
+            shared: stated.shared_prefix.unwrap_or(Count::ZERO),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Reads and sets the knobs of a scenario.
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
@@ -18,7 +19,6 @@ impl Scenario {
     #[must_use]
     pub fn get(&self, knob: Knob) -> Setting {
         let Phase { shape, plan, served, .. } = &self.base;
-        let number = Setting::Number;
         let word = |name: &str| Setting::Choice(name.into());
         let [host, ssd, remote] = reuse::tiers(plan);
         match knob {
@@ -57,8 +57,8 @@ impl Scenario {
             Knob::Fabric => Setting::Choice(Arc::clone(&self.fabric)),
             Knob::Tp => number(self.base.decode_layout().tp),
             Knob::Pp => number(self.base.decode_layout().pp),
-            Knob::FirstLayers => number(plan.first_layers.unwrap_or_else(|| stage_layers(self, 0.0))),
-            Knob::LastLayers => number(plan.last_layers.unwrap_or_else(|| stage_layers(self, shape.pp - 1.0))),
+            Knob::FirstLayers => number(plan.first_layers.map_or_else(|| stage_layers(self, 0.0), f64::from)),
+            Knob::LastLayers => number(plan.last_layers.map_or_else(|| stage_layers(self, shape.pp - 1.0), f64::from)),
             Knob::Dp => number(self.base.decode_layout().dp),
             Knob::Ep => number(self.base.decode_layout().ep),
             Knob::Sp => Setting::Toggle(self.sequence_parallel(&self.base)),
@@ -66,9 +66,9 @@ impl Scenario {
             Knob::Prompt => number(shape.prompt),
             Knob::Generate => number(shape.generate),
             Knob::Concurrency => number(self.concurrency(&self.base)),
-            Knob::MaxNumSeqs => number(plan.serving.max_num_seqs.unwrap_or(served.max_num_seqs)),
+            Knob::MaxNumSeqs => number(plan.serving.max_num_seqs.map_or(served.max_num_seqs, f64::from)),
             Knob::MaxNumBatchedTokens => {
-                number(plan.serving.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens))
+                number(plan.serving.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from))
             }
             Knob::GpuMemoryUtilization => {
                 // Where nothing is stated, to a thousandth: a reserve in GiB is a share of many digits.
@@ -113,8 +113,8 @@ impl Scenario {
             Knob::Utilization => number(self.utilization),
             Knob::Seed => Setting::Seed(self.seed),
             Knob::Noise => Setting::Toggle(self.noise),
-            Knob::Replications => number(f64::from(self.simulation(&self.base).replications)),
-            Knob::Steps => number(f64::from(self.simulation(&self.base).steps)),
+            Knob::Replications => number(self.simulation(&self.base).replications),
+            Knob::Steps => number(self.simulation(&self.base).steps),
             Knob::Arrivals => word(self.simulation(&self.base).arrivals.name()),
             Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
             Knob::Checkpoint => number(round(self.checkpoint_write(&self.base))),
@@ -177,10 +177,11 @@ impl Scenario {
     }
 
     fn set_number(&mut self, knob: Knob, value: f64) -> bool {
+        let count = Count::floor(value);
         match knob {
-            Knob::Microbatch => (self.microbatch, self.micro_stated) = (value, true),
+            Knob::Microbatch => (self.microbatch, self.micro_stated) = (count, true),
             Knob::NumNodes => {
-                self.num_nodes = value;
+                self.num_nodes = count;
                 let accelerators = self.accelerators();
                 if let Some(machine) = &mut self.machine {
                     machine.spread(accelerators);
@@ -214,23 +215,23 @@ impl Scenario {
                 }
             }
             Knob::Tp => self.each(knob, |phase| {
-                phase.shape.tp = value;
+                phase.shape.tp = count;
                 phase.plan.serving.pools.decode.tp = None;
             }),
             Knob::Pp => self.each(knob, |phase| {
-                phase.shape.pp = value;
+                phase.shape.pp = count;
                 phase.plan.serving.pools.decode.pp = None;
             }),
             Knob::Ep => self.each(knob, |phase| {
-                phase.plan.ep = Some(value);
+                phase.plan.ep = Some(count);
                 phase.plan.serving.pools.decode.ep = None;
             }),
             Knob::AttentionDp => self.each(knob, |phase| {
-                phase.plan.attention_dp = Some(value);
+                phase.plan.attention_dp = Some(count);
                 phase.plan.serving.pools.decode.attention_dp = None;
             }),
             Knob::Dp => self.each(knob, |phase| {
-                (phase.shape.dp, phase.plan.dp) = (value, Some(value));
+                (phase.shape.dp, phase.plan.dp) = (count, Some(count));
                 phase.plan.serving.pools.decode.workers = None;
             }),
             Knob::Prompt => self.each(knob, |phase| phase.shape.prompt = value),
@@ -295,7 +296,7 @@ impl Scenario {
     /// Sequences of an optimizer step; by default, one micro-batch on each replica.
     #[must_use]
     pub fn global(&self, phase: &Phase) -> f64 {
-        phase.plan.global.unwrap_or(phase.shape.dp * self.microbatch)
+        phase.plan.global.map_or(phase.shape.dp * self.microbatch, f64::from)
     }
 
     /// Sequences of a micro-batch. Where the files are silent, software that does not accumulate runs the whole share of
@@ -304,8 +305,8 @@ impl Scenario {
     pub fn micro(&self, phase: &Phase) -> f64 {
         let whole = self.in_force.training.accumulation == Accumulation::WholeBatch;
         match (self.micro_stated, phase.plan.global) {
-            (false, Some(global)) if whole => (global / phase.shape.dp.max(1.0)).max(1.0),
-            _ => self.microbatch,
+            (false, Some(global)) if whole => (global / phase.shape.dp.max(Count::ONE)).max(1.0),
+            _ => self.microbatch.into(),
         }
     }
 
@@ -335,7 +336,7 @@ impl Scenario {
     /// Requests in flight; by default, [`CONCURRENCY`] on each replica.
     #[must_use]
     pub fn concurrency(&self, phase: &Phase) -> f64 {
-        phase.plan.serving.concurrency.unwrap_or(CONCURRENCY * phase.shape.dp)
+        phase.plan.serving.concurrency.map_or(CONCURRENCY * phase.shape.dp, f64::from)
     }
 
     /// Whether steps are replayed as captured graphs.
@@ -346,6 +347,11 @@ impl Scenario {
             _ => self.cuda_graphs,
         }
     }
+}
+
+/// A number as a setting.
+fn number(value: impl Into<f64>) -> Setting {
+    Setting::Number(value.into())
 }
 
 /// Requests in flight on a replica by default: enough to keep it busy, few enough to be answered soon.

@@ -1,13 +1,14 @@
 //! What only simulations use: how long a run is, what is uneven, what fails.
 
 use super::{Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::{Arrivals, Routing};
 use atlas_perf::serving::{Load, ServingInput};
 
 /// Independent runs by default: the least whose spread can be described from chance with some confidence.
-const REPLICATIONS: f64 = 3.0;
+const REPLICATIONS: Count = Count::new(3);
 /// Optimizer steps of a run by default: the first one fills buffers, the others differ only by chance.
-const STEPS: f64 = 4.0;
+const STEPS: Count = Count::new(4);
 /// How much slower a slow node is by default: about what a thermally throttled accelerator loses, and what
 /// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
 pub const SLOW_FACTOR: f64 = 1.1;
@@ -51,7 +52,7 @@ pub struct Simulation {
     /// Spread of one rank's pass.
     pub jitter: f64,
     /// Nodes that are slow all the time.
-    pub slow_nodes: f64,
+    pub slow_nodes: Count,
     /// How slow.
     pub slow_factor: f64,
     /// Mean time between failures of a node, s; `None`: nodes do not fail.
@@ -74,7 +75,7 @@ impl Simulation {
             seed: 0,
             replications: 1,
             requests: None,
-            steps: STEPS as u32,
+            steps: STEPS.get(),
             arrivals: match system.load {
                 Load::Open { .. } => Arrivals::Poisson,
                 Load::Burst { .. } => Arrivals::Burst,
@@ -87,7 +88,7 @@ impl Simulation {
             long_prefill_token_threshold: None,
             slo_ms: [None; 3],
             jitter: 0.0,
-            slow_nodes: 0.0,
+            slow_nodes: Count::ZERO,
             slow_factor: SLOW_FACTOR,
             node_mtbf: None,
             checkpoint_interval: None,
@@ -104,7 +105,6 @@ impl Scenario {
     pub fn simulation(&self, phase: &Phase) -> Simulation {
         let stated = &phase.plan.simulation;
         let rate = phase.plan.serving.request_rate.filter(|rate| *rate > 0.0);
-        let whole = |value: Option<f64>, or: f64| value.unwrap_or(or).clamp(0.0, 1e9) as u32;
         // Files and knobs say 0 for none.
         let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
@@ -113,9 +113,9 @@ impl Scenario {
         let copy = (self.checkpoint_bytes() / (self.accelerators().max(1.0) * HOST_COPY)).min(write);
         Simulation {
             seed: seed(self.seed.saturating_add(i128::from(phase.index))),
-            replications: whole(stated.replications, REPLICATIONS).max(1),
-            requests: positive(stated.requests).map(|requests| whole(Some(requests), 0.0)),
-            steps: whole(stated.steps, STEPS).max(1),
+            replications: stated.replications.unwrap_or(REPLICATIONS).get().max(1),
+            requests: stated.requests.and_then(Count::nonzero).map(Count::get),
+            steps: stated.steps.unwrap_or(STEPS).get().max(1),
             arrivals: stated.arrivals.unwrap_or(match (rate, stated.arrival_cv) {
                 (None, _) => Arrivals::Closed,
                 (Some(_), Some(cv)) if cv != 1.0 => Arrivals::Gamma,
@@ -125,11 +125,15 @@ impl Scenario {
             prompt_cv: or_zero(stated.prompt_cv),
             generate_cv: or_zero(stated.generate_cv),
             routing: phase.plan.serving.routing.unwrap_or(Routing::Least),
-            long_prefill_token_threshold: positive(phase.plan.serving.long_prefill_token_threshold)
-                .map(|tokens| whole(Some(tokens), 0.0)),
+            long_prefill_token_threshold: phase
+                .plan
+                .serving
+                .long_prefill_token_threshold
+                .and_then(Count::nonzero)
+                .map(Count::get),
             slo_ms: [stated.slo_ttft_ms, stated.slo_tpot_ms, stated.slo_e2e_ms].map(positive),
             jitter: or_zero(stated.jitter),
-            slow_nodes: or_zero(stated.slow_nodes),
+            slow_nodes: stated.slow_nodes.unwrap_or(Count::ZERO),
             slow_factor: stated.slow_factor.unwrap_or(SLOW_FACTOR),
             node_mtbf: positive(stated.node_mtbf_h).map(|hours| 3600.0 * hours),
             checkpoint_interval: positive(stated.checkpoint_interval_s),
@@ -145,7 +149,7 @@ impl Scenario {
 
     /// In which a checkpoint is written, s: unless stated, all nodes write their part of it at once.
     pub(super) fn checkpoint_write(&self, phase: &Phase) -> f64 {
-        let usual = || self.checkpoint_bytes() / (self.num_nodes.max(1.0) * CHECKPOINT_BYTES_PER_NODE);
+        let usual = || self.checkpoint_bytes() / (self.num_nodes.max(Count::ONE) * CHECKPOINT_BYTES_PER_NODE);
         phase.plan.simulation.checkpoint_s.unwrap_or_else(usual)
     }
 }

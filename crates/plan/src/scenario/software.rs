@@ -1,5 +1,6 @@
 //! The software of a scenario: its traits, and what follows from them where the files are silent.
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::{Machine, Phase, Scenario};
@@ -272,7 +273,7 @@ impl Scenario {
                 let spread = |layout: &Layout| {
                     let ranks = layout.tp * layout.attention_dp;
                     // What sends tokens straight to experts has them on all ranks that share them.
-                    t.spreads(layout.ep, ranks) && (!phase.spreads_experts() || layout.ep >= ranks)
+                    t.spreads(f64::from(layout.ep), ranks) && (!phase.spreads_experts() || layout.ep >= ranks)
                 };
                 let mixture = self.model.is_some_and(|model| model.is_moe());
                 let layouts = phase.pools().map_or([phase.decode_layout(); 2], |pools| [pools.prefill, pools.decode]);
@@ -360,6 +361,7 @@ impl Scenario {
         let fixed = switches.moe_capacity == Some(MoeCapacity::Dropped);
         let program = switches.compiled.unwrap_or(t.launch == StepLaunch::Compiled);
         let overlap = |own: Option<bool>, usual: bool| own.or(plan.overlap).unwrap_or(usual);
+        let chunks = f64::from(plan.vpp.unwrap_or(Count::ONE));
         TrainingSoftware {
             fused_attention: kernel != AttentionKernel::Unfused,
             native_attention: kernel == AttentionKernel::Native,
@@ -373,8 +375,8 @@ impl Scenario {
             synchronous_routing: t.routing == Routing::HostSync && !fixed && !whole,
             deduplicated_dispatch: self.moe_dispatcher(phase) != MoeDispatcher::AllToAll,
             overlap_tensor: overlap(switches.overlap_tensor, t.overlap_tensor),
-            overlap_pipeline: overlap(switches.overlap_pipeline, t.overlap_pipeline.applies(plan.vpp.unwrap_or(1.0))),
-            overlap_experts: overlap(switches.overlap_experts, t.overlap_experts.applies(plan.vpp.unwrap_or(1.0))),
+            overlap_pipeline: overlap(switches.overlap_pipeline, t.overlap_pipeline.applies(chunks)),
+            overlap_experts: overlap(switches.overlap_experts, t.overlap_experts.applies(chunks)),
             overlap_data: overlap(switches.overlap_data, t.overlap_gradients.applies(self.sharding(phase))),
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),

@@ -49,13 +49,13 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
     };
     let mut values = match (knob, step) {
         // Cuts of the model: only divisors are layouts that can be.
-        (Knob::Tp, _) => parts(model.heads),
+        (Knob::Tp, _) => parts(f64::from(model.heads)),
         (Knob::Pp, _) => stages(model.depth(), devices, scenario.mode()),
         (Knob::Vpp, _) => {
             let most = (model.depth() + 2.0) / scenario.base.shape.pp;
             (1..=8).map(f64::from).chain(divisors(model.depth().max(1.0))).filter(|vpp| *vpp <= most.max(1.0)).collect()
         }
-        (Knob::Ep, _) => parts(model.experts),
+        (Knob::Ep, _) => parts(f64::from(model.experts)),
         (Knob::Cp | Knob::Dp, _) => doublings(1.0, devices),
         (_, Step::Double) => {
             let reach = f64::from(OCTAVES).exp2();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_one_that_its_knob_takes_and_the_present_one_is_among_them() {
+    fn nearby_values_are_valid_and_include_the_current_one() {
         each(|scenario, parts, knob, axis| {
             let Some(axis) = axis else { return };
             assert!(axis.values.contains(&scenario.get(knob)), "{axis:?}");

@@ -7,6 +7,7 @@ use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Recompute;
 
 /// Two figures that work against each other.
@@ -94,8 +95,8 @@ impl Pair {
         let nodes =
             if self.nodes { doublings((start.num_nodes / 8.0).ceil(), start.num_nodes * 8.0) } else { Vec::new() };
         let dies = start.machine.map_or(1.0, |machine| machine.dies);
-        let per_node = start.accelerators() / start.num_nodes.max(1.0) * dies;
-        let devices = nodes.last().copied().unwrap_or(start.num_nodes) * per_node;
+        let per_node = start.accelerators() / start.num_nodes.max(Count::ONE) * dies;
+        let devices = nodes.last().copied().unwrap_or(f64::from(start.num_nodes)) * per_node;
         let cuts = |of: f64, most: f64| -> Vec<f64> {
             if of >= 1.0 { divisors(of).filter(|cut| *cut <= most).collect() } else { doublings(1.0, most) }
         };
@@ -103,11 +104,11 @@ impl Pair {
         let domain = start.machine.map_or(per_node, |machine| machine.device.domain.max(per_node));
         let mut axes = vec![
             Axis::of(Knob::NumNodes, nodes),
-            Axis::of(Knob::Tp, cuts(model.heads, domain.min(devices))),
+            Axis::of(Knob::Tp, cuts(f64::from(model.heads), domain.min(devices))),
             Axis::of(Knob::Pp, stages(model.depth(), devices.min(64.0), self.mode)),
         ];
         if model.is_moe() {
-            axes.push(Axis::of(Knob::Ep, cuts(model.experts, devices)));
+            axes.push(Axis::of(Knob::Ep, cuts(f64::from(model.experts), devices)));
         }
         match self.mode {
             Mode::Training => {

@@ -31,7 +31,7 @@ pub fn frontier(start: &Scenario, parts: &Parts, most: f64) -> Result<Vec<Point>
     scenario.phases.clear();
     scenario.set(Knob::RequestRate, &Setting::Number(0.0), parts)?;
     // Fewer requests than replicas leave replicas idle: no deployment would be sized so.
-    let mut concurrency = start.base.shape.dp.max(1.0);
+    let mut concurrency = f64::from(start.base.shape.dp).max(1.0);
     while concurrency <= most {
         scenario.set(Knob::Concurrency, &Setting::Number(concurrency), parts)?;
         let answer = estimate(&scenario);

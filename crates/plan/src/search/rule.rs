@@ -4,6 +4,7 @@
 use crate::knob::Knob;
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_perf::serving::Layout;
 
 use super::figure::working;
@@ -117,16 +118,16 @@ impl Rule {
         let Phase { shape, plan, .. } = phase;
         let training = shape.mode == Mode::Training;
         let model = scenario.model.unwrap_or_default();
-        let cp = plan.cp.unwrap_or(1.0);
-        let ep = plan.ep.unwrap_or(1.0);
-        let vpp = if training { plan.vpp.unwrap_or(1.0) } else { 1.0 };
+        let cp = plan.cp.unwrap_or(Count::ONE);
+        let ep = plan.ep.unwrap_or(Count::ONE);
+        let vpp = if training { plan.vpp.unwrap_or(Count::ONE) } else { Count::ONE };
         match self {
             Rule::Accelerators => {
                 let have = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
                 let used = working(scenario);
                 if idle { used <= have } else { used == have }
             }
-            Rule::Heads => model.heads <= 0.0 || divides(shape.tp, model.heads),
+            Rule::Heads => model.heads <= 0.0 || divides(f64::from(shape.tp), f64::from(model.heads)),
             // Both spread layers unevenly where they must.
             Rule::Layers if training => model.layers <= 0.0 || shape.pp <= 1.0 || shape.pp * vpp <= model.depth() + 2.0,
             Rule::Layers => model.layers <= 0.0 || shape.pp <= model.layers,
@@ -134,12 +135,14 @@ impl Rule {
             Rule::Experts if !model.is_moe() => true,
             // Over the ranks of a replica in serving, within one stage in training.
             Rule::Experts if training => {
-                divides(ep, model.experts) && divides(ep, shape.tp * phase.groups() * shape.dp)
+                divides(f64::from(ep), f64::from(model.experts))
+                    && divides(f64::from(ep), shape.tp * phase.groups() * shape.dp)
             }
             Rule::Experts => {
                 let fits = |layout: &Layout| {
                     let ranks = layout.tp * layout.attention_dp;
-                    divides(layout.ep, model.experts + layout.redundant) && divides(layout.ep, ranks)
+                    divides(f64::from(layout.ep), model.experts + layout.redundant)
+                        && divides(f64::from(layout.ep), ranks)
                 };
                 phase
                     .pools()
@@ -148,16 +151,16 @@ impl Rule {
             Rule::Batch => !training || divides(shape.dp * scenario.microbatch, scenario.global(phase)),
             Rule::Rounds => {
                 let micros = scenario.global(phase) / (shape.dp * scenario.microbatch);
-                !training || vpp <= 1.0 || divides(shape.pp, micros)
+                !training || vpp <= 1.0 || divides(f64::from(shape.pp), micros)
             }
             Rule::Redundant => {
                 let no_pipeline = training && shape.pp <= 1.0;
                 // Pools of whole replicas, none of them empty.
                 let replica = shape.tp * shape.pp * phase.groups();
-                let prefill = plan.serving.prefill_accelerators.unwrap_or(0.0);
+                let prefill = plan.serving.prefill_accelerators.unwrap_or(Count::ZERO);
                 let split = prefill > 0.0 && !training;
                 let pools = !split
-                    || (divides(phase.prefill_layout().replica(), prefill)
+                    || (divides(phase.prefill_layout().replica(), f64::from(prefill))
                         && divides(replica, replica * shape.dp - prefill)
                         && prefill < replica * shape.dp);
                 let together = !training && phase.pools().is_none();

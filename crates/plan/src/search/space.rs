@@ -175,9 +175,9 @@ fn all(knob: Knob, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
 fn count(text: &str, knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)]) -> Result<f64, SpaceError> {
     let model = scenario.model.unwrap_or_default();
     let value = match text.trim() {
-        "heads" => model.heads,
-        "layers" => model.layers,
-        "experts" => model.experts,
+        "heads" => model.heads.into(),
+        "layers" => model.layers.into(),
+        "experts" => model.experts.into(),
         "accelerators" => scenario.accelerators(),
         "global" => scenario.global(&scenario.base),
         number => match knob.parse(number, fabrics)? {

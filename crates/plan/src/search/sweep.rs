@@ -417,8 +417,10 @@ mod tests {
         sweep.contenders.truncate(1);
         let scenario = sweep.contenders[0].1.clone();
         let (micro, tp) = (scenario.microbatch, scenario.base.shape.tp);
-        let axes =
-            vec![Axis::of(Knob::Microbatch, [micro, 2.0 * micro, 4.0 * micro]), Axis::of(Knob::Tp, [tp + 1.0, tp])];
+        let axes = vec![
+            Axis::of(Knob::Microbatch, [f64::from(micro), 2.0 * micro, 4.0 * micro]),
+            Axis::of(Knob::Tp, [tp + 1.0, f64::from(tp)]),
+        ];
         sweep.space = Space::of(axes).unwrap();
         let metric = super::super::figure::named("throughput").unwrap();
         let grid = sweep.grids(metric, &Gauge::default()).unwrap().remove(0);

@@ -1,6 +1,7 @@
 //! What a user may say about a simulation besides what is simulated: on the command line and in the `simulate:` mapping of
 //! a configuration, under the same names.
 
+use atlas_core::count::Count;
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
@@ -200,7 +201,7 @@ impl Options {
     pub fn stated(scenario: &Scenario) -> Options {
         let said = &scenario.base.plan.simulation;
         let settings = scenario.simulation(&scenario.base);
-        let count = |value: Option<f64>| value.filter(|value| *value > 0.0).map(|value| value as u32);
+        let count = |value: Option<Count>| value.and_then(Count::nonzero).map(Count::get);
         let span = |value: Option<f64>| value.filter(|value| *value > 0.0).map(Span);
         let limit = |value: Option<f64>| value.filter(|value| *value > 0.0).map(|ms| Millis(1e-3 * ms));
         let spread = |mean: f64, cv: Option<f64>| {

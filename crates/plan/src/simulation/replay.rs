@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_accelerator_keeps_the_kernels_and_another_changes_them_by_its_rates() {
+    fn another_accelerator_scales_replayed_kernels_by_its_rates() {
         let (h100, a100) = (machine("nvidia-h100-sxm-80gb"), machine("nvidia-a100-sxm-80gb"));
         let recorded = trace(vec![task(Kind::Matrix, 0, 1.0, 0.0, &[]), task(Kind::Elementwise, 0, 1.0, 0.0, &[0])]);
         let on = |machine: &Machine, from: &Machine| {

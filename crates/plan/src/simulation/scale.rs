@@ -12,6 +12,7 @@ use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts as Documents, Scenario};
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Engine;
 use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
 
@@ -199,7 +200,7 @@ fn scenario(
         let _ = here.set(knob, &Setting::Number(value), parts);
     };
     let dies = files.machine.map_or(1.0, |machine| machine.dies);
-    let replica = files.base.shape.tp * files.base.shape.pp * files.base.plan.cp.unwrap_or(1.0);
+    let replica = files.base.shape.tp * files.base.shape.pp * files.base.plan.cp.unwrap_or(Count::ONE);
     let replicas = (accelerators * dies / replica).floor();
     if replicas < 1.0 {
         let why = format!("a replica takes {} accelerators, there are {accelerators}", replica / dies);

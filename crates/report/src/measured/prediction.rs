@@ -1,5 +1,6 @@
 //! What the analytical engine predicts for a measured run, from what the run's file says of itself.
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -203,7 +204,14 @@ pub fn predict(
         assumed.push("precision bf16".to_owned());
         Format::Bf16
     });
-    let node = gpus.min(sheet.scale_up.as_ref().and_then(|link| link.domain_size).unwrap_or(8.0).clamp(1.0, 8.0));
+    let node = gpus.min(f64::from(
+        sheet
+            .scale_up
+            .as_ref()
+            .and_then(|link| link.domain_size)
+            .unwrap_or(Count::new(8))
+            .clamp(Count::ONE, Count::new(8)),
+    ));
     let nodes = (gpus / node).ceil();
     let target = json!([{
         "name": sheet.id, "vendor": sheet.vendor, "accelerator": sheet.id,

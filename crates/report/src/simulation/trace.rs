@@ -79,7 +79,7 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
     let mut process = None;
     for (replica, tid) in tracks {
         if process != Some(replica) {
-            let alone = m.output.replicas < m.system.dp as u32;
+            let alone = m.output.replicas < m.system.dp.get();
             let described =
                 if alone { format!("replica {replica}, as all {}", m.system.dp) } else { format!("replica {replica}") };
             events.push(named(replica + 1, None, &described));

@@ -98,7 +98,7 @@ impl<'a> Cluster<'a> {
         let engine = Engine::new(input, &first, second.is_some(), workload.piece(), seed);
         let decoder = second.map(|layout| Engine::new(input, &layout, false, workload.piece(), seed));
         let count = |dp: f64| dp.clamp(1.0, 65_536.0) as usize;
-        let mut start = count(first.dp);
+        let mut start = count(f64::from(first.dp));
         if let Some(a) = &input.autoscaling {
             start = start.clamp(a.least as usize, a.most as usize);
             queue.at(Time::from_seconds(a.every), Event::Scale);
@@ -107,7 +107,7 @@ impl<'a> Cluster<'a> {
         let ready = (0..start as u32).collect();
         let mut decoders = Vec::new();
         if let (Some(decoder), Some(layout)) = (&decoder, &second) {
-            decoders.extend((start..start + count(layout.dp)).map(|r| r as u32));
+            decoders.extend((start..start + count(f64::from(layout.dp))).map(|r| r as u32));
             replicas.resize(start + decoders.len(), Replica::new(decoder, Phase::Ready));
         }
         let c = &input.constants;

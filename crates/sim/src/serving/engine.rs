@@ -4,6 +4,7 @@ use super::input::{Input, Prefixes};
 use super::request::Request;
 use super::workload::Demand;
 use crate::kernel::Stream;
+use atlas_core::count::Count;
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::step::{Machine, StepTime, Tokens};
 use atlas_perf::serving::{Admission, Layout, Speculation, kv, speculative, steady_state};
@@ -81,7 +82,7 @@ const MOST_BLOCKS: f64 = 1e12;
 /// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 by default).
 const BALANCE_STEPS: u32 = 50;
 /// Attention groups of a replica at most.
-const MOST_GROUPS: f64 = 65_536.0;
+const MOST_GROUPS: Count = Count::new(65_536);
 
 impl Engine {
     pub(super) fn new(input: &Input, layout: &Layout, prefill_only: bool, piece: u32, seed: u64) -> Self {
@@ -102,8 +103,8 @@ impl Engine {
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.
-            max_num_seqs: (s.max_num_seqs * layout.attention_dp.max(1.0)) as usize,
-            groups: layout.attention_dp.clamp(1.0, MOST_GROUPS) as usize,
+            max_num_seqs: (s.max_num_seqs * layout.attention_dp.max(Count::ONE)) as usize,
+            groups: layout.attention_dp.clamp(Count::ONE, MOST_GROUPS).get() as usize,
             // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
             threshold: input.long_prefill_token_threshold.unwrap_or(u32::MAX),
@@ -116,8 +117,8 @@ impl Engine {
             } else {
                 0
             },
-            recv_interval: if s.admission == Admission::Polled { s.recv_interval as u32 } else { 0 },
-            verified: 1 + s.speculation.tokens as u32,
+            recv_interval: if s.admission == Admission::Polled { s.recv_interval.get() } else { 0 },
+            verified: s.speculation.tokens.get().saturating_add(1),
             speculation: s.speculation,
             draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
             share_found: if let Prefixes::Share(share) = input.prefixes { share } else { 0.0 },
@@ -125,10 +126,10 @@ impl Engine {
             seed,
             prefill_only,
             prefilled: input.prefilled,
-            beams: s.beams.max(1.0) as u32,
+            beams: s.beams.max(Count::ONE).get(),
             seen: if s.arch.causal { 1.0 } else { UNMASKED },
             compiled: s.compiled_batch.map(|batch| Compiled {
-                batch,
+                batch: f64::from(batch),
                 context: steady_state::mean_context(s),
                 padding: steady_state::computed(s, s.isl) / s.isl.max(1.0),
             }),

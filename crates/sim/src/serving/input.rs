@@ -302,10 +302,10 @@ impl Input {
         r.check("max_num_seqs", s.max_num_seqs, 1.0, f64::INFINITY);
         r.check("max_num_batched_tokens", s.max_num_batched_tokens, 1.0, f64::INFINITY);
         r.check("gpu_memory_utilization", s.memory_utilization, 0.05, 1.0);
-        r.check("speculated tokens", s.speculation.tokens, 0.0, 64.0);
+        r.check("speculated tokens", f64::from(s.speculation.tokens), 0.0, 64.0);
         r.check("acceptance", s.speculation.acceptance, 0.0, 1.0);
         r.check("decline of acceptance", s.speculation.decline, 0.0, 1.0);
-        r.check("dp", s.layout.dp, 1.0, MOST_REPLICAS);
+        r.check("dp", f64::from(s.layout.dp), 1.0, MOST_REPLICAS);
         match &self.arrivals {
             Arrivals::Poisson { rate } => r.positive("rate", *rate),
             Arrivals::Gamma { rate, cv } => {

@@ -10,6 +10,7 @@ mod queueing;
 use super::*;
 use crate::kernel::Distribution;
 use crate::kernel::replication::replicate;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Window};
 use atlas_perf::constants::Constants;
@@ -32,22 +33,33 @@ fn h100() -> Accelerator {
 }
 
 fn llama_8b() -> Architecture {
-    Architecture { kv_heads: 8.0, ffn: 14336.0, vocab: 128_256.0, ..Architecture::default() }
+    Architecture {
+        kv_heads: Count::new(8),
+        ffn: Count::new(14336),
+        vocab: Count::new(128_256),
+        ..Architecture::default()
+    }
 }
 
 fn llama_70b() -> Architecture {
-    Architecture { layers: 80.0, hidden: 8192.0, heads: 64.0, ffn: 28672.0, ..llama_8b() }
+    Architecture {
+        layers: Count::new(80),
+        hidden: Count::new(8192),
+        heads: Count::new(64),
+        ffn: Count::new(28672),
+        ..llama_8b()
+    }
 }
 
 fn mixture() -> Architecture {
-    Architecture { experts: 8.0, top_k: 2.0, moe_ffn: 14336.0, ..llama_8b() }
+    Architecture { experts: Count::new(8), top_k: Count::new(2), moe_ffn: Count::new(14336), ..llama_8b() }
 }
 
 fn system(load: Load) -> ServingInput {
     ServingInput {
         accelerator: h100(),
         arch: llama_8b(),
-        layout: Layout { tp: 1.0, ..Layout::default() },
+        layout: Layout { tp: Count::ONE, ..Layout::default() },
         load,
         ..ServingInput::default()
     }
@@ -69,21 +81,25 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
 /// One request at a time: nothing queues, so the two engines must agree.
 #[test]
 fn the_quiet_limit_is_the_analytical_answer() {
-    let wide = Layout { tp: 8.0, ..Layout::default() };
+    let wide = Layout { tp: Count::new(8), ..Layout::default() };
     let fp8 = Formats { dense_bytes: 1.0, dense: Precision::Fp8, ..Formats::default() };
-    let drafts = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 1.0 / 32.0, ..Speculation::default() };
-    let pools = Pools { prefill: Layout::default(), decode: Layout { tp: 2.0, ..Layout::default() } };
+    let drafts =
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 1.0 / 32.0, ..Speculation::default() };
+    let pools = Pools { prefill: Layout::default(), decode: Layout { tp: Count::new(2), ..Layout::default() } };
     let one = closed(1.0);
     let cases = [
         ("8B", one),
         ("70B on 8", ServingInput { arch: llama_70b(), layout: wide, ..one }),
-        ("70B in stages", ServingInput { arch: llama_70b(), layout: Layout { tp: 4.0, pp: 2.0, ..wide }, ..one }),
+        (
+            "70B in stages",
+            ServingInput { arch: llama_70b(), layout: Layout { tp: Count::new(4), pp: Count::new(2), ..wide }, ..one },
+        ),
         ("mixture", ServingInput { arch: mixture(), layout: wide, ..one }),
         (
             "attention in groups",
             ServingInput {
                 arch: mixture(),
-                layout: Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() },
+                layout: Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() },
                 isl: 4000.0,
                 ..one
             },
@@ -94,7 +110,7 @@ fn the_quiet_limit_is_the_analytical_answer() {
         (
             "windows",
             ServingInput {
-                arch: Architecture { window: Some(Window { size: 1024.0, share: 0.5 }), ..llama_8b() },
+                arch: Architecture { window: Some(Window { size: Count::new(1024), share: 0.5 }), ..llama_8b() },
                 isl: 8000.0,
                 ..one
             },
@@ -183,7 +199,7 @@ fn outputs_found_under_way_tell_no_time_per_token() {
 /// A prompt is computed by the one attention group that has it, while the others wait.
 #[test]
 fn prompts_of_all_attention_groups_cost_little_more_than_one() {
-    let layout = Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() };
+    let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
     let seconds = |requests: f64| {
         let load = Load::Burst { requests };
         let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 1.0, ..system(load) };
@@ -200,7 +216,7 @@ fn prompts_of_all_attention_groups_cost_little_more_than_one() {
 /// TensorRT-LLM holds prompts back until every attention group has one, but not for ever.
 #[test]
 fn prompts_wait_for_one_another_where_groups_are_balanced() {
-    let layout = Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() };
+    let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
     let run = |admission| {
         let load = Load::Closed { concurrency: 16.0, requests: 160.0 };
         let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 200.0, admission, ..system(load) };
@@ -232,10 +248,10 @@ fn a_scheduler_that_seldom_looks_lets_requests_wait() {
         input.lengths.osl = Distribution::Uniform { low: 800.0, high: 1200.0 };
         simulated(&input)
     };
-    let (often, seldom) = (run(16.0, 1.0), run(16.0, 30.0));
+    let (often, seldom) = (run(16.0, Count::ONE), run(16.0, Count::new(30)));
     let steps = (seldom.ttft.mean - often.ttft.mean) / often.itl.p50;
     assert!((10.0..20.0).contains(&steps), "{steps}");
-    assert!((run(1.0, 30.0).ttft.mean - run(1.0, 1.0).ttft.mean).abs() < 1e-9);
+    assert!((run(1.0, Count::new(30)).ttft.mean - run(1.0, Count::ONE).ttft.mean).abs() < 1e-9);
 }
 
 /// First tokens leave through the front end that takes in the rest of the burst.
@@ -303,7 +319,7 @@ fn everything_that_arrives_leaves_and_adds_up() {
     input.system.chunked_prefill = false;
     consistent(&simulated(&input), 600);
     input.system.host = HostOverlap::None;
-    input.system.layout.dp = 3.0;
+    input.system.layout.dp = Count::new(3);
     for router in
         [Router::RoundRobin, Router::Random, Router::LeastRequests, Router::TwoChoices, Router::PrefixAffinity]
     {
@@ -312,7 +328,8 @@ fn everything_that_arrives_leaves_and_adds_up() {
         consistent(&o, 600);
         assert!((0..3).all(|replica| o.records.iter().any(|r| r.replica == replica)));
     }
-    input.system.speculation = Speculation { tokens: 2.0, acceptance: 0.8, draft_cost: 0.03, ..Speculation::default() };
+    input.system.speculation =
+        Speculation { tokens: Count::new(2), acceptance: 0.8, draft_cost: 0.03, ..Speculation::default() };
     consistent(&simulated(&input), 600);
 }
 
@@ -399,7 +416,7 @@ fn a_trace_is_replayed_as_recorded() {
 #[test]
 fn shared_prefixes_save_prefill_and_affinity_finds_more_of_them() {
     let mut input = busy_input();
-    input.system.layout.dp = 4.0;
+    input.system.layout.dp = Count::new(4);
     input.lengths.isl = Distribution::Constant(2000.0);
     input.router = Router::RoundRobin;
     let without = simulated(&input);
@@ -422,9 +439,9 @@ fn shared_prefixes_save_prefill_and_affinity_finds_more_of_them() {
 fn separate_pools_keep_decoding_undisturbed() {
     let mut input = busy_input();
     input.lengths.isl = Distribution::LogNormal { mean: 3000.0, cv: 0.5 };
-    input.system.layout.dp = 4.0;
+    input.system.layout.dp = Count::new(4);
     let mixed = simulated(&input);
-    let two = Layout { dp: 2.0, ..Layout::default() };
+    let two = Layout { dp: Count::new(2), ..Layout::default() };
     input.system.pools = Some(Pools { prefill: two, decode: two });
     let apart = simulated(&input);
     consistent(&apart, 600);

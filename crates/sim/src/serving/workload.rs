@@ -3,6 +3,7 @@
 
 use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
+use atlas_core::count::Count;
 use atlas_perf::serving::latency;
 
 /// Purposes of the random streams.
@@ -141,7 +142,7 @@ impl<'a> Workload<'a> {
     /// burst have the same share left, and the bursts' shares lie evenly.
     fn share_left(&self, index: u32, concurrency: u32) -> f64 {
         let system = &self.input.system;
-        let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(1.0);
+        let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(Count::ONE);
         let each = (f64::from(concurrency) / replicas).max(1.0);
         let share = latency::steady_burst_share(system, &self.input.constants);
         let together = 1.0 + share * (each - 1.0);

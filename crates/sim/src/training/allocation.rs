@@ -8,6 +8,7 @@ use super::allocator::{Allocator, Held};
 use super::costs::layers_of;
 use super::schedule::{Kind, orders};
 use crate::kernel::{Distribution, Stream};
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::memory;
 use atlas_perf::training::stages::stage_layers;
@@ -50,7 +51,7 @@ const STATES: u32 = 64;
 /// pipeline are tried: the first holds most micro-batches, the last the logits.
 #[must_use]
 pub fn simulate(system: &TrainingInput, constants: &Constants, spread: f64, seed: u64, steps: u32) -> Output {
-    let last = (system.pp.max(1.0) as u32).saturating_sub(1);
+    let last = system.pp.max(Count::ONE).get().saturating_sub(1);
     let mut ends = vec![on_stage(system, constants, 0, spread, seed, steps)];
     if last > 0 {
         ends.push(on_stage(system, constants, last, spread, seed, steps));
@@ -80,8 +81,8 @@ impl Stage {
 
 fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64, steps: u32) -> Output {
     let closed = estimate(s, c);
-    let (stages, two_ways) = (s.pp.max(1.0) as u32, s.copies() > 1.0);
-    let chunks = if two_ways { 2 } else { s.vpp.max(1.0) as u32 };
+    let (stages, two_ways) = (s.pp.max(Count::ONE).get(), s.copies() > 1.0);
+    let chunks = if two_ways { 2 } else { s.vpp.max(Count::ONE).get() };
     let micros = s.micro_batches().min(MOST_MICROS) as u32;
     let sizes = layers_of(s);
     let at = |chunk: u32| match (two_ways, chunk) {
@@ -100,8 +101,8 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     let ends = stage + 1 == stages;
     let logits = if ends { memory::logits(s) } else { 0.0 };
     let states = closed.memory.weights + closed.memory.gradients + closed.memory.optimizer;
-    let split = if s.sequence_parallel { s.tp } else { 1.0 };
-    let gradient = 2.0 * s.micro * s.seq / s.cp.max(1.0) * s.arch.hidden / split.max(1.0);
+    let split = if s.sequence_parallel { s.tp } else { Count::ONE };
+    let gradient = 2.0 * s.micro * s.seq / s.cp.max(Count::ONE) * s.arch.hidden / split.max(Count::ONE);
     let gathered = if s.held_sharding() == Sharding::Zero3 { closed.memory.buffers } else { 0.0 };
     let mut m = Stage { allocator: Allocator::default(), most: 0, in_pass: 0 };
     for _ in 0..STATES {
@@ -176,9 +177,9 @@ pub(super) fn length(spread: f64, seed: u64, replica: u32, number: u64) -> f64 {
 /// output, the projections up, the activation (arXiv 2205.05198, section 4.1).
 fn tensors(s: &TrainingInput, bytes: f64) -> Vec<f64> {
     let a = &s.arch;
-    let split = if s.sequence_parallel { s.tp } else { 1.0 };
-    let (h, tp) = (a.hidden / split.max(1.0), s.tp.max(1.0));
-    let width = if a.is_moe() { a.top_k * a.moe_ffn + a.shared_ffn } else { a.ffn };
+    let split = if s.sequence_parallel { s.tp } else { Count::ONE };
+    let (h, tp) = (a.hidden / split.max(Count::ONE), s.tp.max(Count::ONE));
+    let width = if a.is_moe() { a.top_k * a.moe_ffn + a.shared_ffn } else { f64::from(a.ffn) };
     let ups = (a.mlp_matrices() - 1.0).max(1.0);
     let parts = if a.convolutions.is_some() {
         vec![1.0; 6]
@@ -196,7 +197,14 @@ mod tests {
     use atlas_perf::training::Schedule as PipelineSchedule;
 
     fn job() -> TrainingInput {
-        TrainingInput { tp: 2.0, pp: 4.0, dp: 4.0, accelerators: 32.0, global: 128.0, ..TrainingInput::default() }
+        TrainingInput {
+            tp: Count::new(2),
+            pp: Count::new(4),
+            dp: Count::new(4),
+            accelerators: 32.0,
+            global: 128.0,
+            ..TrainingInput::default()
+        }
     }
 
     #[test]
@@ -215,10 +223,10 @@ mod tests {
     #[test]
     fn schedules_hold_as_many_micro_batches_as_the_closed_form_says() {
         for (schedule, vpp) in [
-            (PipelineSchedule::OneForwardOneBackward, 2.0),
-            (PipelineSchedule::AllForward, 1.0),
-            (PipelineSchedule::ZeroBubble1p, 1.0),
-            (PipelineSchedule::ZeroBubble, 1.0),
+            (PipelineSchedule::OneForwardOneBackward, Count::new(2)),
+            (PipelineSchedule::AllForward, Count::ONE),
+            (PipelineSchedule::ZeroBubble1p, Count::ONE),
+            (PipelineSchedule::ZeroBubble, Count::ONE),
         ] {
             let mut system = TrainingInput { recompute: Recompute::None, schedule, vpp, global: 64.0, ..job() };
             for gb in [60e9, 80e9, 500e9] {

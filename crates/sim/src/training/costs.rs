@@ -8,6 +8,7 @@ use super::operators::{self, Block, Operator};
 use super::passes::{self, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Constants;
 use atlas_perf::convolution::Residual;
@@ -184,11 +185,11 @@ impl Costs {
         open.software.overlap_pipeline = false;
         let raw = under(&open, c, plan);
         let m = i.micro_batches();
-        let stages = i.pp.max(1.0);
-        let count = (stages * i.vpp.max(1.0)).max(1.0) as usize;
+        let stages = i.pp.max(Count::ONE);
+        let count = (stages * i.vpp.max(Count::ONE)).max(1.0) as usize;
         let mut sizes = layers_of(i);
         if let Some(last) = sizes.last_mut() {
-            *last += i.mtp_layers;
+            *last += f64::from(i.mtp_layers);
         }
         let (blocks, head) = kernels(i, c, &full);
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
@@ -211,12 +212,12 @@ impl Costs {
         Costs {
             host_share: host_share(&full),
             chunks,
-            transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
+            transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
             transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
-            nearby: (0..stages as u32).map(|stage| nearby(i, f64::from(stage))).collect(),
+            near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
+            nearby: (0..stages.get()).map(|stage| nearby(i, f64::from(stage))).collect(),
             embedding: embedding(i),
             data_port,
             layer_port: traffic.data_port,
@@ -304,7 +305,7 @@ fn sharded(i: &TrainingInput) -> f64 {
 
 /// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
 fn embedding(i: &TrainingInput) -> f64 {
-    let one = i.arch.vocab * i.arch.hidden / i.tp.max(1.0);
+    let one = i.arch.vocab * i.arch.hidden / i.tp.max(Count::ONE);
     if i.trained < 1.0 || i.arch.convolutions.is_some() {
         0.0
     } else {
@@ -338,7 +339,7 @@ fn nearby(i: &TrainingInput, stage: f64) -> bool {
 
 /// What a layer sends, and through what.
 fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro: f64) -> Traffic {
-    let (plan, layers, expert) = (full.recompute, i.arch.depth() / i.pp.max(1.0), full.micro_batch.expert);
+    let (plan, layers, expert) = (full.recompute, i.arch.depth() / i.pp.max(Count::ONE), full.micro_batch.expert);
     let expert_exposed = comm::expert_exposed(i, c);
     let fabric = comm::fabric(i, c);
     let mut open = *i;
@@ -354,16 +355,16 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     Traffic {
         tensor: tensor / passes,
         tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
-        tensor_port: port(i.tp, i.domain),
+        tensor_port: port(f64::from(i.tp), i.domain),
         sequence: i.sequence_parallel,
         context: comm::exchange(i, &fabric),
         // A ring moves beside attention; what is gathered or exchanged for heads comes before it.
-        context_ranks: if i.context_exchange == ContextExchange::Ring { i.cp.max(1.0) } else { 1.0 },
+        context_ranks: if i.context_exchange == ContextExchange::Ring { f64::from(i.cp.max(Count::ONE)) } else { 1.0 },
         context_back: comm::backward_exchanges(i),
         context_port: port(i.cp * i.tp, i.domain),
         expert: if expert_exposed > 0.0 { expert / passes / expert_exposed } else { 0.0 },
         expert_exposed,
-        expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
+        expert_port: port(i.ep * i.etp * if i.etp > 1.0 { Count::ONE } else { i.tp }, i.domain),
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,
         data_port: data_port(i, sharded(i) * i.tp),
@@ -413,7 +414,7 @@ fn convolutional(
 ) -> (Vec<Block>, Vec<Operator>) {
     // Without an output layer, to tell it from the layers.
     let mut bare = *i;
-    bare.arch.vocab = 1.0;
+    bare.arch.vocab = Count::ONE;
     let kernels = |e: &TrainingEstimate| {
         let t = &e.time;
         (t.gemm + t.attention + t.elementwise + t.recompute) / i.micro_batches()
@@ -424,7 +425,7 @@ fn convolutional(
         let sum: f64 = list.iter().map(Operator::total).sum();
         list.iter().map(|operator| operator.scaled(seconds / sum.max(1e-15))).collect()
     };
-    let layers = i.arch.depth() / i.pp.max(1.0);
+    let layers = i.arch.depth() / i.pp.max(Count::ONE);
     (vec![Block { share: 1.0, tokens: 1.0, operators: operators(bare / layers) }], operators((all - bare).max(0.0)))
 }
 

@@ -3,6 +3,7 @@
 
 use super::input::{OtherKind, Place, Slow};
 use crate::kernel::Stream;
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{TrainingInput, estimate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +32,7 @@ impl Hosts {
     fn places(&self, host: u32, system: &TrainingInput) -> impl Iterator<Item = u64> + use<> {
         let each = self.per_host.max(1.0) as u64;
         let process = (system.tp * system.cp).max(1.0) as u64;
-        let all = (system.dp.max(1.0) as u64) * (system.pp.max(1.0) as u64);
+        let all = u64::from(system.dp.max(Count::ONE).get()) * u64::from(system.pp.max(Count::ONE).get());
         let ranks = u64::from(host) * each..((u64::from(host) + 1) * each).min(self.devices.max(1.0) as u64);
         ranks.map(move |rank| rank / process).filter(move |place| *place < all)
     }
@@ -63,7 +64,7 @@ impl Hosts {
             meet(first..last, step(&kind.system(system)), Some(number));
             first = last;
         }
-        let dp = system.dp.max(1.0) as u64;
+        let dp = u64::from(system.dp.max(Count::ONE).get());
         for (place, (_, number)) in places {
             if let Some(kind) = number.and_then(|number| kinds.get_mut(number)) {
                 kind.places.push(Place { replica: (place % dp) as u32, stage: (place / dp) as u32 });
@@ -91,7 +92,7 @@ impl Hosts {
         for host in chosen {
             places.extend(self.places(host as u32, system));
         }
-        let dp = system.dp.max(1.0) as u64;
+        let dp = u64::from(system.dp.max(Count::ONE).get());
         let slow = |place: u64| Slow { replica: (place % dp) as u32, stage: (place / dp) as u32, factor };
         places.into_iter().map(slow).collect()
     }
@@ -103,7 +104,13 @@ mod tests {
 
     #[test]
     fn hosts_hold_their_ranks_places_and_every_place_once_or_more() {
-        let system = TrainingInput { tp: 2.0, pp: 4.0, dp: 8.0, accelerators: 64.0, ..TrainingInput::default() };
+        let system = TrainingInput {
+            tp: Count::new(2),
+            pp: Count::new(4),
+            dp: Count::new(8),
+            accelerators: 64.0,
+            ..TrainingInput::default()
+        };
         let hosts = Hosts { devices: 64.0, per_host: 8.0 };
         let of = |host, system: &TrainingInput| hosts.places(host, system).collect::<BTreeSet<u64>>();
         assert_eq!(hosts.count(), 8);
@@ -113,13 +120,19 @@ mod tests {
         let all: BTreeSet<u64> = (0..8).flat_map(|host| of(host, &system)).collect();
         assert_eq!(all.len(), 32);
         // A place wider than a host is on several.
-        let wide = TrainingInput { tp: 16.0, pp: 1.0, dp: 4.0, ..system };
+        let wide = TrainingInput { tp: Count::new(16), pp: Count::ONE, dp: Count::new(4), ..system };
         assert_eq!(of(0, &wide), of(1, &wide));
     }
 
     #[test]
     fn other_kinds_stand_on_the_last_hosts_and_a_stage_waits_for_the_slowest() {
-        let system = TrainingInput { tp: 8.0, pp: 2.0, dp: 2.0, accelerators: 32.0, ..TrainingInput::default() };
+        let system = TrainingInput {
+            tp: Count::new(8),
+            pp: Count::new(2),
+            dp: Count::new(2),
+            accelerators: 32.0,
+            ..TrainingInput::default()
+        };
         let hosts = Hosts { devices: 32.0, per_host: 8.0 };
         let slower = atlas_perf::accelerator::Accelerator {
             flops: system.accelerator.flops.map(|rate| 0.5 * rate),
@@ -134,13 +147,19 @@ mod tests {
         assert_eq!(mixed(&system, 2), vec![Place { replica: 0, stage: 1 }, Place { replica: 1, stage: 1 }]);
         assert_eq!(mixed(&system, 9).len(), 4);
         // A replica over two hosts, one of them slower.
-        let wide = TrainingInput { tp: 16.0, pp: 1.0, ..system };
+        let wide = TrainingInput { tp: Count::new(16), pp: Count::ONE, ..system };
         assert_eq!(mixed(&wide, 1), vec![Place { replica: 1, stage: 0 }]);
     }
 
     #[test]
     fn slow_hosts_are_drawn_by_the_seed_without_putting_back() {
-        let system = TrainingInput { tp: 8.0, pp: 2.0, dp: 4.0, accelerators: 64.0, ..TrainingInput::default() };
+        let system = TrainingInput {
+            tp: Count::new(8),
+            pp: Count::new(2),
+            dp: Count::new(4),
+            accelerators: 64.0,
+            ..TrainingInput::default()
+        };
         let hosts = Hosts { devices: 64.0, per_host: 8.0 };
         let slow = |wanted, seed| hosts.slow(&system, wanted, 1.5, seed);
         assert_eq!(slow(3, 1), slow(3, 1));

@@ -1,5 +1,6 @@
 //! Input and output of a training simulation: plain data.
 
+use atlas_core::count::Count;
 use std::ops::Range;
 
 use super::program::Action;
@@ -254,7 +255,7 @@ fn buckets(system: &TrainingInput) -> u32 {
     let allocated = 0.5 * system.bucket_bytes / 2.0;
     let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
     let local = LocalParams::of(system);
-    let weights = (local.dense + local.experts) * system.trained / system.vpp.max(1.0);
+    let weights = (local.dense + local.experts) * system.trained / system.vpp.max(Count::ONE);
     (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
 }
 
@@ -300,7 +301,7 @@ impl Input {
     /// Replicas sorted by what is slow in them: those that are alike do the same at the same time, so that one stands
     /// for all. Where passes are drawn none is like another.
     pub fn classes(&self) -> Vec<Class> {
-        let replicas = self.system.dp as u32;
+        let replicas = self.system.dp.get();
         if self.differs() {
             return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
         }
@@ -351,12 +352,12 @@ impl Input {
             range("ratio of compression", c.ratio, 1.0, 1e6);
             range("seconds of compression", c.seconds, 0.0, 1e6);
         }
-        range("pp", s.pp, 1.0, 4096.0);
-        range("vpp", s.vpp, 1.0, 4096.0);
-        range("dp", s.dp, 1.0, 1e6);
+        range("pp", f64::from(s.pp), 1.0, 4096.0);
+        range("vpp", f64::from(s.vpp), 1.0, 4096.0);
+        range("dp", f64::from(s.dp), 1.0, 1e6);
         let touched = self.slow.len() + self.kinds.iter().map(|kind| kind.places.len()).sum::<usize>();
-        let distinct = if self.differs() { s.dp } else { touched as f64 + 1.0 };
-        let replicas = distinct.min(s.dp);
+        let distinct = if self.differs() { f64::from(s.dp) } else { touched as f64 + 1.0 };
+        let replicas = distinct.min(f64::from(s.dp));
         let passes = 3.0 * s.micro_batches() * s.pp * s.vpp * replicas;
         range("passes of a step", passes, 1.0, MOST_PASSES);
         range("passes of all steps", passes * f64::from(self.steps), 0.0, MOST_PASSES);

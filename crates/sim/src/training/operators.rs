@@ -74,12 +74,12 @@ pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
     };
     if a.encoder_layers > 0.0 {
         let encoder = Slice { context: i.seq, ..s };
-        add(a.encoder_layers, &encoder, ops::attention(a, &encoder));
-        add(a.encoder_layers, &encoder, ops::mlp(a, &encoder));
+        add(f64::from(a.encoder_layers), &encoder, ops::attention(a, &encoder));
+        add(f64::from(a.encoder_layers), &encoder, ops::mlp(a, &encoder));
         let keys = s.tokens;
         s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
         let cross = Slice { context: i.seq, ..s };
-        add(a.layers, &cross, ops::cross_attention(a, &cross, keys));
+        add(f64::from(a.layers), &cross, ops::cross_attention(a, &cross, keys));
     }
     let moe = a.moe_layers();
     add(a.attention_layers(), &s, ops::attention(a, &s));
@@ -93,7 +93,7 @@ pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
 #[must_use]
 pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
-    let list = ops::head(&i.arch, tokens, i.tp, true);
+    let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
     list.iter().map(|op| timed(i, c, op, layer::attended(i), Plan::of(Recompute::None))).collect()
 }
 
@@ -140,15 +140,21 @@ fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: 
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use atlas_core::count::Count;
     use atlas_perf::arch::Architecture;
     use atlas_perf::training::estimate;
 
     #[test]
     fn operators_add_up_to_the_analytical_breakdown() {
         let dense = TrainingInput { recompute: Recompute::Selective, ..TrainingInput::default() };
-        let experts = Architecture { experts: 8.0, top_k: 2.0, moe_ffn: 11008.0, ..Architecture::default() };
+        let experts = Architecture {
+            experts: Count::new(8),
+            top_k: Count::new(2),
+            moe_ffn: Count::new(11008),
+            ..Architecture::default()
+        };
         let c = Constants::default();
-        for input in [dense, TrainingInput { arch: experts, ep: 8.0, ..dense }] {
+        for input in [dense, TrainingInput { arch: experts, ep: Count::new(8), ..dense }] {
             let mut e = estimate(&input, &c);
             e.time.host = 0.0;
             let blocks = blocks(&input, &c, e.recompute);

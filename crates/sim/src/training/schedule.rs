@@ -27,7 +27,7 @@ pub enum Kind {
 /// The orders of all stages; `in_flight` is how many micro-batches' activations the fullest stage can hold.
 #[must_use]
 pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pass>> {
-    let (stages, chunks) = (system.pp as u32, system.vpp as u32);
+    let (stages, chunks) = (system.pp.get(), system.vpp.get());
     if system.copies() > 1.0 {
         return (0..stages).map(|stage| two_ways(stage, stages, micros)).collect();
     }

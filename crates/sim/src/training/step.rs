@@ -11,6 +11,7 @@ mod wires;
 use super::costs::{Costs, Meets};
 use super::input::{Class, Input, Output, StageLoad, Task};
 use super::schedule::{Pass, orders};
+use atlas_core::count::Count;
 
 use crate::kernel::{Ended, EventQueue, Model, Quantiles, Time};
 use crate::network::flows::NetworkEvent;
@@ -221,8 +222,8 @@ impl<'a> Job<'a> {
     pub(super) fn new(input: &'a Input, seed: u64, queue: &mut EventQueue<Event>) -> Self {
         let s = &input.system;
         let two_ways = s.copies() > 1.0;
-        let (stages, micros) = (s.pp as u32, s.micro_batches() as u32);
-        let chunks = if two_ways { 2 } else { s.vpp as u32 };
+        let (stages, micros) = (s.pp.get(), s.micro_batches() as u32);
+        let chunks = if two_ways { 2 } else { s.vpp.get() };
         let classes = input.classes();
         let replicas = classes.len() as u32;
         let mut factors = vec![1.0; (stages * replicas) as usize];
@@ -254,7 +255,7 @@ impl<'a> Job<'a> {
         let mut job = Job {
             orders,
             processes,
-            meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { 1.0 }),
+            meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { Count::ONE }),
             wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
             jitter: Jitter::new(input.jitter, (s.tp * s.cp).max(1.0)),

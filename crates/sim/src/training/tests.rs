@@ -10,6 +10,7 @@ use super::costs::Costs;
 use super::program::{Lane, Port};
 use super::schedule::Kind;
 use super::*;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Accelerator;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
@@ -17,12 +18,12 @@ use atlas_perf::training::{Recompute, Reshard, Schedule, Sharding, Software, Tra
 
 fn llama_70b() -> Architecture {
     Architecture {
-        layers: 80.0,
-        hidden: 8192.0,
-        heads: 64.0,
-        kv_heads: 8.0,
-        ffn: 28672.0,
-        vocab: 128_256.0,
+        layers: Count::new(80),
+        hidden: Count::new(8192),
+        heads: Count::new(64),
+        kv_heads: Count::new(8),
+        ffn: Count::new(28672),
+        vocab: Count::new(128_256),
         ..Architecture::default()
     }
 }
@@ -33,9 +34,9 @@ fn pipelined() -> TrainingInput {
         accelerators: 128.0,
         seq: 8192.0,
         global: 128.0,
-        tp: 8.0,
-        pp: 4.0,
-        dp: 4.0,
+        tp: Count::new(8),
+        pp: Count::new(4),
+        dp: Count::new(4),
         sequence_parallel: true,
         recompute: Recompute::Selective,
         ..TrainingInput::default()
@@ -60,17 +61,22 @@ fn even_step(system: &TrainingInput) -> f64 {
 #[test]
 fn steps_of_even_hardware_are_the_analytical_ones() {
     let base = TrainingInput { recompute: Recompute::Selective, ..TrainingInput::default() };
-    let few = Architecture { experts: 8.0, top_k: 2.0, moe_ffn: 11008.0, ..Architecture::default() };
+    let few = Architecture {
+        experts: Count::new(8),
+        top_k: Count::new(2),
+        moe_ffn: Count::new(11008),
+        ..Architecture::default()
+    };
     let cases = [
         ("one node", base),
         ("replicated", TrainingInput { sharding: Sharding::None, ..base }),
-        ("fully sharded", TrainingInput { sharding: Sharding::Zero3, accelerators: 64.0, dp: 64.0, ..base }),
-        ("tensor parallel", TrainingInput { tp: 8.0, dp: 1.0, global: 16.0, ..base }),
+        ("fully sharded", TrainingInput { sharding: Sharding::Zero3, accelerators: 64.0, dp: Count::new(64), ..base }),
+        ("tensor parallel", TrainingInput { tp: Count::new(8), dp: Count::ONE, global: 16.0, ..base }),
         ("recomputed", TrainingInput { recompute: Recompute::Full, ..base }),
-        ("experts", TrainingInput { arch: few, ep: 8.0, ..base }),
+        ("experts", TrainingInput { arch: few, ep: Count::new(8), ..base }),
         ("1F1B", pipelined()),
-        ("1F1B, one replica", TrainingInput { accelerators: 32.0, dp: 1.0, global: 32.0, ..pipelined() }),
-        ("interleaved", TrainingInput { vpp: 5.0, ..pipelined() }),
+        ("1F1B, one replica", TrainingInput { accelerators: 32.0, dp: Count::ONE, global: 32.0, ..pipelined() }),
+        ("interleaved", TrainingInput { vpp: Count::new(5), ..pipelined() }),
         (
             "1F1B, nothing hidden",
             TrainingInput {
@@ -94,12 +100,12 @@ fn steps_of_even_hardware_are_the_analytical_ones() {
 
 #[test]
 fn the_programs_lose_nothing() {
-    for system in [pipelined(), TrainingInput { vpp: 5.0, ..pipelined() }, TrainingInput::default()] {
+    for system in [pipelined(), TrainingInput { vpp: Count::new(5), ..pipelined() }, TrainingInput::default()] {
         let costs = Costs::of(&system, &Constants::default());
         let e = estimate(&system, &Constants::default());
         let t = e.time;
         let m = system.micro_batches();
-        let last = || costs.chunks.iter().skip(system.pp as usize - 1).step_by(system.pp as usize);
+        let last = || costs.chunks.iter().skip(system.pp.get() as usize - 1).step_by(system.pp.get() as usize);
         let kernels: f64 = last().map(|chunk| chunk.forward.compute + chunk.backward.compute).sum();
         let shown = t.gemm + t.attention + t.elementwise + t.recompute + t.host;
         assert!((kernels * m / shown - 1.0).abs() < 1e-6);
@@ -120,8 +126,8 @@ fn the_programs_lose_nothing() {
 fn schedules_are_as_long_as_their_papers_say() {
     let mut system = pipelined();
     // No output layer, no replicas, nothing to wait for.
-    system.arch.vocab = 1.0;
-    system.dp = 1.0;
+    system.arch.vocab = Count::ONE;
+    system.dp = Count::ONE;
     system.accelerators = 32.0;
     system.global = 16.0;
     let step = |schedule, vpp| {
@@ -133,16 +139,16 @@ fn schedules_are_as_long_as_their_papers_say() {
         // Stages of time beyond the sixteen micro-batches.
         ((o.step.mean - costs.optimizer) / unit - 16.0, costs, unit)
     };
-    let (plain, costs, unit) = step(Schedule::OneForwardOneBackward, 1.0);
+    let (plain, costs, unit) = step(Schedule::OneForwardOneBackward, Count::ONE);
     // Every micro-batch meets a transfer where a stage has no other to work on meanwhile, and the first and the last
     // one meet those of the whole way there and back.
     let sent = (16.0 + 2.0 * 3.0) * costs.transfer / unit;
     assert!(plain >= 3.0 - 1e-6 && plain <= 3.0 + 2.0 * sent, "{plain} {sent}");
-    let (all, ..) = step(Schedule::AllForward, 1.0);
+    let (all, ..) = step(Schedule::AllForward, Count::ONE);
     assert!(all >= 3.0 - 1e-6 && all <= 3.0 + 2.0 * sent, "{all}");
-    let (interleaved, ..) = step(Schedule::OneForwardOneBackward, 4.0);
+    let (interleaved, ..) = step(Schedule::OneForwardOneBackward, Count::new(4));
     assert!(interleaved >= 0.75 - 1e-6 && interleaved <= 0.75 + 8.0 * sent, "{interleaved} {sent}");
-    let (zero, costs, unit) = step(Schedule::ZeroBubble, 1.0);
+    let (zero, costs, unit) = step(Schedule::ZeroBubble, Count::ONE);
     // From (stages - 1) forward, which all stages' waiting for one optimizer leaves of it with twice the memory, to (stages
     // - 1) (forward + input gradient - weight gradient), that of one forward, one backward's memory.
     let one = &costs.chunks[0];
@@ -152,7 +158,7 @@ fn schedules_are_as_long_as_their_papers_say() {
 }
 
 fn mixture() -> Architecture {
-    Architecture { experts: 64.0, top_k: 8.0, moe_ffn: 2048.0, ..Architecture::default() }
+    Architecture { experts: Count::new(64), top_k: Count::new(8), moe_ffn: Count::new(2048), ..Architecture::default() }
 }
 
 /// Weights sharded over 64 accelerators on eight nodes.
@@ -160,7 +166,7 @@ fn sharded() -> TrainingInput {
     TrainingInput {
         sharding: Sharding::Zero3,
         accelerators: 64.0,
-        dp: 64.0,
+        dp: Count::new(64),
         recompute: Recompute::Selective,
         ..TrainingInput::default()
     }
@@ -171,9 +177,9 @@ fn expert_parallel() -> TrainingInput {
     TrainingInput {
         arch: mixture(),
         accelerators: 256.0,
-        pp: 4.0,
-        dp: 64.0,
-        ep: 16.0,
+        pp: Count::new(4),
+        dp: Count::new(64),
+        ep: Count::new(16),
         global: 512.0,
         recompute: Recompute::Selective,
         ..TrainingInput::default()
@@ -184,9 +190,9 @@ fn expert_parallel() -> TrainingInput {
 fn one_replica_stands_for_all_where_all_are_alike() {
     let cases = [
         TrainingInput { sharding: Sharding::Zero1, ..pipelined() },
-        TrainingInput { sharding: Sharding::None, vpp: 2.0, ..pipelined() },
+        TrainingInput { sharding: Sharding::None, vpp: Count::new(2), ..pipelined() },
         // 512 accelerators.
-        TrainingInput { accelerators: 512.0, dp: 16.0, global: 256.0, ..pipelined() },
+        TrainingInput { accelerators: 512.0, dp: Count::new(16), global: 256.0, ..pipelined() },
         // Passes task by task, sharing their ports with what is sent alongside them.
         sharded(),
         expert_parallel(),
@@ -197,11 +203,11 @@ fn one_replica_stands_for_all_where_all_are_alike() {
         let one = simulate(&input, 1, &Progress::new()).unwrap();
         input.every_replica = true;
         let all = simulate(&input, 1, &Progress::new()).unwrap();
-        assert_eq!((one.replicas, all.replicas), (1, system.dp as u32));
+        assert_eq!((one.replicas, all.replicas), (1, system.dp.get()));
         assert_eq!(one.steps, all.steps);
         assert!((one.busy / all.busy - 1.0).abs() < 1e-12);
         // Passes and transfers happen everywhere; a bucket of gradients is complete once, where it is so everywhere.
-        assert!(4 * all.events > system.dp as u64 * one.events);
+        assert!(4 * all.events > u64::from(system.dp.get()) * one.events);
     }
 }
 
@@ -243,7 +249,7 @@ fn one_slow_stage_slows_all_replicas_and_jitter_costs_more_the_more_wait() {
     input.slow.clear();
     input.jitter = 0.05;
     let few = simulate(&input, 1, &Progress::new()).unwrap().step.mean;
-    input.system.dp = 32.0;
+    input.system.dp = Count::new(32);
     input.system.accelerators = 1024.0;
     input.system.global = 1024.0;
     let many = simulate(&input, 1, &Progress::new()).unwrap().step.mean;
@@ -324,10 +330,11 @@ fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
 #[test]
 fn every_shape_of_pipeline_comes_to_its_end() {
     for schedule in [Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::AllForward] {
-        for pp in [1.0, 2.0, 3.0, 8.0] {
-            for vpp in [1.0, 2.0, 3.0] {
+        for pp in [1, 2, 3, 8].map(Count::new) {
+            for vpp in [1, 2, 3].map(Count::new) {
                 for micros in [1.0, 2.0, 5.0, 8.0, 16.0] {
-                    let system = TrainingInput { schedule, pp, vpp, dp: 2.0, global: 2.0 * micros, ..pipelined() };
+                    let system =
+                        TrainingInput { schedule, pp, vpp, dp: Count::new(2), global: 2.0 * micros, ..pipelined() };
                     let input = Input { steps: 2, buckets: 3, ..Input::of(&system, &Constants::default()) };
                     let o = simulate(&input, 1, &Progress::new()).unwrap();
                     assert_eq!(o.steps.len(), 2, "{schedule:?} pp {pp} vpp {vpp} m {micros}: stuck");
@@ -351,27 +358,28 @@ fn nonsense_is_reported_at_once() {
 
 #[test]
 fn stages_in_one_domain_reach_each_other_through_it() {
-    let hops = |tp: f64, pp: f64, dp: f64, domain: f64| {
+    let hops = |tp: u32, pp: u32, dp: u32, domain: f64| {
+        let [tp, pp, dp] = [tp, pp, dp].map(Count::new);
         let system = TrainingInput { tp, pp, dp, domain, accelerators: tp * pp * dp, ..pipelined() };
         let costs = Costs::of(&system, &Constants::default());
         assert!(costs.near < costs.transfer || costs.transfer_port == Port::Link);
-        (0..pp as u32).map(|stage| costs.hop(stage).1 == Port::Link).collect::<Vec<bool>>()
+        (0..pp.get()).map(|stage| costs.hop(stage).1 == Port::Link).collect::<Vec<bool>>()
     };
     // Two stages a node: every other step leaves it, and so does the way back to the first stage.
-    assert_eq!(hops(4.0, 4.0, 1.0, 8.0), [true, false, true, false]);
-    assert_eq!(hops(8.0, 4.0, 1.0, 8.0), [false; 4]);
-    assert_eq!(hops(2.0, 4.0, 1.0, 8.0), [true; 4]);
+    assert_eq!(hops(4, 4, 1, 8.0), [true, false, true, false]);
+    assert_eq!(hops(8, 4, 1, 8.0), [false; 4]);
+    assert_eq!(hops(2, 4, 1, 8.0), [true; 4]);
     // Where replicas lie between, and some of them in another domain than their next stage, the slowest counts.
-    assert_eq!(hops(4.0, 4.0, 8.0, 72.0), [true, false, false, false]);
+    assert_eq!(hops(4, 4, 8, 72.0), [true, false, false, false]);
 }
 
 #[test]
 fn zero_bubble_goes_on_without_waiting_for_other_stages_optimizers() {
     let mut system = pipelined();
     // Passes of equal length on every stage, one replica, and memory for as much as the schedule can use.
-    system.arch.vocab = 1.0;
+    system.arch.vocab = Count::ONE;
     system.accelerator.mem_bytes *= 4.0;
-    let system = TrainingInput { dp: 1.0, accelerators: 32.0, global: 32.0, ..system };
+    let system = TrainingInput { dp: Count::ONE, accelerators: 32.0, global: 32.0, ..system };
     let run = |schedule| {
         let system = TrainingInput { schedule, ..system };
         let input = Input { steps: 4, ..Input::of(&system, &Constants::default()) };
@@ -398,8 +406,9 @@ fn zero_bubble_goes_on_without_waiting_for_other_stages_optimizers() {
 
 #[test]
 fn layers_that_do_not_go_in_leave_the_slowest_stage_in_the_middle() {
-    let mut system = TrainingInput { pp: 32.0, dp: 1.0, accelerators: 256.0, global: 64.0, ..pipelined() };
-    system.arch = Architecture { layers: 62.0, vocab: 1000.0, ..llama_70b() };
+    let mut system =
+        TrainingInput { pp: Count::new(32), dp: Count::ONE, accelerators: 256.0, global: 64.0, ..pipelined() };
+    system.arch = Architecture { layers: Count::new(62), vocab: Count::new(1000), ..llama_70b() };
     let costs = Costs::of(&system, &Constants::default());
     let layers = |stage: usize| costs.chunks[stage].forward.compute / costs.chunks[1].forward.compute;
     assert!((layers(0) - 0.5).abs() < 1e-9 && (layers(30) - 1.0).abs() < 1e-9 && layers(31) < 0.6);

@@ -1,5 +1,6 @@
 //! The table of models and targets, row by row: the model of the scenario first, then those of similar size.
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -115,7 +116,14 @@ fn of_model(base: &Workload, model: &Model) -> Workload {
         n_heads: None,
         n_kv_heads: None,
         ffn_hidden_size: None,
-        shape: Shape { hidden: 0.0, layers: 0.0, tp: 1.0, pp: 1.0, dp: 1.0, ..base.shape },
+        shape: Shape {
+            hidden: Count::ZERO,
+            layers: Count::ZERO,
+            tp: Count::ONE,
+            pp: Count::ONE,
+            dp: Count::ONE,
+            ..base.shape
+        },
         plan,
         phases: [].into(),
         benchboard: None,

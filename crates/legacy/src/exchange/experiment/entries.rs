@@ -176,9 +176,9 @@ impl Builder<'_> {
         let of = |value: fn(&atlas_catalog::transformer::Transformer) -> f64| network.map(value);
         for (key, said, catalogued) in [
             ("num_parameters", model.parameters, Some(known.parameters())),
-            ("num_layers", model.layers, of(|network| network.n_layers)),
-            ("hidden_size", model.hidden, of(|network| network.hidden_size)),
-            ("num_attention_heads", model.heads, of(|network| network.n_heads)),
+            ("num_layers", model.layers, of(|network| f64::from(network.n_layers))),
+            ("hidden_size", model.hidden, of(|network| f64::from(network.hidden_size))),
+            ("num_attention_heads", model.heads, of(|network| f64::from(network.n_heads))),
         ] {
             let Some((said, catalogued)) = said.zip(catalogued) else { continue };
             if (said - catalogued).abs() > WORTH_A_WORD * catalogued {
@@ -194,8 +194,8 @@ impl Builder<'_> {
     /// Heads over tensor-parallel ranks, layers over pipeline stages.
     fn divides(&mut self, layout: &Layout, model: &Model, known: &Known) {
         let network = known.transformer();
-        let heads = model.heads.or(network.map(|network| network.n_heads));
-        let layers = model.layers.or(network.map(|network| network.n_layers));
+        let heads = model.heads.or(network.map(|network| network.n_heads.into()));
+        let layers = model.layers.or(network.map(|network| network.n_layers.into()));
         let path = format!("parallelism.{}.{}.{}", layout.written, layout.model, layout.platform);
         let at = |rank: &str| layout.of(rank).map_or(layout.node.at, |node| node.at);
         if let Some(heads) = heads.filter(|heads| heads % layout.tp != 0.0) {

@@ -23,7 +23,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>)
     {
         // Superchips in racks: the node is one tray of the domain.
         if domain > 16.0 && record.number("accelerators_per_node").is_some_and(|node| node < domain) {
-            record.assume("scale_up_domain", domain, "not stated, the rack's NVLink domain");
+            record.assume("scale_up_domain", f64::from(domain), "not stated, the rack's NVLink domain");
         }
     }
     nic(record, row.text("inter_node_link"));

@@ -5,6 +5,7 @@
 use super::*;
 use crate::arch::Attention;
 use crate::serving::shape::Shape;
+use atlas_core::count::Count;
 
 #[test]
 fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
@@ -32,19 +33,25 @@ fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
 
 #[test]
 fn ranks_that_share_an_expert_have_slices_of_it() {
-    let arch = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..base().arch };
+    let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
     let slice = |ep| {
-        let layout = Layout { tp: 8.0, ep, ..Layout::default() };
+        let layout = Layout { tp: Count::new(8), ep: Count::new(ep), ..Layout::default() };
         Shape::new(&arch, &base().formats, &layout).expert_slice
     };
-    let slices = [1.0, 2.0, 4.0, 8.0].map(slice);
+    let slices = [1, 2, 4, 8].map(slice);
     assert!(slices.windows(2).all(|pair| (pair[1] / pair[0] - 2.0).abs() < 1e-9), "{slices:?}");
 }
 
 #[test]
 fn decode_multiplies_eight_bit_keys_faster_where_the_device_has_kernels_for_them() {
-    let attention = Attention::Latent { q_rank: None, kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 };
-    let arch = Architecture { attention, heads: 128.0, kv_heads: 128.0, ..base().arch };
+    let attention = Attention::Latent {
+        q_rank: None,
+        kv_rank: Count::new(512),
+        nope: Count::new(128),
+        rope: Count::new(64),
+        value: Count::new(128),
+    };
+    let arch = Architecture { attention, heads: Count::new(128), kv_heads: Count::new(128), ..base().arch };
     let compute = |generation, kv_bytes| {
         let mut input = ServingInput { arch, isl: 4096.0, load: Load::DecodeOnly { batch: 64.0 }, ..base() };
         input.accelerator.generation = generation;

@@ -1,14 +1,16 @@
 //! Pipelines entered from both ends, layers that predict further tokens, and kinds of context parallelism.
 
 use super::*;
+use atlas_core::count::Count;
 
 fn staged(schedule: Schedule, m: f64) -> TrainingInput {
-    let base = TrainingInput { recompute: Recompute::None, dp: 4.0, accelerators: 32.0, ..TrainingInput::default() };
-    TrainingInput { schedule, pp: 8.0, global: 4.0 * m, ..base }
+    let base =
+        TrainingInput { recompute: Recompute::None, dp: Count::new(4), accelerators: 32.0, ..TrainingInput::default() };
+    TrainingInput { schedule, pp: Count::new(8), global: 4.0 * m, ..base }
 }
 
 #[test]
-fn a_pipeline_entered_from_both_ends_holds_two_copies_and_one_more_micro_batch() {
+fn bidirectional_pipelines_hold_two_copies() {
     let c = Constants::default();
     let [one, both] = [Schedule::OneForwardOneBackward, Schedule::DualPipe].map(|s| estimate(&staged(s, 32.0), &c));
     // Table 2 of arXiv 2412.19437: weights twice, and p + 1 micro-batches.
@@ -22,12 +24,12 @@ fn a_pipeline_entered_from_both_ends_holds_two_copies_and_one_more_micro_batch()
 }
 
 #[test]
-fn a_pipeline_entered_from_both_ends_needs_pairs_and_two_micro_batches_a_stage() {
+fn bidirectional_pipelines_need_even_stages_and_micro_batches() {
     let refused = |i: TrainingInput| matches!(supported(&i), Err(Unsupported::TwoWays { .. }));
     assert!(!refused(staged(Schedule::DualPipe, 16.0)));
     assert!(refused(staged(Schedule::DualPipe, 14.0)) && refused(staged(Schedule::DualPipe, 17.0)));
-    assert!(refused(TrainingInput { vpp: 2.0, ..staged(Schedule::DualPipe, 16.0) }));
-    let odd = TrainingInput { pp: 5.0, accelerators: 20.0, ..staged(Schedule::DualPipe, 16.0) };
+    assert!(refused(TrainingInput { vpp: Count::new(2), ..staged(Schedule::DualPipe, 16.0) }));
+    let odd = TrainingInput { pp: Count::new(5), accelerators: 20.0, ..staged(Schedule::DualPipe, 16.0) };
     assert!(refused(odd));
     assert!(!refused(staged(Schedule::OneForwardOneBackward, 14.0)));
 }
@@ -37,8 +39,8 @@ fn opposite_ways_hide_the_exchange_of_experts() {
     let c = Constants::default();
     let base = TrainingInput {
         arch: mixtral(),
-        ep: 8.0,
-        dp: 8.0,
+        ep: Count::new(8),
+        dp: Count::new(8),
         accelerators: 64.0,
         global: 512.0,
         ..staged(Schedule::DualPipe, 32.0)
@@ -52,9 +54,9 @@ fn opposite_ways_hide_the_exchange_of_experts() {
 fn a_further_token_costs_a_layer_and_an_output_layer() {
     let c = Constants::default();
     let base = TrainingInput { recompute: Recompute::None, sharding: Sharding::None, ..TrainingInput::default() };
-    let (none, one) = (estimate(&base, &c), estimate(&TrainingInput { mtp_layers: 1.0, ..base }, &c));
+    let (none, one) = (estimate(&base, &c), estimate(&TrainingInput { mtp_layers: Count::ONE, ..base }, &c));
     let a = &base.arch;
-    let layer = a.attention_params() + a.mlp_params(a.ffn) + a.hidden;
+    let layer = a.attention_params() + a.mlp_params(f64::from(a.ffn)) + a.hidden;
     let joins = 2.0 * a.hidden * a.hidden;
     let added = (one.memory.weights - none.memory.weights) / base.weight_bytes;
     assert!((added / (layer + a.hidden + joins) - 1.0).abs() < 1e-6, "{added}");
@@ -70,7 +72,7 @@ fn a_further_token_costs_a_layer_and_an_output_layer() {
 fn further_tokens_load_the_last_stage() {
     let c = Constants::default();
     let base = staged(Schedule::OneForwardOneBackward, 32.0);
-    let (none, two) = (estimate(&base, &c), estimate(&TrainingInput { mtp_layers: 2.0, ..base }, &c));
+    let (none, two) = (estimate(&base, &c), estimate(&TrainingInput { mtp_layers: Count::new(2), ..base }, &c));
     assert!((two.micro_batch.layers - none.micro_batch.layers - 2.0).abs() < 1e-9);
     assert!(two.step_seconds > 1.3 * none.step_seconds);
 }
@@ -80,9 +82,11 @@ fn kinds_of_context_parallelism_move_what_they_must() {
     let c = Constants::default();
     let at = |arch, context_exchange, seq| {
         let base = TrainingInput { arch, seq, recompute: Recompute::Full, ..TrainingInput::default() };
-        estimate(&TrainingInput { cp: 8.0, dp: 1.0, global: 8.0, context_exchange, ..base }, &c).time.context_parallel
+        estimate(&TrainingInput { cp: Count::new(8), dp: Count::ONE, global: 8.0, context_exchange, ..base }, &c)
+            .time
+            .context_parallel
     };
-    let (all, few) = (Architecture::default(), Architecture { kv_heads: 8.0, ..Architecture::default() });
+    let (all, few) = (Architecture::default(), Architecture { kv_heads: Count::new(8), ..Architecture::default() });
     let [ring, gather, heads] = [ContextExchange::Ring, ContextExchange::AllGather, ContextExchange::AllToAll]
         .map(|kind| at(all, kind, 65_536.0));
     // A ring hides behind long attention; heads for sequences move 4/p of the width in place of twice all of it.
@@ -90,9 +94,9 @@ fn kinds_of_context_parallelism_move_what_they_must() {
     // Few heads of keys make gathering cheap (arXiv 2407.21783, section 3.3.2).
     assert!(at(few, ContextExchange::AllGather, 65_536.0) < 0.3 * gather);
     let odd = TrainingInput {
-        cp: 3.0,
+        cp: Count::new(3),
         accelerators: 3.0,
-        dp: 1.0,
+        dp: Count::ONE,
         context_exchange: ContextExchange::AllToAll,
         ..TrainingInput::default()
     };
@@ -101,7 +105,7 @@ fn kinds_of_context_parallelism_move_what_they_must() {
 
 #[test]
 fn groups_of_experts_cross_the_edge_of_a_tile_one_after_another() {
-    let arch = Architecture { experts: 256.0, top_k: 8.0, moe_ffn: 2048.0, ..mixtral() };
+    let arch = Architecture { experts: Count::new(256), top_k: Count::new(8), moe_ffn: Count::new(2048), ..mixtral() };
     let seconds_a_token = |seq: f64| {
         let input = TrainingInput { arch, seq, recompute: Recompute::None, ..TrainingInput::default() };
         estimate(&input, &Constants::default()).time.gemm / seq

@@ -3,20 +3,21 @@
 use super::*;
 use crate::memory::Ends;
 
-fn arch(depth: f64, hidden: f64, experts: Option<(f64, f64)>) -> Architecture {
+fn arch(layers: Count, hidden: Count, experts: Option<(Count, Count)>) -> Architecture {
     let dense = Architecture {
-        layers: depth,
+        layers,
         hidden,
-        heads: hidden / 128.0,
-        kv_heads: 8.0,
-        ffn: 3.5 * hidden,
-        vocab: 128_256.0,
+        heads: Count::floor(hidden / 128.0),
+        kv_heads: Count::new(8),
+        ffn: Count::floor(3.5 * hidden),
+        vocab: Count::new(128_256),
         ..Architecture::default()
     };
     match experts {
         None => dense,
         Some((experts, top_k)) => {
-            Architecture { experts, top_k, moe_ffn: 3.5 * hidden / top_k, dense_layers: 1.0, ..dense }
+            let moe_ffn = Count::floor(3.5 * hidden / top_k);
+            Architecture { experts, top_k, moe_ffn, dense_layers: Count::ONE, ..dense }
         }
     }
 }
@@ -34,14 +35,18 @@ fn on_the_edge(i: TrainingInput, between: f64) -> TrainingInput {
 
 pub(super) fn scenario() -> impl Strategy<Value = TrainingInput> {
     let shape = (
-        prop::sample::select(vec![40.0, 32.0, 61.0, 80.0, 126.0]),
-        prop::sample::select(vec![4096.0, 8192.0]),
-        prop::option::of(prop::sample::select(vec![(8.0, 2.0), (64.0, 6.0), (128.0, 8.0)])),
+        prop::sample::select([40, 32, 61, 80, 126].map(Count::new).to_vec()),
+        prop::sample::select([4096, 8192].map(Count::new).to_vec()),
+        prop::option::of(prop::sample::select(
+            [(8, 2), (64, 6), (128, 8)].map(|(experts, top_k)| (Count::new(experts), Count::new(top_k))).to_vec(),
+        )),
     );
     let layout = (
-        prop::sample::select(vec![1.0, 2.0, 8.0]),
-        prop::sample::select(vec![(1.0, 1.0), (2.0, 1.0), (4.0, 2.0), (8.0, 1.0), (4.0, 3.0)]),
-        prop::sample::select(vec![1.0, 2.0]),
+        prop::sample::select([1, 2, 8].map(Count::new).to_vec()),
+        prop::sample::select(
+            [(1, 1), (2, 1), (4, 2), (8, 1), (4, 3)].map(|(pp, vpp)| (Count::new(pp), Count::new(vpp))).to_vec(),
+        ),
+        prop::sample::select([1, 2].map(Count::new).to_vec()),
         prop::sample::select(vec![Sharding::None, Sharding::Zero1, Sharding::Zero3]),
         prop::sample::select(vec![Recompute::Auto, Recompute::Selective]),
     );
@@ -49,7 +54,7 @@ pub(super) fn scenario() -> impl Strategy<Value = TrainingInput> {
     let software = (any::<bool>(), any::<bool>());
     (shape, layout, batch, software, 0.01..1.0f64).prop_map(
         |(shape, (tp, (pp, vpp), cp, sharding, recompute), (seq, micro, groups), (fused, alternate), between)| {
-            let dp = 8.0;
+            let dp = Count::new(8);
             on_the_edge(
                 TrainingInput {
                     arch: arch(shape.0, shape.1, shape.2),
@@ -62,7 +67,7 @@ pub(super) fn scenario() -> impl Strategy<Value = TrainingInput> {
                     vpp,
                     cp,
                     dp,
-                    ep: if shape.2.is_some() { 8.0 } else { 1.0 },
+                    ep: if shape.2.is_some() { Count::new(8) } else { Count::ONE },
                     sequence_parallel: tp > 1.0,
                     sharding,
                     recompute,
@@ -127,7 +132,7 @@ proptest! {
 fn a_longer_sequence_recomputes_a_few_more_layers_not_all() {
     // 8B on one node of 80 GB devices, fully sharded: full recomputation at 14,336 tokens left half of the memory empty.
     let c = Constants::default();
-    let arch = arch(32.0, 4096.0, None);
+    let arch = arch(Count::new(32), Count::new(4096), None);
     let at = |seq| {
         let i = TrainingInput { arch, sharding: Sharding::Zero3, seq, global: 64.0, ..TrainingInput::default() };
         estimate(&i, &c)
@@ -142,13 +147,13 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     let c = Constants::default();
     let base = TrainingInput { recompute: Recompute::None, ..TrainingInput::default() };
     let at = |recompute, layers| estimate(&TrainingInput { recompute, recompute_layers: Some(layers), ..base }, &c);
-    let depth = base.arch.depth();
+    let (layers, depth) = (base.arch.layers, base.arch.depth());
     let (none, full) = (estimate(&base, &c), estimate(&TrainingInput { recompute: Recompute::Full, ..base }, &c));
     let seconds = |layers| at(Recompute::Full, layers).step_seconds;
-    assert_eq!(seconds(0.0), none.step_seconds);
-    assert!((seconds(depth) / full.step_seconds - 1.0).abs() < 1e-12);
+    assert_eq!(seconds(Count::ZERO), none.step_seconds);
+    assert!((seconds(layers) / full.step_seconds - 1.0).abs() < 1e-12);
     // Each layer costs the same time, and frees the same memory.
-    let half = at(Recompute::Auto, depth / 2.0);
+    let half = at(Recompute::Auto, Count::floor(depth / 2.0));
     assert!(
         (2.0 * (half.step_seconds - none.step_seconds) / (full.step_seconds - none.step_seconds) - 1.0).abs() < 0.01
     );
@@ -156,10 +161,10 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     assert_eq!(half.recompute.full_layers(depth), depth / 2.0);
     assert_eq!(half.recompute.mode, Recompute::None);
     // The others recompute their cheap operators where that is requested.
-    let selective = at(Recompute::Selective, depth / 2.0);
+    let selective = at(Recompute::Selective, Count::floor(depth / 2.0));
     assert!(selective.memory.activations < half.memory.activations && selective.step_seconds > half.step_seconds);
     // A stated number is kept, whether or not it fits.
-    let mut small = TrainingInput { recompute_layers: Some(3.0), seq: 65_536.0, ..base };
+    let mut small = TrainingInput { recompute_layers: Some(Count::new(3)), seq: 65_536.0, ..base };
     small.accelerator.mem_bytes = 40e9;
     let e = estimate(&small, &c);
     assert!(!e.fits && (e.recompute.full_layers(depth) - 3.0).abs() < 1e-12);

@@ -77,7 +77,7 @@ mod tests {
     use atlas_document::Sources;
 
     #[test]
-    fn groups_that_share_experts_over_nodes_are_advised_to_spread_them_as_published() {
+    fn expert_groups_across_nodes_are_advised_the_published_layout() {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "h100-sxm-64", "deepseek-v3-serve").unwrap();
         let of = |set: &[&str]| {

@@ -29,7 +29,7 @@ pub(super) static RULES: &[Rule] = &[
         |case, out| {
             if case.device.generation == Generation::Blackwell && case.domain >= RACK {
                 out.push(case.layout(16.0, (case.pp / 2.0).ceil(), case.cp));
-                let ep = floor_power(case.arch.experts.min(case.domain));
+                let ep = floor_power(case.domain.min(case.arch.experts.into()));
                 if case.arch.is_moe() && ep > case.ep {
                     out.push(vec![number(Knob::Ep, ep)]);
                 }
@@ -152,7 +152,7 @@ pub(super) static RULES: &[Rule] = &[
         "a token's time is that of reading the weights, and NeuronLink joins all cores of the instance",
         "AWS Neuron documentation, NeuronX Distributed Inference: Llama 3 tutorials (tp 32, 64)",
         |case, out| {
-            let tp = floor_power(case.domain.min(case.devices)).min(floor_power(case.arch.heads));
+            let tp = floor_power(case.domain.min(case.devices)).min(floor_power(f64::from(case.arch.heads)));
             if case.device.generation == Generation::Trainium && tp > case.tp {
                 out.push(case.layout(tp, 1.0, 1.0));
             }

@@ -133,7 +133,7 @@ pub(super) static RULES: &[Rule] = &[
         "whole experts on different ranks keep their products large, and need not be gathered or replicated",
         "Lepikhin et al., GShard, arXiv 2006.16668, section 3; DeepSeek-V3, arXiv 2412.19437, section 3.2",
         |case, out| {
-            let most = case.arch.experts.min(case.dp * case.cp * case.tp);
+            let most = f64::from(case.arch.experts).min(case.dp * case.cp * case.tp);
             if case.arch.is_moe() {
                 for ep in [2.0 * case.ep, floor_power(most.min(case.domain))] {
                     if ep > case.ep && ep <= most {
@@ -149,7 +149,7 @@ pub(super) static RULES: &[Rule] = &[
         "DeepSeek-V3, arXiv 2412.19437, section 3.2.2 (tokens go to at most four nodes)",
         |case, out| {
             if case.arch.is_moe() && case.ep > case.domain {
-                out.push(vec![number(Knob::Ep, divisor(case.arch.experts, case.domain))]);
+                out.push(vec![number(Knob::Ep, divisor(f64::from(case.arch.experts), case.domain))]);
             } else if case.arch.is_moe() && case.ep > 1.0 {
                 out.push(vec![number(Knob::Ep, (case.ep / 2.0).floor())]);
             }
@@ -229,7 +229,7 @@ pub(super) static RULES: &[Rule] = &[
         "Shoeybi et al., Megatron-LM, arXiv 1909.08053, section 3",
         |case, out| {
             if case.arch.heads % case.tp != 0.0 {
-                out.push(case.layout(divisor(case.arch.heads, case.tp), case.pp, case.cp));
+                out.push(case.layout(divisor(f64::from(case.arch.heads), case.tp), case.pp, case.cp));
             }
         },
     ),
@@ -240,7 +240,7 @@ pub(super) static RULES: &[Rule] = &[
         |case, out| {
             let layers = case.arch.layers;
             if case.pp > 1.0 && layers % (case.pp * case.vpp) != 0.0 {
-                let even = divisor(layers, case.pp);
+                let even = divisor(f64::from(layers), case.pp);
                 out.push(case.layout(case.tp, even, case.cp));
                 let chunks = divisor((layers / case.pp).floor(), case.vpp);
                 if chunks != case.vpp && layers % case.pp == 0.0 {

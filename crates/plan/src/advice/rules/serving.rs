@@ -27,7 +27,7 @@ fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
             changes.push(number(Knob::Dp, dp));
         }
         changes.push(number(Knob::AttentionDp, groups));
-        changes.push(number(Knob::Ep, floor_power(groups.min(case.arch.experts))));
+        changes.push(number(Knob::Ep, floor_power(groups.min(f64::from(case.arch.experts)))));
         case.keep_load(&mut changes, dp, case.micro);
         if groups > 1.0 {
             out.push(changes);
@@ -101,7 +101,7 @@ pub(super) static RULES: &[Rule] = &[
         "Shoeybi et al., Megatron-LM, arXiv 1909.08053, section 3",
         |case, out| {
             if case.arch.heads % case.tp != 0.0 {
-                out.push(case.layout(super::super::case::divisor(case.arch.heads, case.tp), case.pp, 1.0));
+                out.push(case.layout(super::super::case::divisor(f64::from(case.arch.heads), case.tp), case.pp, 1.0));
             }
         },
     ),
@@ -242,7 +242,7 @@ pub(super) static RULES: &[Rule] = &[
         "experts cut over tensor-parallel ranks leave products too narrow for the matrix units",
         "DeepSeek-V3, arXiv 2412.19437, section 3.2 (no tensor parallelism with 64-way expert parallelism)",
         |case, out| {
-            let ep = floor_power(case.arch.experts.min(case.domain));
+            let ep = floor_power(case.domain.min(case.arch.experts.into()));
             if case.arch.is_moe() && case.tp > 1.0 && ep > case.ep {
                 let mut changes = case.layout(1.0, case.pp, case.cp);
                 if !changes.is_empty() {

@@ -181,9 +181,7 @@ pub(super) static RULES: &[Rule] = &[
         "a captured step is launched at once, so that the device does not wait for the host",
         "PyTorch, Accelerating PyTorch with CUDA Graphs (2021)",
         |case, out| {
-            let graphed = case.device.generation.is_nvidia()
-                || matches!(case.device.generation, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4);
-            if graphed && !case.scenario.cuda_graphs && case.part("host") > 0.0 {
+            if case.device.generation.captures_graphs() && !case.scenario.cuda_graphs && case.part("host") > 0.0 {
                 out.push(vec![toggle(Knob::CudaGraphs, true)]);
             }
         },

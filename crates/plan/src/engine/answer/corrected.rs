@@ -22,13 +22,20 @@ pub fn shares(detail: &Detail) -> [f64; 4] {
 #[must_use]
 pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     let phase = &scenario.base.shape;
-    let size = scenario.model.map_or(phase.layers * phase.hidden.powi(2), |model| model.layers * model.hidden.powi(2));
+    let size = {
+        let (layers, hidden) =
+            scenario.model.map_or((phase.layers, phase.hidden), |model| (model.layers, model.hidden));
+        layers * f64::from(hidden).powi(2)
+    };
     let (generated, batch) = match phase.mode {
-        Mode::Training => (0.0, scenario.microbatch),
+        Mode::Training => (0.0, scenario.microbatch.into()),
         Mode::Inference => (phase.generate, detail.serving.map_or(1.0, |serving| serving.batch)),
     };
     let accelerators = scenario.accelerators_per_node * scenario.num_nodes;
-    Shape([accelerators, size, phase.prompt, generated, batch, phase.tp, phase.pp].map(|count| count.max(1.0).ln()))
+    Shape(
+        [accelerators, size, phase.prompt, generated, batch, f64::from(phase.tp), f64::from(phase.pp)]
+            .map(|count| count.max(1.0).ln()),
+    )
 }
 
 /// The corrections in force for an answer.

@@ -11,7 +11,7 @@ pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Lim
     let mut intra = 0.0;
     let mut inter = 0.0;
     let mut charge = |span: f64, seconds: f64| if span > i.domain { inter += seconds } else { intra += seconds };
-    charge(i.tp, t.tensor_parallel);
+    charge(f64::from(i.tp), t.tensor_parallel);
     charge(i.tp * i.cp, t.context_parallel);
     charge(i.ep * i.etp, t.expert_parallel);
     let replica = i.tp * i.cp;
@@ -30,7 +30,7 @@ pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Lim
 
 /// Shares of the time that an output token costs.
 pub(super) fn serving(input: &ServingInput, layout: &Layout, domain: f64, t: &StepTime) -> Limits {
-    let spans = layout.replica().max(layout.ep) > domain || input.pools.is_some();
+    let spans = layout.replica().max(f64::from(layout.ep)) > domain || input.pools.is_some();
     let (intra, inter) = if spans { (0.0, t.communication) } else { (t.communication, 0.0) };
     Limits::of([
         (Cause::Compute, t.compute),

@@ -131,7 +131,7 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
     // A model has no positions beyond those that it was made for, whatever the hardware.
     let asked = phase.shape.prompt + phase.shape.generate;
     if let Some(most) = scenario.max_context.filter(|most| asked > *most) {
-        detail.verdict = Verdict::Context { asked, most };
+        detail.verdict = Verdict::Context { asked, most: f64::from(most) };
     }
     Some((figures, detail))
 }

@@ -13,6 +13,7 @@
 use super::throttle;
 use crate::estimate::NodePower;
 use crate::scenario::Scenario;
+use atlas_core::count::Count;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
 
@@ -91,7 +92,7 @@ impl Use {
 
 /// Replicas of both pools, where there are two.
 fn replicas(input: &ServingInput) -> f64 {
-    input.pools.map_or(input.layout.dp, |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
+    input.pools.map_or(input.layout.dp.into(), |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
 }
 
 impl Use {
@@ -114,7 +115,7 @@ pub fn device(tdp_w: f64, used: &Use) -> f64 {
 #[must_use]
 pub fn design(scenario: &Scenario) -> f64 {
     let published = scenario.machine.as_ref().map_or(0.0, |machine| machine.device.tdp_w);
-    let share = ACCELERATORS_OF_NODE * scenario.node_watts / scenario.accelerators_per_node.max(1.0);
+    let share = ACCELERATORS_OF_NODE * scenario.node_watts / scenario.accelerators_per_node.max(Count::ONE);
     if published > 0.0 { published } else { share }
 }
 

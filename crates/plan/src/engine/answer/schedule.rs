@@ -5,6 +5,7 @@ use crate::engine::semi_empirical::schedule::aggregate;
 use crate::estimate::{Estimate, Figures, Latency, Queue, Serving};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_perf::serving::{Load, ServingInput, estimate};
 
 /// Answers every phase and averages them.
@@ -46,7 +47,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     let mut input = serving::input(scenario, phase)?;
     let constants = throttle::serving(scenario, &input);
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
-    input.layout.dp = replicas.round().max(1.0);
+    input.layout.dp = Count::floor(replicas.round()).max(Count::ONE);
     let full = estimate(&ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..input }, &constants);
     let capacity = full.requests_per_sec.max(1e-12);
     let rate =

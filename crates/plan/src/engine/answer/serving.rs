@@ -4,6 +4,7 @@ use super::event::serving::Answer;
 use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::{Format, KvTransfer, LoadKind, MoeDispatcher, SharedExperts};
 use atlas_core::units::MEMORY_GB;
 use atlas_perf::accelerator::Precision;
@@ -31,8 +32,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     accelerator.nic_bw /= machine.oversubscription.max(1.0);
     if layout.pp > 1.0 && matches!(served.stack, Stack::Local | Stack::Eager) {
         // Layers split over devices that take turns: one device with the memory of all.
-        accelerator.mem_bytes *= layout.pp;
-        layout.pp = 1.0;
+        accelerator.mem_bytes *= f64::from(layout.pp);
+        layout.pp = Count::ONE;
     }
     // Graphs of fixed shapes attend to a whole bucket, window or not, and take one prompt at a time.
     let arch = match served.fixed_shapes {
@@ -46,8 +47,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     };
     // A batch whose steps are timed runs at once.
     let timed = matches!(load, Load::DecodeOnly { .. });
-    let max_num_seqs = if timed { f64::INFINITY } else { asked.max_num_seqs.unwrap_or(served.max_num_seqs) };
-    let tokens = asked.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens);
+    let max_num_seqs = if timed { f64::INFINITY } else { asked.max_num_seqs.map_or(served.max_num_seqs, f64::from) };
+    let tokens = asked.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from);
     Some(ServingInput {
         accelerator,
         arch,
@@ -81,9 +82,9 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         host: scenario.host_overlap(phase),
         attention: served.attention,
         admission: served.admission,
-        recv_interval: asked.recv_interval.unwrap_or(1.0),
-        context_ranks: asked.context_ranks.unwrap_or(1.0),
-        beams: asked.beams.unwrap_or(1.0),
+        recv_interval: asked.recv_interval.unwrap_or(Count::ONE),
+        context_ranks: asked.context_ranks.unwrap_or(Count::ONE),
+        beams: asked.beams.unwrap_or(Count::ONE),
         whole_windows: served.whole_windows,
         reserve_output: asked.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
@@ -124,12 +125,12 @@ fn layout(phase: &Phase, arch: &Architecture) -> Layout {
 
 /// A layout without expert parallelism where the model is dense.
 fn experts_of(layout: Layout, arch: &Architecture) -> Layout {
-    if arch.is_moe() { layout } else { Layout { ep: 1.0, redundant: 0.0, ..layout } }
+    if arch.is_moe() { layout } else { Layout { ep: Count::ONE, redundant: Count::ZERO, ..layout } }
 }
 
 /// Requests of the whole run; infinite where the load never ends.
 fn run_requests(phase: &Phase) -> f64 {
-    phase.plan.serving.run_requests.filter(|requests| *requests > 0.0).unwrap_or(f64::INFINITY)
+    phase.plan.serving.run_requests.and_then(Count::nonzero).map_or(f64::INFINITY, f64::from)
 }
 
 /// The load of a phase: as stated, else open loop with a request rate, else a constant number in flight.
@@ -224,7 +225,7 @@ pub(super) fn described(
     let at_work = (input.layout.accelerators() / devices).min(1.0);
     let mut limits = limits::serving(input, &input.layout, domain, &out.time);
     let offered = match input.load {
-        Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(1.0),
+        Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(Count::ONE),
         _ => out.batch,
     };
     // The tokens of a step may cap it sooner.
@@ -317,10 +318,10 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
             Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
         });
     }
-    let asked = phase.plan.serving.prefill_accelerators.unwrap_or(0.0);
+    let asked = phase.plan.serving.prefill_accelerators.unwrap_or(Count::ZERO);
     if asked > 0.0 && input.pools.is_none() {
         let replica = input.layout.replica();
-        return Some(Verdict::PrefillPool { asked, replica, replicas: input.layout.dp });
+        return Some(Verdict::PrefillPool { asked: f64::from(asked), replica, replicas: f64::from(input.layout.dp) });
     }
     None
 }
@@ -339,13 +340,13 @@ fn verdict(i: &ServingInput, out: &ServingEstimate, devices: f64, memory: &Memor
     let indivisible = layouts.iter().find_map(|layout| {
         let copies = layout.redundant;
         let experts = if copies > 0.0 { "experts and their copies" } else { "experts" };
-        even("query heads", i.arch.heads, layout.tp)
-            .or_else(|| even(experts, i.arch.experts + copies, layout.ep))
+        even("query heads", f64::from(i.arch.heads), f64::from(layout.tp))
+            .or_else(|| even(experts, i.arch.experts + copies, f64::from(layout.ep)))
             .or_else(|| {
                 (layout.pp > i.arch.layers).then_some(Verdict::Indivisible {
                     what: "layers",
-                    of: i.arch.layers,
-                    by: layout.pp,
+                    of: f64::from(i.arch.layers),
+                    by: f64::from(layout.pp),
                 })
             })
     });

@@ -13,6 +13,7 @@
 use super::power::{ACTIVE_SHARE, AROUND_LOADED, COMPUTE_SHARE, IDLE_SHARE, MEMORY_SHARE, Use, design};
 use crate::scenario::Scenario;
 use atlas_config::Factors;
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingInput;
 use atlas_perf::training::{TrainingInput, memoized};
@@ -100,7 +101,7 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
     let stated = scenario.terms.power_cap;
     let rack = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)).and_then(|(kw, nodes)| {
         let budget = 1e3 * kw / nodes;
-        let count = scenario.accelerators_per_node.max(1.0);
+        let count = scenario.accelerators_per_node.max(Count::ONE);
         let around = (scenario.node_watts - count * design(scenario)).max(0.0);
         (budget < scenario.node_watts).then(|| ((budget - AROUND_LOADED * around) / count).max(0.0))
     });

@@ -4,6 +4,7 @@ use super::event::training::Answer;
 use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
 use crate::scenario::{Machine, Phase, Scenario};
+use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, CpuOffload, Format, LoraTargets, Trained};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};
@@ -27,7 +28,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
 /// What the files and knobs request.
 fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
     let (shape, plan) = (&phase.shape, &phase.plan);
-    let cp = plan.cp.unwrap_or(1.0);
+    let cp = plan.cp.unwrap_or(Count::ONE);
     let format = scenario.format(phase);
     let precision = Precision::from(format);
     let traits = &scenario.in_force.training;
@@ -51,15 +52,15 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         global: scenario.global(phase),
         tp: shape.tp,
         pp: shape.pp,
-        vpp: plan.vpp.unwrap_or(1.0),
+        vpp: plan.vpp.unwrap_or(Count::ONE),
         first_layers: plan.first_layers.filter(|_| shape.pp > 1.0),
         last_layers: plan.last_layers.filter(|_| shape.pp > 1.0),
-        mtp_layers: if next_token(arch) { plan.mtp_layers.unwrap_or(0.0) } else { 0.0 },
+        mtp_layers: if next_token(arch) { plan.mtp_layers.unwrap_or(Count::ZERO) } else { Count::ZERO },
         dp: shape.dp,
         cp,
         context_exchange: plan.cp_comm_type.unwrap_or(ContextExchange::Ring),
-        ep: if arch.is_moe() { plan.ep.unwrap_or(1.0) } else { 1.0 },
-        etp: plan.etp.unwrap_or(1.0),
+        ep: if arch.is_moe() { plan.ep.unwrap_or(Count::ONE) } else { Count::ONE },
+        etp: plan.etp.unwrap_or(Count::ONE),
         sequence_parallel: scenario.sequence_parallel(phase),
         sharding,
         reshard: Some(match traits.regather {
@@ -212,8 +213,8 @@ fn verdict(
     // Gradients have no place in packed weights.
     let packed = stored.filter(|stored| *stored == Format::Int4 && i.packed_bytes.is_none());
     let trained_packed = packed.map(|stored| Verdict::Format { format: stored.name(), instead: format.name() });
-    let indivisible = even("query heads", i.arch.heads, i.tp)
-        .or_else(|| even("experts", i.arch.experts, i.ep))
+    let indivisible = even("query heads", f64::from(i.arch.heads), f64::from(i.tp))
+        .or_else(|| even("experts", f64::from(i.arch.experts), f64::from(i.ep)))
         .or_else(|| even("sequences of a step", i.global, i.dp * i.micro))
         .or_else(|| refused(i, format))
         .or(trained_packed);

@@ -5,6 +5,7 @@ use crate::engine;
 use crate::estimate::Estimate;
 use crate::scenario::{Parts, Scenario, ScenarioError};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Engine;
 use atlas_perf::accelerator::Precision;
 
@@ -63,7 +64,7 @@ fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Es
     // The rate and the devices to which the analytical utilization refers.
     let precision = Precision::from(scenario.format(&scenario.base));
     let peak = machine.device.peak(precision) * machine.dies * 1e-12;
-    let cp = scenario.base.plan.cp.unwrap_or(1.0);
+    let cp = scenario.base.plan.cp.unwrap_or(Count::ONE);
     let devices = i.devices() * cp / machine.dies;
     let mfu = theirs.total.flop_utilization;
     let flops = mfu * devices * peak * 1e12 / theirs.total.tokens_per_sec;

@@ -64,18 +64,18 @@ pub fn quantity(scenario: &Scenario, phase: &Phase, of: Quantity) -> f64 {
     let shape = &phase.shape;
     match of {
         Quantity::Accelerators => scenario.accelerators(),
-        Quantity::Tp => shape.tp,
-        Quantity::Pp => shape.pp,
-        Quantity::Dp => shape.dp,
-        Quantity::Microbatch => scenario.microbatch,
+        Quantity::Tp => f64::from(shape.tp),
+        Quantity::Pp => f64::from(shape.pp),
+        Quantity::Dp => f64::from(shape.dp),
+        Quantity::Microbatch => f64::from(scenario.microbatch),
         Quantity::Prompt => shape.prompt,
         Quantity::Generate => shape.generate,
         // Checked before the engine answers: without a factor there is no figure.
         Quantity::Fabric => scenario.fabric_factor.unwrap_or(f64::NAN),
         Quantity::NodeWatts => scenario.node_watts,
         Quantity::MemoryGb => scenario.memory_gb_per_accel,
-        Quantity::Hidden => shape.hidden,
-        Quantity::Layers => shape.layers,
+        Quantity::Hidden => f64::from(shape.hidden),
+        Quantity::Layers => f64::from(shape.layers),
         Quantity::Draw => phase.draw,
     }
 }

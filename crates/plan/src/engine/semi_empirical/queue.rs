@@ -3,6 +3,7 @@
 use crate::estimate::{Figures, Latency, Queue};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_legacy::semi_empirical::queue::{Arrivals, Waiting, waiting};
 
 /// Queueing of an inference phase whose figures are already scaled. `None` where nothing is generated.
@@ -20,7 +21,7 @@ pub(super) fn queue(scenario: &Scenario, phase: &Phase, figures: &Figures) -> Op
             tokens_per_sec: figures.tokens_per_sec,
             requests_per_sec: arrival.requests_per_sec,
             load_factor: phase.traffic.load_factor,
-            servers: arrival.servers.filter(|servers| *servers > 0.0).unwrap_or(dp * scenario.microbatch),
+            servers: arrival.servers.and_then(Count::nonzero).map_or(dp * scenario.microbatch, f64::from),
             service_cv: arrival.service_cv.unwrap_or(phase.traffic.cv),
             arrival_cv: arrival.arrival_cv.unwrap_or(phase.traffic.cv),
             alone: [alone.p50, alone.p95, alone.p99],

@@ -75,7 +75,7 @@ impl Reported<'_> {
                 self.recomputed(),
             ],
             "logits" => {
-                let vocabulary = self.whole.scenario.model.map_or(0.0, |model| model.vocab);
+                let vocabulary = self.whole.scenario.model.map_or(0.0, |model| model.vocab.into());
                 vec![self.knob("micro", Knob::Microbatch), self.whole.inputs.model("V", "vocabulary", "", vocabulary)]
             }
             "buffers" => self.constants(&["workspace"]),

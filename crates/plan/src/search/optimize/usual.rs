@@ -7,6 +7,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use crate::search::condition::Relation;
 use atlas_config::Mode;
+use atlas_core::count::Count;
 use atlas_core::plan::Sharding;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
@@ -76,7 +77,7 @@ pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Sc
     let mut scenario = start.clone();
     if scenario.mode() == Mode::Training {
         let global = scenario.global(&scenario.base);
-        scenario.base.plan.global.get_or_insert(global);
+        scenario.base.plan.global.get_or_insert(Count::floor(global));
     }
     if held(Knob::Dp) {
         return scenario;
@@ -125,7 +126,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
     if objective == &figure::ACCELERATORS {
         axes.push(Axis::of(Knob::NumNodes, (1..=64).map(f64::from).filter(|nodes| *nodes <= start.num_nodes)));
     }
-    axes.push(Axis::of(Knob::Tp, divisors_within(model.heads, up_to(model.heads))));
+    axes.push(Axis::of(Knob::Tp, divisors_within(f64::from(model.heads), up_to(f64::from(model.heads)))));
     axes.push(Axis::of(Knob::Pp, stages(model.depth(), devices, start.mode())));
     match start.mode() {
         Mode::Training => {
@@ -134,7 +135,10 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             axes.push(Axis::of(Knob::Etp, [1.0]));
             axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
             if model.is_moe() {
-                axes.push(Axis::of(Knob::Ep, divisors_within(model.experts, up_to(model.experts))));
+                axes.push(Axis::of(
+                    Knob::Ep,
+                    divisors_within(f64::from(model.experts), up_to(f64::from(model.experts))),
+                ));
             }
             axes.push(Axis::of(Knob::Microbatch, doubling(start.global(&start.base).min(64.0))));
             axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));
@@ -156,7 +160,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
                     axes.push(words(Knob::MoeDispatcher, &["alltoall", "deepep"]));
                     axes.push(toggle(Knob::TwoBatchOverlap));
                     if traits.pools {
-                        axes.push(Axis::of(Knob::PrefillTp, [start.base.prefill_layout().tp]));
+                        axes.push(Axis::of(Knob::PrefillTp, [f64::from(start.base.prefill_layout().tp)]));
                         axes.push(Axis::of(Knob::PrefillAttentionDp, doubling(groups.min(64.0))));
                         axes.push(Axis::of(Knob::PrefillEp, doubling(groups.min(64.0))));
                     }

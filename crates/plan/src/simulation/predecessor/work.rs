@@ -1,5 +1,6 @@
 //! A predecessor configuration as work for the engine: accelerator, architecture, network, and the plan of its runs.
 
+use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::custom::Phase;
@@ -60,16 +61,16 @@ impl Predecessor {
         }
         if m.model_type.trim().eq_ignore_ascii_case(TRANSFORMER) {
             return Ok(Architecture {
-                layers: m.num_layers,
-                hidden: m.hidden_size,
-                heads: m.num_attention_heads,
-                kv_heads: m.num_attention_heads,
+                layers: Count::floor(m.num_layers),
+                hidden: Count::floor(m.hidden_size),
+                heads: Count::floor(m.num_attention_heads),
+                kv_heads: Count::floor(m.num_attention_heads),
                 head_dim: m.hidden_size / m.num_attention_heads,
-                ffn: 4.0 * m.hidden_size,
+                ffn: Count::floor(4.0 * m.hidden_size),
                 gated: false,
-                vocab: m.vocab_size,
+                vocab: Count::floor(m.vocab_size),
                 tied: true,
-                positions: m.sequence_length,
+                positions: Count::floor(m.sequence_length),
                 ..Architecture::default()
             });
         }
@@ -93,7 +94,7 @@ impl Predecessor {
             seq: if images { 1.0 } else { self.model.sequence_length },
             micro: t.batch_size_per_gpu,
             global: t.batch_size_per_gpu * t.gradient_accumulation_steps * accelerators,
-            dp: accelerators,
+            dp: Count::floor(accelerators),
             sharding: Sharding::None,
             recompute: if t.gradient_checkpointing { Recompute::Full } else { Recompute::None },
             precision: match (t.mixed_precision, device.flops.get(Precision::Bf16 as usize)) {

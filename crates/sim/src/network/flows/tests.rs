@@ -156,7 +156,7 @@ proptest! {
 
     /// In a fat tree behind network cards, hashed; whole numbers, so that many come and go in one instant.
     #[test]
-    fn rates_are_those_of_filling_anew_where_cables_run_through_cards_and_many_leave_at_once(
+    fn incremental_rates_equal_a_full_recomputation_through_nics(
         (inside, card, narrow) in (1u32..5, 1u32..4, 1u32..5),
         spines in 1u32..4,
         sends in prop::collection::vec((0u32..12, 0u32..12, 1u32..9, 0u64..12), 1..60),

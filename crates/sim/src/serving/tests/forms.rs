@@ -2,6 +2,7 @@
 //! memory that is short.
 
 use super::*;
+use atlas_core::count::Count;
 
 /// The generation alone, and the prefill alone.
 #[test]
@@ -106,11 +107,11 @@ fn taking_requests_in_costs_what_it_costs_the_analytical_answer() {
 #[test]
 fn beams_are_the_analytical_answer() {
     for batch in [1.0, 8.0] {
-        let case = ServingInput { isl: 800.0, osl: 128.0, beams: 4.0, ..system(Load::Static { batch }) };
+        let case = ServingInput { isl: 800.0, osl: 128.0, beams: Count::new(4), ..system(Load::Static { batch }) };
         let theory = estimate(&case, &Constants::default());
         let found = simulated(&Input::of(&case, &Constants::default(), 1));
         near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
-        let plain = simulated(&Input::of(&ServingInput { beams: 1.0, ..case }, &Constants::default(), 1));
+        let plain = simulated(&Input::of(&ServingInput { beams: Count::ONE, ..case }, &Constants::default(), 1));
         assert!(found.tpot.mean > plain.tpot.mean && found.most_kv > plain.most_kv);
     }
 }
@@ -119,7 +120,8 @@ fn beams_are_the_analytical_answer() {
 #[test]
 fn a_compiled_shape_costs_what_it_was_compiled_for() {
     let one = |compiled: Option<f64>, concurrency: f64| {
-        let case = ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled, ..closed(concurrency) };
+        let case =
+            ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled.map(Count::floor), ..closed(concurrency) };
         let theory = estimate(&case, &Constants::default());
         (simulated(&Input::of(&case, &Constants::default(), 12)), theory)
     };

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use atlas_core::count::Count;
 
 prop_compose! {
     fn any_input()(
@@ -25,11 +26,11 @@ prop_compose! {
         s.max_num_seqs = f64::from(max_num_seqs);
         s.max_num_batched_tokens = f64::from(batched);
         (s.chunked_prefill, s.reserve_output, s.host) = (chunked, reserved, host(overlapped));
-        s.speculation = Speculation { tokens: f64::from(drafts), acceptance, draft_cost: 0.03, ..Speculation::default() };
+        s.speculation = Speculation { tokens: Count::new(drafts), acceptance, draft_cost: 0.03, ..Speculation::default() };
         s.memory_utilization = memory;
-        s.layout.dp = f64::from(replicas);
+        s.layout.dp = Count::new(replicas);
         if window {
-            s.arch.window = Some(Window { size: 512.0, share: 0.5 });
+            s.arch.window = Some(Window { size: Count::new(512), share: 0.5 });
         }
         if pools {
             s.pools = Some(Pools { prefill: s.layout, decode: s.layout });

@@ -1,6 +1,7 @@
 //! Transfers and collectives: what hides behind computing, and what shares a port.
 
 use super::*;
+use atlas_core::count::Count;
 
 #[test]
 fn what_is_sent_at_once_through_one_port_shares_it() {
@@ -66,8 +67,8 @@ fn experts_exchanges_take_the_closed_form_s_share() {
 }
 
 #[test]
-fn weights_replicated_over_nodes_are_reduced_beside_kernels_that_they_slow() {
-    let node = TrainingInput { shard: Some(8.0), ..sharded() };
+fn gradient_reduction_overlaps_and_slows_kernels() {
+    let node = TrainingInput { shard: Some(Count::new(8)), ..sharded() };
     let costs = Costs::of(&node, &Constants::default());
 
     assert_eq!((costs.layer_port, costs.data_port), (Port::Link, Port::Nic));
@@ -86,14 +87,14 @@ fn weights_replicated_over_nodes_are_reduced_beside_kernels_that_they_slow() {
 
 #[test]
 fn stages_keep_their_weights_from_the_first_pass_to_the_last() {
-    let stages = TrainingInput { pp: 4.0, dp: 16.0, ..sharded() };
+    let stages = TrainingInput { pp: Count::new(4), dp: Count::new(16), ..sharded() };
     let eager = Costs::of(&stages, &Constants::default());
     assert!(eager.gather > 0.0 && eager.reduce > 0.0);
     assert!(eager.chunks.iter().all(|chunk| chunk.forward.program.count(Lane::Data) == 0));
     // A compiled loop over micro-batches gathers in each, and so does software that is said to.
     let compiled = TrainingInput { software: Software { compiled: true, ..stages.software }, ..stages };
     let every = TrainingInput { reshard: Some(Reshard::EveryMicroBatch), ..stages };
-    for system in [compiled, every, TrainingInput { pp: 1.0, dp: 64.0, ..stages }] {
+    for system in [compiled, every, TrainingInput { pp: Count::ONE, dp: Count::new(64), ..stages }] {
         let costs = Costs::of(&system, &Constants::default());
         assert!(costs.reduce <= 0.0 && costs.chunks.iter().all(|chunk| chunk.forward.program.count(Lane::Data) > 0));
     }
@@ -108,12 +109,12 @@ fn stages_keep_their_weights_from_the_first_pass_to_the_last() {
 
 #[test]
 fn the_embedding_is_gathered_first_and_reduced_last() {
-    let mut system = TrainingInput { pp: 1.0, dp: 16.0, ..pipelined() };
-    system.arch.vocab = 8.0;
+    let mut system = TrainingInput { pp: Count::ONE, dp: Count::new(16), ..pipelined() };
+    system.arch.vocab = Count::new(8);
     let costs = Costs::of(&system, &Constants::default());
     assert!(costs.embedding < 1e-3);
     let (plain, plain_reduce) = (run_of(&system), costs.reduce);
-    system.arch.vocab = 256_000.0;
+    system.arch.vocab = Count::new(256_000);
     let costs = Costs::of(&system, &Constants::default());
     assert!(costs.embedding > 0.02 && costs.embedding < 0.1);
     let o = run_of(&system);
@@ -129,8 +130,8 @@ fn the_embedding_is_gathered_first_and_reduced_last() {
 fn keys_and_values_hide_behind_all_but_the_last_step_of_attention() {
     let long = TrainingInput {
         seq: 65_536.0,
-        cp: 8.0,
-        dp: 2.0,
+        cp: Count::new(8),
+        dp: Count::new(2),
         accelerators: 16.0,
         global: 64.0,
         recompute: Recompute::None,

@@ -3,6 +3,7 @@
 
 use super::super::schedule::orders;
 use super::*;
+use atlas_core::count::Count;
 use atlas_perf::training::ContextExchange;
 
 /// Worst difference between closed form and events over some systems.
@@ -16,12 +17,19 @@ fn worst(systems: &[TrainingInput]) -> (f64, String) {
 
 fn from_both_ends(pp: f64, m: f64, base: TrainingInput) -> TrainingInput {
     let accelerators = base.tp * base.cp * pp;
-    TrainingInput { schedule: Schedule::DualPipe, pp, dp: 1.0, global: m, accelerators, ..base }
+    TrainingInput {
+        schedule: Schedule::DualPipe,
+        pp: Count::floor(pp),
+        dp: Count::ONE,
+        global: m,
+        accelerators,
+        ..base
+    }
 }
 
 #[test]
 fn a_pipeline_entered_from_both_ends_takes_what_the_closed_form_says() {
-    let experts = TrainingInput { arch: mixture(), tp: 2.0, seq: 4096.0, ..pipelined() };
+    let experts = TrainingInput { arch: mixture(), tp: Count::new(2), seq: 4096.0, ..pipelined() };
     let mut systems = Vec::new();
     for base in [pipelined(), experts] {
         for (pp, m) in [(2.0, 4.0), (2.0, 32.0), (4.0, 8.0), (4.0, 32.0), (8.0, 16.0), (8.0, 40.0), (16.0, 64.0)] {
@@ -57,19 +65,28 @@ fn every_pass_of_both_ways_is_taken_once_and_in_order() {
 
 #[test]
 fn further_tokens_take_what_the_closed_form_says() {
-    let systems = [1.0, 2.0, 3.0].map(|mtp_layers| TrainingInput { mtp_layers, ..pipelined() });
+    let systems = [1, 2, 3].map(Count::new).map(|mtp_layers| TrainingInput { mtp_layers, ..pipelined() });
     let (off, at) = worst(&systems);
     assert!(off.abs() < 0.05, "{at}");
-    let alone = TrainingInput { mtp_layers: 1.0, recompute: Recompute::Selective, ..TrainingInput::default() };
+    let alone = TrainingInput { mtp_layers: Count::ONE, recompute: Recompute::Selective, ..TrainingInput::default() };
     assert!(worst(&[alone]).0.abs() < 0.05);
 }
 
 #[test]
 fn exchanges_of_context_take_what_the_closed_form_says() {
     for context_exchange in [ContextExchange::Ring, ContextExchange::AllGather, ContextExchange::AllToAll] {
-        for (cp, seq) in [(2.0, 16_384.0), (4.0, 32_768.0), (8.0, 131_072.0)] {
-            let base = TrainingInput { tp: 1.0, recompute: Recompute::Full, ..TrainingInput::default() };
-            let system = TrainingInput { cp, seq, context_exchange, dp: 1.0, accelerators: cp, global: 8.0, ..base };
+        for (cp, seq) in [(2, 16_384.0), (4, 32_768.0), (8, 131_072.0)] {
+            let accelerators = f64::from(cp);
+            let base = TrainingInput { tp: Count::ONE, recompute: Recompute::Full, ..TrainingInput::default() };
+            let system = TrainingInput {
+                cp: Count::new(cp),
+                seq,
+                context_exchange,
+                dp: Count::ONE,
+                accelerators,
+                global: 8.0,
+                ..base
+            };
             let (off, at) = worst(&[system]);
             assert!(off.abs() < 0.05, "{context_exchange:?} {cp}: {at}");
         }

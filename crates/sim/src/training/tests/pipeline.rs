@@ -1,11 +1,26 @@
 //! Uneven stages, few micro-batches: the events against the closed form.
 
 use super::*;
+use atlas_core::count::Count;
 
 /// Llama 3.1 405B in its authors' layout (arXiv 2407.21783, section 3.3.2): one layer a chunk, none in the end chunks.
 fn empty_ends() -> TrainingInput {
-    let arch = Architecture { layers: 126.0, hidden: 16_384.0, heads: 128.0, ffn: 53_248.0, ..llama_70b() };
-    TrainingInput { arch, accelerators: 1024.0, dp: 8.0, pp: 16.0, vpp: 8.0, global: 256.0, ..pipelined() }
+    let arch = Architecture {
+        layers: Count::new(126),
+        hidden: Count::new(16_384),
+        heads: Count::new(128),
+        ffn: Count::new(53_248),
+        ..llama_70b()
+    };
+    TrainingInput {
+        arch,
+        accelerators: 1024.0,
+        dp: Count::new(8),
+        pp: Count::new(16),
+        vpp: Count::new(8),
+        global: 256.0,
+        ..pipelined()
+    }
 }
 
 #[test]
@@ -25,7 +40,8 @@ fn chunks_without_layers_take_no_time_but_their_head_s() {
 #[test]
 fn stated_layers_of_the_ends_are_what_the_stages_compute() {
     let stated = |first, last| TrainingInput { first_layers: Some(first), last_layers: Some(last), ..pipelined() };
-    for (first, last) in [(20.0, 20.0), (22.0, 16.0), (14.0, 12.0)] {
+    for (first, last) in [(20, 20), (22, 16), (14, 12)] {
+        let (first, last) = (Count::new(first), Count::new(last));
         let system = stated(first, last);
         let costs = Costs::of(&system, &Constants::default());
         let ratio = costs.chunks[0].forward.compute / costs.chunks[1].forward.compute;
@@ -34,7 +50,7 @@ fn stated_layers_of_the_ends_are_what_the_stages_compute() {
         assert!(off.abs() < 0.05, "{first} {last}: {off}");
     }
     // A shorter last stage makes up for the output layer.
-    assert!(run_of(&stated(20.5, 18.5)).step.mean < run_of(&pipelined()).step.mean);
+    assert!(run_of(&stated(Count::new(20), Count::new(18))).step.mean < run_of(&pipelined()).step.mean);
 }
 
 /// The last of a few steps: where stages go on without waiting for each other, the first one fills an empty pipeline.
@@ -46,32 +62,31 @@ fn settled_step(system: &TrainingInput) -> f64 {
 #[test]
 fn few_micro_batches_take_what_the_closed_form_says() {
     let gpt = Architecture {
-        layers: 96.0,
-        hidden: 12_288.0,
-        heads: 96.0,
-        kv_heads: 96.0,
-        ffn: 49_152.0,
+        layers: Count::new(96),
+        hidden: Count::new(12_288),
+        heads: Count::new(96),
+        kv_heads: Count::new(96),
+        ffn: Count::new(49_152),
         gated: false,
         tied: true,
-        vocab: 51_200.0,
+        vocab: Count::new(51_200),
         ..Architecture::default()
     };
-    let small = Architecture { vocab: 128_256.0, ..Architecture::default() };
+    let small = Architecture { vocab: Count::new(128_256), ..Architecture::default() };
     let schedules =
         [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble1p, Schedule::ZeroBubble];
     let mut worst = (0.0f64, String::new());
-    for (arch, tp, seq) in
-        [(gpt, 8.0, 2048.0), (llama_70b(), 8.0, 8192.0), (small, 1.0, 4096.0), (mixture(), 2.0, 4096.0)]
-    {
+    for (arch, tp, seq) in [(gpt, 8, 2048.0), (llama_70b(), 8, 8192.0), (small, 1, 4096.0), (mixture(), 2, 4096.0)] {
+        let tp = Count::new(tp);
         for schedule in schedules {
-            for pp in [2.0, 4.0, 8.0, 16.0] {
+            for pp in [2, 4, 8, 16].map(Count::new) {
                 for m in [1.0, 2.0, 3.0, 4.0, 7.0, 8.0, 12.0, 16.0, 24.0, 40.0] {
                     let system = TrainingInput {
                         arch,
                         seq,
                         tp,
                         pp,
-                        dp: 1.0,
+                        dp: Count::ONE,
                         accelerators: tp * pp,
                         global: m,
                         schedule,
@@ -94,15 +109,16 @@ fn few_micro_batches_take_what_the_closed_form_says() {
 }
 
 #[test]
-fn interleaved_micro_batches_take_what_the_closed_form_says_whether_or_not_groups_are_full() {
+fn interleaved_schedules_agree_with_the_closed_form() {
     for schedule in [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble] {
-        for (pp, vpp) in [(2.0, 2.0), (4.0, 5.0), (8.0, 2.0)] {
+        for (pp, vpp) in [(2, 2), (4, 5), (8, 2)] {
+            let (pp, vpp) = (Count::new(pp), Count::new(vpp));
             for m in [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 40.0] {
                 // Software refuses these, see `Unsupported`.
                 if schedule.splits() && m % pp > 0.0 {
                     continue;
                 }
-                let base = TrainingInput { dp: 1.0, accelerators: 8.0 * pp, ..pipelined() };
+                let base = TrainingInput { dp: Count::ONE, accelerators: 8.0 * pp, ..pipelined() };
                 let system = TrainingInput { pp, vpp, schedule, global: m, ..base };
                 let off = even_step(&system) / settled_step(&system) - 1.0;
                 assert!(off.abs() < 0.05, "{schedule:?} pp {pp} vpp {vpp} m {m}: {off}");

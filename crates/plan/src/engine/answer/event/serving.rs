@@ -3,6 +3,7 @@
 use super::Events;
 use crate::estimate::{Simulated, SimulatedServing};
 use crate::scenario::Simulation;
+use atlas_core::count::Count;
 use atlas_core::plan;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::latency::{FirstToken, Spread};
@@ -137,7 +138,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         Load::Closed { concurrency, requests } => !drawn && requests >= 2.0 * WARM_UP_TURNS * concurrency,
         _ => false,
     };
-    let replicas = system.layout.dp.max(1.0);
+    let replicas = system.layout.dp.max(Count::ONE);
     match system.load {
         // A run that ends is run to its end.
         Load::Closed { requests, .. } if requests.is_finite() => input.requests = count(requests),
@@ -148,7 +149,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
                 // Replicas that are alike and equally loaded do the same at the same time: one represents all.
                 if let Some(one) = alone(&system, in_flight) {
                     in_flight = one;
-                    input.system.layout.dp = 1.0;
+                    input.system.layout.dp = Count::ONE;
                     input.arrivals = Arrivals::Closed { concurrency: one as u32 };
                 }
             }
@@ -166,7 +167,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         }
         Load::Burst { requests } if requests.is_infinite() => {
             // An endless backlog: a queue that never runs dry, in front of one replica that represents all.
-            let one = if system.pools.is_some() { replicas } else { 1.0 };
+            let one = if system.pools.is_some() { replicas } else { Count::ONE };
             let most = (system.max_num_seqs * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
             let backlog = (BACKLOG * most).ceil();
             input.system.layout.dp = one;
@@ -205,7 +206,7 @@ fn count(requests: f64) -> u32 {
 
 /// Requests in flight on one replica, where all replicas have equally many.
 fn alone(system: &ServingInput, in_flight: f64) -> Option<f64> {
-    let each = in_flight / system.layout.dp.max(1.0);
+    let each = in_flight / system.layout.dp.max(Count::ONE);
     (system.pools.is_none() && system.layout.dp > 1.0 && each >= 1.0 && each.fract() == 0.0).then_some(each)
 }
 
@@ -230,7 +231,7 @@ pub(super) fn answer(
     events: &Events<'_>,
 ) -> (Answer, Option<Output>) {
     let input = input(settings, system, constants, &closed);
-    let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
+    let stood_for = system.layout.dp.max(Count::ONE) / input.system.layout.dp.max(Count::ONE);
     // The deployment as it is requested, whatever part of it is simulated.
     let whole = ServingInput { load: loaded(settings, system, constants, &closed).load, ..*system };
     let drawn = is_drawn(&input);
@@ -271,7 +272,7 @@ fn saturated(settings: &Simulation, system: &ServingInput, constants: &Constants
     // Answers are streamed as those of the service are.
     input.system.load = system.load;
     let steady = simulate(&input, settings.seed, progress).ok()?.steady;
-    let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
+    let stood_for = system.layout.dp.max(Count::ONE) / input.system.layout.dp.max(Count::ONE);
     (steady.seconds > 0.0).then(|| stood_for * steady.tokens / steady.seconds)
 }
 

@@ -4,6 +4,7 @@ use super::super::throttle;
 use super::Events;
 use crate::estimate::{Simulated, SimulatedTraining};
 use crate::scenario::{Scenario, Simulation};
+use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{TimeBreakdown, TrainingEstimate, TrainingInput};
 use atlas_sim::kernel::{Distribution, Progress, Tally};
@@ -81,7 +82,7 @@ pub fn hosts(scenario: &Scenario, system: &TrainingInput) -> Hosts {
 
 /// The stages that slow nodes hold a rank of.
 fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Vec<Slow> {
-    hosts(scenario, system).slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
+    hosts(scenario, system).slow(system, settings.slow_nodes.get(), settings.slow_factor, settings.seed)
 }
 
 /// Runs the phase. `records` requests the tasks of the first run's last step.
@@ -151,7 +152,7 @@ pub(super) fn answer(
         stragglers: stragglers / step.max(1e-12),
         goodput,
         failures_per_day: faults.map_or(0.0, |faults| faults.failures_per_day),
-        checkpoint_interval_s: faults.map_or(0.0, |faults| faults.interval),
+        checkpoint_interval_s: faults.map(|faults| faults.interval),
         checkpoint_s: settings.checkpoint,
         restart_s: settings.restart,
         step_s: step,
@@ -204,7 +205,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
     }
     let mut input = faults::Input {
         work: 0.0,
-        nodes: scenario.num_nodes.max(1.0),
+        nodes: f64::from(scenario.num_nodes.max(Count::ONE)),
         node_mtbf: settings.node_mtbf.unwrap_or(f64::INFINITY),
         interval: 0.0,
         checkpoint: settings.checkpoint,

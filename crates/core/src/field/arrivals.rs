@@ -1,0 +1,75 @@
+//! How requests arrive, and the limits within which an answer is good.
+
+use super::slot::{number, word};
+use super::{Field, Group, Kind, Knob, entry, real};
+use crate::plan::Arrivals;
+
+pub(super) const ARRIVALS: &[Field] = &[
+    entry(
+        Knob::Arrivals,
+        "arrivals",
+        &["arrival_process"],
+        Group::Serving,
+        Kind::Choice(Arrivals::NAMES),
+        &["serving", "arrivals"],
+        "how requests come: a constant number in flight, at random, in bursts, or all at once",
+    )
+    .slot(word!(Arrivals, simulation.arrivals))
+    .inference()
+    .simulated(),
+    entry(
+        Knob::ArrivalCv,
+        "arrival_cv",
+        &["burstiness_cv"],
+        Group::Serving,
+        real(0.0, 20.0, 0.5),
+        &["serving", "arrival_cv"],
+        "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 a metronome, more comes in bursts",
+    )
+    .slot(number!(simulation.arrival_cv))
+    .usual(1.0)
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloTtft,
+        "slo_ttft_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e7, 100.0),
+        &["serving", "slo", "ttft_ms"],
+        "a request is good where its first token comes within this; 0: whenever it comes",
+    )
+    .slot(number!(simulation.slo_ttft_ms))
+    .usual(0.0)
+    .unit("ms")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloTpot,
+        "slo_tpot_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e7, 5.0),
+        &["serving", "slo", "tpot_ms"],
+        "a request is good where its tokens come this fast after the first; 0: however slowly",
+    )
+    .slot(number!(simulation.slo_tpot_ms))
+    .usual(0.0)
+    .unit("ms")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloE2e,
+        "slo_e2e_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e8, 1000.0),
+        &["serving", "slo", "e2e_ms"],
+        "a request is good where its last token comes within this; 0: whenever it comes",
+    )
+    .slot(number!(simulation.slo_e2e_ms))
+    .usual(0.0)
+    .unit("ms")
+    .inference()
+    .simulated(),
+];

@@ -1,0 +1,166 @@
+//! Keys and values: pools that compute them apart from decoding, conversations that find them again, and where they are kept.
+
+use super::serving::served;
+use super::slot::{count, number, word};
+use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use crate::plan::{KvTransfer, Routing};
+
+pub(super) const CACHE: &[Field] = &[
+    entry(
+        Knob::PrefillAccelerators,
+        "prefill_accelerators",
+        &["prefill_pool"],
+        Group::Serving,
+        whole(0.0, 1_048_576.0, Step::Double),
+        &["serving", "prefill_accelerators"],
+        "accelerators that only prefill, apart from those that decode; 0: both on all",
+    )
+    .slot(count!(serving.prefill_accelerators))
+    .usual(0.0)
+    .files(0.0, 1e9)
+    .inference()
+    .reasoned(),
+    served(
+        Knob::Conversations,
+        "conversations",
+        whole(0.0, 1e9, Step::Double),
+        &["serving", "conversations", "count"],
+        "conversations under way at once, over all replicas: they decide how much of a prompt is found; 0: prefix_hit does",
+    )
+    .slot(count!(serving.conversations))
+    .usual(0.0)
+    .files(0.0, 1e9),
+    served(
+        Knob::Turns,
+        "turns",
+        real(1.0, 1e4, 1.0),
+        &["serving", "conversations", "turns"],
+        "turns of a conversation: each repeats what was said before; prompt is their mean",
+    )
+    .slot(number!(serving.turns))
+    .usual(1.0),
+    served(
+        Knob::SharedPrefix,
+        "shared_prefix",
+        whole(0.0, 16_777_216.0, Step::Double),
+        &["serving", "conversations", "shared_prefix"],
+        "tokens that all prompts of the conversations begin with",
+    )
+    .slot(count!(serving.shared_prefix))
+    .usual(0.0),
+    served(
+        Knob::Routing,
+        "routing",
+        Kind::Choice(Routing::NAMES),
+        &["serving", "routing"],
+        "which replica a request goes to; prefix: the one that has the beginning of its prompt",
+    )
+    .slot(word!(Routing, serving.routing))
+    .usual_word(Routing::Least.name()),
+    served(
+        Knob::KvHostGb,
+        "kv_host_gb",
+        real(0.0, 1e9, 100.0),
+        &["serving", "kv_tiers", "host_gb"],
+        "host memory for keys and values that device memory has no room for, GB for each accelerator",
+    )
+    .slot(number!(serving.kv_tiers[0].0)),
+    served(
+        Knob::KvHostGbps,
+        "kv_host_gbps",
+        real(0.001, 1e6, 5.0),
+        &["serving", "kv_tiers", "host_gbps"],
+        "GB/s from host memory to an accelerator",
+    )
+    .slot(number!(serving.kv_tiers[0].1))
+    .files(0.0, 1e30),
+    served(
+        Knob::KvSsdGb,
+        "kv_ssd_gb",
+        real(0.0, 1e9, 100.0),
+        &["serving", "kv_tiers", "ssd_gb"],
+        "local disks for keys and values that device memory has no room for, GB for each accelerator",
+    )
+    .slot(number!(serving.kv_tiers[1].0)),
+    served(
+        Knob::KvSsdGbps,
+        "kv_ssd_gbps",
+        real(0.001, 1e6, 5.0),
+        &["serving", "kv_tiers", "ssd_gbps"],
+        "GB/s from local disks to an accelerator",
+    )
+    .slot(number!(serving.kv_tiers[1].1))
+    .files(0.0, 1e30),
+    served(
+        Knob::KvRemoteGb,
+        "kv_remote_gb",
+        real(0.0, 1e9, 100.0),
+        &["serving", "kv_tiers", "remote_gb"],
+        "remote stores for keys and values that device memory has no room for, GB for each accelerator",
+    )
+    .slot(number!(serving.kv_tiers[2].0)),
+    served(
+        Knob::KvRemoteGbps,
+        "kv_remote_gbps",
+        real(0.001, 1e6, 5.0),
+        &["serving", "kv_tiers", "remote_gbps"],
+        "GB/s from remote stores to an accelerator",
+    )
+    .slot(number!(serving.kv_tiers[2].1))
+    .files(0.0, 1e30),
+    served(
+        Knob::PrefillWorkers,
+        "prefill_workers",
+        whole(0.0, 1_048_576.0, Step::Add(1.0)),
+        &["serving", "pools", "prefill", "workers"],
+        "replicas that only prefill (x of xP:yD); tp, pp, ep, attention_dp and dp are then those that decode; 0: as prefill_accelerators says",
+    )
+    .slot(count!(serving.pools.prefill.workers))
+    .usual(0.0)
+    .files(1.0, 1e6),
+    served(
+        Knob::PrefillTp,
+        "prefill_tp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "tp"],
+        "tensor-parallel ranks of a replica that only prefills; unset, as tp",
+    )
+    .slot(count!(serving.pools.prefill.tp))
+    .files(1.0, 1e6),
+    served(
+        Knob::PrefillPp,
+        "prefill_pp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "pp"],
+        "pipeline stages of a replica that only prefills; unset, as pp",
+    )
+    .slot(count!(serving.pools.prefill.pp))
+    .files(1.0, 1e6),
+    served(
+        Knob::PrefillEp,
+        "prefill_ep",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "ep"],
+        "expert-parallel ranks of a replica that only prefills; unset, as ep",
+    )
+    .slot(count!(serving.pools.prefill.ep))
+    .files(1.0, 1e6),
+    served(
+        Knob::PrefillAttentionDp,
+        "prefill_attention_dp",
+        ranks(4096.0),
+        &["serving", "pools", "prefill", "attention_dp"],
+        "attention groups of a replica that only prefills; unset, as attention_dp",
+    )
+    .slot(count!(serving.pools.prefill.attention_dp))
+    .files(1.0, 1e6),
+    served(
+        Knob::KvTransfer,
+        "kv_transfer",
+        Kind::Choice(KvTransfer::NAMES),
+        &["serving", "kv_transfer"],
+        "over what keys and values travel to the accelerators that decode; scale-up: where both pools lie in one domain",
+    )
+    .slot(word!(KvTransfer, serving.kv_transfer))
+    .usual_word(KvTransfer::Network.name()),
+];
