@@ -2,6 +2,7 @@
 
 use crate::engine::datasheet;
 use atlas_catalog::Catalog;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};
 use atlas_perf::constants::Constants;

@@ -6,6 +6,7 @@ use crate::engine::estimate;
 use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
+use atlas_core::count::Count;
 use atlas_document::Sources;
 
 const BASE: Asked = Asked {

@@ -10,6 +10,7 @@ mod queueing;
 use super::*;
 use crate::kernel::Distribution;
 use crate::kernel::replication::replicate;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Window};
 use atlas_perf::constants::Constants;

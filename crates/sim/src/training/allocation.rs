@@ -185,16 +185,7 @@ fn tensors(s: &TrainingInput, bytes: f64) -> Vec<f64> {
         vec![1.0; 6]
     } else {
         let kv = 2.0 * a.kv_heads * a.head_dim / tp;
-        vec![
-            ups * width / tp,
-            width / tp,
-            a.heads * a.head_dim / tp + kv,
-            a.heads * a.head_dim / tp,
-            f64::from(h),
-            f64::from(h),
-            f64::from(h),
-            h,
-        ]
+        vec![ups * width / tp, width / tp, a.heads * a.head_dim / tp + kv, a.heads * a.head_dim / tp, h, h, h, h]
     };
     let all: f64 = parts.iter().sum();
     parts.into_iter().map(|part| bytes * part / all.max(1e-12)).collect()

@@ -140,6 +140,7 @@ fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: 
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use atlas_core::count::Count;
     use atlas_perf::arch::Architecture;
     use atlas_perf::training::estimate;
 

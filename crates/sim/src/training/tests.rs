@@ -10,6 +10,7 @@ use super::costs::Costs;
 use super::program::{Lane, Port};
 use super::schedule::Kind;
 use super::*;
+use atlas_core::count::Count;
 use atlas_perf::accelerator::Accelerator;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;

@@ -33,7 +33,7 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     };
     let accelerators = scenario.accelerators_per_node * scenario.num_nodes;
     Shape(
-        [accelerators, f64::from(size), phase.prompt, generated, batch, f64::from(phase.tp), f64::from(phase.pp)]
+        [accelerators, size, phase.prompt, generated, batch, f64::from(phase.tp), f64::from(phase.pp)]
             .map(|count| count.max(1.0).ln()),
     )
 }

@@ -91,9 +91,9 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         compiled_batch,
         max_num_batched_tokens: match (whole_prompts, arch.causal) {
             (true, _) => isl.max(1.0),
-            (false, true) => f64::from(tokens),
+            (false, true) => tokens,
             // No token is through before all of its prompt is.
-            (false, false) => f64::from(tokens.max(isl)),
+            (false, false) => tokens.max(isl),
         },
         memory_utilization: memory_share(scenario, phase),
         chunked_prefill: !whole_prompts && arch.causal && asked.chunked_prefill.unwrap_or(served.chunked_prefill),

@@ -2,6 +2,7 @@
 //! memory that is short.
 
 use super::*;
+use atlas_core::count::Count;
 
 /// The generation alone, and the prefill alone.
 #[test]

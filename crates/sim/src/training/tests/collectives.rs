@@ -1,6 +1,7 @@
 //! Transfers and collectives: what hides behind computing, and what shares a port.
 
 use super::*;
+use atlas_core::count::Count;
 
 #[test]
 fn what_is_sent_at_once_through_one_port_shares_it() {

@@ -3,6 +3,7 @@
 
 use super::super::schedule::orders;
 use super::*;
+use atlas_core::count::Count;
 use atlas_perf::training::ContextExchange;
 
 /// Worst difference between closed form and events over some systems.
