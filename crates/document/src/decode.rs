@@ -402,8 +402,8 @@ mod tests {
         assert!(fields.finish());
         assert_eq!(
             problems.to_string(),
-            "t.yaml:1:4: error: a: found the number 2.5, expected a whole number from 0 to 4294967295\n\
-             t.yaml:2:4: error: b: found the number 5000000000, expected a whole number from 0 to 4294967295"
+            "t.yaml:1:4: error: a: found 2.5, expected a whole number from 0 to 4294967295\n\
+             t.yaml:2:4: error: b: found 5000000000, expected a whole number from 0 to 4294967295"
         );
     }
 

@@ -1,5 +1,6 @@
 //! What holds under any settings.
 
+use atlas_core::count::Count;
 use proptest::prelude::*;
 
 use super::*;
