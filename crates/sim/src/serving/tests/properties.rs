@@ -4,7 +4,6 @@ use atlas_core::count::Count;
 use proptest::prelude::*;
 
 use super::*;
-use atlas_core::count::Count;
 
 prop_compose! {
     fn any_input()(
