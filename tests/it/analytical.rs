@@ -244,3 +244,18 @@ fn memory_that_the_package_does_not_come_with_is_reported_and_not_used() {
     assert_eq!(used("nvidia-rtx-4090", 48.0), (48.0, 48.0, false));
     assert_eq!(used("apple-m3-ultra", 96.0), (96.0, 96.0, false));
 }
+
+#[test]
+fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
+    let replicas = |accelerators: u32, global: &str| {
+        let mut parts = parts("h100x8", "llama3_8b_train");
+        std::sync::Arc::make_mut(&mut parts.target).accelerators_per_node = accelerators.into();
+        let (scenario, estimate) = answer(&parts, &[(Knob::Global, global), (Knob::Microbatch, "1")]);
+        let idle = notes(&scenario, &estimate).iter().any(|note| note.contains("accelerators work; the rest idle"));
+        (f64::from(scenario.base.shape.dp), idle)
+    };
+    assert_eq!(replicas(8, "64"), (8.0, false));
+    assert_eq!(replicas(9, "64"), (8.0, true));
+    // Of 13 replicas none of 12 or 13 divides 64: all stay, and the layout is refused as stated.
+    assert_eq!(replicas(13, "64"), (13.0, false));
+}

@@ -195,7 +195,9 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
     }
     let mut seen = false;
     for (knob, value) in changed {
-        let Some(next) = drawn.but(knob, &value.to_string()).filter(|next| fits(&next.answer)) else { continue };
+        // Another batch may let more or fewer replicas share it.
+        let alike = |next: &Drawn| fits(&next.answer) && next.scenario.base.shape.dp == shape.dp;
+        let Some(next) = drawn.but(knob, &value.to_string()).filter(alike) else { continue };
         seen = true;
         let (a, b) = (rate(&drawn.answer), rate(&next.answer));
         if (a / b - 1.0).abs() > 0.1 {

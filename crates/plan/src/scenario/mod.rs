@@ -37,6 +37,7 @@ use atlas_config::profile::Coefficients;
 use atlas_config::{Efficiency, Mode};
 use atlas_core::plan::Engine;
 use atlas_perf::arch::Architecture;
+use atlas_perf::traits::Accumulation;
 
 /// Price of energy where a target states none, USD/kWh. The predecessor system's fixed figure, near the price US industry
 /// pays; `cost.usd_per_kwh` of a target and the knob `usd_per_kwh` replace it.
@@ -326,13 +327,18 @@ impl Scenario {
         }
     }
 
-    /// Lets replicas fill the target by default how many there are.
+    /// Lets replicas fill the target where their number is not stated, or as much of it as lets them share a stated global
+    /// batch.
     fn fill(&mut self) {
+        let microbatch = self.microbatch;
+        let accumulates = self.micro_stated || self.in_force.training.accumulation == Accumulation::MicroBatches;
         let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
-            phase.shape.dp = Count::floor((have - phase.set_apart()) / replica).max(Count::ONE);
+            let most = Count::floor((have - phase.set_apart()) / replica).max(Count::ONE);
+            let batch = phase.plan.global.filter(|_| accumulates && phase.shape.mode == Mode::Training);
+            phase.shape.dp = batch.and_then(|global| dividing(most, global, microbatch)).unwrap_or(most);
         }
     }
 
@@ -367,4 +373,13 @@ impl Scenario {
             phase.draw = draw(seed.saturating_add(i128::from(phase.index)));
         }
     }
+}
+
+/// Share of the replicas that may idle so that the others divide a global batch.
+const IDLE_REPLICAS: f64 = 0.125;
+
+/// The most replicas, at most `most` and not many fewer, whose micro-batches divide a global batch.
+fn dividing(most: Count, global: Count, microbatch: Count) -> Option<Count> {
+    let least = Count::floor((f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE);
+    (least.get()..=most.get()).rev().map(Count::new).find(|dp| global % (*dp * microbatch) == 0.0)
 }

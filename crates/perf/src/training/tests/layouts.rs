@@ -113,7 +113,6 @@ fn groups_of_experts_cross_the_edge_of_a_tile_one_after_another() {
     // 64 tokens an expert on average, and then as many as no longer fit into the small tile.
     let times: Vec<f64> = (0..12).map(|step| seconds_a_token(1920.0 + 32.0 * f64::from(step))).collect();
     for pair in times.windows(2) {
-        assert!(pair[1] / pair[0] < 1.3, "{times:?}");
+        assert!(pair[1] / pair[0] < 1.1, "{times:?}");
     }
-    assert!(times[11] > times[0], "{times:?}");
 }
