@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
-/// A whole number of things. Arithmetic gives `f64`: products of ranks overflow integers, and formulas that mix counts with
+/// A whole number of things, inlined wherever estimates use it. Arithmetic gives `f64`: products of ranks overflow integers, and formulas that mix counts with
 /// bytes and seconds need no conversions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Count(u32);
@@ -19,18 +19,21 @@ impl Count {
 
     /// The count of this value.
     #[must_use]
+    #[inline]
     pub const fn new(value: u32) -> Count {
         Count(value)
     }
 
     /// Its value.
     #[must_use]
+    #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
 
     /// The count of this value, if it is whole and within range.
     #[must_use]
+    #[inline]
     pub fn exact(value: f64) -> Option<Count> {
         let count = Count::floor(value);
         (count == value).then_some(count)
@@ -39,12 +42,14 @@ impl Count {
     /// The largest count that is not above this value; [`Count::ZERO`] for negative numbers and NaN.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+    #[inline]
     pub const fn floor(value: f64) -> Count {
         Count(value as u32)
     }
 
     /// Itself, if it is not zero.
     #[must_use]
+    #[inline]
     pub fn nonzero(self) -> Option<Count> {
         (self.0 > 0).then_some(self)
     }
@@ -69,36 +74,42 @@ impl serde::Serialize for Count {
 }
 
 impl From<u32> for Count {
+    #[inline]
     fn from(value: u32) -> Count {
         Count(value)
     }
 }
 
 impl From<Count> for f64 {
+    #[inline]
     fn from(count: Count) -> f64 {
         f64::from(count.0)
     }
 }
 
 impl PartialEq<f64> for Count {
+    #[inline]
     fn eq(&self, other: &f64) -> bool {
         f64::from(*self) == *other
     }
 }
 
 impl PartialOrd<f64> for Count {
+    #[inline]
     fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
         f64::from(*self).partial_cmp(other)
     }
 }
 
 impl PartialEq<Count> for f64 {
+    #[inline]
     fn eq(&self, other: &Count) -> bool {
         *self == f64::from(*other)
     }
 }
 
 impl PartialOrd<Count> for f64 {
+    #[inline]
     fn partial_cmp(&self, other: &Count) -> Option<Ordering> {
         self.partial_cmp(&f64::from(*other))
     }
@@ -108,18 +119,21 @@ macro_rules! arithmetic {
     ($($operation:ident $method:ident),+) => {$(
         impl $operation for Count {
             type Output = f64;
+            #[inline]
             fn $method(self, other: Count) -> f64 {
                 f64::from(self).$method(f64::from(other))
             }
         }
         impl $operation<f64> for Count {
             type Output = f64;
+            #[inline]
             fn $method(self, other: f64) -> f64 {
                 f64::from(self).$method(other)
             }
         }
         impl $operation<Count> for f64 {
             type Output = f64;
+            #[inline]
             fn $method(self, other: Count) -> f64 {
                 self.$method(f64::from(other))
             }
