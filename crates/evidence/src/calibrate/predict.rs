@@ -181,16 +181,18 @@ impl<'a> Bench<'a> {
         let factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC));
         scenario.fabric_factor = Some(factor.unwrap_or(1.0));
         scenario.fabric = fabric;
-        (scenario.accelerators_per_node, scenario.num_nodes) = (Count::floor(self.accelerators(row)), Count::ONE);
+        // Logs state means, which need not be whole.
+        let count = |value: f64| Count::floor(value.round()).max(Count::ONE);
+        (scenario.accelerators_per_node, scenario.num_nodes) = (count(self.accelerators(row)), Count::ONE);
         scenario.cuda_graphs = row.switch("cuda_graphs").unwrap_or(scenario.cuda_graphs);
         scenario.gpudirect_rdma = row.switch("gpudirect_rdma").unwrap_or(scenario.gpudirect_rdma);
         scenario.sriov = row.word("virt").map_or(scenario.sriov, |virt| virt.eq_ignore_ascii_case("sriov"));
-        scenario.microbatch = row.number("batch").map_or(scenario.microbatch, Count::floor);
+        scenario.microbatch = row.number("batch").map_or(scenario.microbatch, count);
         let shape = &mut scenario.base.shape;
         shape.mode = row.mode();
         // A row without ranks of its own is one of the workload's where the user named one, else of none.
         let rank = |name: &str, of_workload: Count| match (row.number(name), self.workload) {
-            (Some(ranks), _) => Count::floor(ranks).max(Count::ONE),
+            (Some(ranks), _) => count(ranks),
             (None, Some(_)) => of_workload,
             (None, None) => Count::ONE,
         };
