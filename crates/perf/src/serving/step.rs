@@ -215,7 +215,12 @@ impl Machine {
             state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
                 / (streaming * acc.mem_bw * c.memory_fraction),
-            row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
+            // Scaled 8-bit products have a library call of their own.
+            row_seconds: if input.tuned_products || f.dense.bytes() < 2.0 {
+                0.0
+            } else {
+                1.0 / (acc.cores.max(1.0) * c.row_bw)
+            },
             // Two launches an expert: up with gate, down.
             expert_seconds: if input.experts_in_turn {
                 2.0 * (c.kernel_graph + c.kernel_prefill) / mature
