@@ -171,22 +171,24 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let product = tp * groups;
     let pp = size(row, "pp_size");
     let named = after(row.text("id"), "_tp").filter(|n| *n >= 1.0);
+    if spread_experts(record, row, shape, named.unwrap_or(tp)) {
+        return;
+    }
     let squared = product > 1.0 && product == sliced * whole && (sliced == whole || (tp == groups && whole == product));
     let ranks = named.unwrap_or(if squared { product.sqrt().round() } else { product });
     let heads = shape.map_or(0.0, |shape| shape.heads);
-    // Ranks that do not divide the heads cannot have shared them.
-    let indivisible = heads > 0.0 && heads % ranks != 0.0;
-    let attends_apart = groups > 1.0 || indivisible;
-    let (tp, groups, ep) = match attends_apart {
+    if groups <= 1.0 && heads > 0.0 && heads % ranks != 0.0 {
+        return record.exclude(format!("{ranks} ranks do not divide {heads} heads, and no attention groups are stated"));
+    }
+    let (tp, groups, ep) = match groups > 1.0 {
         true => (1.0, ranks, ranks),
         false => (ranks, 1.0, whole.min(ranks)),
     };
     let ep = if shape.is_some_and(Shape::is_moe) { ep } else { 1.0 };
-    let why = match (named, squared, indivisible) {
-        (Some(_), _, _) => "the id",
-        (None, true, _) => "the columns multiply sizes",
-        (None, false, true) => "ranks that do not divide the heads attend apart",
-        (None, false, false) => "column tp_size",
+    let why = match (named, squared) {
+        (Some(_), _) => "the id",
+        (None, true) => "the columns multiply sizes",
+        (None, false) => "column tp_size",
     };
     for (column, value, old) in
         [("tp", tp, "tp_size"), ("ep", ep, "moe_ep_size"), ("attention_dp", groups, "attention_dp_size")]
@@ -195,7 +197,6 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
         match (same, named.is_none() && squared) {
             (true, _) => record.keep(column, row.text(old)),
             (false, true) => record.infer(column, value, why),
-            (false, false) if named.is_none() && indivisible => record.assume(column, value, why),
             (false, false) => record.convert(column, value, format!("{why}, {old} \"{}\"", row.text(old))),
         }
     }
@@ -205,6 +206,24 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
         true => record.infer("num_accelerators", devices, why),
         false => record.convert("num_accelerators", devices, format!("ranks of the deployment, {why}")),
     }
+}
+
+/// Layout where a mixture's experts lie on more ranks than tensor parallelism has and no groups are stated: the planner
+/// that writes these tables holds tensor parallelism times groups equal to the ranks of the experts.
+fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64) -> bool {
+    let (sliced, whole) = (size(row, "moe_tp_size"), size(row, "moe_ep_size"));
+    let groups = sliced * whole / tp;
+    let stated = !row.text("attention_dp_size").is_empty();
+    if stated || !shape.is_some_and(Shape::is_moe) || groups <= 1.0 || groups.fract() != 0.0 {
+        return false;
+    }
+    let why = format!("experts on {} ranks, moe_tp_size times moe_ep_size, and tp_size {tp}", sliced * whole);
+    record.convert("tp", tp, "column tp_size");
+    record.convert("ep", whole, "column moe_ep_size");
+    record.convert("attention_dp", groups, why.as_str());
+    record.take(row, "pp_size", "pp");
+    record.convert("num_accelerators", tp * groups * size(row, "pp_size"), why.as_str());
+    true
 }
 
 /// Layout of a deployment with prefill and decode apart.
@@ -297,6 +316,19 @@ mod tests {
         assert_eq!((r.text("input_len"), r.text("concurrency"), r.text("requests")), ("921.6", "16", "160"));
         assert_eq!((r.text("recv_interval"), r.text("kv_cache")), ("30", "fp8"));
         assert!(r.problems.is_empty(), "{:?}", r.problems);
+    }
+
+    #[test]
+    fn experts_on_more_ranks_than_tensor_parallelism_show_the_attention_groups() {
+        let row = |columns: &str| {
+            converted(&format!(
+                "s,x_tp2,{FROM},vllm,0.12.0,Qwen/Qwen3-235B-A22B-FP8,h200_sxm,fp8,agg,1000,100,{columns},9.5,5.5"
+            ))
+        };
+        let layout = |r: &Record| ["tp", "ep", "attention_dp", "num_accelerators"].map(|c| r.text(c).to_owned());
+        assert_eq!(layout(&row("2,1,,4,1")), ["2", "1", "2", "4"]);
+        assert_eq!(layout(&row("2,1,,2,1")), ["2", "1", "1", "2"]);
+        assert_eq!(layout(&row("2,1,1,4,1"))[3], "2", "stated groups stay");
     }
 
     #[test]
