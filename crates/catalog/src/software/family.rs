@@ -66,6 +66,8 @@ pub enum Confidence {
     Source,
     /// Release notes, documentation, or a paper by the authors.
     Docs,
+    /// Not documented; at least three independent sources of measurements show it.
+    Measured,
     /// From memory, not looked up.
     Memory,
     /// An assumption that stands in where nothing is documented.
@@ -73,9 +75,10 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    const WORDS: [(&'static str, Confidence); 4] = [
+    const WORDS: [(&'static str, Confidence); 5] = [
         ("source", Confidence::Source),
         ("docs", Confidence::Docs),
+        ("measured", Confidence::Measured),
         ("memory", Confidence::Memory),
         ("assumed", Confidence::Assumed),
     ];
@@ -86,6 +89,7 @@ impl Confidence {
         match self {
             Confidence::Source => "source",
             Confidence::Docs => "docs",
+            Confidence::Measured => "measured",
             Confidence::Memory => "memory",
             Confidence::Assumed => "assumed",
         }
@@ -312,7 +316,7 @@ fn sources(fields: &mut Fields<'_>) -> Vec<Source> {
                     below,
                     entry,
                     format!("found {}, expected how it was checked, a colon and the source", entry.value.describe()),
-                    Some("write `source: FILE@RELEASE`, `docs: PAGE`, `memory: …` or `assumed: …`".to_owned()),
+                    Some("write `source: FILE@RELEASE`, `docs: PAGE`, `measured: SOURCES`, `memory: …` or `assumed: …`".to_owned()),
                 ),
             }
         }
