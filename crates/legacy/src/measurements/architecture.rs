@@ -89,6 +89,9 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
     }
     typical(record, row, name).or_else(|| {
         record.problem("model", name, "a model of the catalog, or columns hidden_size and n_layers");
+        if row.positive("ep").is_some_and(|ranks| ranks > 1.0) {
+            record.exclude("a mixture of experts whose architecture and active parameters are not stated");
+        }
         None
     })
 }
@@ -298,6 +301,9 @@ fn typical(record: &mut Record, row: &Row, name: &str) -> Option<Shape> {
         active = active.or_else(|| part.strip_prefix('a').and_then(billions));
     }
     let total = total?;
+    if active.is_none() && row.positive("ep").is_some_and(|ranks| ranks > 1.0) {
+        return None;
+    }
     let step = |x: f64, of: f64| (x / of).round().max(1.0) * of;
     let cells: Vec<(&'static str, f64)> = match active.filter(|active| *active < 0.7 * total) {
         None => {
