@@ -97,42 +97,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.710, 1.217, assumed 0.671, 1.205;
+    DenseOneDomain: "training, dense, one domain", stated 0.810, 1.321, assumed 0.668, 1.205;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.731, 1.281, assumed 0.731, 1.273;
+    DenseManyDomains: "training, dense, many domains", stated 0.756, 1.269, assumed 0.756, 1.269;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.542, 1.540, assumed 0.516, 1.534;
+    Experts: "training, mixture of experts", stated 0.543, 1.538, assumed 0.515, 1.520;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.832, 1.227, assumed 0.832, 1.227;
+    Adapters: "training, adapters", stated 0.825, 1.219, assumed 0.825, 1.219;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", stated 0.442, 1.256, assumed 0.442, 1.256;
+    OtherVendors: "training, other accelerators", stated 0.442, 1.257, assumed 0.442, 1.257;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.679, 1.691, assumed 0.671, 1.680;
+    CompiledEngine: "serving, compiled engine", stated 0.682, 1.695, assumed 0.675, 1.675;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.470, 1.825, assumed 0.470, 1.455;
+    NativeRuntime: "serving, native runtime", stated 0.468, 1.825, assumed 0.468, 1.460;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.627, 1.758, assumed 0.362, 1.180;
+    PythonBatch: "serving, Python engine, static batch", stated 0.626, 1.730, assumed 0.362, 1.188;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.403, 1.467, assumed 0.340, 1.467;
+    PythonOffline: "serving, Python engine, offline", stated 0.399, 1.495, assumed 0.353, 1.469;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.373, 2.108, assumed 0.327, 1.965;
+    PythonServer: "serving, Python engine, server", stated 0.360, 2.034, assumed 0.324, 1.952;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.444, 2.869, assumed 0.247, 1.989;
+    Cdna: "serving, CDNA", stated 0.496, 2.563, assumed 0.240, 1.860;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.390, 1.943, assumed 0.343, 1.768;
+    OtherServing: "serving, other accelerators", stated 0.468, 2.034, assumed 0.392, 1.845;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.634, 1.415, assumed 0.631, 1.347;
+    Tpot: "TPOT", stated 0.631, 1.358, assumed 0.633, 1.354;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.456, 2.335, assumed 0.518, 2.371;
+    LightTtft: "TTFT, at most 32 requests", stated 0.489, 2.373, assumed 0.485, 2.137;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.247, 4.151, assumed 0.330, 4.151;
+    HeavyTtft: "TTFT, more requests", stated 0.299, 4.934, assumed 0.347, 4.053;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
