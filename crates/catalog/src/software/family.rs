@@ -316,7 +316,10 @@ fn sources(fields: &mut Fields<'_>) -> Vec<Source> {
                     below,
                     entry,
                     format!("found {}, expected how it was checked, a colon and the source", entry.value.describe()),
-                    Some("write `source: FILE@RELEASE`, `docs: PAGE`, `measured: SOURCES`, `memory: …` or `assumed: …`".to_owned()),
+                    Some(
+                        "write `source: FILE@RELEASE`, `docs: PAGE`, `measured: SOURCES`, `memory: …` or `assumed: …`"
+                            .to_owned(),
+                    ),
                 ),
             }
         }

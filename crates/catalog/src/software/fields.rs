@@ -280,6 +280,8 @@ section! {
         runtime: Stack, "kind of runtime";
         batching: Batching, "how requests share the device";
         admission: Admission, "when the queue is looked at";
+        gather_steps: Option<f64>, "decode steps for which waiting requests gather at most";
+        gather_ratio: f64, "waiting over running requests at which they no longer gather";
         attention: AttentionKernel, "kernel of attention over prompts";
         decode_attention: DecodeAttention, "how keys and values are read in decoding";
         decode_graphs: GraphCapture, "what decode steps replay";

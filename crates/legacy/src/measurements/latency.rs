@@ -178,7 +178,8 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let ranks = named.unwrap_or(if squared { product.sqrt().round() } else { product });
     let heads = shape.map_or(0.0, |shape| shape.heads);
     if groups <= 1.0 && heads > 0.0 && heads % ranks != 0.0 {
-        return record.exclude(format!("{ranks} ranks do not divide {heads} heads, and no attention groups are stated"));
+        return record
+            .exclude(format!("{ranks} ranks do not divide {heads} heads, and no attention groups are stated"));
     }
     let (tp, groups, ep) = match groups > 1.0 {
         true => (1.0, ranks, ranks),

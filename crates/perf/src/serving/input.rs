@@ -68,6 +68,24 @@ pub struct Formats {
     pub kv_bytes: f64,
 }
 
+/// A scheduler that lets decoding go on until enough requests wait.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gathering {
+    /// Decode steps after which requests are let in, however few wait.
+    pub steps: f64,
+    /// Waiting over running requests at which they are let in before that.
+    pub ratio: f64,
+}
+
+impl Gathering {
+    /// Decode steps between two admissions where a request decodes for `life` steps and finished ones are replaced: until
+    /// the steps are over, or until so many of the batch have ended that those who wait are enough.
+    #[must_use]
+    pub fn interval(self, life: f64) -> f64 {
+        (life * self.ratio.ln_1p()).min(self.steps).max(1.0)
+    }
+}
+
 impl Default for Formats {
     fn default() -> Self {
         Formats {
@@ -246,6 +264,10 @@ pub struct ServingInput {
     pub python_executor: bool,
     /// How requests are let in.
     pub admission: Admission,
+    /// Where waiting requests gather before they interrupt decoding.
+    pub gathering: Option<Gathering>,
+    /// Largest batch whose decode steps replay captured graphs, sequences; infinite where any do.
+    pub graph_batch: f64,
     /// Decode steps between two looks of a polling scheduler at what has come in (1 by
     /// default). The closed form has what short intervals cost in `polled_seconds`.
     pub recv_interval: Count,
@@ -318,6 +340,8 @@ impl Default for ServingInput {
             attention: FusedAttention::Native,
             python_executor: false,
             admission: Admission::EveryStep,
+            gathering: None,
+            graph_batch: f64::INFINITY,
             recv_interval: Count::ONE,
             beams: Count::ONE,
             reserve_output: false,

@@ -95,15 +95,22 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, cycle: &Cycle, waiting: 
 
 /// Delay of a first token by the scheduler's cadence, where a decode step lasts `step` seconds.
 pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
-    match input.admission {
-        Admission::EveryStep => 0.0,
-        // Prompts gather until they fill a step, or for so many steps: one that fills it alone does not wait.
-        Admission::Batched => {
-            let filled = super::steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
-            c.batched_steps * step * (1.0 - filled).max(0.0)
+    gathering(input) * step
+        + match input.admission {
+            Admission::EveryStep => 0.0,
+            // Prompts gather until they fill a step, or for so many steps: one that fills it alone does not wait.
+            Admission::Batched => {
+                let filled = super::steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
+                c.batched_steps * step * (1.0 - filled).max(0.0)
+            }
+            Admission::Polled => c.polled_seconds,
         }
-        Admission::Polled => c.polled_seconds,
-    }
+}
+
+/// Decode steps for which a request waits on average until enough others do.
+pub fn gathering(input: &ServingInput) -> f64 {
+    let life = super::steady_state::decode_steps(input);
+    input.gathering.map_or(0.0, |gathering| 0.5 * gathering.interval(life))
 }
 
 /// Share of the requests that arrive together: those with which a run begins, all at once, and those that ended together.

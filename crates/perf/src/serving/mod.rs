@@ -44,8 +44,8 @@ use crate::constants::Constants;
 use atlas_core::count::Count;
 use front_end::FrontEnd;
 pub use input::{
-    Admission, AllReduce, Conversations, Dispatch, ExpertSpread, Formats, GraphCapture, HostOverlap, KernelLibrary,
-    KvTier, Layout, Load, Pools, ServingInput, Speculation, Stack, StepInputs,
+    Admission, AllReduce, Conversations, Dispatch, ExpertSpread, Formats, Gathering, GraphCapture, HostOverlap,
+    KernelLibrary, KvTier, Layout, Load, Pools, ServingInput, Speculation, Stack, StepInputs,
 };
 use latency::{FirstToken, Spread};
 use steady_state::Cycle;
@@ -305,12 +305,16 @@ fn closed(
     let offered = (concurrency / replicas).max(concurrency.min(1.0)).max(1e-9);
     // Fewer requests than replicas leave some idle.
     let busy = (concurrency / replicas / offered).min(1.0);
-    let batch = offered.min(limit);
+    // Requests that gather before they are let in do not run meanwhile.
+    let decoding = steady_state::decode_steps(input).max(1.0);
+    let gathered = decoding / (decoding + latency::gathering(input));
+    let batch = (gathered * offered).max(offered.min(1.0)).min(limit);
+    let waiting = (offered - batch / gathered).max(0.0);
     let cycle = steady_state::cycle(m, input, batch);
     let life = cycle.time.total();
-    let first = latency::closed_loop(input, c, &cycle, offered - batch);
+    let first = latency::closed_loop(input, c, &cycle, waiting);
     let front = FrontEnd::of(input, c);
-    let apart = if offered > batch { 0.0 } else { front.apart() };
+    let apart = if waiting > 0.0 { 0.0 } else { front.apart() };
     // The last requests drain at a falling batch.
     let drained = if requests.is_finite() {
         let runs = (requests / replicas / batch).max(1.0);

@@ -67,6 +67,9 @@ pub struct Machine {
     overlap_loss: f64,
     kernel_seconds: f64,
     issue_seconds: f64,
+    /// The same for batches beyond the largest captured one.
+    uncaptured_seconds: f64,
+    graph_batch: f64,
     prefill_launch_seconds: f64,
     piece_seconds: f64,
     step_seconds: f64,
@@ -140,18 +143,26 @@ impl Machine {
             StepInputs::Rebuilt => c.step_python,
             StepInputs::Incremental => c.step_incremental,
         };
+        let native = if acc.generation.runs_reference_kernels() { c.kernel_native } else { c.kernel_prefill };
+        // Without a graph, in one and the same software.
+        let uncaptured = match input.stack {
+            Stack::Compiled => 0.0,
+            Stack::Graphed => f.product_kernels * c.kernel_prefill,
+            Stack::Eager => c.kernel_eager * f.product_kernels,
+            Stack::Local => UNFUSED * native,
+        };
+        let captured = input.graphs != GraphCapture::None;
         let (gap, issue, step_seconds) = match input.stack {
             Stack::Compiled => (c.kernel_graph, 0.0, c.step_compiled),
-            Stack::Graphed if input.graphs == GraphCapture::None => {
-                (c.kernel_graph, f.product_kernels * c.kernel_prefill, python)
-            }
-            Stack::Graphed => (c.kernel_graph, 0.0, python),
-            Stack::Eager => (UNFUSED * c.kernel_graph, c.kernel_eager * f.product_kernels, python),
-            Stack::Local if input.graphs == GraphCapture::None => {
-                let launch = if acc.generation.runs_reference_kernels() { c.kernel_native } else { c.kernel_prefill };
-                (UNFUSED * c.kernel_graph, UNFUSED * launch, 0.0)
-            }
-            Stack::Local => (c.kernel_graph, 0.0, 0.0),
+            Stack::Graphed => (c.kernel_graph, if captured { 0.0 } else { uncaptured }, python),
+            Stack::Eager => (UNFUSED * c.kernel_graph, uncaptured, python),
+            Stack::Local if captured => (c.kernel_graph, 0.0, 0.0),
+            Stack::Local => (UNFUSED * c.kernel_graph, uncaptured, 0.0),
+        };
+        // XLA's and Neuron's compilers make one program of a whole step.
+        let compiled_launches = match acc.generation {
+            Generation::Tpu | Generation::Trainium if input.stack == Stack::Graphed => 0.1,
+            _ => 1.0,
         };
         let exposed = if input.host == HostOverlap::Scheduling { c.host_exposed } else { 1.0 };
         // Two all-reduces a layer; a ring moves 2 (n-1)/n of the vector.
@@ -242,10 +253,9 @@ impl Machine {
                 (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * gap,
                 _ => gap / mature,
             },
-            issue_seconds: match acc.generation {
-                Generation::Tpu | Generation::Trainium if input.stack == Stack::Graphed => 0.1 * issue,
-                _ => issue,
-            },
+            issue_seconds: compiled_launches * issue,
+            uncaptured_seconds: compiled_launches * uncaptured,
+            graph_batch: input.graph_batch,
             prefill_launch_seconds: match input.stack {
                 Stack::Local => 0.0,
                 Stack::Graphed if input.eager_prompts => c.kernel_eager,
@@ -436,7 +446,8 @@ impl Machine {
         out.launch += s.kernels * self.kernel_seconds;
         // What no captured graph covers is launched by the host, kernel by kernel, alongside the accelerator: it shows only
         // where the accelerator is the faster one.
-        let mut issued = s.kernels * self.issue_seconds;
+        let beyond = sequences > self.graph_batch;
+        let mut issued = s.kernels * if beyond { self.uncaptured_seconds } else { self.issue_seconds };
         if prefill > 0.0 {
             // Prompts of fewer keys than an indexer selects attend to all.
             let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) {

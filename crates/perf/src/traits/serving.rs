@@ -259,6 +259,11 @@ pub struct ServingTraits {
     pub batching: Batching,
     /// When the queue is looked at.
     pub admission: Admission,
+    /// Decode steps after which waiting requests interrupt decoding, however few they are. None: they are let in before
+    /// every step.
+    pub gather_steps: Option<f64>,
+    /// Waiting over running requests at which they interrupt decoding before that.
+    pub gather_ratio: f64,
     /// Attention over prompts.
     pub attention: AttentionKernel,
     /// Attention in decoding.
@@ -344,6 +349,8 @@ impl Default for ServingTraits {
             runtime: Stack::Graphed,
             batching: Batching::Continuous,
             admission: Admission::EveryStep,
+            gather_steps: None,
+            gather_ratio: 0.0,
             attention: AttentionKernel::Flash2,
             decode_attention: DecodeAttention::Grouped,
             decode_graphs: GraphCapture::Full,

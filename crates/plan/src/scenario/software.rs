@@ -15,7 +15,7 @@ use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::roofline::FusedAttention;
 use atlas_perf::serving::formats::{Refused, Stated, formats, half_on, supported};
-use atlas_perf::serving::{Admission, AllReduce, Formats, KernelLibrary, Layout, Stack, StepInputs};
+use atlas_perf::serving::{Admission, AllReduce, Formats, Gathering, KernelLibrary, Layout, Stack, StepInputs};
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
@@ -104,6 +104,10 @@ pub struct Served {
     pub continuous: bool,
     /// How it admits requests.
     pub admission: Admission,
+    /// Where waiting requests gather before they interrupt decoding.
+    pub gathering: Option<Gathering>,
+    /// Largest batch whose decode steps replay captured graphs, sequences.
+    pub graph_batch: f64,
     /// Which part of a decode step replays captured graphs.
     pub graphs: ServingGraphs,
     /// Whether prompts run uncompiled, kernel by kernel.
@@ -179,6 +183,8 @@ impl Served {
             stack: t.runtime,
             continuous: t.batching == Batching::Continuous,
             admission: t.admission,
+            gathering: t.gather_steps.map(|steps| Gathering { steps, ratio: t.gather_ratio }),
+            graph_batch: t.graph_batch.unwrap_or(f64::INFINITY),
             graphs: if captured { t.decode_graphs } else { ServingGraphs::None },
             eager_prompts: t.prompts == PromptLaunch::Eager,
             experts_in_turn: t.experts == ExpertProducts::Sequential,

@@ -7,7 +7,7 @@ use crate::kernel::Stream;
 use atlas_core::count::Count;
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::step::{Machine, StepTime, Tokens};
-use atlas_perf::serving::{Admission, Layout, Speculation, kv, speculative, steady_state};
+use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, speculative, steady_state};
 
 /// Purpose of the random streams of accepted drafts.
 const ACCEPTANCE: u32 = 8;
@@ -38,6 +38,8 @@ pub(super) struct Engine {
     pub(super) overlapped: bool,
     /// Steps for which prompts are held back until every attention group has one.
     pub(super) balance_steps: u32,
+    /// Where waiting requests gather before they interrupt decoding.
+    pub(super) gathering: Option<Gathering>,
     /// Decode steps between two looks at what has come in.
     pub(super) recv_interval: u32,
     /// Tokens that a decoding sequence verifies in a step.
@@ -117,6 +119,7 @@ impl Engine {
             } else {
                 0
             },
+            gathering: s.gathering,
             recv_interval: if s.admission == Admission::Polled { s.recv_interval.get() } else { 0 },
             verified: s.speculation.tokens.get().saturating_add(1),
             speculation: s.speculation,

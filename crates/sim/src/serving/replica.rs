@@ -59,6 +59,8 @@ pub(super) struct Replica {
     held: u32,
     /// Steps since the scheduler last looked at what has come in, and when that was.
     steps_unseen: u32,
+    /// Decode steps since requests were let in.
+    steps_gathered: u32,
     seen_upto: Time,
     preempted: bool,
     /// Whether the last step left somebody waiting for lack of a place or of memory, and when it was composed.
@@ -118,6 +120,7 @@ impl Replica {
             groups: vec![Group::default(); engine.groups],
             held: 0,
             steps_unseen: 0,
+            steps_gathered: 0,
             seen_upto: Time::ZERO,
             preempted: false,
             full: false,
@@ -218,6 +221,11 @@ impl Replica {
         if e.balance_steps > 0 && self.holds_back(requests, e) {
             return;
         }
+        if self.gathers(e) {
+            self.steps_gathered += 1;
+            return;
+        }
+        self.steps_gathered = 0;
         while let Some(&id) = self.waiting.front() {
             let group = self.freest();
             let budget = self.groups[group].budget;
@@ -275,6 +283,14 @@ impl Replica {
         let holds = few && all_decode && self.held < e.balance_steps;
         self.held = if holds { self.held + 1 } else { 0 };
         holds
+    }
+
+    /// Whether decoding goes on until more requests wait.
+    fn gathers(&self, e: &Engine) -> bool {
+        e.gathering.is_some_and(|gathering| {
+            let few = (self.waiting.len() as f64) < gathering.ratio * self.running.len() as f64;
+            few && f64::from(self.steps_gathered) < gathering.steps && !self.running.is_empty()
+        })
     }
 
     /// The attention group that takes the most tokens yet; of equals, the one with the fewest sequences.

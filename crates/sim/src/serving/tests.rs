@@ -2,6 +2,7 @@
 //! what must hold whatever happens.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod admission;
 mod forms;
 mod memory;
 mod properties;
@@ -16,7 +17,7 @@ use atlas_perf::arch::{Architecture, Window};
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::step::Machine;
 use atlas_perf::serving::{
-    Admission, Formats, HostOverlap, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state,
+    Admission, Formats, Gathering, HostOverlap, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state,
 };
 
 fn h100() -> Accelerator {
@@ -228,30 +229,6 @@ fn prompts_wait_for_one_another_where_groups_are_balanced() {
     assert!(balanced.ttft.mean > eager.ttft.mean, "{} {}", balanced.ttft.mean, eager.ttft.mean);
     assert!(balanced.tpot.mean < 0.95 * eager.tpot.mean, "{} {}", balanced.tpot.mean, eager.tpot.mean);
     assert_eq!(balanced.requests, 160);
-}
-
-/// A scheduler that looks at its queue every 30 decode steps lets requests wait for 15 of them, but none where nothing else
-/// runs.
-#[test]
-fn a_scheduler_that_seldom_looks_lets_requests_wait() {
-    let run = |concurrency: f64, recv_interval| {
-        let load = Load::Closed { concurrency, requests: 10.0 * concurrency };
-        let case = ServingInput {
-            admission: Admission::Polled,
-            recv_interval,
-            chunked_prefill: false,
-            isl: 200.0,
-            osl: 1000.0,
-            ..system(load)
-        };
-        let mut input = Input::of(&case, &Constants::default(), 1);
-        input.lengths.osl = Distribution::Uniform { low: 800.0, high: 1200.0 };
-        simulated(&input)
-    };
-    let (often, seldom) = (run(16.0, Count::ONE), run(16.0, Count::new(30)));
-    let steps = (seldom.ttft.mean - often.ttft.mean) / often.itl.p50;
-    assert!((10.0..20.0).contains(&steps), "{steps}");
-    assert!((run(1.0, Count::new(30)).ttft.mean - run(1.0, Count::ONE).ttft.mean).abs() < 1e-9);
 }
 
 /// First tokens leave through the front end that takes in the rest of the burst.

@@ -62,3 +62,33 @@ fn decode_multiplies_eight_bit_keys_faster_where_the_device_has_kernels_for_them
     assert!(compute(Generation::Blackwell, 1.0) < 0.8 * compute(Generation::Blackwell, 2.0));
     assert!((compute(Generation::Hopper, 1.0) / compute(Generation::Hopper, 2.0) - 1.0).abs() < 0.1);
 }
+
+#[test]
+fn requests_that_gather_cost_short_outputs_throughput_and_long_ones_little() {
+    let loss = |osl| {
+        let of = |gathering| run(&ServingInput { isl: 64.0, osl, chunked_prefill: false, gathering, ..closed(32.0) });
+        let (free, gathered) = (of(None), of(Some(Gathering { steps: 20.0, ratio: 1.2 })));
+        assert!(gathered.ttft.mean > free.ttft.mean && gathered.batch < free.batch);
+        1.0 - gathered.output_tokens_per_sec / free.output_tokens_per_sec
+    };
+    assert!(loss(20.0) > 0.1 && loss(1000.0) < 0.02, "{} {}", loss(20.0), loss(1000.0));
+}
+
+#[test]
+fn admissions_are_no_further_apart_than_the_steps_and_the_share_of_waiting_allow() {
+    let gathering = Gathering { steps: 20.0, ratio: 1.2 };
+    assert_eq!(gathering.interval(1000.0), 20.0);
+    assert!((gathering.interval(10.0) - 10.0 * 2.2_f64.ln()).abs() < 1e-9);
+    assert_eq!(gathering.interval(0.0), 1.0);
+}
+
+#[test]
+fn batches_beyond_the_largest_captured_one_are_launched_by_the_host() {
+    let launch = |batch, graph_batch| {
+        let arch = Architecture { hidden: Count::new(1024), ffn: Count::new(2816), ..base().arch };
+        run(&ServingInput { arch, isl: 64.0, graph_batch, load: Load::DecodeOnly { batch }, ..base() }).time.launch
+    };
+    assert_eq!(launch(32.0, 32.0), launch(32.0, f64::INFINITY));
+    let (beyond, within) = (launch(33.0, 32.0), launch(33.0, f64::INFINITY));
+    assert!(beyond > 1.2 * within, "{beyond} {within}");
+}

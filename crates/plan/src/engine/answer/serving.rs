@@ -82,6 +82,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         host: scenario.host_overlap(phase),
         attention: served.attention,
         admission: served.admission,
+        gathering: served.gathering,
+        graph_batch: served.graph_batch,
         recv_interval: asked.recv_interval.unwrap_or(Count::ONE),
         context_ranks: asked.context_ranks.unwrap_or(Count::ONE),
         beams: asked.beams.unwrap_or(Count::ONE),
