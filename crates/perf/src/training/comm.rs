@@ -131,6 +131,8 @@ pub(super) fn hops(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
 pub(super) struct DataTraffic {
     /// Once a step, alongside the last micro-batch's backward or the first one's forward.
     pub(super) per_step: f64,
+    /// Of it, gathering the weights that sharded optimizer states have updated.
+    pub(super) gather: f64,
     /// Every micro-batch, layer by layer (ZeRO-3).
     pub(super) per_micro: f64,
 }
@@ -144,10 +146,14 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
     match i.sharding {
         Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),
         Sharding::Zero1 => {
-            out.per_step += coll::reduce_scatter(f, g, gradients) + coll::all_gather(f, g, weights * i.trained);
+            let gather = coll::all_gather(f, g, weights * i.trained);
+            out.per_step += coll::reduce_scatter(f, g, gradients) + gather;
+            out.gather += gather;
         }
         Sharding::Zero2 => {
-            out.per_step += coll::reduce_scatter(f, g, gradients) + coll::all_gather(f, g, weights * i.trained);
+            let gather = coll::all_gather(f, g, weights * i.trained);
+            out.per_step += coll::reduce_scatter(f, g, gradients) + gather;
+            out.gather += gather;
         }
         Sharding::Zero3 => {
             let shard = i.shard_ranks(g.size);

@@ -133,6 +133,8 @@ pub struct Software {
     pub overlap_experts: bool,
     /// Gradient reduction and weight gathering run alongside backward and forward.
     pub overlap_data: bool,
+    /// Weights that sharded optimizer states have updated are gathered beside the next forward pass.
+    pub overlap_parameters: bool,
     /// Dropout masks are kept.
     pub dropout: bool,
     /// Weight gradients are added to their fp32 sum by the GEMM that makes them or as they are reduced; else it happens afterwards,
@@ -158,6 +160,7 @@ impl Default for Software {
             overlap_pipeline: true,
             overlap_experts: true,
             overlap_data: true,
+            overlap_parameters: true,
             dropout: false,
             fused_sums: true,
             alternate_recompute: false,

@@ -97,7 +97,9 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
     let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
     // Fully sharded models share their SMs and links with their own gathers; elsewhere the traffic is thin.
     let slowdown = if i.held_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
-    hide(t.per_step, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
+    // Gathered weights are waited for where the software does not send them beside the next forward pass.
+    let waited = if i.software.overlap_parameters { 0.0 } else { t.gather };
+    waited + hide(t.per_step - waited, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
 }
 
 /// What is recomputed, and what is held then.

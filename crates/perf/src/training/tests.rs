@@ -384,7 +384,7 @@ fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
         30 => i.precision = if by > 1.0 { Precision::Fp8 } else { Precision::Bf16 },
         31 => i.sequence_parallel = by > 1.0,
         32 => i.software.fused_attention = by > 1.0,
-        33 => i.software.overlap_data = by > 1.0,
+        33 => (i.software.overlap_data, i.software.overlap_parameters) = (by > 1.0, by > 1.5),
         34 => i.accelerator.generation = if by > 1.0 { Generation::Ampere } else { Generation::Hopper },
         35 => i.shard = (by > 0.0).then_some(Count::floor(few)),
         _ => i.software.alternate_recompute = by > 1.0,

@@ -368,6 +368,8 @@ impl Scenario {
         let program = switches.compiled.unwrap_or(t.launch == StepLaunch::Compiled);
         let overlap = |own: Option<bool>, usual: bool| own.or(plan.overlap).unwrap_or(usual);
         let chunks = f64::from(plan.vpp.unwrap_or(Count::ONE));
+        let sharding = self.sharding(phase);
+        let gradients = overlap(switches.overlap_data, t.overlap_gradients.applies(sharding));
         TrainingSoftware {
             fused_attention: kernel != AttentionKernel::Unfused,
             native_attention: kernel == AttentionKernel::Native,
@@ -383,7 +385,8 @@ impl Scenario {
             overlap_tensor: overlap(switches.overlap_tensor, t.overlap_tensor),
             overlap_pipeline: overlap(switches.overlap_pipeline, t.overlap_pipeline.applies(chunks)),
             overlap_experts: overlap(switches.overlap_experts, t.overlap_experts.applies(chunks)),
-            overlap_data: overlap(switches.overlap_data, t.overlap_gradients.applies(self.sharding(phase))),
+            overlap_data: gradients,
+            overlap_parameters: gradients && overlap(switches.overlap_data, t.overlap_parameters.applies(sharding)),
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),
             alternate_recompute: t.selective_recompute == SelectiveRecompute::AlternateProducts,

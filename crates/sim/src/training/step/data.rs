@@ -47,7 +47,7 @@ impl Job<'_> {
         let Some((item, waited)) = group.waiting.pop_front() else { return };
         group.current = Some(item);
         let last = group.last_task;
-        let whole = !self.input.system.software.overlap_data;
+        let whole = !self.input.system.software.overlap_parameters;
         let (kind, chunk, seconds) = match item {
             Item::Reduce(bucket) => {
                 let each = (self.buckets / self.chunks).max(1);
@@ -150,7 +150,7 @@ impl Job<'_> {
         if self.sends_again(stage, queue) {
             return;
         }
-        let whole = !self.input.system.software.overlap_data;
+        let whole = !self.input.system.software.overlap_parameters;
         let rest = self.other_buckets(stage);
         let group = &mut self.groups[stage as usize];
         let Some(item) = group.current.take() else { return };

@@ -61,7 +61,7 @@ impl Job<'_> {
         }
         for stage in stages.clone().filter(|_| gathers) {
             let waiting = &mut self.groups[stage as usize].waiting;
-            if self.input.system.software.overlap_data {
+            if self.input.system.software.overlap_parameters {
                 let pieces = |chunk| [Item::Gather(chunk), Item::Rest(chunk)];
                 waiting.extend((0..self.chunks).flat_map(pieces).map(|item| (item, NONE)));
             } else {

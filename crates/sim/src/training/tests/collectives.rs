@@ -149,3 +149,18 @@ fn keys_and_values_hide_behind_all_but_the_last_step_of_attention() {
     let quick = estimate(&TrainingInput { domain: 4.0, ..on_network(50e9, long) }, &Constants::default());
     assert_eq!(quick.time.context_parallel, 0.0);
 }
+
+#[test]
+fn weights_that_are_waited_for_cost_what_the_closed_form_says() {
+    let cards = on_network(50e9, pipelined());
+    let base = TrainingInput { sharding: Sharding::Zero1, ..cards };
+    let step = |overlap_parameters| {
+        let system = TrainingInput { software: Software { overlap_parameters, ..Software::default() }, ..base };
+        (run_of(&system).step.mean, even_step(&system))
+    };
+    let (beside, waited) = (step(true), step(false));
+    assert!(waited.0 > 1.002 * beside.0 && waited.1 > 1.002 * beside.1, "{beside:?} {waited:?}");
+    for (found, closed) in [beside, waited] {
+        assert!((found / closed - 1.0).abs() < 0.08, "{found} {closed}");
+    }
+}
