@@ -89,29 +89,47 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, cycle: &Cycle, waiting: 
         queue: random + boundary,
         burst: 0.5 * burst_share(input, c) * others * cycle.prefill,
         prefill: own,
-        overhead: FrontEnd::of(input, c).apart() + cadence(input, c, cycle.decode_step),
+        overhead: FrontEnd::of(input, c).apart()
+            + cadence(input, c, cycle.decode_step)
+            + gathering(input, cycle.batch) * cycle.decode_step,
     }
 }
 
 /// Delay of a first token by the scheduler's cadence, where a decode step lasts `step` seconds.
 pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
-    gathering(input) * step
-        + match input.admission {
-            Admission::EveryStep => 0.0,
-            // Prompts gather until they fill a step, or for so many steps: one that fills it alone does not wait.
-            Admission::Batched => {
-                let filled = super::steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
-                c.batched_steps * step * (1.0 - filled).max(0.0)
-            }
-            Admission::Polled => c.polled_seconds,
+    match input.admission {
+        Admission::EveryStep => 0.0,
+        // Prompts gather until they fill a step, or for so many steps: one that fills it alone does not wait.
+        Admission::Batched => {
+            let filled = super::steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
+            c.batched_steps * step * (1.0 - filled).max(0.0)
         }
+        Admission::Polled => c.polled_seconds,
+    }
 }
 
-/// Decode steps for which a request waits on average until enough others do.
-pub fn gathering(input: &ServingInput) -> f64 {
-    let life = super::steady_state::decode_steps(input);
-    input.gathering.map_or(0.0, |gathering| 0.5 * gathering.interval(life))
+/// Decode steps for which a request waits on average until enough others do, where `running` sequences decode.
+pub fn gathering(input: &ServingInput, running: f64) -> f64 {
+    let life = super::steady_state::decode_steps(input).max(1.0);
+    let gathered = input.gathering.map_or(0.0, |gathering| 0.5 * gathering.interval(life));
+    gathered + balancing(input, running / life)
 }
+
+/// The same until every attention group has a prompt, where `arrivals` come in a step.
+fn balancing(input: &ServingInput, arrivals: f64) -> f64 {
+    let groups = f64::from(input.layout.attention_dp);
+    if input.admission != Admission::Batched || groups <= 1.0 {
+        return 0.0;
+    }
+    let steps = ((groups - 1.0) / arrivals.max(1e-9)).min(f64::from(BALANCE_STEPS));
+    // The first waits for all steps, those behind it for half of them.
+    let others = arrivals * steps;
+    steps * (1.0 + 0.5 * others) / (1.0 + others)
+}
+
+/// Steps for which a scheduler holds prompts back until every attention group has one, since all wait for the one that
+/// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 by default).
+pub const BALANCE_STEPS: u32 = 50;
 
 /// Share of the requests that arrive together: those with which a run begins, all at once, and those that ended together.
 pub fn burst_share(input: &ServingInput, c: &Constants) -> f64 {

@@ -307,7 +307,7 @@ fn closed(
     let busy = (concurrency / replicas / offered).min(1.0);
     // Requests that gather before they are let in do not run meanwhile.
     let decoding = steady_state::decode_steps(input).max(1.0);
-    let gathered = decoding / (decoding + latency::gathering(input));
+    let gathered = decoding / (decoding + latency::gathering(input, offered.min(limit)));
     let batch = (gathered * offered).max(offered.min(1.0)).min(limit);
     let waiting = (offered - batch / gathered).max(0.0);
     let cycle = steady_state::cycle(m, input, batch);

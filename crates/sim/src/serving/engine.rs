@@ -7,7 +7,7 @@ use crate::kernel::Stream;
 use atlas_core::count::Count;
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::step::{Machine, StepTime, Tokens};
-use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, speculative, steady_state};
+use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, latency, speculative, steady_state};
 
 /// Purpose of the random streams of accepted drafts.
 const ACCEPTANCE: u32 = 8;
@@ -80,9 +80,6 @@ const UNMASKED: f64 = 2.0;
 const WATERMARK: f64 = 0.01;
 /// Blocks of a replica at most: sums over all replicas stay countable.
 const MOST_BLOCKS: f64 = 1e12;
-/// Steps for which a scheduler holds prompts back until every attention group has one, since all wait for the one that
-/// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 by default).
-const BALANCE_STEPS: u32 = 50;
 /// Attention groups of a replica at most.
 const MOST_GROUPS: Count = Count::new(65_536);
 
@@ -115,7 +112,7 @@ impl Engine {
             whole_windows: s.whole_windows,
             overlapped: s.host != HostOverlap::None,
             balance_steps: if s.admission == Admission::Batched && layout.attention_dp > 1.0 {
-                BALANCE_STEPS
+                latency::BALANCE_STEPS
             } else {
                 0
             },
