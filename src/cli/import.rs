@@ -161,9 +161,12 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
     };
     let parts = found.parts(&library)?;
     let folder = tempfile::Builder::new().prefix("atlas-import-").tempdir()?;
-    for (name, text) in [("targets.yaml", &found.target), ("workloads.yaml", &found.workload)] {
+    let [of_target, of_workload] = &found.read_from;
+    let files = [("targets.yaml", &found.target, of_target), ("workloads.yaml", &found.workload, of_workload)];
+    // The folder is not the user's: explanations show what the values were read from.
+    for (name, text, read_from) in files {
         let path = folder.path().join(name);
-        write_new(&path, text).map_err(|error| writing(&path, &error))?;
+        write_new(&path, format!("{text}{read_from}")).map_err(|error| writing(&path, &error))?;
     }
     found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
     Ok(Imported { folder, target: parts.target.name.to_string(), workload: parts.workload.name.to_string() })

@@ -34,6 +34,7 @@ mod faults;
 mod findings;
 mod fuzz;
 mod goldens;
+mod import_screen;
 mod ingest;
 mod ingest_versions;
 mod library;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The whole loop on a real Slurm: detect, plan, launch, submit, watch, history, calibrate, plan again.
+# The whole loop on a real Slurm: detect, plan, launch, submit, watch, history, calibrate, plan again. The job is a small
+# training program on the processor, train.py.
 #
 #   tests/slurm/loop.sh ATLAS       ATLAS is the program to test
 #
@@ -95,7 +96,13 @@ killed launch no_half_launch "$atlas" launch "${launch[@]}" --out "$work/killed-
 script=$(echo job/*.sbatch)
 sbatch --test-only "$script" 2>&1 | tail -1
 
-export FAKE_STEPS=120 FAKE_STEP_MS=$step_ms FAKE_SLOW_FROM=61 FAKE_SLOW_FACTOR=1.9 FAKE_PAUSE=0.05
+# What a step of the program takes here, so that its log counts in the time of the planned accelerators.
+export WIDTH=32
+batch=$(sed -n 's/.*--global-batch-size[ =]*\([0-9]*\).*/\1/p' "$script" | head -1)
+own_ms=$(torchrun x.py --train-iters 15 --global-batch-size "$batch" | sed -n 's/.*(ms): \([0-9.]*\).*/\1/p' | sort -n | sed -n 8p)
+export TIME_SCALE SLOW_FROM=61 SLOW_FACTOR=2
+TIME_SCALE=$(python3 -c "print($step_ms / $own_ms)")
+say "a step of the program takes $own_ms ms of the processor; one counts as $TIME_SCALE"
 say "submit"
 before=$("$atlas" history --kind submission --format json | json 'len(d)')
 "$atlas" submit "${launch[@]}" --out refused </dev/null >/dev/null 2>&1 && die "submitted without confirmation"
@@ -155,7 +162,7 @@ PY
 ls "$work"/alarm* >/dev/null || die "the alarm ran no command"
 
 say "the same log without a slowdown exits 0"
-FAKE_SLOW_FROM=1000000 FAKE_PAUSE=0 torchrun >good.log
+SLOW_FROM=1000000 torchrun x.py --train-iters 120 --global-batch-size "$batch" >good.log
 "$atlas" watch good.log --once --exit-code "${plan[@]}" >/dev/null
 
 say "history"

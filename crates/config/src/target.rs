@@ -157,6 +157,8 @@ impl Target {
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {
             fields.text(passive);
         }
+        // Explanations read it from the document.
+        fields.node("read_from");
         let efficiency = Efficiency::read(&mut fields);
         let numeric = fields.texts("numeric");
         let collectives = fields.texts("collectives");

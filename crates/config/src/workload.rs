@@ -240,7 +240,7 @@ impl Workload {
         let duration_minutes = fields.number("duration_minutes", Bounds::POSITIVE);
         let description = fields.text("description");
         let notes = fields.text("notes");
-        for read_elsewhere in ["dataloader", "best_for", "source", "schedule"] {
+        for read_elsewhere in ["dataloader", "best_for", "source", "schedule", "read_from"] {
             fields.node(read_elsewhere);
         }
         let at = fields.at();

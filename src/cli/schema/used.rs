@@ -54,11 +54,17 @@ pub(super) fn target() -> Value {
             ("container_base", text("container image")),
             ("source", text("where the figures are from")),
             ("region", text("where it can be rented")),
+            ("read_from", read_from()),
             ("description", text("one line about the target")),
             ("best_for", texts("what it is good at")),
             ("notes", text("sources and caveats")),
         ],
     )
+}
+
+/// Where imported values were read from.
+fn read_from() -> Value {
+    help(map_of(json!({"type": "string"})), "where values were read from, by path: `parallelism.tp: train.sbatch:31`")
 }
 
 /// Efficiency factors of targets and profiles.
@@ -191,7 +197,7 @@ pub(super) fn workload() -> Value {
             ("asynchronous", help(json!({"type": "boolean"}), "the next step is rolled out beside training")),
         ],
     );
-    let own: [Field; 12] = [
+    let own: [Field; 13] = [
         ("post_training", help(post_training, "the step of atlas post-train around the optimizer's")),
         ("name", text("unique name")),
         ("benchboard", anything("the predecessor dashboard's words of the model: parameters in billions, …")),
@@ -204,6 +210,7 @@ pub(super) fn workload() -> Value {
         ("best_for", texts("what it stands for")),
         ("source", text("where the figures are from")),
         ("schedule", help(schedule, "phases of load")),
+        ("read_from", read_from()),
     ];
     map(&["name", "sequence"], own.into_iter().chain(shared()))
 }

@@ -99,24 +99,30 @@ impl Facts {
 #[derive(Default)]
 pub(super) struct Lines {
     text: String,
+    /// The comment of each value, by its path.
+    read_from: Vec<(String, String)>,
 }
 
 impl Lines {
     /// A comment that says where a value comes from, behind it.
-    fn push(&mut self, indent: usize, key: &str, value: &str, comment: Option<&str>) {
-        let pad = " ".repeat(indent);
+    fn push(&mut self, section: Option<&str>, key: &str, value: &str, comment: Option<&str>) {
+        let pad = " ".repeat(if section.is_some() { 4 } else { 2 });
+        if let Some(comment) = comment {
+            let path = section.map_or_else(|| key.to_owned(), |section| format!("{section}.{key}"));
+            self.read_from.push((path, one_line(comment)));
+        }
         let comment = comment.map_or_else(String::new, |comment| format!("  # {}", one_line(comment)));
         self.text.push_str(&format!("{pad}{key}: {value}{comment}\n"));
     }
 
     /// A text at the top of the entry.
     pub(super) fn word(&mut self, key: &str, value: &str, comment: Option<&str>) {
-        self.push(2, key, &yaml_text(value), comment);
+        self.push(None, key, &yaml_text(value), comment);
     }
 
     /// A number or a truth value at the top of the entry.
     pub(super) fn plain(&mut self, key: &str, value: impl ToString, comment: Option<&str>) {
-        self.push(2, key, &value.to_string(), comment);
+        self.push(None, key, &value.to_string(), comment);
     }
 
     /// A mapping, if it has any values.
@@ -125,8 +131,15 @@ impl Lines {
             return;
         }
         self.text.push_str(&format!("  {key}:\n"));
+        let mut last: Option<String> = None;
         for entry in entries {
-            self.push(4, entry.key, &entry.value, entry.comment.as_deref());
+            self.push(Some(key), entry.key, &entry.value, entry.comment.as_deref());
+            // A line without a comment is from where the line above is.
+            match (entry.comment, &last) {
+                (Some(comment), _) => last = Some(comment),
+                (None, Some(above)) => self.read_from.push((format!("{key}.{}", entry.key), one_line(above))),
+                (None, None) => {}
+            }
         }
     }
 
@@ -135,8 +148,11 @@ impl Lines {
         self.text.push_str(text);
     }
 
-    pub(super) fn finish(self) -> String {
-        self.text
+    /// The entry's body, and the same comments as a mapping that explanations read.
+    pub(super) fn finish(self) -> (String, String) {
+        let quoted = |(path, comment): &(String, String)| format!("    {path}: {}\n", yaml_text(comment));
+        let places: String = self.read_from.iter().map(quoted).collect();
+        (self.text, if places.is_empty() { places } else { format!("  read_from:\n{places}") })
     }
 }
 

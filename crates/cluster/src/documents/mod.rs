@@ -67,6 +67,8 @@ pub struct Documents {
     pub target: String,
     /// One entry of `workloads.yaml`, with comments.
     pub workload: String,
+    /// `read_from` of the target and of the workload: the comments as mappings at their ends, which explanations read.
+    pub read_from: [String; 2],
     /// Values of the documents that the job's files do not say, and where they come from.
     pub notes: Vec<String>,
 }
@@ -97,7 +99,8 @@ pub fn documents(import: &Import, library: &Library, given: &Given) -> Result<Do
         (Some(target), Some(workload)) if gaps.is_empty() => {
             let name = facts.name(model.as_deref());
             let entry = |body: &str| format!("- name: {}\n{body}", crate::launch::yaml_text(&name));
-            Ok(Documents { target: entry(&target), workload: entry(&workload), notes, name })
+            let read_from = [target.1, workload.1];
+            Ok(Documents { target: entry(&target.0), workload: entry(&workload.0), read_from, notes, name })
         }
         _ => Err(gaps),
     }

@@ -10,8 +10,13 @@ use atlas_config::library::Library;
 use super::facts::{Facts, Line, Lines, other};
 use super::{Gap, Given};
 
-/// Writes the entry without its name.
-pub(super) fn write(facts: &Facts, library: &Library, given: &Given, notes: &mut Vec<String>) -> Result<String, Gap> {
+/// Writes the entry without its name, and where its values were read from.
+pub(super) fn write(
+    facts: &Facts,
+    library: &Library,
+    given: &Given,
+    notes: &mut Vec<String>,
+) -> Result<(String, String), Gap> {
     let catalog = library.catalog();
     let (base, named) = match &given.target {
         Some(name) => {

@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::facts::{Facts, Line, Lines, other, stated};
 use super::{Gap, Given};
 
-/// Writes the entry without its name.
+/// Writes the entry without its name, and where its values were read from.
 pub(super) fn write(
     facts: &Facts,
     model: Option<&Model>,
     given: &Given,
     notes: &mut Vec<String>,
-) -> Result<String, Vec<Gap>> {
+) -> Result<(String, String), Vec<Gap>> {
     let mut lines = Lines::default();
     let serves = facts.serves();
     lines.word("mode", if serves { "inference" } else { "training" }, facts.place("kind").as_deref());

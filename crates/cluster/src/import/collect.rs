@@ -155,6 +155,7 @@ impl Collector {
             }
         }
         launch(l, cmd, out);
+        host_file(l, files, out);
         for (name, value) in &cmd.env {
             processes(name, value, out);
         }
@@ -357,7 +358,9 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
         matches!(names::snake(&f.name).as_str(), "rdzv_endpoint" | "master_addr")
             && f.node.text().is_some_and(|t| t.starts_with("localhost") || t.starts_with("127.0.0.1"))
     };
-    let standalone = l.name == Some("deepspeed") || l.flags.iter().any(|f| f.name == "--standalone" || here(f));
+    let hosts = l.flags.iter().any(|f| matches!(names::snake(&f.name).as_str(), "hostfile" | "H"));
+    let standalone =
+        (l.name == Some("deepspeed") && !hosts) || l.flags.iter().any(|f| f.name == "--standalone" || here(f));
     if standalone
         && l.nodes.is_none()
         && !out.fields.has("num_accelerators")
@@ -365,6 +368,25 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
     {
         let at = out.fields.at("accelerators_per_node");
         out.fields.imply("num_accelerators", n, at);
+    }
+}
+
+/// Machines and devices in a file of hosts, `NAME slots=8` in a line, where it is known.
+fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut Out) {
+    let Some(flag) = l.flags.iter().find(|f| names::snake(&f.name) == "hostfile") else { return };
+    let Some(node) = flag.node.shown().and_then(|path| files(&path)) else { return };
+    let slots: Vec<i64> = node
+        .raw()
+        .unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix("slots=").and_then(parse_int))
+        .collect();
+    let Some(first) = slots.first().copied().filter(|n| *n > 0) else { return };
+    if l.nodes.is_none() {
+        out.fields.set("nodes", slots.len() as i64, node.line);
+    }
+    if l.per_node.is_none() && slots.iter().all(|n| *n == first) {
+        out.fields.set("accelerators_per_node", first, node.line);
     }
 }
 

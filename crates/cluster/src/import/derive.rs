@@ -197,6 +197,17 @@ pub(crate) fn serving(out: &mut Out) {
         let at = f.at("model");
         f.imply("weights_precision", word, at);
     }
+    // Machines of a server, each with its part of the ranks.
+    if let (Some(all), Some(local)) = (f.int("dp"), f.int("dp_local"))
+        && local > 0
+        && all > local
+        && all % local == 0
+        && !f.has("manifest")
+        && !f.is_open("nodes")
+    {
+        let at = f.at("dp_local");
+        f.imply("nodes", all / local, at);
+    }
     let replicas = f.int("replicas");
     if let (Some(n), Some(r)) = (f.int("accelerators_per_replica"), replicas)
         && let Some(all) = n.checked_mul(r).filter(|n| *n > 0)

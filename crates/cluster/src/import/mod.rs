@@ -16,6 +16,7 @@ pub(crate) use names::accelerator_label;
 mod offline;
 mod pbs;
 mod program;
+mod references;
 mod report;
 mod runs;
 mod script;
@@ -169,11 +170,7 @@ fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) ->
             let manifest = docs.iter().any(|d| d.has("apiVersion") && d.has("kind"));
             let docs = docs
                 .into_iter()
-                .map(|d| {
-                    let root = d.clone();
-                    let d = if manifest { d } else { interpolate(&d, &root, environment, 0) };
-                    moved(d, index)
-                })
+                .map(|d| moved(if manifest { d } else { references::resolve(&d, environment) }, index))
                 .collect();
             Content::Documents(docs)
         }
@@ -236,91 +233,6 @@ fn moved(mut n: Node, index: usize) -> Node {
         v => v,
     };
     n
-}
-
-/// Replaces `${NAME:default}`, `${NAME:-default}`, `${oc.env:NAME,default}` and `${a.b}` in scalars.
-fn interpolate(n: &Node, root: &Node, env: &BTreeMap<String, String>, depth: u32) -> Node {
-    let value = match &n.value {
-        Value::Str(s) if s.contains("${") && s.len() < 4096 && depth < 8 => {
-            let trimmed = s.trim();
-            // A whole reference keeps the type of what it names.
-            if let Some(inner) =
-                trimmed.strip_prefix("${").and_then(|r| r.strip_suffix('}')).filter(|i| !i.contains('{'))
-                && let Some(target) = referenced(root, inner).filter(|t| !t.is_map())
-            {
-                return Node::new(interpolate(target, root, env, depth + 1).value, n.line);
-            }
-            let t = substitute(s, root, env);
-            if unknown::is_in(&t) || t == *s { Value::Str(t) } else { value::plain_scalar(&t) }
-        }
-        Value::List(l) => Value::List(l.iter().map(|v| interpolate(v, root, env, depth)).collect()),
-        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), interpolate(v, root, env, depth))).collect()),
-        v => v.clone(),
-    };
-    Node::new(value, n.line)
-}
-
-/// What `${a.b}` names: from the top, inside `parameters` or `macros`, or without the launcher's own prefix.
-fn referenced<'a>(root: &'a Node, path: &str) -> Option<&'a Node> {
-    root.at(path)
-        .or_else(|| root.get("parameters")?.at(path))
-        .or_else(|| root.get("macros")?.at(path))
-        .or_else(|| root.at(path.strip_prefix("training.")?))
-        .filter(|n| n.raw() != Some(&format!("${{{path}}}")))
-}
-
-fn substitute(s: &str, root: &Node, env: &BTreeMap<String, String>) -> String {
-    let mut out = String::with_capacity(s.len());
-    let mut rest = s;
-    while let Some(i) = rest.find("${") {
-        out.push_str(rest.get(..i).unwrap_or(""));
-        let tail = rest.get(i + 2..).unwrap_or("");
-        let mut depth = 0;
-        let end = tail.char_indices().find_map(|(j, c)| {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => return Some(j),
-                '}' => depth -= 1,
-                _ => {}
-            }
-            None
-        });
-        let Some(end) = end else {
-            out.push_str("${");
-            rest = tail;
-            continue;
-        };
-        let inner = tail.get(..end).unwrap_or("");
-        rest = tail.get(end + 1..).unwrap_or("");
-        let (name, default) = match inner.strip_prefix("oc.env:") {
-            Some(body) => body.split_once(',').map_or((body, None), |(n, d)| (n, Some(d))),
-            None => match inner.find([':', '-']) {
-                Some(j) if inner.get(..j).is_some_and(is_env_name) => (
-                    inner.get(..j).unwrap_or(inner),
-                    inner.get(j..).map(|d| d.trim_start_matches(':').trim_start_matches(['-', '='])),
-                ),
-                _ => (inner, None),
-            },
-        };
-        let value =
-            env.get(name.trim()).cloned().or_else(|| default.map(|d| d.trim().trim_matches(['"', '\'']).to_owned()));
-        match value {
-            Some(v) => out.push_str(&v),
-            None => match referenced(root, inner).and_then(Node::text) {
-                Some(v) => out.push_str(&v),
-                None if is_env_name(name) => out.push_str(&unknown::of(name)),
-                None => out.push_str(&unknown::opaque("reference")),
-            },
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-fn is_env_name(s: &str) -> bool {
-    !s.is_empty()
-        && s.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
-        && s.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// The words of the command in a text; of several, the one that starts a program we know.

@@ -6,6 +6,7 @@ mod common;
 mod import_files;
 mod import_flags;
 mod import_properties;
+mod import_references;
 mod import_serving;
 mod import_shell;
 mod import_training;

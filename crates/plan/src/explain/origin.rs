@@ -20,11 +20,23 @@ pub struct Place {
     pub at: atlas_document::Origin,
     /// The path of the field in its entry: `cost.hourly_usd`.
     pub path: String,
+    /// What the file says it was read from: `train.sbatch:31`.
+    pub read_from: Option<Arc<str>>,
+}
+
+impl Place {
+    fn new(at: &atlas_document::Origin, path: impl Into<String>) -> Place {
+        Place { at: at.clone(), path: path.into(), read_from: None }
+    }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() { self.at.fmt(f) } else { write!(f, "{} {}", self.at, self.path) }
+        match &self.read_from {
+            Some(source) => write!(f, "{source} ({})", self.path),
+            None if self.path.is_empty() => self.at.fmt(f),
+            None => write!(f, "{} {}", self.at, self.path),
+        }
     }
 }
 
@@ -116,8 +128,10 @@ impl<'a> Inputs<'a> {
 
     fn place(at: &atlas_document::Origin, document: &Node, path: &[&str]) -> Option<Place> {
         let node = document.at_path(path)?;
-        let file = Arc::clone(&at.file);
-        Some(Place { at: atlas_document::Origin { file, at: node.at }, path: path.join(".") })
+        let at = atlas_document::Origin { file: Arc::clone(&at.file), at: node.at };
+        let path = path.join(".");
+        let read_from = document.at_path(&["read_from", &path]).and_then(Node::text).map(Arc::from);
+        Some(Place { read_from, ..Place::new(&at, path) })
     }
 
     /// A field of the target's entry.
@@ -205,7 +219,7 @@ impl<'a> Inputs<'a> {
             return term.from(Origin::File(place));
         }
         let Some(sheet) = &self.parts.accelerator else { return term };
-        let place = Place { at: sheet.origin.clone(), path: String::new() };
+        let place = Place::new(&sheet.origin, "");
         term.from(Origin::Catalog { id: sheet.id.clone(), place, source: sheet.source.clone() })
     }
 
@@ -220,7 +234,7 @@ impl<'a> Inputs<'a> {
         let term = Term::input(symbol, name, unit, value);
         match &self.parts.model {
             Some(model) => {
-                let place = Place { at: model.origin.clone(), path: String::new() };
+                let place = Place::new(&model.origin, "");
                 term.from(Origin::Catalog { id: model.id.clone(), place, source: model.source.clone() })
             }
             None => match self.in_workload(&["params"]) {
@@ -234,7 +248,7 @@ impl<'a> Inputs<'a> {
     pub fn coefficient(&self, symbol: &'static str, path: &'static str, unit: &'static str, value: f64) -> Term {
         let term = Term::input(symbol, path, unit, value);
         match &self.parts.profile {
-            Some(profile) => term.from(Origin::File(Place { at: profile.origin.clone(), path: path.to_owned() })),
+            Some(profile) => term.from(Origin::File(Place::new(&profile.origin, path))),
             None => term,
         }
     }
@@ -244,9 +258,7 @@ impl<'a> Inputs<'a> {
         let term = Term::input("P_nominal", "nominal power of a node", "W", self.scenario.node_watts);
         let measured = self.parts.profile.as_ref().filter(|profile| profile.node_watts.is_some());
         term.from(match measured {
-            Some(profile) => {
-                Origin::File(Place { at: profile.origin.clone(), path: "power.node_nominal_w".to_owned() })
-            }
+            Some(profile) => Origin::File(Place::new(&profile.origin, "power.node_nominal_w")),
             None => self.target(&["cost", "energy_watts_node"], "the files do not say"),
         })
     }
@@ -264,7 +276,7 @@ impl<'a> Inputs<'a> {
             let path = ["efficiency", mode, name];
             let in_profile = || {
                 let profile = self.parts.profile.as_ref()?;
-                let place = Place { at: profile.origin.clone(), path: path.join(".") };
+                let place = Place::new(&profile.origin, path.join("."));
                 // The day and the number of measurements, where the profile tells them.
                 let known = profile.calibration.as_ref().and_then(|all| all.of(&path.join(".")));
                 let described = known.map(|known| {

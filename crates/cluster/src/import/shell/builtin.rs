@@ -194,18 +194,23 @@ impl Shell<'_> {
 
     fn read_words(&mut self, args: &[Text], ifs: Option<Text>) {
         let array = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('a'));
+        // `-d ''` reads to the end of the input, not of the line.
+        let delimiter = args.iter().position(|a| a.as_str().starts_with('-') && a.as_str().ends_with('d'));
+        let whole = delimiter.is_some_and(|i| args.get(i + 1).is_some_and(Text::is_empty));
         let names: Vec<String> = args
             .iter()
-            .filter(|a| !a.as_str().starts_with('-') && !a.is_empty())
-            .map(|a| a.as_str().to_owned())
+            .enumerate()
+            .filter(|(i, a)| !a.as_str().starts_with('-') && !a.is_empty() && delimiter.is_none_or(|d| *i != d + 1))
+            .map(|(_, a)| a.as_str().to_owned())
             .collect();
         let Some(input) = self.stdin.clone() else {
             self.status = Some(false);
             return;
         };
-        let first_line = input.as_str().find('\n').map_or(input.clone(), |i| input.slice(0, i));
+        let end = input.as_str().find('\n').filter(|_| !whole);
+        let first_line = end.map_or(input.clone(), |i| input.slice(0, i));
         let ifs = ifs.map_or_else(|| self.separators(), |t| t.as_str().to_owned());
-        let sep = |c: char| ifs.contains(c);
+        let sep = |c: char| ifs.contains(c) || (whole && c == '\n');
         let whole_unknown = unknown::whole(first_line.as_str()).is_some();
         if array {
             if let Some(n) = names.first() {
@@ -231,7 +236,7 @@ impl Shell<'_> {
             }
         }
         // The next `read` of a loop sees the end of the input.
-        let rest = input.as_str().find('\n').map(|i| input.slice(i + 1, input.len()));
+        let rest = end.map(|i| input.slice(i + 1, input.len()));
         self.status = Some(!first_line.is_empty() || rest.is_some());
         self.stdin = rest.filter(|r| !r.is_empty());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::fields::{Fields, Out};
-use crate::import::value::Node;
+use crate::import::value::{Node, Value};
 
 use super::k8s::Files;
 use super::pod;
@@ -24,7 +24,7 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) 
         model_service(d, env, files, &mut out);
     } else if d.at("image.repository").and_then(Node::text).is_some_and(|t| t.contains("nvcr.io/nim/")) {
         nim_values(d, &mut out);
-    } else {
+    } else if !container_values(d, env, files, &mut out) {
         return None;
     }
     (!out.fields.is_empty()).then(|| {
@@ -34,6 +34,46 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) 
         }
         out
     })
+}
+
+/// Values of a chart of one container: its image, arguments, devices and copies at the top.
+fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+    let copies = d.first(&["replicaCount", "replicas"]);
+    if copies.is_none() && d.at("resources.limits").is_none() {
+        return false;
+    }
+    let Some(image) = d.first(&["image.repository", "image"]).filter(|n| n.raw().is_some()) else { return false };
+    let mut container = Node::new(Value::Map(Vec::new()), d.line);
+    container.put("image", image.clone());
+    for (key, places) in [
+        ("command", &["command", "image.command"][..]),
+        (
+            "args",
+            &["args", "extraArgs", "image.args", "server.args", "server.extraArgs", "vllm.args", "vllm.extraArgs"],
+        ),
+        ("env", &["env", "extraEnv", "extraEnvVars"]),
+        ("resources", &["resources"]),
+    ] {
+        if let Some(n) = d.first(places) {
+            container.put(key, n.clone());
+        }
+    }
+    let Some(pod) = pod::read(&container, None, env, files).filter(|pod| pod.engine.is_some()) else { return false };
+    *out = pod.out;
+    if let Some(n) = d.first(&["model.name", "model.id", "model", "modelName", "modelId"])
+        && !out.fields.has("model")
+        && n.raw().is_some()
+    {
+        super::model(out, n);
+    }
+    if let Some(n) = copies {
+        out.int("replicas", n);
+    }
+    if let Some((n, at)) = pod.gpus {
+        out.fields.remove("num_accelerators");
+        out.fields.set("accelerators_per_replica", n, at);
+    }
+    true
 }
 
 /// NVIDIA's chart of one container.

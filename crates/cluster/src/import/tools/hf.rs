@@ -22,6 +22,8 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "device_train_microbatch_size"
         | "micro_batch_size"
         | "train_batch_size_per_gpu"
+        | "train_micro_batch_size_per_gpu"
+        | "micro_batch_size_per_gpu"
         | "local_batch_size"
         | "batch_size_training" => out.int("micro_batch", node),
         // A rank's batch in the small scripts that have this flag.
@@ -48,6 +50,11 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "enable_gradient_checkpointing" => match node.on() {
             Some(true) => out.set("recompute", "full", node.line),
             Some(false) => out.set("recompute", "none", node.line),
+            // axolotl keeps the inputs of the layers outside the device.
+            None if matches!(node.text().as_deref(), Some("offload" | "offload_disk" | "unsloth")) => {
+                out.fields.set("offload_activations", true, node.line);
+                out.set("recompute", "full", node.line)
+            }
             None => true,
         },
         "bf16" | "fp16" | "fp8" => half(out, key, node),

@@ -61,6 +61,7 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
             "Model" if d.at("spec.engine").is_some() || d.at("spec.resourceProfile").is_some() => kubeai(d, &mut out),
             "Workspace" => kaito(d, &configs, &mut out),
             "RayService" => super::ray::service(d, &mut out),
+            "RayJob" => super::ray::job(d, env, &files, &mut out),
             _ => workload(&kind, d, env, &files, &mut out),
         };
         if read {
@@ -121,7 +122,7 @@ fn with_values(n: &mut Node, values: &[(String, String, Node)], depth: u32) {
     }
 }
 
-/// Files in ConfigMaps, parsed; a map is also found by its own name.
+/// Files in ConfigMaps: scripts as text, others parsed; a map is also found by its own name.
 fn config_maps(docs: &[Node]) -> Vec<(String, Node)> {
     let mut out = Vec::new();
     for d in docs.iter().filter(|d| d.get("kind").and_then(Node::text).as_deref() == Some("ConfigMap")) {
@@ -133,6 +134,8 @@ fn config_maps(docs: &[Node]) -> Vec<(String, Node)> {
                 shift(&mut n, v.line.saturating_sub(1));
                 out.push((k.clone(), n.clone()));
                 out.push((name.clone(), n));
+            } else if raw.starts_with("#!") || k.ends_with(".sh") {
+                out.push((k.clone(), v.clone()));
             }
         }
     }
@@ -313,8 +316,22 @@ fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut Out) {
             }
         }
     }
+    // Volcano's tasks.
+    for task in d
+        .at("spec.tasks")
+        .map(Node::list)
+        .unwrap_or(&[])
+        .iter()
+        .filter(|t| pod::containers(t).into_iter().any(|c| pod::gpus(c).is_some()))
+    {
+        nodes = nodes.saturating_add(task.get("replicas").and_then(Node::int).unwrap_or(1));
+    }
     if nodes == 0 {
-        nodes = d.first(&["spec.parallelism", "spec.completions", "spec.replicas"]).and_then(Node::int).unwrap_or(0);
+        let places = ["spec.parallelism", "spec.completions", "spec.replicas", "spec.trainer.numNodes"];
+        nodes = d.first(&places).and_then(Node::int).unwrap_or(0);
+    }
+    if let Some(n) = d.at("spec.trainer.numProcPerNode").filter(|n| n.int().is_some()) {
+        out.int("accelerators_per_node", n);
     }
     if let Some(n) = d.at("spec.replicatedJobs").map(Node::list).and_then(|l| l.first()) {
         let jobs = n.get("replicas").and_then(Node::int).unwrap_or(1);

@@ -38,7 +38,7 @@ const RESOURCES: &[&str] = &[
 /// Devices under `resources.limits` or `resources.requests`.
 pub(crate) fn gpus(n: &Node) -> Option<(i64, u32)> {
     for part in ["limits", "requests"] {
-        let Some(r) = n.get("resources").and_then(|r| r.get(part)) else { continue };
+        let Some(r) = n.first(&["resources", "resourcesPerNode"]).and_then(|r| r.get(part)) else { continue };
         for (k, v) in r.map() {
             if (RESOURCES.contains(&k.as_str()) || k.starts_with("nvidia.com/mig-"))
                 && let Some(c) = v.int()
@@ -57,9 +57,9 @@ pub(crate) fn containers(n: &Node) -> Vec<&Node> {
         if let Some(c) = m.get("containers") {
             out.extend(c.list().iter().filter(|c| c.is_map()));
         }
-        if let Some(c) = m.get("mainContainer") {
-            out.push(c);
-        }
+        // Dynamo's container, and that of Kubeflow's jobs.
+        out.extend(m.get("mainContainer"));
+        out.extend(m.get("trainer").filter(|c| c.has("image") || c.has("command")));
     });
     out
 }
@@ -153,7 +153,7 @@ pub(crate) fn read(
     let words = words(c, &known);
     let mut collector = Collector::default();
     let setup = shell::Setup { scripts: &[], env: &known, batch: &[], weak: &[], every_branch: false };
-    let script = shell_script(&words);
+    let script = shell_script(&words).or_else(|| mounted(&words, files));
     if let Some(t) = &script {
         let read = shell::read("", t, &setup);
         for cmd in &read.commands {
@@ -233,6 +233,14 @@ fn shell_script(words: &[Text]) -> Option<Text> {
         .iter()
         .position(|w| w.as_str().starts_with('-') && !w.as_str().starts_with("--") && w.as_str().contains('c'))?;
     words.get(at + 1).cloned()
+}
+
+/// A script that the command names and a ConfigMap holds: `bash /scripts/serve.sh`, or the path alone.
+fn mounted(words: &[Text], files: &dyn Fn(&str) -> Option<Node>) -> Option<Text> {
+    let shell = |w: &&Text| matches!(argv::base(w.as_str()), "sh" | "bash" | "ash" | "zsh");
+    let path = words.iter().find(|w| !shell(w) && !w.as_str().starts_with('-'))?;
+    let node = files(path.as_str())?;
+    Some(lines(node.raw()?, node.line))
 }
 
 /// The accelerator that labels, selectors and annotations of a pod ask for.

@@ -1,10 +1,14 @@
-//! Ray Serve: applications of `ray.serve.llm`, in files of their own or in a RayService.
+//! Ray: applications of `ray.serve.llm`, in files of their own or in a RayService, and jobs.
+
+use std::collections::BTreeMap;
 
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 use crate::import::{json, yaml};
 
+use super::k8s::Files;
+use super::pod;
 use super::serving::Engine;
 
 /// Whether a document lists language models that Ray Serve serves.
@@ -30,6 +34,26 @@ pub(crate) fn service(doc: &Node, out: &mut Out) -> bool {
     }
     document(&config, out);
     out.fields.set("manifest", "RayService", doc.line);
+    true
+}
+
+/// Reads a RayJob: the command that it submits, and the pods of the workers.
+pub(crate) fn job(doc: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+    let Some(entry) = doc.at("spec.entrypoint") else { return false };
+    let mut container = Node::new(Value::Map(Vec::new()), entry.line);
+    let words = [Node::str("sh", entry.line), Node::str("-c", entry.line), entry.clone()];
+    container.put("command", Node::new(Value::List(words.to_vec()), entry.line));
+    let Some(pod) = pod::read(&container, None, env, files) else { return false };
+    *out = pod.out;
+    out.fields.set("manifest", "RayJob", doc.line);
+    let mut nodes = 0_i64;
+    for group in doc.at("spec.rayClusterSpec.workerGroupSpecs").map(Node::list).unwrap_or(&[]) {
+        let Some((devices, at)) = pod::containers(group).into_iter().find_map(pod::gpus) else { continue };
+        let copies = group.get("replicas").and_then(Node::int).unwrap_or(1);
+        nodes = nodes.saturating_add(copies);
+        out.fields.set("nodes", nodes, at);
+        out.fields.set("accelerators_per_node", devices, at);
+    }
     true
 }
 
