@@ -38,7 +38,7 @@ pub struct Args {
     /// Target that was measured
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Workload that ran: it fills what neither the files nor --set tell
+    /// Workload that ran: it fills in what neither the files nor --set state
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Write the profile here; with --plan, the directory of the scripts
@@ -85,7 +85,7 @@ const EXAMPLES: &str = "Examples:
   atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
   atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
   atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --report calibration.html
-  atlas calibrate --plan --target T                 which measurements would tell most, and scripts for them
+  atlas calibrate --plan --target T                 which measurements would help most, and scripts for them
 
 Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written where it \
 is in force for the target by itself, workload/profiles/TARGET.yaml, unless --out says otherwise; it is never written \
@@ -108,7 +108,7 @@ fn after_long_help() -> String {
 
 fn set_help() -> String {
     format!(
-        "Say what all files do not; repeatable. The settings, which are also columns of CSV, are:\n\n{}",
+        "State what all files do not; repeatable. The settings, which are also columns of CSV, are:\n\n{}",
         columns(false)
     )
 }
@@ -235,7 +235,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         report.save(document)?;
     }
     if outcome.is_empty() {
-        complain("error: these measurements tell no parameter; what each needs is listed above");
+        complain("error: no parameter follows from these measurements; what each needs is listed above");
         return Err(Failure::Reported.into());
     }
     remarks(&subject, &outcome);
@@ -300,7 +300,7 @@ pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
     dir.join("profiles").join(format!("{}.yaml", stem_for(&target.name)))
 }
 
-/// Prints which measurements would tell most, and writes scripts that take them.
+/// Prints which measurements would help most, and writes scripts that take them.
 fn plan(
     args: &Args,
     globals: &Globals,

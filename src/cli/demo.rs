@@ -114,7 +114,7 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
     crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: Keep::Nothing, ..options })
 }
 
-/// Checks all of them and tells every step. Fails where a step or a target fails, after all were described.
+/// Checks all of them and prints every step. Fails if a step or a target fails, after all were printed.
 fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let charset = globals.charset();

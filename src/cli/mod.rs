@@ -88,7 +88,7 @@ Files: what ships in the binary, then the user's configuration directory, then .
     version,
     about = "A planner for AI accelerators: will it fit, how fast, at what cost, at what power",
     long_about = "A planner for AI accelerators that lives in the terminal: throughput, latency, cost and power of a \
-                  workload on a target, at every turn of a knob.\n\nWithout a subcommand it opens the terminal \
+                  workload on a target, for every setting.\n\nWithout a subcommand it opens the terminal \
                   interface; where stdout is no terminal it prints all targets side by side.",
     after_long_help = EXAMPLES,
     max_term_width = 110
@@ -126,7 +126,7 @@ pub enum Command {
     Sweep(sweep::Args),
     /// Show which knob and which hardware number matter most for a figure
     Sensitivity(sensitivity::Args),
-    /// Say what to turn: rules of the trade, each tried on the scenario
+    /// List changes that help: rules from the literature, each tried on the scenario
     Advise(Box<advise::Args>),
     /// Answer a question in words: why, what if, how many, which is cheapest
     Ask(Box<ask::Args>),
@@ -184,7 +184,7 @@ pub enum Command {
     Schema(schema::Args),
 }
 
-/// Parses the command line, does what it says, and tells the exit code.
+/// Parses the command line, does what it says, and returns the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     failure::install_hooks();

@@ -370,7 +370,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
                     }));
                     many.iter().for_each(|pair| table.row(pair.row(false)));
                     table.render()
-                        + "\none scenario on one target (`atlas scenario compare S --target T`) tells all causes\n"
+                        + "\none scenario on one target (`atlas scenario compare S --target T`) lists all causes\n"
                 }
             };
             globals.charset().write(&text).into_owned()

@@ -118,7 +118,7 @@ pub struct Args {
     /// Workload, by name
     #[arg(long, value_name = "NAME", requires = "target")]
     pub workload: Option<String>,
-    /// Turn any knob; repeatable
+    /// Set any knob; repeatable
     #[arg(long, value_name = "KNOB=VALUE", long_help = super::args::set_help())]
     pub set: Vec<String>,
     /// How.
@@ -141,7 +141,7 @@ pub struct Args {
     pub array: ArrayArgs,
 }
 
-/// Simulates and tells.
+/// Simulates and prints the answer.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     if args.example == Some(SCALING_STUDY) {

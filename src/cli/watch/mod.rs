@@ -235,7 +235,7 @@ fn tell(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> co
     Ok(output::print(&(text + "\n"))?)
 }
 
-/// Runs the command of an alarm. What fails is described; the watch goes on.
+/// Runs the command of an alarm. A failure is reported; the watch goes on.
 fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
     let Some(command) = args.on_alarm.as_ref().filter(|_| event.is_alarm(state)) else { return };
     let cause =
