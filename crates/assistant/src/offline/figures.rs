@@ -7,7 +7,7 @@ use atlas_plan::search::figure;
 use super::words::Words;
 
 /// Phrases, and the metrics that they mean in training and in serving; longer phrases first.
-const PHRASES: [(&str, &str, &str); 63] = [
+const PHRASES: [(&str, &str, &str); 70] = [
     ("tokens per second per user", "tokens_per_sec", "tokens_per_sec_per_user"),
     ("tokens per second per gpu", "tokens_per_sec_per_accel", "tokens_per_sec_per_accel"),
     ("cost per million tokens", "dollar_per_1m_tokens", "dollar_per_1m_tokens"),
@@ -43,6 +43,13 @@ const PHRASES: [(&str, &str, &str); 63] = [
     ("carbon footprint", "kg_co2e_per_run", "kg_co2e_per_1m_tokens"),
     ("hours per run", "time_to_train_h", "time_to_train_h"),
     ("break even", "break_even_months", "break_even_months"),
+    ("rent or buy", "break_even_months", "break_even_months"),
+    ("rent or own", "break_even_months", "break_even_months"),
+    ("buy or rent", "break_even_months", "break_even_months"),
+    ("own or rent", "break_even_months", "break_even_months"),
+    ("number of concurrent requests", "tokens_per_sec", "max_concurrency"),
+    ("number of users", "tokens_per_sec", "max_concurrency"),
+    ("concurrent requests", "tokens_per_sec", "max_concurrency"),
     ("how long", "time_to_train_h", "p99_ms"),
     ("how expensive", "usd_per_run", "dollar_per_1m_tokens"),
     ("how fast", "tokens_per_sec", "tokens_per_sec"),
@@ -72,6 +79,11 @@ const PHRASES: [(&str, &str, &str); 63] = [
     ("fast", "tokens_per_sec", "tokens_per_sec"),
     ("mfu", "mfu", "flop_utilization"),
 ];
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    PHRASES.iter().flat_map(|(phrase, ..)| phrase.split(' '))
+}
 
 /// A figure as a question names it: what it is depends on whether the workload trains or serves.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,6 +8,7 @@ pub(super) enum Topic {
     WhatIf,
     Fit,
     Count,
+    Users,
     Rank,
     Compare,
     Meaning,
@@ -36,7 +37,8 @@ enum At {
 use At::{Any, First};
 
 /// Phrases and what they ask; the first that is found decides.
-const RULES: [(Topic, At, &[&str]); 26] = [
+const RULES: [(Topic, At, &[&str]); 29] = [
+    (Topic::Guide, Any, &["failures simulation"]),
     (
         Topic::WhatIf,
         First,
@@ -48,6 +50,15 @@ const RULES: [(Topic, At, &[&str]); 26] = [
             "what would happen if",
             "suppose",
             "assume",
+            "should i use",
+            "should we use",
+            "is it better to use",
+            "would it help to use",
+            "how does it scale to",
+            "how does this scale to",
+            "how would it scale to",
+            "scale to",
+            "scale it to",
         ],
     ),
     (Topic::WhatIf, Any, &["change if", "changes if", "change when", "changes when", "change with"]),
@@ -68,6 +79,20 @@ const RULES: [(Topic, At, &[&str]); 26] = [
         ],
     ),
     (Topic::Value, First, &["how many tokens"]),
+    (
+        Topic::Users,
+        First,
+        &[
+            "how many users",
+            "how many concurrent",
+            "how many simultaneous",
+            "how many requests can",
+            "how many requests at once",
+            "how many sequences",
+            "how many people",
+            "how many clients",
+        ],
+    ),
     (Topic::Count, First, &["how many"]),
     (Topic::Count, Any, &["what hardware do i need", "how much hardware"]),
     (Topic::Origin, Any, &["come from", "comes from", "source of", "written in", "where is the price set"]),
@@ -204,6 +229,10 @@ const RULES: [(Topic, At, &[&str]); 26] = [
             "bring",
             "brings",
             "get under",
+            "halve",
+            "double the",
+            "triple the",
+            "in half",
             "it would take",
             "would it take",
             "how do i get",
@@ -231,10 +260,12 @@ const RULES: [(Topic, At, &[&str]); 26] = [
         ],
     ),
     (Topic::Value, Any, &["how much", "how long", "how fast"]),
+    (Topic::Value, Any, &["rent or buy", "rent or own", "buy or rent", "own or rent"]),
 ];
 
 /// Phrases of the chosen topic that stay, since they say what is asked: figures and objectives.
-const KEPT: [&str; 17] = [
+const KEPT: [&str; 25] = [
+    "failures simulation",
     "faster than",
     "cheaper than",
     "better than",
@@ -252,7 +283,19 @@ const KEPT: [&str; 17] = [
     "compute bound",
     "memory bound",
     "make it faster",
+    "rent or buy",
+    "rent or own",
+    "buy or rent",
+    "own or rent",
+    "halve",
+    "double the",
+    "triple the",
 ];
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    RULES.iter().flat_map(|(_, _, phrases)| phrases.iter().flat_map(|phrase| phrase.split(' ')))
+}
 
 /// The topic of a question, whose phrases are taken out.
 pub(super) fn take(words: &mut Words) -> Option<Topic> {
@@ -260,6 +303,12 @@ pub(super) fn take(words: &mut Words) -> Option<Topic> {
         At::First => words.begins(phrase),
         At::Any => words.has(phrase),
     };
+    // "What does sharding do" asks for a meaning.
+    if words.begins("what does") && words.all().len() > 3 && words.all().last().is_some_and(|last| last == "do") {
+        words.take("what does");
+        words.take("do");
+        return Some(Topic::Meaning);
+    }
     // "Does it fit" asks something else than "does it get faster than".
     let rule = RULES.iter().find(|(topic, at, phrases)| {
         let closed = *topic == Topic::Fit && *at == First;
@@ -302,6 +351,11 @@ mod tests {
             ("how can I make it faster?", Topic::Improve),
             ("how do I get ttft under 500ms?", Topic::Improve),
             ("how do I calibrate?", Topic::Guide),
+            ("how many users can I serve?", Topic::Users),
+            ("should I use fp8?", Topic::WhatIf),
+            ("what does sharding do?", Topic::Meaning),
+            ("can I halve the cost?", Topic::Improve),
+            ("rent or buy?", Topic::Value),
             ("how long does training take?", Topic::Value),
             ("what is the power draw?", Topic::Value),
         ];
