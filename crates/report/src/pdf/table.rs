@@ -63,7 +63,7 @@ fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
             word = words.fold(word, f32::max);
         }
         // A figure stands on one line with its unit; long words of text may be broken.
-        let figures = grid.rows.iter().filter_map(|row| row.get(*column)).filter(|cell| cell.value.is_some());
+        let figures = grid.rows.iter().filter_map(|row| row.get(*column));
         let figures = figures.map(|cell| font(cell).width(&super::font::encode(&cell.text), size));
         let word = match align {
             Align::Right => figures.fold(word, f32::max),
