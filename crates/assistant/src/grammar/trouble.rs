@@ -109,7 +109,9 @@ impl Trouble {
     }
 
     pub(in super::super) fn no_target(hardware: &Hardware, known: &Known) -> Trouble {
-        let known = listed(known.targets.iter().map(|target| target.name.as_str()));
+        let alike: Vec<&str> = known.targets_of(&hardware.name).map(|target| target.name.as_str()).collect();
+        let all = || known.targets.iter().map(|target| target.name.as_str());
+        let known = if alike.is_empty() { listed(all()) } else { listed(alike.into_iter()) };
         Trouble::NoTarget { hardware: hardware.to_string(), known }
     }
 }

@@ -7,7 +7,7 @@ use atlas_plan::search::figure;
 use super::words::Words;
 
 /// Phrases, and the metrics that they mean in training and in serving; longer phrases first.
-const PHRASES: [(&str, &str, &str); 70] = [
+const PHRASES: [(&str, &str, &str); 79] = [
     ("tokens per second per user", "tokens_per_sec", "tokens_per_sec_per_user"),
     ("tokens per second per gpu", "tokens_per_sec_per_accel", "tokens_per_sec_per_accel"),
     ("cost per million tokens", "dollar_per_1m_tokens", "dollar_per_1m_tokens"),
@@ -47,6 +47,15 @@ const PHRASES: [(&str, &str, &str); 70] = [
     ("rent or own", "break_even_months", "break_even_months"),
     ("buy or rent", "break_even_months", "break_even_months"),
     ("own or rent", "break_even_months", "break_even_months"),
+    ("buying pays off", "break_even_months", "break_even_months"),
+    ("pays off", "break_even_months", "break_even_months"),
+    ("how many days", "time_to_train_h", "p99_ms"),
+    ("how many hours", "time_to_train_h", "p99_ms"),
+    ("how many weeks", "time_to_train_h", "p99_ms"),
+    ("how many months", "time_to_train_h", "p99_ms"),
+    ("tok/s per user", "tokens_per_sec", "tokens_per_sec_per_user"),
+    ("tok/s per gpu", "tokens_per_sec_per_accel", "tokens_per_sec_per_accel"),
+    ("tok/s", "tokens_per_sec", "tokens_per_sec"),
     ("number of concurrent requests", "tokens_per_sec", "max_concurrency"),
     ("number of users", "tokens_per_sec", "max_concurrency"),
     ("concurrent requests", "tokens_per_sec", "max_concurrency"),

@@ -42,7 +42,7 @@ const AT_ONCE: [&str; 6] = ["concurrent", "simultaneous", "parallel", "active", 
 const ACCELERATORS: [&str; 9] =
     ["gpus", "gpu", "accelerators", "accelerator", "cards", "chips", "devices", "tpus", "dies"];
 /// Units of the answer: the answer has its own.
-const UNITS: [&str; 16] = [
+const UNITS: [&str; 18] = [
     "kw",
     "kilowatts",
     "watts",
@@ -59,6 +59,8 @@ const UNITS: [&str; 16] = [
     "ms",
     "seconds",
     "percent",
+    "joules",
+    "joule",
 ];
 /// Fewer tokens are a length, more are those of a training run.
 const LONGEST_LENGTH: f64 = 1e8;
@@ -97,6 +99,21 @@ pub(super) fn rewritten(words: &mut Words) {
     if !["cost", "price", "dollars"].iter().any(|figure| words.has(&format!("{figure} per million tokens"))) {
         while words.take("per million tokens") {}
     }
+    // `tp 2 instead of 4`: what is in force is known.
+    words.rewrite_triples(|instead, of, value| {
+        let plain = count(value).is_some() || Knob::Precision.parse(value, &[]).is_ok();
+        (instead == "instead" && of == "of" && plain).then(Vec::new)
+    });
+    words.replace("speculative decoding", &["draft_tokens=2"]);
+    // `vllm or sglang?`, `fp8 or bf16?` alone.
+    let program = |word: &str| Software::parse(word).is_ok() || Knob::Precision.parse(word, &[]).is_ok();
+    if let [one, or, other] = words.all()
+        && or == "or"
+        && program(one)
+        && program(other)
+    {
+        words.ask_what_if();
+    }
     for unit in UNITS {
         words.take(&format!("in {unit}"));
     }
@@ -115,6 +132,10 @@ pub(super) fn rewritten(words: &mut Words) {
     for (phrase, knob) in LENGTHS {
         words.rewrite_value(phrase, &BETWEEN, |value| Some(format!("{}={}", knob.name(), scaled(value)?)));
     }
+    words.rewrite_pairs(|set, tokens| {
+        let spoken = set.contains('=') && matches!(tokens, "tokens" | "token" | "tok");
+        spoken.then(|| vec![set.to_owned()])
+    });
     words.rewrite_pairs(|number, tokens| {
         let value = scaled(number).filter(|_| matches!(tokens, "tokens" | "token" | "tok"))?;
         let knob = if value < LONGEST_LENGTH { Knob::Prompt } else { Knob::TrainTokens };
@@ -187,7 +208,14 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
         // The first letter is hardly ever wrong, but for two that are swapped.
         let swapped = word.chars().nth(1) == near.chars().next();
         let begins = word.chars().next() == near.chars().next() || swapped;
-        (begins && distance(&near) <= most).then(|| {
+        // Of three letters, two are swapped: another word of three letters is too near.
+        let letters = |word: &str| {
+            let mut all: Vec<char> = word.chars().collect();
+            all.sort_unstable();
+            all
+        };
+        let same = word.chars().count() > 3 || letters(word) == letters(near);
+        (begins && same && distance(&near) <= most).then(|| {
             said.push(format!("`{word}` is read as `{near}`."));
             vec![near.to_owned()]
         })

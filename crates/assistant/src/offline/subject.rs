@@ -15,7 +15,9 @@ use super::{Refusal, Reply};
 use crate::{Hardware, Intent, Known, KnownWorkload, Question, Trouble, parse};
 
 /// Words that a topic's questions have besides their subject.
-const BESIDES: [&str; 50] = [
+const BESIDES: [&str; 52] = [
+    "not",
+    "higher",
     "high",
     "low",
     "big",
@@ -180,6 +182,9 @@ impl Asked {
                 match (figure, subject(words.clone(), &known, Topic::Value)) {
                     (Some(figure), Ok(subject)) => Ok(asked(Topic::Value, Some(figure), subject, words)),
                     (_, Err(refusal)) => Err(refusal),
+                    (None, Ok(subject)) if subject.intent() != Intent::Nothing => {
+                        Ok(asked(Topic::Value, None, subject, words))
+                    }
                     (None, Ok(_)) => Err(parsed.err().map_or(
                         Refusal::Unknown { reason: "this is not understood as a question".to_owned() },
                         |trouble| Refusal::Subject { trouble },
@@ -315,7 +320,7 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     BESIDES.into_iter()
 }
 
-/// Of two formats between which a question asks to choose, `fp8 or bf16`, drops the one that is in force.
+/// Of two formats or programs between which a question asks to choose, `fp8 or bf16`, drops the one that is in force.
 fn other_than_now(words: &mut Words, context: &Context<'_>) {
     let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
     let now = case.scenario.get(Knob::Precision);
@@ -323,6 +328,13 @@ fn other_than_now(words: &mut Words, context: &Context<'_>) {
     words.rewrite_triples(|first, or, second| {
         let (one, other) = (format(first)?, format(second)?);
         (or == "or").then(|| vec![if other == now && one != now { first } else { second }.to_owned()])
+    });
+    let family = |name: &str| Software::parse(name).ok().map(|software| software.family.id.clone());
+    let now = family(&case.scenario.software_name());
+    words.rewrite_triples(|first, or, second| {
+        let (one, other) = (family(first)?, family(second)?);
+        let first = Some(&other) == now.as_ref() && one != other;
+        (or == "or").then(|| vec![format!("software={}", if first { one } else { other })])
     });
 }
 

@@ -37,7 +37,7 @@ enum At {
 use At::{Any, First};
 
 /// Phrases and what they ask; the first that is found decides.
-const RULES: [(Topic, At, &[&str]); 29] = [
+const RULES: [(Topic, At, &[&str]); 31] = [
     (Topic::Guide, Any, &["failures simulation"]),
     (
         Topic::WhatIf,
@@ -78,7 +78,7 @@ const RULES: [(Topic, At, &[&str]); 29] = [
             "not run",
         ],
     ),
-    (Topic::Value, First, &["how many tokens"]),
+    (Topic::Value, First, &["how many tokens", "how many days", "how many hours", "how many weeks", "how many months"]),
     (
         Topic::Users,
         First,
@@ -91,6 +91,11 @@ const RULES: [(Topic, At, &[&str]); 29] = [
             "how many sequences",
             "how many people",
             "how many clients",
+            "what is the max batch size",
+            "what is the maximum batch size",
+            "what is the largest batch size",
+            "what is the max concurrency",
+            "what is the maximum concurrency",
         ],
     ),
     (Topic::Count, First, &["how many"]),
@@ -178,6 +183,8 @@ const RULES: [(Topic, At, &[&str]); 29] = [
             "evidence",
             "accuracy",
             "error bar",
+            "assumptions",
+            "assumption",
             "measured",
         ],
     ),
@@ -201,6 +208,8 @@ const RULES: [(Topic, At, &[&str]); 29] = [
     (Topic::Meaning, Any, &["mean", "meaning of", "stand for", "stands for", "definition of", "is meant by"]),
     (Topic::Meaning, First, &["define"]),
     (Topic::Why, First, &["why", "explain", "what makes", "how is", "how are", "derive", "how does the"]),
+    (Topic::Why, First, &["how do you compute", "how do you calculate", "how does it compute"]),
+    (Topic::Why, Any, &["and why"]),
     (
         Topic::Improve,
         Any,
@@ -264,7 +273,7 @@ const RULES: [(Topic, At, &[&str]); 29] = [
 ];
 
 /// Phrases of the chosen topic that stay, since they say what is asked: figures and objectives.
-const KEPT: [&str; 25] = [
+const KEPT: [&str; 27] = [
     "failures simulation",
     "faster than",
     "cheaper than",
@@ -280,9 +289,11 @@ const KEPT: [&str; 25] = [
     "soonest",
     "lowest-latency",
     "how many tokens",
-    "compute bound",
-    "memory bound",
     "make it faster",
+    "how many days",
+    "how many hours",
+    "how many weeks",
+    "how many months",
     "rent or buy",
     "rent or own",
     "buy or rent",
@@ -309,10 +320,18 @@ pub(super) fn take(words: &mut Words) -> Option<Topic> {
         words.take("do");
         return Some(Topic::Meaning);
     }
+    // "Would fp8 help" asks for figures before and after.
+    if words.all().last().is_some_and(|last| last == "help" || last == "helps")
+        && ["would", "does", "do", "will", "could"].iter().any(|first| words.begins(first))
+    {
+        let _ = words.take("help") || words.take("helps");
+        return Some(Topic::WhatIf);
+    }
     // "Does it fit" asks something else than "does it get faster than".
     let rule = RULES.iter().find(|(topic, at, phrases)| {
         let closed = *topic == Topic::Fit && *at == First;
-        let runs = || ["fit", "fits", "run", "enough"].iter().any(|word| words.has(word));
+        let runs =
+            || ["fit", "fits", "run", "enough", "serve", "train", "host", "hold"].iter().any(|word| words.has(word));
         phrases.iter().any(|phrase| found(*at, phrase, words)) && (!closed || runs())
     });
     let (topic, at, phrases) = rule?;

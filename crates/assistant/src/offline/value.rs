@@ -54,6 +54,12 @@ pub(super) fn trust(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
         reply.say("Nine measurements of ten are expected within these intervals:");
     }
     reply.table(["", "value", "90 % interval"], rows);
+    let assumed = atlas_plan::engine::notes::notes(&case.scenario, &case.estimate);
+    if !assumed.is_empty() {
+        let lines: Vec<String> = assumed.iter().map(|note| format!("- {note}")).collect();
+        reply.say("Assumptions:");
+        reply.answer.push(super::Block::Lines(lines.join("\n")));
+    }
     let supports = support::of(&case.parts, &case.scenario);
     if supports.is_empty() {
         reply.say(atlas_report::evidence::NONE);

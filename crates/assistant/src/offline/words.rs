@@ -1,12 +1,12 @@
 //! The words of a question, and phrases taken out of them.
 
 /// Words that say nothing of their own in a question.
-const FILLERS: [&str; 70] = [
+const FILLERS: [&str; 76] = [
     "a", "an", "the", "my", "our", "your", "this", "that", "these", "it", "its", "is", "are", "was", "be", "am", "do",
     "does", "did", "will", "would", "can", "could", "should", "shall", "i", "we", "you", "me", "us", "for", "of", "to",
     "with", "and", "or", "so", "very", "too", "much", "many", "there", "here", "now", "then", "just", "please", "need",
     "needed", "have", "has", "get", "use", "using", "used", "if", "in", "from", "when", "which", "what", "at", "run",
-    "running", "want", "given", "how", "where", "who", "why",
+    "running", "want", "way", "ways", "until", "else", "show", "maybe", "given", "how", "where", "who", "why",
 ];
 
 /// Words that are known here.
@@ -59,6 +59,11 @@ impl Words {
         let Some((at, length)) = self.find(phrase) else { return false };
         self.0.splice(at..at + length, with.iter().map(|word| (*word).to_owned()));
         true
+    }
+
+    /// Puts `what if` in front.
+    pub(super) fn ask_what_if(&mut self) {
+        self.0.splice(0..0, ["what".to_owned(), "if".to_owned()]);
     }
 
     /// Rewrites two words that follow each other.
