@@ -31,7 +31,7 @@ pub struct Globals {
     /// workloads
     #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
     pub config: Option<PathBuf>,
-    /// Only ASCII on the screen and in tables; by itself where the locale is not UTF-8
+    /// Only ASCII on the screen and in tables; the default where the locale is not UTF-8
     #[arg(long, global = true)]
     pub ascii: bool,
     /// Flags of the screen given before the subcommand.

@@ -21,7 +21,7 @@ use atlas_report::simulation::scale as described;
 use atlas_report::{Format, serialized};
 use atlas_sim::scaling::Work;
 
-/// Show what more nodes bring.
+/// Show strong and weak scaling over nodes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas scale --nodes 1,2,4,8,16                 the predecessor study: its medium preset

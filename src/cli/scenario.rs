@@ -28,7 +28,7 @@ use atlas_report::dashboard::{Pair, answered, scenario as exported};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
 
-/// Carry scenarios of the predecessor dashboard over, and back.
+/// Convert scenarios of the predecessor dashboard, in both directions.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas scenario list

@@ -22,7 +22,7 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use super::{confirm, keep};
 
-/// Follow logs of a running job and hold it against its prediction.
+/// Follow logs of a running job and compare it with its prediction.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas watch 1234                                            a job of `atlas submit`, with its prediction
