@@ -162,8 +162,10 @@ fn recommendation(study: &Study) -> Option<String> {
         return Some(advice);
     }
     Some(format!(
-        "{advice} The 90 % interval of its price overlaps with {}: measure both before you buy.",
-        near.iter().map(|name| format!("that of {name}")).collect::<Vec<_>>().join(" and ")
+        "{advice} The 90 % interval of the price on {} overlaps with {} of {}: measure before you buy.",
+        cheap.name,
+        if near.len() == 1 { "that" } else { "those" },
+        near.join(" and ")
     ))
 }
 
