@@ -11,7 +11,7 @@ use atlas_plan::engine;
 use atlas_plan::scenario::Scenario;
 use atlas_report::{advice as described, serialized};
 
-/// Say what to turn.
+/// List changes that help.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference

@@ -31,7 +31,7 @@ pub struct Globals {
     /// workloads
     #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
     pub config: Option<PathBuf>,
-    /// Only ASCII on the screen and in tables; by itself where the locale is not UTF-8
+    /// Only ASCII on the screen and in tables; the default where the locale is not UTF-8
     #[arg(long, global = true)]
     pub ascii: bool,
     /// Flags of the screen given before the subcommand.
@@ -69,7 +69,7 @@ pub struct Screen {
     /// Leave the mouse to the terminal
     #[arg(long, alias = "no_mouse", help_heading = "Screen")]
     pub no_mouse: bool,
-    /// Look for changed files every so many seconds instead of being described: for network file systems
+    /// Look for changed files every so many seconds instead of waiting for notifications: for network file systems
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Screen")]
     pub poll: Option<Duration>,
 }
@@ -160,7 +160,7 @@ pub struct IngestArgs {
     /// Say what the log does not: num_gpus=64, seq_len=4096, …; repeatable
     #[arg(long, value_name = "NAME=VALUE", long_help = ingest_settings_help())]
     pub set: Vec<String>,
-    /// Workload that fills what neither the log nor --set tells
+    /// Workload that fills in what neither the log nor --set states
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Warm-up taken off: the first step of a run that begins at its start, all until the time settles, or N steps
@@ -177,7 +177,7 @@ pub struct IngestArgs {
 /// The settings `atlas ingest --set` takes.
 fn ingest_settings_help() -> String {
     let list: Vec<String> = atlas_ingest::SETTINGS.iter().map(|(name, help)| format!("  {name:<28} {help}")).collect();
-    format!("Say what the log does not; repeatable. The settings are:\n\n{}", list.join("\n"))
+    format!("State what the log does not; repeatable. The settings are:\n\n{}", list.join("\n"))
 }
 
 /// Knobs on the command line: the predecessor flags, and `--set` for all of them.
@@ -218,7 +218,7 @@ pub struct KnobArgs {
     /// Seed of the noise [default: 1337]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Knobs")]
     pub seed: Option<String>,
-    /// Turn any knob; repeatable
+    /// Set any knob; repeatable
     #[arg(long, value_name = "KNOB=VALUE", help_heading = "Knobs", long_help = set_help())]
     pub set: Vec<String>,
 }
@@ -230,7 +230,7 @@ pub(super) fn set_help() -> String {
         format!("  {:<14} {}{unit}", spec.name, spec.help)
     });
     let list: Vec<String> = knobs.collect();
-    format!("Turn any knob; repeatable. The knobs are:\n\n{}", list.join("\n"))
+    format!("Set any knob; repeatable. The knobs are:\n\n{}", list.join("\n"))
 }
 
 /// A knob and its value as text, or why it is invalid.

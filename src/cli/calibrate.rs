@@ -38,7 +38,7 @@ pub struct Args {
     /// Target that was measured
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Workload that ran: it fills what neither the files nor --set tell
+    /// Workload that ran: it fills in what neither the files nor --set state
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Write the profile here; with --plan, the directory of the scripts
@@ -59,7 +59,7 @@ pub struct Args {
     /// Profile that the coefficients start from [default: the one in force for the target]
     #[arg(long, value_name = "NAME")]
     pub base: Option<String>,
-    /// Say what all files do not: num_gpus=64, seq_len=4096, …; repeatable
+    /// State what all files do not: num_gpus=64, seq_len=4096, …; repeatable
     #[arg(long, value_name = "NAME=VALUE", long_help = set_help())]
     pub set: Vec<String>,
     /// Warm-up taken off logs: the first step, all until the time settles, or N steps
@@ -85,11 +85,11 @@ const EXAMPLES: &str = "Examples:
   atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
   atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
   atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --report calibration.html
-  atlas calibrate --plan --target T                 which measurements would tell most, and scripts for them
+  atlas calibrate --plan --target T                 which measurements would help most, and scripts for them
 
-Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written where it \
-is in force for the target by itself, workload/profiles/TARGET.yaml, unless --out says otherwise; it is never written \
-over another without --force. No fit is written under which its own measurements are predicted worse.
+Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written to \
+workload/profiles/TARGET.yaml, where it is in force for the target, unless --out names another file; it replaces no file \
+without --force. A fit that predicts its own measurements worse is not written.
 
 One to three runs already help: the analytical engine's figures are corrected by effects of the cluster, the software, the \
 model and the operators that the time goes into, as far as so few runs can tell (docs/calibration.md). The coefficients of \
@@ -108,7 +108,7 @@ fn after_long_help() -> String {
 
 fn set_help() -> String {
     format!(
-        "Say what all files do not; repeatable. The settings, which are also columns of CSV, are:\n\n{}",
+        "State what all files do not; repeatable. The settings, which are also columns of CSV, are:\n\n{}",
         columns(false)
     )
 }
@@ -235,7 +235,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         report.save(document)?;
     }
     if outcome.is_empty() {
-        complain("error: these measurements tell no parameter; what each needs is listed above");
+        complain("error: no parameter follows from these measurements; what each needs is listed above");
         return Err(Failure::Reported.into());
     }
     remarks(&subject, &outcome);
@@ -294,13 +294,13 @@ fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
     }
 }
 
-/// Where a target's own profile is found by itself.
+/// Where a target's own profile is found without a flag.
 pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
     let dir = globals.workload_dir.clone().unwrap_or_else(|| PathBuf::from("workload"));
     dir.join("profiles").join(format!("{}.yaml", stem_for(&target.name)))
 }
 
-/// Prints which measurements would tell most, and writes scripts that take them.
+/// Prints which measurements would help most, and writes scripts that take them.
 fn plan(
     args: &Args,
     globals: &Globals,

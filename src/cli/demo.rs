@@ -37,11 +37,11 @@ pub struct Args {
     /// List the tours and end
     #[arg(long, conflicts_with_all = ["name", "headless", "auto"])]
     pub list: bool,
-    /// Check every expectation, run and optimize the scenario on its targets, write records and a report; by itself
-    /// where there is no terminal
+    /// Check every expectation, run and optimize the scenario on its targets, write records and a report; the
+    /// default where there is no terminal
     #[arg(long, conflicts_with = "auto")]
     pub headless: bool,
-    /// Go on by itself after so many seconds a step
+    /// Go on without a key after so many seconds a step
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub auto: Option<Duration>,
     /// Directory that records and reports go to
@@ -114,7 +114,7 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
     crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: Keep::Nothing, ..options })
 }
 
-/// Checks all of them and tells every step. Fails where a step or a target fails, after all were described.
+/// Checks all of them and prints every step. Fails if a step or a target fails, after all were printed.
 fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let charset = globals.charset();

@@ -193,7 +193,7 @@ fn sources(args: &IngestArgs, globals: &Globals) -> color_eyre::Result<Vec<Named
     Ok(logs.into_iter().map(|path| NamedFile { path, ..NamedFile::default() }).collect())
 }
 
-/// What a workload tells of a training run. Its counts of GPUs do not bind: they stand last.
+/// What a workload states about a training run. Its counts of GPUs do not bind: they stand last.
 fn fill(settings: &mut Config, workload: &Workload) {
     let shape = workload.shape;
     for (name, value) in [

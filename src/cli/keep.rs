@@ -21,7 +21,7 @@ pub fn store() -> Option<Store> {
     Some(Store::at(directory.join("history")))
 }
 
-/// Keeps an entry and returns its id. Where that fails, the user is described and the work goes on.
+/// Keeps an entry and returns its id. Where that fails, the user is informed and the work goes on.
 pub fn keep(kind: Kind, draft: Draft) -> Option<String> {
     let store = store()?;
     let draft = Draft { origin: Origin::of_process(env!("CARGO_PKG_VERSION")), ..draft };

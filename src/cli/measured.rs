@@ -91,7 +91,7 @@ pub fn run(
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Writes the runs as what the file's name says. Charts stand alongside Markdown as SVG.
+/// Writes the runs in the format of the file's extension. Charts of Markdown are SVG files beside it.
 fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre::Result<()> {
     let document = match to.format {
         FileFormat::Json => measured::document(runs, false)?.into_bytes(),

@@ -88,7 +88,7 @@ Files: what ships in the binary, then the user's configuration directory, then .
     version,
     about = "A planner for AI accelerators: will it fit, how fast, at what cost, at what power",
     long_about = "A planner for AI accelerators that lives in the terminal: throughput, latency, cost and power of a \
-                  workload on a target, at every turn of a knob.\n\nWithout a subcommand it opens the terminal \
+                  workload on a target, for every setting.\n\nWithout a subcommand it opens the terminal \
                   interface; where stdout is no terminal it prints all targets side by side.",
     after_long_help = EXAMPLES,
     max_term_width = 110
@@ -122,11 +122,11 @@ pub enum Command {
     Run(Box<run::Args>),
     /// Look for better knobs, starting from a record or from the files
     Optimize(optimize::Args),
-    /// Estimate every combination of knobs, into a file that survives a kill
+    /// Estimate every combination of knobs into a file; an interrupted sweep can go on
     Sweep(sweep::Args),
     /// Show which knob and which hardware number matter most for a figure
     Sensitivity(sensitivity::Args),
-    /// Say what to turn: rules of the trade, each tried on the scenario
+    /// List changes that help: rules from the literature, each tried on the scenario
     Advise(Box<advise::Args>),
     /// Answer a question in words: why, what if, how many, which is cheapest
     Ask(Box<ask::Args>),
@@ -144,7 +144,7 @@ pub enum Command {
     PostTrain(Box<post_train::Args>),
     /// Run a training job or a deployment event by event: queues, stragglers, bursts, failures
     Simulate(Box<simulate::Args>),
-    /// Show what more nodes bring: strong and weak scaling, and where they break
+    /// Show strong and weak scaling over nodes, and where efficiency falls
     Scale(Box<scale::Args>),
     /// Play a guided tour, or check what it expects
     Demo(demo::Args),
@@ -154,7 +154,7 @@ pub enum Command {
     Ingest(Box<args::IngestArgs>),
     /// Fit a target's coefficients and efficiency factors to measurements
     Calibrate(Box<calibrate::Args>),
-    /// Hold the analytical engine against published measurements, or a target's numbers against its own
+    /// Compare the analytical engine with published measurements, or a target's profile with its own measurements
     Validate(validate::Args),
     /// List accelerators, models, targets, workloads or software
     List(list::Args),
@@ -166,13 +166,13 @@ pub enum Command {
     Launch(Box<launch::Args>),
     /// Write launch files, submit them, and keep a record with the prediction
     Submit(Box<submit::Args>),
-    /// Follow logs of a running job and hold it against its prediction
+    /// Follow logs of a running job and compare it with its prediction
     Watch(Box<watch::Args>),
     /// Show what was predicted, simulated, swept, measured and run, and what changed in between
     History(Box<history::Args>),
     /// Show or export the configuration of an experiment, resolved
     Config(config::Args),
-    /// Carry scenarios of the predecessor dashboard over, and back
+    /// Convert scenarios of the predecessor dashboard, in both directions
     Scenario(scenario::Args),
     /// Open the terminal interface
     Tui(tui::Args),
@@ -184,7 +184,7 @@ pub enum Command {
     Schema(schema::Args),
 }
 
-/// Parses the command line, does what it says, and tells the exit code.
+/// Parses the command line, does what it says, and returns the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     failure::install_hooks();

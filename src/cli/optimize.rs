@@ -93,7 +93,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let unheeded = args.goal.given();
     if !unheeded.is_empty() {
         let flags = unheeded.join(", ");
-        return Err(Failure::usage([format!("the hill-climb does not heed {flags}; add --method exhaustive")]).into());
+        return Err(Failure::usage([format!("the hill-climb does not use {flags}; add --method exhaustive")]).into());
     }
     let sla = args.sla.unwrap_or(PREDECESSOR_SLA_MS);
     // The search ignores the schedule, so there is no queue to tell of.

@@ -60,7 +60,7 @@ pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Fa
 }
 
 /// The scenario from which thousands of others are tried: a simulation takes too long for that, so that the closed form of
-/// the same physics tries them, and the user is described.
+/// the same physics tries them, and the user is informed.
 pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     if scenario.engine.simulates() {
         let (asked, answers) = (scenario.engine.name(), scenario.engine.at_once());

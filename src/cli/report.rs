@@ -26,7 +26,7 @@ use atlas_report::study::{Block, Entry, Study, content, html, markdown, optimum}
 use atlas_report::summary::Summary;
 use atlas_report::{Format, pdf, read};
 
-/// Summarize records, or tell of targets and a workload in full.
+/// Summarize records, or describe a workload on targets in full.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas report --records out --out out/report.md
@@ -285,7 +285,7 @@ impl Reported<'_> {
                 }
                 Methodology::MaximumPerformance => {
                     "Every target runs with its own best knobs under the same constraints: what a buyer would get. \
-                     Where the configurations differ stands below the comparison; how each was found:"
+                     The table below the comparison lists where the configurations differ; how each was found:"
                 }
             }
             .to_owned(),

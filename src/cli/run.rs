@@ -104,7 +104,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 pub(super) fn writing(out: &std::path::Path, error: &std::io::Error) -> color_eyre::Report {
     match error.kind() {
         std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
-            eyre!("cannot write to {}: a file stands where a directory is expected", out.display())
+            eyre!("cannot write to {}: a file is where a directory is expected", out.display())
         }
         _ => eyre!("cannot write to {}: {error}", out.display()),
     }

@@ -21,7 +21,7 @@ use atlas_report::simulation::scale as described;
 use atlas_report::{Format, serialized};
 use atlas_sim::scaling::Work;
 
-/// Show what more nodes bring.
+/// Show strong and weak scaling over nodes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas scale --nodes 1,2,4,8,16                 the predecessor study: its medium preset
@@ -54,7 +54,7 @@ pub struct Args {
     /// Workload, by name
     #[arg(long, value_name = "NAME", requires = "target")]
     pub workload: Option<String>,
-    /// Turn any knob; repeatable
+    /// Set any knob; repeatable
     #[arg(long, value_name = "KNOB=VALUE", long_help = super::args::set_help())]
     pub set: Vec<String>,
     /// How.
@@ -100,7 +100,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Scales and tells.
+/// Scales and prints the answer.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let config = subject(args, &library)?;

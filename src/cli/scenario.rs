@@ -28,7 +28,7 @@ use atlas_report::dashboard::{Pair, answered, scenario as exported};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
 
-/// Carry scenarios of the predecessor dashboard over, and back.
+/// Convert scenarios of the predecessor dashboard, in both directions.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas scenario list
@@ -370,7 +370,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
                     }));
                     many.iter().for_each(|pair| table.row(pair.row(false)));
                     table.render()
-                        + "\none scenario on one target (`atlas scenario compare S --target T`) tells all causes\n"
+                        + "\none scenario on one target (`atlas scenario compare S --target T`) lists all causes\n"
                 }
             };
             globals.charset().write(&text).into_owned()

@@ -96,7 +96,7 @@ pub struct Args {
     /// A configuration: the predecessor simulator's YAML, or ours
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
-    /// The communication patterns alongside each other: of a preset, or of the predecessor simulator's YAML
+    /// Compare all communication patterns in one run: of a preset, or of the predecessor simulator's YAML
     #[arg(long, conflicts_with_all = ["target", "workload", "jobs"])]
     pub every_pattern: bool,
     /// Jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
@@ -112,13 +112,13 @@ pub struct Args {
     /// Scheduler of --jobs
     #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
     pub scheduler: jobs::SchedulerName,
-    /// Target, by name; several stand alongside each other
+    /// Target, by name; several are compared
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Workload, by name
     #[arg(long, value_name = "NAME", requires = "target")]
     pub workload: Option<String>,
-    /// Turn any knob; repeatable
+    /// Set any knob; repeatable
     #[arg(long, value_name = "KNOB=VALUE", long_help = super::args::set_help())]
     pub set: Vec<String>,
     /// How.
@@ -141,7 +141,7 @@ pub struct Args {
     pub array: ArrayArgs,
 }
 
-/// Simulates and tells.
+/// Simulates and prints the answer.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     if args.example == Some(SCALING_STUDY) {

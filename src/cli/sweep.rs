@@ -50,7 +50,7 @@ pub struct Args {
     /// Only points for which this holds, such as fits or 'tpot<=50'; repeatable
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
-    /// Figures to tell [default: throughput, cost, and those of latency or time]
+    /// Figures to write [default: throughput, cost, and those of latency or time]
     #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Knobs.
@@ -215,7 +215,7 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     Ok((Sweep { contenders, space, conditions }, metrics))
 }
 
-/// Every target with every workload; those that cannot be answered are described of and left out.
+/// Every target with every workload; those that cannot be answered are reported and left out.
 fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, Failure> {
     let all = || library.targets().iter().map(|target| target.name.to_string()).collect();
     let targets: Vec<String> = if args.target.is_empty() { all() } else { args.target.clone() };

@@ -26,7 +26,7 @@ pub struct Args {
     /// Workload to start on
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Begin afresh, not where the last session of this directory ended
+    /// Start with defaults, not where the last session of this directory ended
     #[arg(long, help_heading = "Session")]
     pub fresh: bool,
     /// Open the session of this name, and leave it behind; without it, each directory has its own
@@ -84,7 +84,7 @@ impl Args {
         let problems: Vec<String> = given
             .iter()
             .filter(|(_, given)| *given)
-            .map(|(flag, _)| format!("{flag} stands before the subcommand; put it behind"))
+            .map(|(flag, _)| format!("{flag} must follow the subcommand"))
             .collect();
         if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
     }

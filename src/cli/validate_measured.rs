@@ -34,7 +34,7 @@ pub struct OwnArgs {
     /// Target that was measured [default: the smallest with the accelerator that the files name]
     #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
     pub target: Option<String>,
-    /// Workload that ran: it fills what the files do not tell
+    /// Workload that ran: it fills in what the files do not state
     #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
     pub workload: Option<String>,
     /// Say what all files do not, as in calibrate; repeatable
@@ -115,7 +115,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
     if failed.is_empty() { Ok(()) } else { Err(Failure::Reported.into()) }
 }
 
-/// The smallest target with the accelerator that rows name and with room for their runs. An accelerator is described by the
+/// The smallest target with the accelerator that rows name and with room for their runs. An accelerator is found by the
 /// part of its key that holds a number: `h200` in "NVIDIA H200".
 fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
     let device = rows.iter().find_map(|row| row.word("hardware"))?.to_lowercase();
@@ -166,7 +166,7 @@ fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnin
             match one.passes() {
                 Some(true) => "passes".to_owned(),
                 Some(false) => "FAILS".to_owned(),
-                None => "not described".to_owned(),
+                None => "not judged".to_owned(),
             },
         ]);
     }

@@ -356,7 +356,7 @@ fn checks_exit_by_what_they_find() {
     );
     std::fs::write(dir.path().join("what.yaml"), "name: x\n").unwrap();
     let run = atlas(dir.path(), &["check", "what.yaml"]).assert().code(1);
-    assert!(stderr(&run).contains("cannot tell what this file is"));
+    assert!(stderr(&run).contains("this file is of no known kind"));
     // A file in force: its neighbors go on working, its complaints are described by every command.
     std::fs::create_dir(dir.path().join("workload")).unwrap();
     std::fs::rename(dir.path().join("wrong.yaml"), dir.path().join("workload/targets.yaml")).unwrap();

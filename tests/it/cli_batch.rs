@@ -166,7 +166,7 @@ fn a_bad_line_is_an_error_line_and_never_the_end() {
         (b"{\"id\":8,\"target\":\"\xFF\"}", json!(8), &["line 10: not UTF-8: the byte at offset 18"]),
         (long.as_bytes(), Value::Null, &["line 11: longer than"]),
         (deep.as_bytes(), json!(10), &["recursion limit"]),
-        (br#"{"id":11,"id":12}"#, Value::Null, &["`id` stands twice"]),
+        (br#"{"id":11,"id":12}"#, Value::Null, &["`id` is given twice"]),
         (br#"{"id":13,"target":1e999,"workload":true}"#, json!(13), &["target: number out of range", "workload: found true"]),
         (br#"{"target":"GROQ_LPU_NODE","workload":"gpt5_1t_train","knobs":{"fabric":"NVLink"}}"#, Value::Null, &["IB, RoCE"]),
     ];

@@ -47,7 +47,7 @@ fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
     // It is in force at once: the model gives back what was measured.
     let args = ["run", "--target", PREDECESSOR, "--workload", "gpt5_1t_train", "--engine", "semi-empirical"];
     atlas(dir.path(), &args).assert().code(0);
-    // Not over what is there, except when described so.
+    // An existing file is replaced only with --force.
     let again = atlas(dir.path(), &["calibrate", "roce.csv:fabric=RoCE", "ib.csv:fabric=IB", "--target", PREDECESSOR]);
     assert!(stderr(&{ again }.assert().code(1)).contains("--force"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), written);

@@ -494,7 +494,7 @@ fn one_replica_stands_for_all_on_512_accelerators() {
     assert!(number(&all["total_events"]) > 10.0 * number(&one["total_events"]));
 }
 
-/// Ctrl-C ends a long run in good order: what was run until then is described, and the exit code says that it is not all.
+/// Ctrl-C ends a long run in good order: what was run until then is printed, and the exit code says that it is not all.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_tells_what_it_has() {

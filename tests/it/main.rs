@@ -41,6 +41,7 @@ mod library;
 #[cfg(target_os = "linux")]
 mod load;
 mod measurement_rows;
+mod mission;
 mod optimize;
 mod own_profile;
 mod panels;

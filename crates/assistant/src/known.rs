@@ -64,6 +64,8 @@ impl Known {
     }
 }
 
+/// Whether a word is a part of a name; a number alone is none, since it is part of too many.
 fn is_part(word: &str, name: &str) -> bool {
-    !word.is_empty() && name.to_lowercase().contains(word)
+    let number = word.chars().all(|c| c.is_ascii_digit());
+    !number && name.to_lowercase().contains(word)
 }

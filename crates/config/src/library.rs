@@ -8,6 +8,7 @@
 mod decoding;
 mod entry;
 mod predecessor;
+mod variant;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -16,6 +17,7 @@ use self::decoding::decode;
 use self::entry::Entries;
 pub use self::entry::{Entry, Listed};
 use self::predecessor::Predecessor;
+use self::variant::Variants;
 use crate::profile;
 use crate::profile::{ProfileKey, choose};
 use crate::{Corrections, Profile, Target, Workload};
@@ -75,6 +77,8 @@ pub struct Library {
     spare_workloads: Entries<Workload>,
     /// What ships of the predecessor dashboard: found by name, never listed.
     predecessor: OnceLock<Predecessor>,
+    /// Workloads with another model: found by name, never listed.
+    variants: Variants,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
     problems: Diagnostics,
@@ -240,13 +244,18 @@ impl Library {
             .ok_or_else(|| unknown("target", name, self.targets.names()))
     }
 
-    /// The workload of that name, or an error if it is missing.
+    /// The workload of that name, or an error if it is missing. `NAME:model=MODEL` is the workload `NAME` with another
+    /// model: a key of the catalog, or the path of a `config.json`.
     pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
-        self.workloads
+        let found = self
+            .workloads
             .find(name)
             .or_else(|| self.spare_workloads.find(name))
-            .or_else(|| self.dashboard().1.iter().find(|workload| &*workload.name == name))
-            .ok_or_else(|| unknown("workload", name, self.workloads.names()))
+            .or_else(|| self.dashboard().1.iter().find(|workload| &*workload.name == name));
+        match found {
+            Some(found) => Ok(found),
+            None => self.variant(name).unwrap_or_else(|| Err(unknown("workload", name, self.workloads.names()))),
+        }
     }
 
     /// Refuses a target or a workload that would replace the user's own entry of that name, which has errors: its

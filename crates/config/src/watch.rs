@@ -218,7 +218,7 @@ impl Worker {
                 self.seen = now.with_stamps_of(&self.seen, &self.paths);
                 self.paths = paths;
             }
-            // No path at all is how an overflow of the kernel's queue is described.
+            // No path at all is how an overflow of the kernel's queue is reported.
             Message::Hint(paths) if paths.is_empty() => {}
             Message::Hint(paths) => {
                 let ours: Vec<PathBuf> = paths.into_iter().filter(|path| self.concerns(path)).collect();

@@ -209,7 +209,7 @@ impl fmt::Display for Setting {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KnobError {
     /// No knob has that name.
-    #[error("no knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    #[error("no knob `{found}`{}", instead(found, *near))]
     Unknown {
         /// The name given.
         found: String,
@@ -229,6 +229,17 @@ pub enum KnobError {
     /// `--set` without `=`.
     #[error("found \"{0}\", expected knob=value")]
     Assignment(String),
+}
+
+/// What to write in place of a name that no knob has.
+fn instead(found: &str, near: Option<&str>) -> String {
+    match near {
+        _ if found.trim().eq_ignore_ascii_case("model") => {
+            "; the model belongs to the workload: write the workload as NAME:model=MODEL".to_owned()
+        }
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    }
 }
 
 /// Knobs the user has changed, over what the files say.

@@ -136,7 +136,7 @@ pub fn table(outcome: &Outcome) -> String {
     list("Rows that the analytical engine cannot answer", refused.collect());
     let missing = outcome.missing.iter().map(|missing| format!("{}: needs {}", missing.symbol, missing.needs));
     list(
-        "Not described by these measurements (atlas calibrate --plan writes scripts that measure it)",
+        "Not determined by these measurements (atlas calibrate --plan writes scripts that measure it)",
         missing.collect(),
     );
     out
@@ -227,7 +227,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     for (title, lines) in [
         ("Warnings", outcome.warnings.clone()),
         ("Rows that the analytical engine cannot answer", refused.collect()),
-        ("Not described by these measurements", missing.collect::<Vec<_>>()),
+        ("Not determined by these measurements", missing.collect::<Vec<_>>()),
     ] {
         if !lines.is_empty() {
             out.push(Block::Heading(2, title.to_owned()));
@@ -249,7 +249,7 @@ pub fn plan(target: &str, plan: &Plan) -> String {
         ("variance less", Align::Right),
         ("left", Align::Right),
         ("minutes", Align::Right),
-        ("tells", Align::Left),
+        ("determines", Align::Left),
     ]);
     for (index, step) in plan.steps.iter().enumerate() {
         table.row([

@@ -202,7 +202,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
         known.peaks.all().into_iter().find(|(name, _)| precision.starts_with(name)).and_then(|(_, peak)| peak)
     });
     if written.is_none() && peak.is_some() {
-        notes.push("precision not described: MFU refers to the bf16 peak".to_owned());
+        notes.push("precision not stated: MFU refers to the bf16 peak".to_owned());
     }
     let parameters = given.parameters.or_else(|| number("model_info", "total_params"));
     let parameters = parameters.or_else(|| number("model_info", "parameters_billion").map(|billions| billions * 1e9));

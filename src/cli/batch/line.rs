@@ -73,7 +73,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Line<'a> {
                                 && slot.replace(value).is_some()
                             {
                                 let key = KEYS.get(at).copied().unwrap_or_default();
-                                return Err(A::Error::custom(format_args!("`{key}` stands twice")));
+                                return Err(A::Error::custom(format_args!("`{key}` is given twice")));
                             }
                         }
                         Key::Unknown(key) => {

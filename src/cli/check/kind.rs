@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// By the keys of its entries; where they do not tell, by the file's name and directory.
+    /// By the keys of its entries; where they do not decide, by the file's name and directory.
     pub(super) fn guess(path: &Path, root: Option<&Node>) -> Option<Kind> {
         if root.is_some_and(experiment::is) {
             return Some(Kind::Experiment);

@@ -201,7 +201,7 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
         if root.is_some() {
             let help = "it is not one of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
                         prices, an experiment and scenarios of the dashboard";
-            problems.push(complain("cannot tell what this file is".to_owned(), Some(help.to_owned())));
+            problems.push(complain("this file is of no known kind".to_owned(), Some(help.to_owned())));
         }
     }
     kind

@@ -17,7 +17,7 @@ use atlas_plan::search::optimize::freed;
 use atlas_plan::search::{Gauge, optimize};
 use atlas_report::{Format, optimum as described};
 
-/// Searches, writes the record of the best, tells all of the answer.
+/// Searches, writes the record of the best, prints the whole answer.
 pub(super) fn run(
     args: &super::Args,
     globals: &Globals,

@@ -47,7 +47,7 @@ pub(super) fn demo() -> Value {
         [
             ("name", text("unique name")),
             ("title", text("title of the tour")),
-            ("description", text("what it tells")),
+            ("description", text("what it shows")),
             ("targets", help(name_or_names(""), "targets of the tour; the first is selected")),
             ("workload", text("its workload")),
             ("sla_p99_ms", positive("bound on p99 of its optimizer [ms]")),

@@ -207,7 +207,7 @@ pub(super) fn workload() -> Value {
         ("duration_minutes", positive("minutes of a run without a schedule, and of phases that do not say")),
         ("description", text("one line about the workload")),
         ("notes", text("sources and caveats")),
-        ("best_for", texts("what it stands for")),
+        ("best_for", texts("what it suits best")),
         ("source", text("where the figures are from")),
         ("schedule", help(schedule, "phases of load")),
         ("read_from", read_from()),

@@ -24,7 +24,7 @@ use atlas_plan::search::Gauge;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, serialized};
 
-/// Hold the analytical engine against published measurements, or a target's numbers against its own.
+/// Compare the analytical engine with published measurements, or a target's profile with its own measurements.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas validate                                  all shipped measurements

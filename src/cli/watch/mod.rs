@@ -22,7 +22,7 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use super::{confirm, keep};
 
-/// Follow logs of a running job and hold it against its prediction.
+/// Follow logs of a running job and compare it with its prediction.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas watch 1234                                            a job of `atlas submit`, with its prediction
@@ -235,7 +235,7 @@ fn tell(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> co
     Ok(output::print(&(text + "\n"))?)
 }
 
-/// Runs the command of an alarm. What fails is described; the watch goes on.
+/// Runs the command of an alarm. A failure is reported; the watch goes on.
 fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
     let Some(command) = args.on_alarm.as_ref().filter(|_| event.is_alarm(state)) else { return };
     let cause =

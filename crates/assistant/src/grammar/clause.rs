@@ -74,6 +74,13 @@ impl<'k> Reader<'k> {
         let Some(bound) = self.take() else { return Err(Trouble::NoBound { sign }) };
         let letters = bound.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
         let training = self.question.mode == Some(Mode::Training);
+        // `under 50 ms tpot`: the figure stands behind its bound.
+        if let Some(metric) = self.peek().and_then(|word| metric_of(&word.to_lowercase())) {
+            let condition = Condition::parse(&format!("{}{sign}{bound}", metric.name))?;
+            self.pieces.next();
+            self.constrain(condition);
+            return Ok(());
+        }
         let name = match letters {
             _ if bound.starts_with('$') => "dollar_per_1m_tokens",
             "d" | "h" | "min" => "time_to_train_h",

@@ -18,6 +18,12 @@ pub enum Trouble {
         /// One that is nearly it.
         near: Option<String>,
     },
+    /// A figure or a knob without a bound or a value.
+    #[error("`{word}` stands alone: write a bound or a value with it, as in `tpot<50ms` or `tp=8`")]
+    Alone {
+        /// The word.
+        word: String,
+    },
     /// A bound without a figure that could be several.
     #[error("{bound}: which figure? Write tpot{sign}{bound} or ttft{sign}{bound}")]
     Unclear {
@@ -90,6 +96,9 @@ impl Trouble {
         let objectives = Objective::ALL.into_iter().map(Objective::word);
         let all = objectives.chain(["serve", "train", "fits"]).chain(figure::names()).chain(knobs);
         let near = nearest(&word.to_lowercase(), all).map(str::to_owned);
+        if near.as_deref().is_some_and(|near| near.eq_ignore_ascii_case(word)) {
+            return Trouble::Alone { word: word.to_owned() };
+        }
         Trouble::Unknown { word: word.to_owned(), near }
     }
 
@@ -100,7 +109,9 @@ impl Trouble {
     }
 
     pub(in super::super) fn no_target(hardware: &Hardware, known: &Known) -> Trouble {
-        let known = listed(known.targets.iter().map(|target| target.name.as_str()));
+        let alike: Vec<&str> = known.targets_of(&hardware.name).map(|target| target.name.as_str()).collect();
+        let all = || known.targets.iter().map(|target| target.name.as_str());
+        let known = if alike.is_empty() { listed(all()) } else { listed(alike.into_iter()) };
         Trouble::NoTarget { hardware: hardware.to_string(), known }
     }
 }

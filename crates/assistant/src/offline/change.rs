@@ -143,6 +143,20 @@ const TIMES: [(&str, f64); 17] = [
     ("twofold", 2.0),
 ];
 
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    let quantities = QUANTITIES.iter().flat_map(|(phrase, _)| phrase.split(' '));
+    quantities.chain(DOWN.into_iter().chain(UP).flat_map(|phrase| phrase.split(' '))).chain(TIMES.map(|(word, _)| word))
+}
+
+/// Takes a factor in words, `halve` or `double`, where a figure is to become that many times what it is.
+pub(super) fn times(words: &mut Words) -> Option<f64> {
+    if words.take("in half") {
+        return Some(0.5);
+    }
+    TIMES.iter().find(|(word, _)| words.take(word)).map(|(_, times)| *times)
+}
+
 /// Takes `QUANTITY VERB [by] SHARE` out of a question.
 pub(super) fn take(words: &mut Words) -> Option<Scaled> {
     let mut rest = words.clone();

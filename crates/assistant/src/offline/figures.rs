@@ -7,7 +7,7 @@ use atlas_plan::search::figure;
 use super::words::Words;
 
 /// Phrases, and the metrics that they mean in training and in serving; longer phrases first.
-const PHRASES: [(&str, &str, &str); 63] = [
+const PHRASES: [(&str, &str, &str); 79] = [
     ("tokens per second per user", "tokens_per_sec", "tokens_per_sec_per_user"),
     ("tokens per second per gpu", "tokens_per_sec_per_accel", "tokens_per_sec_per_accel"),
     ("cost per million tokens", "dollar_per_1m_tokens", "dollar_per_1m_tokens"),
@@ -43,6 +43,22 @@ const PHRASES: [(&str, &str, &str); 63] = [
     ("carbon footprint", "kg_co2e_per_run", "kg_co2e_per_1m_tokens"),
     ("hours per run", "time_to_train_h", "time_to_train_h"),
     ("break even", "break_even_months", "break_even_months"),
+    ("rent or buy", "break_even_months", "break_even_months"),
+    ("rent or own", "break_even_months", "break_even_months"),
+    ("buy or rent", "break_even_months", "break_even_months"),
+    ("own or rent", "break_even_months", "break_even_months"),
+    ("buying pays off", "break_even_months", "break_even_months"),
+    ("pays off", "break_even_months", "break_even_months"),
+    ("how many days", "time_to_train_h", "p99_ms"),
+    ("how many hours", "time_to_train_h", "p99_ms"),
+    ("how many weeks", "time_to_train_h", "p99_ms"),
+    ("how many months", "time_to_train_h", "p99_ms"),
+    ("tok/s per user", "tokens_per_sec", "tokens_per_sec_per_user"),
+    ("tok/s per gpu", "tokens_per_sec_per_accel", "tokens_per_sec_per_accel"),
+    ("tok/s", "tokens_per_sec", "tokens_per_sec"),
+    ("number of concurrent requests", "tokens_per_sec", "max_concurrency"),
+    ("number of users", "tokens_per_sec", "max_concurrency"),
+    ("concurrent requests", "tokens_per_sec", "max_concurrency"),
     ("how long", "time_to_train_h", "p99_ms"),
     ("how expensive", "usd_per_run", "dollar_per_1m_tokens"),
     ("how fast", "tokens_per_sec", "tokens_per_sec"),
@@ -72,6 +88,11 @@ const PHRASES: [(&str, &str, &str); 63] = [
     ("fast", "tokens_per_sec", "tokens_per_sec"),
     ("mfu", "mfu", "flop_utilization"),
 ];
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    PHRASES.iter().flat_map(|(phrase, ..)| phrase.split(' '))
+}
 
 /// A figure as a question names it: what it is depends on whether the workload trains or serves.
 #[derive(Debug, Clone, Copy, PartialEq)]

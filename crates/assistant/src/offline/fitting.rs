@@ -43,6 +43,7 @@ pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result
             "It fits: the fullest device needs at most {needs:.1} GB of {has:.1} GB ({:.0} % free). No change is needed.",
             100.0 * (1.0 - memory.upper / memory.capacity)
         ));
+        room(&mut reply, &case);
         return Ok(reply);
     };
     reply.say(format!("It does not run: {}.", found.verdict.describe()));
@@ -72,6 +73,23 @@ pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result
     reply.say("The smallest changes that make it run, least loss of speed per accelerator first:");
     reply.table(["change", "tokens/s"], rows);
     Ok(reply)
+}
+
+/// How many sequences a replica holds, and whether requests wait for memory.
+fn room(reply: &mut Reply, case: &Case<'_>) {
+    let metric = const { Metric::known("max_concurrency") };
+    let (Some(room), Setting::Number(asked), Setting::Number(replicas)) =
+        (case.value(metric), case.scenario.get(Knob::Concurrency), case.scenario.get(Knob::Dp))
+    else {
+        return;
+    };
+    let each = asked / replicas.max(1.0);
+    let waits = if each > room { "the others wait for memory" } else { "none waits for memory" };
+    reply.say(format!(
+        "Each replica has memory for the keys and values of {} at once; {each:.0} of the requests come to each: {waits}.",
+        case.shown(metric)
+    ));
+    case.figure(reply, metric);
 }
 
 /// One replica, so that a layout need not fill the node.
@@ -155,7 +173,9 @@ pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resu
         fits.scenario.accelerators_per_node, found.layout
     ));
     if fails > 0.0 {
-        reply.say(format!("On {fails:.0} no layout keeps the constraints."));
+        let plural = if fails == 1.0 { "node" } else { "nodes" };
+        let why = if conditions.is_empty() { "fits" } else { "keeps the constraints" };
+        reply.say(format!("On {fails:.0} {plural} no layout {why}."));
     }
     fits.figure(&mut reply, &figure::ACCELERATORS);
     if nodes == 1.0

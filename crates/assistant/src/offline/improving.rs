@@ -25,6 +25,9 @@ pub(super) fn improve(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
     let mut reply = Reply::new(Kind::Improve);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "tokens_per_sec")?;
+    if let Some((times, now)) = asked.times.zip(case.value(metric)) {
+        return reach(asked, metric, times * now, context);
+    }
     reply.say(format!("{} is {} now.", metric.label, case.shown(metric)));
     case.figure(&mut reply, metric);
     improvements(&mut reply, &case, metric);

@@ -11,10 +11,12 @@ mod fitting;
 mod improving;
 mod knowledge;
 mod meaning;
+mod phrasing;
 mod rank;
 mod reply;
 mod subject;
 mod topic;
+mod users;
 mod value;
 mod what_if;
 mod why;
@@ -32,13 +34,14 @@ use subject::Asked;
 use topic::Topic;
 
 /// What can be asked: kinds of questions with an example each.
-pub const EXAMPLES: [&str; 18] = [
+pub const EXAMPLES: [&str; 19] = [
     "why is TTFT high?",
     "what if prices fall by a third?",
     "what if tp=8?",
     "what is the smallest change that fits?",
     "does llama 70b fit on 8 h100?",
     "how many h100 do I need to serve llama 70b with tpot under 50ms?",
+    "how many users can I serve at 30 ms tpot?",
     "which is cheapest for serving llama 70b on h100, h200, mi300x?",
     "compare h100 and h200",
     "what limits throughput?",
@@ -89,8 +92,8 @@ impl From<Trouble> for Refusal {
 }
 
 fn askable() -> String {
-    let lines: Vec<String> = EXAMPLES.iter().map(|example| format!("  {example}")).collect();
-    format!("You can ask, for example:\n{}", lines.join("\n"))
+    let lines: Vec<String> = EXAMPLES.iter().map(|example| format!("    {example}")).collect();
+    format!("  You can ask, for example:\n{}", lines.join("\n"))
 }
 
 /// Whether a line is a question in words rather than a line of the command line's grammar.
@@ -112,6 +115,7 @@ pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply,
         Topic::WhatIf => what_if::what_if(&asked, context),
         Topic::Fit => fitting::fit(&asked, context, gauge),
         Topic::Count => fitting::count(&asked, context, gauge),
+        Topic::Users => users::users(&asked, context),
         Topic::Rank => rank::rank(&asked, context, gauge),
         Topic::Compare => rank::compare(&asked, context),
         Topic::Value => value::value(&asked, context),
@@ -123,5 +127,9 @@ pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply,
         Topic::Improve => improving::improve(&asked, context),
         Topic::Sensitivity => improving::sensitivity(&asked, context),
     };
-    reply.map(|reply| Reply { question: line.trim().to_owned(), ..reply })
+    reply.map(|mut reply| {
+        let readings = asked.readings.into_iter().map(Block::Text);
+        reply.answer.splice(0..0, readings);
+        Reply { question: line.trim().to_owned(), ..reply }
+    })
 }

@@ -308,10 +308,17 @@ fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
     };
     let (best, tied) = (named(Standing::Best), named(Standing::Tied));
     if !best.is_empty() {
-        reply.say(format!("{best} is best by {}: its 90 % interval lies apart from the others'.", metric.label));
+        reply.say(format!("{best} is best by {}: its 90 % interval overlaps with none of the others.", metric.label));
     } else if !tied.is_empty() {
+        let values = cases.iter().filter_map(|case| Some((case, case.value(metric)?)));
+        let favored = match metric.better {
+            Better::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
+            Better::Higher | Better::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
+        };
+        let favored = favored.map_or("", |(case, _)| &*case.parts.target.name);
         reply.say(format!(
-            "By {} the 90 % intervals of {tied} overlap: which of them is better is not known.",
+            "By {} the estimate favors {favored}, but the 90 % intervals of {tied} overlap: which of them is better is \
+             not certain.",
             metric.label
         ));
     }

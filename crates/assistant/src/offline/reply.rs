@@ -154,8 +154,10 @@ impl Serialize for Suggestion {
 /// A setting with its unit, rounded for reading.
 pub(super) fn shown(knob: Knob, setting: &Setting) -> String {
     match setting {
-        Setting::Number(value) if value.fract() == 0.0 => units::with_unit(&value.to_string(), knob.spec().unit),
-        Setting::Number(value) => units::with_unit(&units::significant(*value, 4), knob.spec().unit),
+        Setting::Number(value) => {
+            let digits = if value.fract() == 0.0 { value.to_string() } else { units::significant(*value, 4) };
+            units::with_unit(&digits, knob.spec().unit).trim_end().to_owned()
+        }
         other => other.to_string(),
     }
 }

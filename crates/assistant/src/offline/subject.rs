@@ -1,19 +1,23 @@
 //! What a question is about: its topic, its figure, and the scenario.
 
 use atlas_catalog::software::Software;
+use atlas_config::Mode;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
 use super::change::{self, Scaled};
 use super::figures::{self, Asked as Figure};
+use super::phrasing;
 use super::topic::{self, Topic};
 use super::words::{Words, count};
 use super::{Refusal, Reply};
-use crate::{Hardware, Intent, Known, KnownWorkload, Question, parse};
+use crate::{Hardware, Intent, Known, KnownWorkload, Question, Trouble, parse};
 
 /// Words that a topic's questions have besides their subject.
-const BESIDES: [&str; 50] = [
+const BESIDES: [&str; 52] = [
+    "not",
+    "higher",
     "high",
     "low",
     "big",
@@ -76,6 +80,10 @@ pub(super) struct Asked {
     pub(super) scaled: Option<Scaled>,
     /// Workload, hardware, settings, constraints.
     pub(super) subject: Question,
+    /// By what the figure is to be multiplied, where the question asks for that.
+    pub(super) times: Option<f64>,
+    /// Words that were put right.
+    pub(super) readings: Vec<String>,
     /// What is left of the words, for topics that are not about a scenario.
     pub(super) words: Words,
     pub(super) known: Known,
@@ -84,13 +92,43 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn of(line: &str, context: &Context<'_>) -> Result<Asked, Refusal> {
         let known = context.known();
-        let mut words = Words::of(line);
+        let words = Words::of(line);
         if words.all().is_empty() {
             return Err(Refusal::Unknown { reason: "there is no question".to_owned() });
         }
-        let Some(topic) = topic::take(&mut words) else { return Asked::plain(line, words, known) };
-        let mut asked =
-            Asked { topic, figure: None, scaled: None, subject: Question::default(), words: words.clone(), known };
+        let mut corrected = words.clone();
+        let readings = phrasing::corrected(&mut corrected, &known);
+        if readings.is_empty() {
+            return Asked::read(line, words, readings, known, context);
+        }
+        // Where the correction does not help, the complaint is about what was written.
+        let found = Asked::read(line, corrected, readings, known.clone(), context);
+        found.or_else(|_| Asked::read(line, words, Vec::new(), known, context))
+    }
+
+    fn read(
+        line: &str,
+        mut words: Words,
+        readings: Vec<String>,
+        known: Known,
+        context: &Context<'_>,
+    ) -> Result<Asked, Refusal> {
+        let written = words.clone();
+        phrasing::rewritten(&mut words);
+        let Some(topic) = topic::take(&mut words) else {
+            let line = if readings.is_empty() { line.to_owned() } else { written.line() };
+            return Asked::plain(&line, words, known).map(|asked| Asked { readings, ..asked });
+        };
+        let mut asked = Asked {
+            topic,
+            figure: None,
+            scaled: None,
+            subject: Question::default(),
+            times: None,
+            readings,
+            words: words.clone(),
+            known,
+        };
         if matches!(topic, Topic::Meaning | Topic::List | Topic::Guide) {
             return Ok(asked);
         }
@@ -98,12 +136,20 @@ impl Asked {
         if topic == Topic::Value
             && let [word] = words.all()
             && super::meaning::is_term(word)
-            && Words::of(line).begins("what is")
+            && written.begins("what is")
         {
             return Ok(Asked { topic: Topic::Meaning, ..asked });
         }
+        if topic != Topic::Count && asked.known.targets.iter().all(|target| !words.has(&target.name)) {
+            let here = asked.known.targets.iter().find(|target| target.name == *context.target);
+            phrasing::nodes(&mut words, here.map_or(1, |target| target.per_node));
+        }
+        if topic == Topic::Improve {
+            asked.times = change::times(&mut words);
+        }
         if topic == Topic::WhatIf {
             asked.scaled = change::take(&mut words);
+            other_than_now(&mut words, context);
         } else if !matches!(topic, Topic::Rank | Topic::Fit | Topic::Count | Topic::Memory) {
             asked.figure = figures::take(&mut words);
             // "How much does training cost": what else is named of figures adds nothing.
@@ -112,14 +158,21 @@ impl Asked {
         if topic == Topic::Origin && asked.figure.is_none() {
             return Err(Refusal::Unknown { reason: "the origin of which figure?".to_owned() });
         }
+        // How many sequences there is room for is limited by memory, not by what limits the speed.
+        let room = |figure: Figure| figure.metric(Mode::Inference).name == "max_concurrency";
+        if topic == Topic::Limits && asked.figure.is_some_and(room) {
+            asked.topic = Topic::Memory;
+        }
         asked.subject = subject(words, &asked.known, topic)?;
         Ok(asked)
     }
 
     /// A line of the command line's grammar, or a figure and a subject.
     fn plain(line: &str, mut words: Words, known: Known) -> Result<Asked, Refusal> {
-        let asked =
-            |topic, figure, subject, words| Asked { topic, figure, scaled: None, subject, words, known: known.clone() };
+        let asked = |topic, figure, subject, words| {
+            let (times, readings, known) = (None, Vec::new(), known.clone());
+            Asked { topic, figure, scaled: None, subject, times, readings, words, known }
+        };
         match parse(line, &known) {
             Ok(subject) if subject.intent() == Intent::Race => Ok(asked(Topic::Rank, None, subject, words)),
             Ok(subject) if subject.intent() == Intent::Set => Ok(asked(Topic::WhatIf, None, subject, words)),
@@ -129,6 +182,9 @@ impl Asked {
                 match (figure, subject(words.clone(), &known, Topic::Value)) {
                     (Some(figure), Ok(subject)) => Ok(asked(Topic::Value, Some(figure), subject, words)),
                     (_, Err(refusal)) => Err(refusal),
+                    (None, Ok(subject)) if subject.intent() != Intent::Nothing => {
+                        Ok(asked(Topic::Value, None, subject, words))
+                    }
                     (None, Ok(_)) => Err(parsed.err().map_or(
                         Refusal::Unknown { reason: "this is not understood as a question".to_owned() },
                         |trouble| Refusal::Subject { trouble },
@@ -173,8 +229,8 @@ impl Asked {
 
     /// The workload that the question is about.
     pub(super) fn workload(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
-        if let Some(workload) = self.subject.workload(&self.known)? {
-            return Ok(workload.name.clone());
+        if !self.subject.model.is_empty() {
+            return self.named(context, reply);
         }
         let only = self.figure.and_then(Figure::mode);
         let Some(mode) = self.subject.mode.or(only) else { return Ok(context.workload.to_string()) };
@@ -203,6 +259,38 @@ impl Asked {
         Ok(found.name.clone())
     }
 
+    /// The workload of the model that the question names: of the mode that it asks about, else of that of the context.
+    fn named(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
+        let (words, known) = (&self.subject.model, &self.known);
+        let asked = self.subject.mode.or(self.figure.and_then(Figure::mode));
+        let here = known.workloads.iter().find(|workload| workload.name == *context.workload);
+        let mode = asked.or(here.map(|workload| workload.mode));
+        if let Some(found) = known.workload_of(words, mode) {
+            return Ok(found.name.clone());
+        }
+        let whole = words.iter().find(|word| known.workloads.iter().any(|workload| workload.name == **word));
+        let other = known.workload_of(words, None);
+        let Some(other) = other.filter(|_| asked.is_none() && whole.is_none()) else {
+            return match other.filter(|_| asked.is_none()) {
+                Some(other) => Ok(other.name.clone()),
+                None => Err(Trouble::no_workload(words, asked, known).into()),
+            };
+        };
+        // The model is known by a workload that does something else: here it takes the place of the context's model.
+        let workload = context.library.workload(&other.name).map_err(|found| Refusal::Files(found.to_string()))?;
+        let Some(model) = workload.model.as_deref() else { return Ok(other.name.clone()) };
+        reply.say(format!(
+            "The files have no {} workload of {model}; the answer is about {} with that model.",
+            mode.map_or("such", |mode| match mode {
+                Mode::Training => "training",
+                Mode::Inference => "serving",
+            }),
+            context.workload
+        ));
+        let base = context.workload.split(":model=").next().unwrap_or_default();
+        Ok(format!("{base}:model={model}"))
+    }
+
     /// All that the question sets.
     pub(super) fn settings(&self, nodes: Option<u32>) -> Overrides {
         let tokens = self.subject.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
@@ -225,6 +313,29 @@ impl Asked {
             case.scenario.engine.name()
         )))
     }
+}
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    BESIDES.into_iter()
+}
+
+/// Of two formats or programs between which a question asks to choose, `fp8 or bf16`, drops the one that is in force.
+fn other_than_now(words: &mut Words, context: &Context<'_>) {
+    let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
+    let now = case.scenario.get(Knob::Precision);
+    let format = |word: &str| Knob::Precision.parse(word, &[]).ok();
+    words.rewrite_triples(|first, or, second| {
+        let (one, other) = (format(first)?, format(second)?);
+        (or == "or").then(|| vec![if other == now && one != now { first } else { second }.to_owned()])
+    });
+    let family = |name: &str| Software::parse(name).ok().map(|software| software.family.id.clone());
+    let now = family(&case.scenario.software_name());
+    words.rewrite_triples(|first, or, second| {
+        let (one, other) = (family(first)?, family(second)?);
+        let first = Some(&other) == now.as_ref() && one != other;
+        (or == "or").then(|| vec![format!("software={}", if first { one } else { other })])
+    });
 }
 
 pub(super) fn number_of_nodes(nodes: u32) -> (Knob, Setting) {

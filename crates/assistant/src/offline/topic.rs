@@ -8,6 +8,7 @@ pub(super) enum Topic {
     WhatIf,
     Fit,
     Count,
+    Users,
     Rank,
     Compare,
     Meaning,
@@ -36,7 +37,8 @@ enum At {
 use At::{Any, First};
 
 /// Phrases and what they ask; the first that is found decides.
-const RULES: [(Topic, At, &[&str]); 26] = [
+const RULES: [(Topic, At, &[&str]); 31] = [
+    (Topic::Guide, Any, &["failures simulation"]),
     (
         Topic::WhatIf,
         First,
@@ -48,6 +50,15 @@ const RULES: [(Topic, At, &[&str]); 26] = [
             "what would happen if",
             "suppose",
             "assume",
+            "should i use",
+            "should we use",
+            "is it better to use",
+            "would it help to use",
+            "how does it scale to",
+            "how does this scale to",
+            "how would it scale to",
+            "scale to",
+            "scale it to",
         ],
     ),
     (Topic::WhatIf, Any, &["change if", "changes if", "change when", "changes when", "change with"]),
@@ -67,7 +78,26 @@ const RULES: [(Topic, At, &[&str]); 26] = [
             "not run",
         ],
     ),
-    (Topic::Value, First, &["how many tokens"]),
+    (Topic::Value, First, &["how many tokens", "how many days", "how many hours", "how many weeks", "how many months"]),
+    (
+        Topic::Users,
+        First,
+        &[
+            "how many users",
+            "how many concurrent",
+            "how many simultaneous",
+            "how many requests can",
+            "how many requests at once",
+            "how many sequences",
+            "how many people",
+            "how many clients",
+            "what is the max batch size",
+            "what is the maximum batch size",
+            "what is the largest batch size",
+            "what is the max concurrency",
+            "what is the maximum concurrency",
+        ],
+    ),
     (Topic::Count, First, &["how many"]),
     (Topic::Count, Any, &["what hardware do i need", "how much hardware"]),
     (Topic::Origin, Any, &["come from", "comes from", "source of", "written in", "where is the price set"]),
@@ -153,6 +183,8 @@ const RULES: [(Topic, At, &[&str]); 26] = [
             "evidence",
             "accuracy",
             "error bar",
+            "assumptions",
+            "assumption",
             "measured",
         ],
     ),
@@ -176,6 +208,8 @@ const RULES: [(Topic, At, &[&str]); 26] = [
     (Topic::Meaning, Any, &["mean", "meaning of", "stand for", "stands for", "definition of", "is meant by"]),
     (Topic::Meaning, First, &["define"]),
     (Topic::Why, First, &["why", "explain", "what makes", "how is", "how are", "derive", "how does the"]),
+    (Topic::Why, First, &["how do you compute", "how do you calculate", "how does it compute"]),
+    (Topic::Why, Any, &["and why"]),
     (
         Topic::Improve,
         Any,
@@ -204,6 +238,10 @@ const RULES: [(Topic, At, &[&str]); 26] = [
             "bring",
             "brings",
             "get under",
+            "halve",
+            "double the",
+            "triple the",
+            "in half",
             "it would take",
             "would it take",
             "how do i get",
@@ -231,10 +269,12 @@ const RULES: [(Topic, At, &[&str]); 26] = [
         ],
     ),
     (Topic::Value, Any, &["how much", "how long", "how fast"]),
+    (Topic::Value, Any, &["rent or buy", "rent or own", "buy or rent", "own or rent"]),
 ];
 
 /// Phrases of the chosen topic that stay, since they say what is asked: figures and objectives.
-const KEPT: [&str; 17] = [
+const KEPT: [&str; 27] = [
+    "failures simulation",
     "faster than",
     "cheaper than",
     "better than",
@@ -249,10 +289,24 @@ const KEPT: [&str; 17] = [
     "soonest",
     "lowest-latency",
     "how many tokens",
-    "compute bound",
-    "memory bound",
     "make it faster",
+    "how many days",
+    "how many hours",
+    "how many weeks",
+    "how many months",
+    "rent or buy",
+    "rent or own",
+    "buy or rent",
+    "own or rent",
+    "halve",
+    "double the",
+    "triple the",
 ];
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    RULES.iter().flat_map(|(_, _, phrases)| phrases.iter().flat_map(|phrase| phrase.split(' ')))
+}
 
 /// The topic of a question, whose phrases are taken out.
 pub(super) fn take(words: &mut Words) -> Option<Topic> {
@@ -260,10 +314,24 @@ pub(super) fn take(words: &mut Words) -> Option<Topic> {
         At::First => words.begins(phrase),
         At::Any => words.has(phrase),
     };
+    // "What does sharding do" asks for a meaning.
+    if words.begins("what does") && words.all().len() > 3 && words.all().last().is_some_and(|last| last == "do") {
+        words.take("what does");
+        words.take("do");
+        return Some(Topic::Meaning);
+    }
+    // "Would fp8 help" asks for figures before and after.
+    if words.all().last().is_some_and(|last| last == "help" || last == "helps")
+        && ["would", "does", "do", "will", "could"].iter().any(|first| words.begins(first))
+    {
+        let _ = words.take("help") || words.take("helps");
+        return Some(Topic::WhatIf);
+    }
     // "Does it fit" asks something else than "does it get faster than".
     let rule = RULES.iter().find(|(topic, at, phrases)| {
         let closed = *topic == Topic::Fit && *at == First;
-        let runs = || ["fit", "fits", "run", "enough"].iter().any(|word| words.has(word));
+        let runs =
+            || ["fit", "fits", "run", "enough", "serve", "train", "host", "hold"].iter().any(|word| words.has(word));
         phrases.iter().any(|phrase| found(*at, phrase, words)) && (!closed || runs())
     });
     let (topic, at, phrases) = rule?;
@@ -302,6 +370,11 @@ mod tests {
             ("how can I make it faster?", Topic::Improve),
             ("how do I get ttft under 500ms?", Topic::Improve),
             ("how do I calibrate?", Topic::Guide),
+            ("how many users can I serve?", Topic::Users),
+            ("should I use fp8?", Topic::WhatIf),
+            ("what does sharding do?", Topic::Meaning),
+            ("can I halve the cost?", Topic::Improve),
+            ("rent or buy?", Topic::Value),
             ("how long does training take?", Topic::Value),
             ("what is the power draw?", Topic::Value),
         ];

@@ -1,6 +1,7 @@
 //! Values of figures, how far they can be trusted, and where their inputs come from.
 
 use atlas_evidence::support;
+use atlas_plan::estimate::Metric;
 use atlas_plan::explain::{self, Term};
 
 use super::case::Context;
@@ -22,6 +23,13 @@ pub(super) fn value(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
         reply.say(format!("{}: {}{interval} ({}).", metric.label, case.shown(metric), metric.help));
         case.figure(&mut reply, metric);
         reply.command(&["explain", metric.name], case.command_flags());
+        if metric.name == "break_even_months" {
+            let (rent, own) = const { (Metric::known("usd_per_hour"), Metric::known("usd_per_hour_owned")) };
+            case.figure(&mut reply, rent);
+            case.figure(&mut reply, own);
+            reply.say(format!("An hour costs {} rented and {} owned.", case.shown(rent), case.shown(own)));
+            reply.command(&["break-even"], case.command_flags());
+        }
     }
     headline(&mut reply, &case);
     reply.command(&["run"], case.command_flags());
@@ -46,6 +54,12 @@ pub(super) fn trust(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
         reply.say("Nine measurements of ten are expected within these intervals:");
     }
     reply.table(["", "value", "90 % interval"], rows);
+    let assumed = atlas_plan::engine::notes::notes(&case.scenario, &case.estimate);
+    if !assumed.is_empty() {
+        let lines: Vec<String> = assumed.iter().map(|note| format!("- {note}")).collect();
+        reply.say("Assumptions:");
+        reply.answer.push(super::Block::Lines(lines.join("\n")));
+    }
     let supports = support::of(&case.parts, &case.scenario);
     if supports.is_empty() {
         reply.say(atlas_report::evidence::NONE);

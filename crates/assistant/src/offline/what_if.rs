@@ -52,6 +52,13 @@ pub(super) fn what_if(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
         reply.command(&["explain", metric.name], after.command_flags());
     }
     reply.command(&["run"], after.command_flags());
+    if let (Setting::Number(from), Setting::Number(to)) =
+        (before.scenario.get(Knob::NumNodes), after.scenario.get(Knob::NumNodes))
+        && from != to
+        && !changed_place
+    {
+        reply.command(&["scale", "--nodes", &format!("{from},{to}")], before.command_flags());
+    }
     Ok(reply)
 }
 

@@ -147,8 +147,10 @@ fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64
 /// Which objective of the playbook suits a figure.
 pub(super) fn objective(metric: &Metric) -> Objective {
     match metric.section {
+        _ if matches!(metric.name, "peak_mem_gb" | "memory_fill") => Objective::Memory,
         Section::Latency => Objective::Latency,
-        Section::Cost | Section::Power => Objective::Cost,
+        Section::Cost => Objective::Cost,
+        Section::Power => Objective::Energy,
         Section::Throughput if metric.better == Better::Lower => Objective::Latency,
         Section::Throughput | Section::Utilization => Objective::Throughput,
     }
@@ -169,6 +171,8 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
     let lower = match metric.better {
         Better::Lower => true,
         Better::Higher => false,
+        // Less memory is what questions about it are after.
+        Better::Neutral if metric.name == "peak_mem_gb" => true,
         Better::Neutral => return false,
     };
     let mut tried: Vec<Tried<'_>> = Vec::new();

@@ -1,13 +1,18 @@
 //! The words of a question, and phrases taken out of them.
 
 /// Words that say nothing of their own in a question.
-const FILLERS: [&str; 70] = [
+const FILLERS: [&str; 76] = [
     "a", "an", "the", "my", "our", "your", "this", "that", "these", "it", "its", "is", "are", "was", "be", "am", "do",
     "does", "did", "will", "would", "can", "could", "should", "shall", "i", "we", "you", "me", "us", "for", "of", "to",
     "with", "and", "or", "so", "very", "too", "much", "many", "there", "here", "now", "then", "just", "please", "need",
     "needed", "have", "has", "get", "use", "using", "used", "if", "in", "from", "when", "which", "what", "at", "run",
-    "running", "want", "given", "how", "where", "who", "why",
+    "running", "want", "way", "ways", "until", "else", "show", "maybe", "given", "how", "where", "who", "why",
 ];
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    FILLERS.into_iter()
+}
 
 /// The words of a question in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +22,7 @@ impl Words {
     pub(super) fn of(line: &str) -> Words {
         let line = line.to_lowercase().replace('’', "'");
         let line = line.replace("what's", "what is").replace("how's", "how is").replace("n't", " not");
+        let line = format!(" {line} ").replace(" whats ", " what is ").replace(" hows ", " how is ");
         let line: String = line.chars().map(|c| if matches!(c, '?' | '!' | '"' | '`') { ' ' } else { c }).collect();
         let line = line.replace([',', ';'], " , ");
         let clean = |word: &str| word.trim_end_matches(['.', ':']).trim_end_matches("'s").trim_matches('\'').to_owned();
@@ -55,6 +61,11 @@ impl Words {
         true
     }
 
+    /// Puts `what if` in front.
+    pub(super) fn ask_what_if(&mut self) {
+        self.0.splice(0..0, ["what".to_owned(), "if".to_owned()]);
+    }
+
     /// Rewrites two words that follow each other.
     pub(super) fn rewrite_pairs(&mut self, rewrite: impl Fn(&str, &str) -> Option<Vec<String>>) {
         let mut at = 0;
@@ -66,8 +77,33 @@ impl Words {
         }
     }
 
+    /// Rewrites three words that follow each other.
+    pub(super) fn rewrite_triples(&mut self, rewrite: impl Fn(&str, &str, &str) -> Option<Vec<String>>) {
+        let mut at = 0;
+        while let (Some(first), Some(second), Some(third)) = (self.0.get(at), self.0.get(at + 1), self.0.get(at + 2)) {
+            if let Some(with) = rewrite(first, second, third) {
+                self.0.splice(at..at + 3, with);
+            }
+            at += 1;
+        }
+    }
+
+    /// Rewrites a phrase and the value in front of it or behind it, with words of `between` between them, to one word.
+    pub(super) fn rewrite_value(&mut self, phrase: &str, between: &[&str], rewrite: impl Fn(&str) -> Option<String>) {
+        let Some((at, length)) = self.find(phrase) else { return };
+        let behind = self.0.iter().skip(at + length).take_while(|word| between.contains(&word.as_str())).count();
+        let value = at + length + behind;
+        if let Some(with) = self.0.get(value).and_then(|word| rewrite(word)) {
+            self.0.splice(at..=value, [with]);
+        } else if let Some(before) = at.checked_sub(1)
+            && let Some(with) = self.0.get(before).and_then(|word| rewrite(word))
+        {
+            self.0.splice(before..at + length, [with]);
+        }
+    }
+
     /// Rewrites words.
-    pub(super) fn rewrite(&mut self, rewrite: impl Fn(&str) -> Option<Vec<String>>) {
+    pub(super) fn rewrite(&mut self, mut rewrite: impl FnMut(&str) -> Option<Vec<String>>) {
         self.0 = self.0.drain(..).flat_map(|word| rewrite(&word).unwrap_or_else(|| vec![word])).collect();
     }
 

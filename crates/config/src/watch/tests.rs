@@ -60,7 +60,7 @@ impl Scene {
         let mut described = Vec::new();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let changed = self.changes.recv_timeout(left).unwrap_or_else(|_| unreachable!("{name} was not described"));
+            let changed = self.changes.recv_timeout(left).unwrap_or_else(|_| unreachable!("{name} was not reported"));
             described.extend(changed);
             if described.contains(&wanted) {
                 return described;
@@ -68,7 +68,7 @@ impl Scene {
         }
     }
 
-    /// What is still described of what was done before: a busy machine tells one write in two pieces.
+    /// What is still reported of earlier changes: a busy machine reports one write in two pieces.
     fn settle(&self) -> Vec<PathBuf> {
         std::iter::from_fn(|| self.changes.recv_timeout(Duration::from_millis(150)).ok()).flatten().collect()
     }

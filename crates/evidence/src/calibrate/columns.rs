@@ -25,11 +25,7 @@ const fn figure(name: &'static str, aliases: &'static [&'static str], help: &'st
 /// Every column that is understood.
 pub const COLUMNS: [Column; 54] = [
     setting("mode", &["kind_of_run"], "training or inference"),
-    setting(
-        "hardware",
-        &["device", "device_name", "accelerator", "gpu"],
-        "what it ran on; `baseline` rows give f_vendor",
-    ),
+    setting("hardware", &["device", "device_name", "accelerator", "gpu"], "accelerator that it ran on"),
     setting("baseline", &["is_baseline"], "true on rows of the accelerator that f_vendor compares with"),
     setting("model", &["model_name", "config"], "name of the model"),
     setting(

@@ -170,11 +170,13 @@ fn semi_empirical(
     // A row of power at its own load, and one of a single accelerator's best batch, are inputs of the calibration
     // rather than workloads that the model predicts.
     let power = row.figure("power_w").is_some() && row.figure("utilization").is_none();
+    // Likewise a latency at a stated rate of computing: the model computes the rate itself.
+    let latency = row.mode() == Mode::Inference && row.figure("compute_rate").is_none();
     let figures: Vec<Figure> = [
         (Figure::TokensPerSec, true),
-        (Figure::P50Ms, row.mode() == Mode::Inference),
-        (Figure::P95Ms, row.mode() == Mode::Inference),
-        (Figure::P99Ms, row.mode() == Mode::Inference),
+        (Figure::P50Ms, latency),
+        (Figure::P95Ms, latency),
+        (Figure::P99Ms, latency),
         (Figure::NodePowerW, power),
         (Figure::FlopUtilization, row.mode() == Mode::Training),
     ]

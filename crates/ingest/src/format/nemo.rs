@@ -121,7 +121,7 @@ impl Recognizer for Nemo1 {
         let mut notes = Vec::new();
         if self.without_timing > 0 {
             let n = self.without_timing;
-            notes.push(format!("{n} bars without train_step_timing: the running average of the bar stands for it"));
+            notes.push(format!("{n} bars without train_step_timing: the running average of the bar is used"));
         }
         let reading = Reading {
             tool: "nemo",

@@ -208,6 +208,18 @@ fn joining_recorded_logs_invents_no_figure() {
     }
 }
 
+#[test]
+fn doubling_a_recorded_log_invents_no_figure() {
+    for name in sample_names() {
+        let mut once = sample(&name);
+        if !once.ends_with(b"\n") {
+            once.push(b'\n');
+        }
+        let found = invented(&once.repeat(2), &[&once]);
+        assert!(found.is_empty(), "{name}: {found:?}");
+    }
+}
+
 /// One of the documents with figures of its own.
 fn document() -> impl Strategy<Value = String> {
     (prop::sample::select(DOCUMENTS.to_vec()), any::<u64>()).prop_map(|((_, write), seed)| write(&mut Draw(seed)))
@@ -249,5 +261,23 @@ proptest! {
         let text = sample(&name);
         let found = invented(&text[..end.index(text.len())], &[&text]);
         prop_assert!(found.is_empty(), "{name}: {found:?}");
+    }
+
+    /// A log cut at its beginning, as `tail` leaves it, behind one that is cut at its end.
+    #[test]
+    fn a_recorded_log_behind_a_cut_one_gives_only_figures_of_both(
+        names in prop::collection::vec(prop::sample::select(sample_names()), 2),
+        end in any::<prop::sample::Index>(),
+        begin in any::<prop::sample::Index>(),
+    ) {
+        let (one, two) = (sample(&names[0]), sample(&names[1]));
+        let lines: Vec<usize> = two.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+        let begin = if lines.is_empty() { 0 } else { lines[begin.index(lines.len())] };
+        let mut joined = one[..end.index(one.len())].to_vec();
+        joined.push(b'\n');
+        joined.extend(&two[begin..]);
+        // What stands at its beginning may hide a later statement of the same setting.
+        let found = invented(&joined, &[&one, &two, &two[begin..]]);
+        prop_assert!(found.is_empty(), "{names:?} {begin}: {found:?}");
     }
 }

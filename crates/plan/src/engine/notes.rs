@@ -322,11 +322,14 @@ fn dashboard(scenario: &Scenario) -> Vec<String> {
     if !scenario.phases.is_empty() {
         notes.push("it knows no schedule: this is the workload without its phases".to_owned());
     }
+    let (paid, have) = (input.devices(), scenario.accelerators());
+    let pays = if paid == have {
+        String::new()
+    } else {
+        format!("pays for {paid} devices, not for the target's {have}, and ")
+    };
     notes.push(format!(
-        "it pays for {} devices, not for the target's {}, and knows no power: the node's nominal power stands here, \
-         unpaid; memory is in GiB, held against GB",
-        input.devices(),
-        scenario.accelerators()
+        "it {pays}knows no power: the node's nominal power stands here, unpaid; memory is in GiB, held against GB"
     ));
     notes.push("`atlas scenario compare` shows where the analytical engine differs, and why".to_owned());
     notes

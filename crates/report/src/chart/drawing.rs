@@ -2,7 +2,7 @@
 
 use super::{Bars, Plot};
 
-/// Series and parts are described apart by eight colors (Okabe and Ito's, legible to the color-blind), then again.
+/// Series and parts are distinguished by eight colors (Okabe and Ito's, legible to the color-blind), then again.
 pub const COLOURS: usize = 8;
 /// Most points of a line that are marked one by one.
 const MARKED: usize = 40;

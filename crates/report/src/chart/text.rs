@@ -9,7 +9,7 @@ use super::Plot;
 /// Dots of a braille character, by column and row; the first character of the block is empty.
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 const EMPTY: u32 = 0x2800;
-/// Series in ASCII, described apart by their letter.
+/// Series in ASCII, distinguished by their letter.
 const LETTERS: [char; 8] = ['o', 'x', '+', '*', '#', '@', '%', '&'];
 
 /// Series in the making: dots, two by four a character, and whose they are.

@@ -6,7 +6,7 @@ use crate::study::{Block, Cell, Grid, markdown};
 use crate::table::Align;
 use atlas_core::units::significant;
 
-/// Most points of a curve: more are not described apart on a page.
+/// Most points of a curve: more cannot be distinguished on a page.
 const MOST_POINTS: usize = 400;
 
 /// What is said.

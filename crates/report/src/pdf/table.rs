@@ -62,8 +62,13 @@ fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
             let words = text.split(|byte| *byte == b' ').map(|word| font.width(word, size));
             word = words.fold(word, f32::max);
         }
-        // Figures are never broken; long words of text may be.
-        let word = if *align == Align::Right { word } else { word.min(NARROWEST.max(0.3 * longest).min(120.0)) };
+        // A figure stands on one line with its unit; long words of text may be broken.
+        let figures = grid.rows.iter().filter_map(|row| row.get(*column));
+        let figures = figures.map(|cell| font(cell).width(&super::font::encode(&cell.text), size));
+        let word = match align {
+            Align::Right => figures.fold(word, f32::max),
+            _ => word.min(NARROWEST.max(0.3 * longest).min(120.0)),
+        };
         natural.push(longest + PAD);
         least.push(word.min(longest) + PAD);
     }

@@ -27,7 +27,7 @@ pub fn improvements(study: &Study, out: &mut Vec<Block>) {
     }
     out.push(Block::Heading(3, "What would make it better".to_owned()));
     out.push(Block::Text(
-        "Rules of the trade, each tried on the scenario: a gain is the scenario estimated again with the change. They \
+        "Rules from the literature, each tried on the scenario: a gain is the scenario estimated again with the change. They \
          are single steps; `atlas optimize` looks for the best of all combinations."
             .to_owned(),
     ));

@@ -8,6 +8,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Better, METRICS, Metric};
+use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
 
@@ -58,15 +59,15 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
         &[
             ("tokens_per_sec", "Fastest"),
             ("dollar_per_1m_tokens", "Cheapest per token"),
-            ("tpot_ms", "Quickest to each token"),
-            ("tokens_per_joule", "Thriftiest with energy"),
+            ("tpot_ms", "Lowest time per output token"),
+            ("tokens_per_joule", "Most tokens per joule"),
         ]
     } else {
         &[
             ("tokens_per_sec", "Fastest"),
             ("dollar_per_1m_tokens", "Cheapest per token"),
-            ("mfu", "Best used"),
-            ("tokens_per_joule", "Thriftiest with energy"),
+            ("mfu", "Highest MFU"),
+            ("tokens_per_joule", "Most tokens per joule"),
         ]
     };
     for (name, title) in asked {
@@ -74,6 +75,7 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
             points.push(format!("{title}: {}, {}{}", entry.name, shown(name, value), interval(entry, name)));
         }
     }
+    out.extend(compared(study).map(Block::Text));
     out.extend(recommendation(study).map(Block::Callout));
     points.extend(mixed_prices(study.entries.iter().map(|entry| &entry.scenario)));
     out.push(Block::List(points));
@@ -92,9 +94,49 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
         .filter_map(|entry| Some(format!("{} is {}", entry.name, entry.estimate.detail?.limits.describe())));
     let bounds: Vec<String> = bounds.collect();
     if !bounds.is_empty() {
-        out.push(Block::Heading(3, "What bounds it".to_owned()));
+        out.push(Block::Heading(3, "What limits it".to_owned()));
         out.push(Block::List(bounds));
     }
+}
+
+/// What runs, in a sentence, and on what: readers of the summary alone know what its figures are about.
+fn compared(study: &Study) -> Option<String> {
+    let first = study.entries.first()?;
+    // What targets set each for itself stands in the table of differences.
+    let common = |knob: Knob| {
+        let value = first.scenario.get(knob);
+        study.entries.iter().all(|entry| entry.scenario.get(knob) == value).then(|| value.to_string())
+    };
+    let clause = |knob: Knob, before: &str, after: &str| common(knob).map(|value| format!("{before}{value}{after}"));
+    let (verb, clauses) = match first.scenario.mode() {
+        _ if first.scenario.model.is_none() => ("Running", Vec::new()),
+        Mode::Inference => (
+            "Serving",
+            vec![
+                clause(Knob::Precision, "in ", ""),
+                clause(Knob::Prompt, "prompts of ", " tokens"),
+                clause(Knob::Generate, "outputs of ", " tokens"),
+                clause(Knob::Concurrency, "", " requests in flight"),
+            ],
+        ),
+        Mode::Training => (
+            "Training",
+            vec![
+                clause(Knob::Precision, "in ", ""),
+                clause(Knob::Prompt, "sequences of ", " tokens"),
+                clause(Knob::Global, "", " sequences a step"),
+            ],
+        ),
+    };
+    let model = first.parts.model_name();
+    let what = if model.is_empty() { workload(study).to_string() } else { model.to_string() };
+    let said: Vec<String> = std::iter::once(format!("{verb} {what}")).chain(clauses.into_iter().flatten()).collect();
+    let mut text = format!("{}.", said.join(", "));
+    for entry in &study.entries {
+        let price = units::usd(entry.scenario.hourly_usd * f64::from(entry.scenario.num_nodes));
+        text += &format!(" {}: {} accelerators, {price} an hour.", entry.name, entry.scenario.accelerators());
+    }
+    Some(text)
 }
 
 /// What to take, by price and by pace, and how far that can be relied on.
@@ -120,8 +162,10 @@ fn recommendation(study: &Study) -> Option<String> {
         return Some(advice);
     }
     Some(format!(
-        "{advice} The price intervals of {} overlap with it: measure before a purchase hangs on it.",
-        near.join(", ")
+        "{advice} The 90 % interval of the price on {} overlaps with {} of {}: measure before you buy.",
+        cheap.name,
+        if near.len() == 1 { "that" } else { "those" },
+        near.join(" and ")
     ))
 }
 
@@ -185,6 +229,7 @@ fn differences(study: &Study, out: &mut Vec<Block>) {
 
 fn charts(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Charts".to_owned()));
+    out.push(Block::Text("A thin line across a bar is the 90 % interval of its figure.".to_owned()));
     for name in ["tokens_per_sec", "dollar_per_1m_tokens", "step_time_ms", "ttft_ms", "tpot_ms", "p99_ms", "power_w"] {
         let Some(metric) = Metric::named(name) else { continue };
         let bar = |entry: &Entry| {
@@ -277,7 +322,7 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
         limit: None,
     });
     out.push(Block::Bars(Bars { title: "time".to_owned(), bars: time.collect() }));
-    out.push(Block::Text("Memory of the device that holds most; the dashed line is what it has, the whisker reaches to the upper bound that decides whether it fits.".to_owned()));
+    out.push(Block::Text("Memory of the device that holds most; the vertical line is its capacity, and the whisker reaches to the upper bound that decides whether it fits.".to_owned()));
     let memory = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
         parts: detail.memory.parts.parts().map(own).collect(),

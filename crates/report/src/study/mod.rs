@@ -1,4 +1,4 @@
-//! A study: one workload on several targets, described from the recommendation down to the sources.
+//! A study: one workload on several targets, from the recommendation down to the sources.
 //!
 //! * [`advice`] – the part of it that says what would make each better
 //! * [`content`] – what is said, as blocks that no format knows

@@ -196,7 +196,8 @@ impl Reader<'_> {
                     declared.iter().find(of).and_then(|method| method.value.at_path(&[&model.key, &platform.key]));
                 if found.is_none() {
                     let path = format!("parallelism.{}.{}", experiment.methodology.name().replace('-', "_"), model.key);
-                    let message = format!("says nothing of {}: one replica on each of its GPUs is taken", platform.key);
+                    let message =
+                        format!("has no layout for {}: one replica on each of its GPUs is assumed", platform.key);
                     self.complain(Severity::Warning, model.at, path, message, None);
                 }
             }

@@ -1,0 +1,260 @@
+//! Words of a question in other spellings and orders, rewritten to what the grammar of the command line reads.
+
+use atlas_catalog::software::Software;
+use atlas_plan::knob::{Knob, KnobValues as _};
+
+use super::words::{Words, count};
+use super::{change, figures, subject, topic, words};
+use crate::{Known, Objective};
+
+/// Lengths of prompts and outputs as people call them.
+const LENGTHS: [(&str, Knob); 22] = [
+    ("context length", Knob::Prompt),
+    ("context window", Knob::Prompt),
+    ("sequence length", Knob::Prompt),
+    ("prompt length", Knob::Prompt),
+    ("input length", Knob::Prompt),
+    ("input tokens", Knob::Prompt),
+    ("prompt tokens", Knob::Prompt),
+    ("output length", Knob::Generate),
+    ("output tokens", Knob::Generate),
+    ("answer length", Knob::Generate),
+    ("generated tokens", Knob::Generate),
+    ("batch size", Knob::Concurrency),
+    ("context", Knob::Prompt),
+    ("contexts", Knob::Prompt),
+    ("prompts", Knob::Prompt),
+    ("inputs", Knob::Prompt),
+    ("input", Knob::Prompt),
+    ("outputs", Knob::Generate),
+    ("output", Knob::Generate),
+    ("answers", Knob::Generate),
+    ("users", Knob::Concurrency),
+    ("concurrency", Knob::Concurrency),
+];
+/// Words that may stand between the name of a length and its value.
+const BETWEEN: [&str; 12] = ["is", "are", "was", "were", "of", "to", "at", "be", "grows", "goes", "have", "="];
+/// People and programs that send requests.
+const USERS: [&str; 10] =
+    ["users", "user", "clients", "client", "people", "sessions", "streams", "requests", "sequences", "chats"];
+/// Words that say that they do so at the same time.
+const AT_ONCE: [&str; 6] = ["concurrent", "simultaneous", "parallel", "active", "concurrently", "simultaneously"];
+const ACCELERATORS: [&str; 9] =
+    ["gpus", "gpu", "accelerators", "accelerator", "cards", "chips", "devices", "tpus", "dies"];
+/// Units of the answer: the answer has its own.
+const UNITS: [&str; 18] = [
+    "kw",
+    "kilowatts",
+    "watts",
+    "w",
+    "mw",
+    "usd",
+    "dollars",
+    "$",
+    "hours",
+    "days",
+    "weeks",
+    "gb",
+    "gib",
+    "ms",
+    "seconds",
+    "percent",
+    "joules",
+    "joule",
+];
+/// Fewer tokens are a length, more are those of a training run.
+const LONGEST_LENGTH: f64 = 1e8;
+
+/// A number with the scale of its suffix: `15t`, `128k`, `1_000`.
+fn scaled(word: &str) -> Option<f64> {
+    if let Some(number) = count(word) {
+        return Some(number);
+    }
+    let scale = match word.chars().last()? {
+        'm' => 1e6,
+        'b' => 1e9,
+        't' => 1e12,
+        _ => return None,
+    };
+    count(word.strip_suffix(['m', 'b', 't'])?).map(|number| number * scale)
+}
+
+/// Rewrites lengths, loads and sizes to settings, and bounds to the order `FIGURE RELATION VALUE`.
+pub(super) fn rewritten(words: &mut Words) {
+    // What fails is simulated: the guide says how.
+    for what in ["node", "nodes", "gpu", "gpus", "accelerator", "accelerators"] {
+        for fails in ["fails", "fail", "dies", "crashes", "crash"] {
+            words.replace(&format!("{what} {fails}"), &["failures", "simulation"]);
+        }
+    }
+    for (written, scale) in [("million", "m"), ("billion", "b"), ("trillion", "t"), ("thousand", "k")] {
+        words.rewrite_pairs(|first, second| {
+            (second == written && count(first).is_some()).then(|| vec![format!("{first}{scale}")])
+        });
+    }
+    for (amount, unit) in [("1m", "tokens"), ("a million", "tokens"), ("1m", "token"), ("million", "token")] {
+        while words.replace(&format!("per {amount} {unit}"), &["per", "million", "tokens"]) {}
+    }
+    // It belongs to a figure of cost; the others have their own amount.
+    if !["cost", "price", "dollars"].iter().any(|figure| words.has(&format!("{figure} per million tokens"))) {
+        while words.take("per million tokens") {}
+    }
+    // `tp 2 instead of 4`: what is in force is known.
+    words.rewrite_triples(|instead, of, value| {
+        let plain = count(value).is_some() || Knob::Precision.parse(value, &[]).is_ok();
+        (instead == "instead" && of == "of" && plain).then(Vec::new)
+    });
+    words.replace("speculative decoding", &["draft_tokens=2"]);
+    // `vllm or sglang?`, `fp8 or bf16?` alone.
+    let program = |word: &str| Software::parse(word).is_ok() || Knob::Precision.parse(word, &[]).is_ok();
+    if let [one, or, other] = words.all()
+        && or == "or"
+        && program(one)
+        && program(other)
+    {
+        words.ask_what_if();
+    }
+    for unit in UNITS {
+        words.take(&format!("in {unit}"));
+    }
+    for word in AT_ONCE {
+        for who in USERS {
+            while words.replace(&format!("{word} {who}"), &["users"]) {}
+            while words.replace(&format!("{who} {word}"), &["users"]) {}
+        }
+    }
+    // Before the name and after it: `32k context`, `a context of 32k`, `4k output tokens`.
+    words.rewrite_pairs(|number, of| {
+        let value = scaled(number)?;
+        let users = USERS.contains(&of) && of != "requests";
+        users.then(|| vec![format!("concurrency={value}")])
+    });
+    for (phrase, knob) in LENGTHS {
+        words.rewrite_value(phrase, &BETWEEN, |value| Some(format!("{}={}", knob.name(), scaled(value)?)));
+    }
+    words.rewrite_pairs(|set, tokens| {
+        let spoken = set.contains('=') && matches!(tokens, "tokens" | "token" | "tok");
+        spoken.then(|| vec![set.to_owned()])
+    });
+    words.rewrite_pairs(|number, tokens| {
+        let value = scaled(number).filter(|_| matches!(tokens, "tokens" | "token" | "tok"))?;
+        let knob = if value < LONGEST_LENGTH { Knob::Prompt } else { Knob::TrainTokens };
+        Some(vec![format!("{}={value}", knob.name())])
+    });
+    bounds(words);
+}
+
+/// `under 50 ms tpot`, `at 30ms ttft`: the figure behind its bound goes in front of it.
+fn bounds(words: &mut Words) {
+    const RELATIONS: [&str; 9] = ["under", "below", "within", "at", "over", "above", "<", "<=", ">"];
+    words.rewrite_pairs(|number, unit| {
+        let joined = count(number).is_some() && matches!(unit, "ms" | "s" | "us");
+        joined.then(|| vec![format!("{number}{unit}")])
+    });
+    for relation in RELATIONS {
+        words.rewrite_triples(|first, bound, figure| {
+            let quantity = bound.starts_with(|c: char| c.is_ascii_digit() || c == '$');
+            let named = first == relation && quantity && figures::of_word(figure).is_some();
+            let sign = if relation == "at" { "<=" } else { relation };
+            named.then(|| vec![figure.to_owned(), sign.to_owned(), bound.to_owned()])
+        });
+    }
+}
+
+/// Numbers of accelerators as nodes of a target that has so many of them in a node.
+pub(super) fn nodes(words: &mut Words, per_node: u32) {
+    words.rewrite_pairs(|number, what| {
+        let number = count(number).filter(|number| ACCELERATORS.contains(&what) && *number > 0.0)?;
+        let nodes = number / f64::from(per_node.max(1));
+        (nodes.fract() == 0.0).then(|| vec![format!("num_nodes={nodes}")])
+    });
+}
+
+/// Puts words that are misspelled right, and says which.
+pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
+    let vocabulary: Vec<&str> = topic::vocabulary()
+        .chain(figures::vocabulary())
+        .chain(change::vocabulary())
+        .chain(subject::vocabulary())
+        .chain(words::vocabulary())
+        .chain(LENGTHS.iter().flat_map(|(phrase, _)| phrase.split(' ')))
+        .chain(USERS.into_iter().chain(AT_ONCE).chain(ACCELERATORS))
+        .chain(["serve", "serving", "train", "training", "inference", "tokens", "second", "million", "nodes"])
+        .chain(Objective::ALL.into_iter().map(Objective::word))
+        .collect();
+    let means = |word: &str| {
+        vocabulary.contains(&word)
+            || word.contains(|c: char| !c.is_alphabetic())
+            || known.names_target(word)
+            || known.names_workload(word)
+            || Knob::named(word).is_ok()
+            || figures::of_word(word).is_some()
+            || Software::parse(word).is_ok()
+            || Knob::Precision.parse(word, &[]).is_ok()
+    };
+    let mut said = Vec::new();
+    words.rewrite(|word| {
+        // A name that is not known must not become another word.
+        let most = match word.chars().count() {
+            0..=2 => return None,
+            3..=6 => 1,
+            _ => 2,
+        };
+        if means(word) {
+            return None;
+        }
+        let distance = |known: &&str| strsim::osa_distance(word, known);
+        let near = vocabulary.iter().copied().filter(|known| known.len() > 2).min_by_key(distance)?;
+        // The first letter is hardly ever wrong, but for two that are swapped.
+        let swapped = word.chars().nth(1) == near.chars().next();
+        let begins = word.chars().next() == near.chars().next() || swapped;
+        // Of three letters, two are swapped: another word of three letters is too near.
+        let letters = |word: &str| {
+            let mut all: Vec<char> = word.chars().collect();
+            all.sort_unstable();
+            all
+        };
+        let same = word.chars().count() > 3 || letters(word) == letters(near);
+        (begins && same && distance(&near) <= most).then(|| {
+            said.push(format!("`{word}` is read as `{near}`."));
+            vec![near.to_owned()]
+        })
+    });
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_orders_and_spellings_become_settings_and_bounds() {
+        let expected = [
+            ("does it fit with 32k context and 64 users", "does it fit with prompt=32000 and concurrency=64"),
+            ("what if context is 128k", "what if prompt=128000"),
+            ("prompts of 4096 and 512 output tokens", "prompt=4096 and generate=512"),
+            ("1000 concurrent users", "concurrency=1000"),
+            ("train on 15T tokens", "train on train_tokens=15000000000000"),
+            ("15 trillion tokens", "train_tokens=15000000000000"),
+            ("what would it cost per 1M tokens", "what would it cost per million tokens"),
+            ("the carbon footprint per 1M tokens", "the carbon footprint"),
+            ("which gpu is cheapest under 50 ms tpot", "which gpu is cheapest tpot under 50ms"),
+            ("how many users at 30ms tpot", "how many users tpot <= 30ms"),
+            ("how much power in kW", "how much power"),
+        ];
+        for (line, rewritten_to) in expected {
+            let mut words = Words::of(line);
+            rewritten(&mut words);
+            assert_eq!(words.line(), rewritten_to, "{line}");
+        }
+    }
+
+    #[test]
+    fn misspelled_words_are_put_right_and_names_are_left_alone() {
+        let known = Known::default();
+        let mut words = Words::of("hwo many usres under wibble with the bottelneck of mixtral");
+        let said = corrected(&mut words, &known);
+        assert_eq!(words.line(), "how many users under wibble with the bottleneck of mixtral");
+        assert_eq!(said.len(), 3, "{said:?}");
+    }
+}
