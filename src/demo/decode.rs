@@ -27,6 +27,7 @@ impl Demo {
         let description = fields.text("description").map(|text| fold(&text));
         let order = fields.number("order", Bounds::POSITIVE);
         let section = fields.text("section");
+        let own_files = fields.boolean("own_files").unwrap_or_default();
         let targets = names(&mut fields, "targets");
         let workload = fields.required_text("workload");
         let sla = fields.number("sla_p99_ms", Bounds::POSITIVE);
@@ -42,6 +43,7 @@ impl Demo {
             description,
             order: order.unwrap_or(f64::MAX),
             section,
+            own_files,
             targets: targets?,
             workload: workload?.into(),
             sla_p99_ms: sla.unwrap_or(SLA_P99_MS),

@@ -17,6 +17,7 @@ use super::assistant::Conversation;
 use super::comparison::Chosen;
 pub use super::finder::Found;
 use super::frontier::Trading;
+use super::graphics::Graphics;
 use super::history::{self, Named, Point};
 use super::measured::Measured;
 use super::optimum::Seeking;
@@ -63,6 +64,8 @@ pub struct App {
     pub theme: usize,
     /// Characters that the terminal can display.
     pub glyphs: Glyphs,
+    /// Images that the terminal displays.
+    pub graphics: Graphics,
     /// Columns and rows.
     pub size: (u16, u16),
     /// Which parts of the screen are out of date.
@@ -202,6 +205,7 @@ impl App {
             themes,
             theme: 0,
             glyphs,
+            graphics: Graphics::Off,
             size,
             stale: Stale::All,
             tabs: Tabs::default(),

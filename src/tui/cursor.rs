@@ -94,7 +94,7 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
         }
         Mode::Seeking => {
             if let Some(Overlay::Goal(seek)) = &mut app.overlay {
-                seek.cursor = movement.from(seek.cursor, seek.ways().len(), 10);
+                seek.cursor = movement.from(seek.cursor, seek.rows().len(), 10);
             }
         }
         Mode::Commanding => {

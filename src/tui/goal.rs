@@ -1,6 +1,10 @@
-//! Goal seek: which single change brings a figure to a wanted value.
+//! Goal seek: which single change brings a figure to a wanted value, and which makes it that of a marked target.
+
+mod flips;
 
 use ratatui::layout::Rect;
+
+pub use flips::Flip;
 
 use super::app::{App, Change, Overlay};
 use super::line::Line;
@@ -24,16 +28,18 @@ pub struct GoalSeek {
     pub line: Line,
     /// The changes that reach it, or why the text is not a value.
     pub found: Result<Goal, String>,
+    /// Where this target and the marked ones change places.
+    pub flips: Vec<Flip>,
     /// The row under the cursor.
     pub cursor: usize,
 }
 
 impl GoalSeek {
-    /// The rows of the list.
+    /// The rows of the list: what reaches the value, then where rankings flip.
     #[must_use]
-    pub fn ways(&self) -> Vec<&Way> {
-        let Ok(goal) = &self.found else { return Vec::new() };
-        goal.ways.iter().chain(&goal.nearest).collect()
+    pub fn rows(&self) -> Vec<(&Way, Option<&Flip>)> {
+        let ways = self.found.iter().flat_map(|goal| goal.ways.iter().chain(&goal.nearest)).map(|way| (way, None));
+        ways.chain(self.flips.iter().map(|flip| (&flip.way, Some(flip)))).collect()
     }
 }
 
@@ -43,7 +49,8 @@ pub(super) fn open(app: &mut App) {
     let Some(value) = app.answer.value(metric) else { return fail(app, "there is no estimate to start from") };
     let line = Line::selected(metric.show(value));
     let found = Err("type the value you want".to_owned());
-    app.overlay = Some(Overlay::Goal(GoalSeek { metric, line, found, cursor: 0 }));
+    let flips = flips::flips(app, metric);
+    app.overlay = Some(Overlay::Goal(GoalSeek { metric, line, found, flips, cursor: 0 }));
 }
 
 /// Updates the text and the list of changes.
@@ -72,7 +79,7 @@ fn sought(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String
 /// Applies the change under the cursor if it is a knob.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Goal(seek)) = app.overlay.take() else { return };
-    let Some(way) = seek.ways().get(seek.cursor).map(|way| (*way).clone()) else {
+    let Some(way) = seek.rows().get(seek.cursor).map(|(way, _)| (*way).clone()) else {
         app.overlay = Some(Overlay::Goal(seek));
         return;
     };
@@ -97,8 +104,8 @@ const ROWS: u16 = 14;
 pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
-    let ways = seek.ways();
-    let listed = u16::try_from(ways.len().max(2)).unwrap_or(ROWS).min(ROWS);
+    let list = seek.rows();
+    let listed = u16::try_from(list.len().max(2)).unwrap_or(ROWS).min(ROWS);
     let height = (listed + 5).min(rows.saturating_sub(2));
     let area = Rect::new((columns - width) / 2, rows.saturating_sub(height) / 2, width, height);
     canvas.clear(area);
@@ -107,41 +114,46 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     let x = canvas.text(inner.x + 1, inner.y, width, seek.metric.label, key) + 1;
     let x = canvas.text(x, inner.y, 2, "=", dim) + 1;
     canvas.typed(x, inner.y, inner.right().saturating_sub(x + 1).min(24), &seek.line, input);
-    let goal = match &seek.found {
-        Ok(goal) => goal,
-        Err(why) => {
-            let style = canvas.role(Role::Warn);
-            for (y, line) in (inner.y + 2..inner.bottom()).zip(wrap(why, usize::from(inner.width - 2))) {
-                canvas.text(inner.x + 1, y, inner.width - 2, &line, style);
-            }
-            return;
-        }
+    let (lead, style) = match &seek.found {
+        Ok(goal) => (lead(seek.metric, goal), dim),
+        Err(why) => (why.clone(), canvas.role(Role::Warn)),
     };
-    let lead = match (goal.ways.is_empty(), goal.nearest.is_some()) {
-        (false, _) => format!("now {}; each of these changes reaches it:", seek.metric.show(goal.now)),
-        (true, true) => format!("now {}; no single change reaches it; the closest:", seek.metric.show(goal.now)),
-        (true, false) => format!("now {}; no single change brings it closer", seek.metric.show(goal.now)),
-    };
-    canvas.text(inner.x + 1, inner.y + 1, inner.width.saturating_sub(2), &lead, dim);
-    let room = usize::from(inner.bottom().saturating_sub(inner.y + 2));
+    let mut top = inner.y + 1;
+    for line in wrap(&lead, usize::from(inner.width.saturating_sub(2))) {
+        canvas.text(inner.x + 1, top, inner.width.saturating_sub(2), &line, style);
+        top += 1;
+    }
+    let room = usize::from(inner.bottom().saturating_sub(top));
     let skip = (seek.cursor + 1).saturating_sub(room);
     let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
-    for (y, (at, way)) in (inner.y + 2..inner.bottom()).zip(ways.iter().enumerate().skip(skip)) {
+    for (y, (at, (way, flip))) in (top..inner.bottom()).zip(list.iter().enumerate().skip(skip)) {
         let hardware = matches!(way.lever, Lever::Hardware(_));
         canvas.text(inner.x + 1, y, 24, name(way), if hardware { dim } else { text });
-        canvas.text(inner.x + 26, y, inner.width.saturating_sub(44), &change(app, way), value);
+        let after = flip.map_or_else(String::new, |flip| format!("  {}", flip.text()));
+        canvas.text(inner.x + 26, y, inner.width.saturating_sub(38), &(change(app, way) + &after), value);
         canvas.right(inner.x, y, inner.width.saturating_sub(1), &seek.metric.show(way.value), value);
         if at == seek.cursor {
             canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
         }
     }
-    canvas.more(area, skip > 0, skip + room < ways.len());
+    canvas.more(area, skip > 0, skip + room < list.len());
+}
+
+/// What the list is of.
+fn lead(metric: &Metric, goal: &Goal) -> String {
+    let now = metric.show(goal.now);
+    match (goal.ways.is_empty(), goal.nearest.is_some()) {
+        (false, _) => format!("now {now}; each of these changes reaches it:"),
+        (true, true) => format!("now {now}; no single change reaches it; the closest:"),
+        (true, false) => format!("now {now}; no single change brings it closer"),
+    }
 }
 
 /// A change in words, with the resulting figure.
 #[must_use]
-pub fn described(app: &App, metric: &Metric, way: &Way) -> String {
-    format!("{} {}: {} {}", name(way), change(app, way), metric.label, metric.show(way.value))
+pub fn described(app: &App, metric: &Metric, (way, flip): (&Way, Option<&Flip>)) -> String {
+    let after = flip.map_or_else(String::new, |flip| format!(", {}", flip.text()));
+    format!("{} {}: {} {}{after}", name(way), change(app, way), metric.label, metric.show(way.value))
 }
 
 fn name(way: &Way) -> &'static str {
@@ -217,7 +229,7 @@ mod tests {
         let Some(Overlay::Goal(seek)) = &hands.app.overlay else { panic!("{}", hands.text()) };
         assert_eq!(seek.metric.name, "p50_ms");
         let nothing = |way: &&Way| way.setting == Some(Setting::Number(0.0));
-        assert_eq!(seek.ways().into_iter().find(nothing), None, "{}", hands.text());
+        assert_eq!(seek.rows().into_iter().map(|(way, _)| way).find(nothing), None, "{}", hands.text());
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod finder;
 pub mod form;
 pub mod frontier;
 pub mod goal;
+pub mod graphics;
 pub mod history;
 pub mod input;
 pub mod keymap;

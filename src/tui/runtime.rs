@@ -13,6 +13,7 @@ use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
 use super::effects::{adopted, edit, rewrite, save, write_profile, write_view};
+use super::graphics::Graphics;
 use super::loading::{profiles, tours, watch_configs, watched};
 use super::measuring::Measuring;
 use super::message::{Effect, Message, Timer};
@@ -65,7 +66,9 @@ pub fn run(options: Options) -> Result<()> {
     app.assistant.flags = options.sources.flags();
     app.profiles = profiles(&options);
     let measuring = Measuring::new(&options, waiter.waker());
-    let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;
+    let graphics = Graphics::detect(lookup);
+    app.graphics = graphics.as_ref().copied().unwrap_or_default();
+    let mut screen = Screen::enter(options.mouse, depth, app.graphics).wrap_err("the terminal cannot be set up")?;
     screen.set_ascii(ascii);
     measuring.read();
     let workers = Workers::new(waiter.waker());
@@ -84,7 +87,7 @@ pub fn run(options: Options) -> Result<()> {
         keep: None,
         quit: false,
     };
-    let start = session.start(&mut app);
+    let start = session.start(&mut app, graphics.err());
     let ended = session
         .perform(start, &mut app, &mut screen, &mut waiter)
         .and_then(|()| session.go_on(&mut app, &mut screen, &mut waiter, &mut watch, &changes));
@@ -135,10 +138,10 @@ struct Session {
 }
 
 impl Session {
-    /// Applies the flags at the start.
-    fn start(&mut self, app: &mut App) -> Vec<Effect> {
+    /// Applies the flags at the start. `refused` is a complaint about the environment.
+    fn start(&mut self, app: &mut App, refused: Option<String>) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let mut complaints = Vec::new();
+        let mut complaints = Vec::from_iter(refused);
         let suited = Theme::suited(|name| std::env::var(name).ok());
         app.theme = app.themes.iter().position(|theme| theme.name() == suited).unwrap_or_default();
         self.suited = suited;

@@ -474,7 +474,7 @@ pub fn other_side(app: &App) -> (String, Answer, Setup) {
         None => {
             let files = Setup { overrides: Overrides::new(), ..app.now.setup.clone() };
             let setup = app.reference().cloned().unwrap_or(files);
-            let label = if app.reference().is_some() { "the baseline" } else { "the values in the files" };
+            let label = if app.reference().is_some() { "the baseline" } else { "saved values" };
             (label.to_owned(), app.baseline.clone(), setup)
         }
     }

@@ -21,6 +21,8 @@ use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetatt
 
 use self::guard::Guard;
 use super::color::ColorDepth;
+use super::graphics::{self, Graphics, Images};
+use super::view::Drawn;
 use super::wait::Signals;
 use crate::tui::painter::Painter;
 
@@ -47,10 +49,18 @@ static SAVED: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
 static GUARD: Mutex<Option<Guard>> = Mutex::new(None);
 /// Whether [`ENTER`] has been sent.
 static ENTERED: AtomicBool = AtomicBool::new(false);
+/// Whether images may be on the screen.
+static IMAGES: AtomicBool = AtomicBool::new(false);
 /// The thread that draws.
 static DRAWING: Mutex<Option<ThreadId>> = Mutex::new(None);
 /// Message of a panic on another thread.
 static BACKGROUND_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// What leaves the screen. Images are deleted first; other terminals are sent nothing about them.
+fn leaving() -> String {
+    let images = if IMAGES.load(Ordering::Acquire) { graphics::deletion() } else { String::new() };
+    images + LEAVE
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -83,12 +93,19 @@ pub fn size() -> Size {
     }
 }
 
+/// Pixels of a cell, where the line discipline knows the size of the window in pixels.
+fn cell_size() -> Option<Size> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    let side = |pixels: u16, cells: u16| pixels.checked_div(cells).filter(|side| (2..=64).contains(side));
+    Some(Size { width: side(size.ws_xpixel, size.ws_col)?, height: side(size.ws_ypixel, size.ws_row)? })
+}
+
 /// Restores the terminal, whatever its state. Does nothing if it was not set up, so that it can be called
 /// on every exit: the end, an error, a panic, a signal. Errors are ignored, since nothing could be done about them.
 pub fn restore() {
     if ENTERED.swap(false, Ordering::AcqRel) {
         // Not through `Stdout`: another thread may hold its lock, and a panic must not wait for it.
-        let _ = TtyOut::new().and_then(|mut out| out.write_all(LEAVE.as_bytes()));
+        let _ = TtyOut::new().and_then(|mut out| out.write_all(leaving().as_bytes()));
     }
     if let Some((tty, modes)) = lock(&SAVED).take() {
         let _ = tcsetattr(tty, OptionalActions::Now, &modes);
@@ -129,6 +146,8 @@ pub struct Screen {
     /// The frame, drawn anew each time on the same cells.
     picture: Buffer,
     painter: Painter<TtyOut>,
+    graphics: Graphics,
+    images: Images,
     mouse: bool,
     paste: bool,
     /// Whether the terminal is set up.
@@ -138,15 +157,19 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Sets up the terminal: raw mode now, the alternate screen with the first frame. `mouse` enables clicks and wheel.
+    /// Sets up the terminal: raw mode now, the alternate screen with the first frame. `mouse` enables clicks and wheel,
+    /// `graphics` images.
     ///
     /// # Errors
     ///
     /// If there is no terminal or its modes cannot be set.
-    pub fn enter(mouse: bool, depth: ColorDepth) -> io::Result<Screen> {
+    pub fn enter(mouse: bool, depth: ColorDepth, graphics: Graphics) -> io::Result<Screen> {
+        IMAGES.store(graphics == Graphics::Kitty, Ordering::Release);
         let mut screen = Screen {
             picture: Buffer::empty(Rect::ZERO),
             painter: Painter::new(TtyOut::new()?, depth),
+            graphics,
+            images: Images::default(),
             mouse,
             paste: false,
             taken: false,
@@ -169,7 +192,7 @@ impl Screen {
                 let mut guard = lock(&GUARD);
                 if guard.is_none() {
                     // A machine may have no shell.
-                    *guard = Guard::start(tty.as_fd(), io::stdout().as_fd(), LEAVE, modes).ok();
+                    *guard = Guard::start(tty.as_fd(), io::stdout().as_fd(), &leaving(), modes).ok();
                 }
                 if let Some(guard) = &mut *guard {
                     guard.taken(true);
@@ -201,7 +224,7 @@ impl Screen {
     /// # Errors
     ///
     /// If the terminal is gone.
-    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer, bool) -> Vec<Rect>) -> io::Result<usize> {
+    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer, bool) -> Drawn) -> io::Result<usize> {
         if !self.taken {
             return Ok(0);
         }
@@ -211,7 +234,12 @@ impl Screen {
         if other {
             self.picture = Buffer::empty(whole);
         }
-        let parts = view(&mut self.picture, other);
+        let Drawn { parts, charts } = view(&mut self.picture, other);
+        if self.graphics == Graphics::Kitty {
+            let cleared = self.painter.clears(whole);
+            let images = self.images.show(charts, cleared, cell_size());
+            self.painter.writer_mut().push_behind(&images);
+        }
         if std::mem::take(&mut self.entering) {
             ENTERED.store(true, Ordering::Release);
         }

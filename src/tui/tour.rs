@@ -5,14 +5,36 @@ use std::sync::Arc;
 use super::app::{App, Overlay, Snapshot, Tour, View};
 use super::message::{Effect, Timer};
 use crate::demo::{Action, Demo, Stage, check};
+use atlas_config::library::Entry;
+use atlas_config::{Target, Workload};
 
 /// Begins a tour; `auto_ms` advances it automatically.
 pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effects: &mut Vec<Effect>) {
+    let demo = if demo.own_files { on_own_files(app, &demo) } else { demo };
     let before = app.now.clone();
     let place = app.place();
     app.status = None;
     app.tour = Some(Tour { demo, step: 0, before, place, outcomes: Vec::new(), error: None, auto_ms });
     show(app, effects);
+}
+
+/// The tour on what the user wrote: the selected target and workload if they are the user's own, else the first ones that
+/// are, else those of the script.
+fn on_own_files(app: &App, demo: &Demo) -> Arc<Demo> {
+    let setup = &app.now.setup;
+    let targets = app.library.target_list();
+    let own = |entry: &&Arc<Entry<Target>>| entry.own().is_some();
+    let here = targets.iter().find(|entry| entry.name == setup.target).filter(own);
+    let target = here.or_else(|| targets.iter().find(own)).map(|entry| Arc::clone(&entry.name));
+    let workloads = app.library.workload_list();
+    let own = |entry: &&Arc<Entry<Workload>>| entry.own().is_some();
+    let here = workloads.iter().find(|entry| entry.name == setup.workload).filter(own);
+    let workload = here.or_else(|| workloads.iter().find(own)).map(|entry| Arc::clone(&entry.name));
+    Arc::new(Demo {
+        targets: target.map_or_else(|| demo.targets.clone(), |target| vec![target]),
+        workload: workload.unwrap_or_else(|| Arc::clone(&demo.workload)),
+        ..demo.clone()
+    })
 }
 
 /// One step forward or back; stops at the ends.
@@ -82,4 +104,56 @@ fn show(app: &mut App, effects: &mut Vec<Effect>) {
 
 fn step_actions(demo: &Demo, step: usize) -> &[Action] {
     demo.steps.get(step).map_or(&[], |step| &step.actions)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::tui::testing::Hands;
+    use atlas_document::Sources;
+
+    /// The tour of the user's own files, played.
+    fn played(sources: &Sources) -> Hands {
+        let mut hands = Hands::of(sources);
+        hands.app.demos = crate::demo::Demos::load(None, None).0.into();
+        let place = hands.app.demos.iter().position(|demo| demo.own_files).unwrap();
+        hands.keys("d").keys(&"j".repeat(place)).keys("<Enter>");
+        hands
+    }
+
+    #[test]
+    fn the_tour_of_own_files_is_on_them_and_its_text_has_their_figures() {
+        let dir = tempfile::tempdir().unwrap();
+        let (targets, workloads) = (dir.path().join("targets.yaml"), dir.path().join("workloads.yaml"));
+        std::fs::write(
+            &targets,
+            "- name: mine\n  vendor: NVIDIA\n  accelerator: nvidia-h100-sxm-80gb\n  accelerators_per_node: 8\n  \
+             num_nodes: 2\n  memory_gb_per_accel: 80\n  network: { type: IB, Gbps_per_accel: 400 }\n  \
+             cost: { hourly_usd: 20, energy_watts_node: 10200, pue: 1.2 }\n",
+        )
+        .unwrap();
+        std::fs::write(
+            &workloads,
+            "- name: my-training\n  mode: training\n  model: llama-3.1-8b\n  sequence: { prompt: 4096, generate: 0 }\n  \
+             parallelism: { tp: 2 }\n  precision: { weights: bf16, activations: bf16 }\n  batch: { micro: 1, global: 256 }\n",
+        )
+        .unwrap();
+        let sources = Sources { targets: Some(targets), workloads: Some(workloads), ..Sources::built_in() };
+        let mut hands = played(&sources);
+        for _ in 0..5 {
+            let setup = &hands.app.now.setup;
+            assert_eq!((&*setup.target, &*setup.workload), ("mine", "my-training"));
+            assert!(hands.app.tour.as_ref().unwrap().error.is_none());
+            let text = hands.work().text();
+            assert!(!text.contains("not known here") && text.contains("of 5"), "{text}");
+            hands.keys("<Space>");
+        }
+    }
+
+    #[test]
+    fn without_own_files_the_tour_is_on_the_catalog() {
+        let hands = played(&Sources::built_in());
+        let setup = &hands.app.now.setup;
+        assert_eq!((&*setup.target, &*setup.workload), ("h100-sxm-8", "llama3.1-70b-serve"));
+    }
 }

@@ -69,6 +69,7 @@ fn tours_ship_with_steps_that_fit_the_caption() {
         "llama70b_fits",
         "llama70b_cheapest",
         "h100_or_mi300x",
+        "own_cluster",
         "llama405b_bill",
         "tensor_parallel_node",
         "slow_node_512",

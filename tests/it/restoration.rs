@@ -112,3 +112,65 @@ fn an_allocation_that_fails_leaves_a_terminal_that_works() {
     }
     assert!(aborted > 0, "the memory was never short");
 }
+
+/// Where something stands in what the program has written.
+fn written(session: &Session, what: &str) -> Vec<usize> {
+    let bytes = session.bytes.lock().unwrap();
+    let found = bytes.windows(what.len()).enumerate().filter(|(_, window)| *window == what.as_bytes());
+    found.map(|(at, _)| at).collect()
+}
+
+const IMAGE: &str = "\x1b_Ga=T,";
+const NO_IMAGE: &str = "\x1b_Ga=d,";
+
+#[test]
+fn images_go_with_their_view_and_before_the_screen_is_left() {
+    for (signal, ends) in [(None, "qq"), (Some("TERM"), ""), (Some("KILL"), "")] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start_in(dir.path(), &["--fresh"], &[("KITTY_WINDOW_ID", "1")]);
+        session.wait_for("Results");
+        assert!(written(&session, "\x1b_G").is_empty(), "an image without a chart");
+        session.keys("4");
+        session.wait("an image", |session| written(session, IMAGE).len() == 1);
+        session.keys("1");
+        session.wait("the image to go", |session| written(session, NO_IMAGE).len() == 1);
+        session.keys("4");
+        session.wait("the image again", |session| written(session, IMAGE).len() == 2);
+        if let Some(signal) = signal {
+            session.signal(signal);
+        }
+        session.keys(ends);
+        session.wait_for_end();
+        session.wait("the screen to be left", |session| !written(session, "\x1b[?1049l").is_empty());
+        let (gone, left) = (written(&session, NO_IMAGE), written(&session, "\x1b[?1049l"));
+        assert!(gone.len() > 1 && gone[1] < left[0], "{signal:?}: {gone:?} {left:?}");
+        session.assert_restored();
+    }
+}
+
+#[test]
+fn terminals_that_are_not_known_to_show_images_are_sent_none() {
+    for environment in
+        [&[][..], &[("KITTY_WINDOW_ID", "1"), ("ATLAS_GRAPHICS", "off")], &[("KITTY_WINDOW_ID", "1"), ("TMUX", "x")]]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start_in(dir.path(), &["--fresh"], environment);
+        session.wait_for("Results");
+        session.keys("4");
+        session.wait_for("4 Sweep: ");
+        session.wait("braille", |session| session.screen().contains(|c: char| ('\u{2801}'..='\u{28ff}').contains(&c)));
+        session.keys("q");
+        session.keys("q");
+        session.wait_for_end();
+        assert!(written(&session, "\x1b_G").is_empty(), "{environment:?}");
+    }
+}
+
+#[test]
+fn a_setting_of_images_that_is_not_known_is_refused_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start_in(dir.path(), &["--fresh"], &[("ATLAS_GRAPHICS", "sixel")]);
+    session.wait_for("ATLAS_GRAPHICS is `sixel`; expected `off` or `kitty`");
+    session.keys("q");
+    session.wait_for_end();
+}

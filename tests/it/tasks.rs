@@ -118,6 +118,12 @@ fn which_settings_reach_a_price_takes_ten_keys() {
 }
 
 #[test]
+fn the_price_at_which_two_machines_change_places_takes_nine_keys() {
+    let text = within(9, "jjjjmgVk=").text();
+    assert!(text.contains("hourly_usd") && text.contains("passes h200-sxm-8"), "{text}");
+}
+
+#[test]
 fn the_best_layout_of_a_target_takes_two_keys() {
     let start = within(2, "6R");
     let text = start.text();

@@ -141,6 +141,17 @@ fn parse_hex(hex: &str) -> Option<Color> {
     Some(Color::Rgb(r, g, b))
 }
 
+/// Red, green and blue of a color, with xterm's values for the sixteen names; `None` for the terminal's own.
+#[must_use]
+pub fn rgb(color: Color) -> Option<[u8; 3]> {
+    match color {
+        Color::Reset => None,
+        Color::Rgb(r, g, b) => Some([r, g, b]),
+        Color::Indexed(index) => Some(indexed_rgb(index)),
+        named => ANSI.iter().find(|(_, known, _)| *known == named).map(|(.., looks)| *looks),
+    }
+}
+
 /// The values of the cube (steps 0, 95, 135, 175, 215, 255) and of the ramp, which are the same in all terminals.
 fn indexed_rgb(index: u8) -> [u8; 3] {
     match index {

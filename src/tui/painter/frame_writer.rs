@@ -26,6 +26,8 @@ pub struct FrameWriter<W> {
     bytes: Vec<u8>,
     /// Index of the frame in `bytes`.
     begin: usize,
+    /// Bytes that follow the frame, within its marks.
+    behind: Vec<u8>,
     sent: u64,
 }
 
@@ -34,7 +36,7 @@ impl<W: Write> FrameWriter<W> {
     pub fn new(out: W) -> FrameWriter<W> {
         let mut bytes = Vec::with_capacity(16 * 1024);
         bytes.extend_from_slice(SYNC_BEGIN);
-        FrameWriter { out, bytes, begin: SYNC_BEGIN.len(), sent: 0 }
+        FrameWriter { out, bytes, begin: SYNC_BEGIN.len(), behind: Vec::new(), sent: 0 }
     }
 
     /// The frame so far, without the synchronized-update marks.
@@ -55,6 +57,11 @@ impl<W: Write> FrameWriter<W> {
         self.begin += bytes.len();
     }
 
+    /// Sends `bytes` behind the next frame, within its marks: images stand on what the frame has cleared.
+    pub fn push_behind(&mut self, bytes: &[u8]) {
+        self.behind.extend_from_slice(bytes);
+    }
+
     /// Sends the frame and starts an empty one; returns how many bytes went out. An empty frame sends nothing.
     ///
     /// # Errors
@@ -62,6 +69,7 @@ impl<W: Write> FrameWriter<W> {
     /// Errors of the underlying writer. The frame is dropped then too: half of it may have been sent, and the
     /// caller has to repaint anyway.
     pub fn commit(&mut self) -> io::Result<usize> {
+        self.bytes.append(&mut self.behind);
         if self.pending().len() < SYNC_FROM {
             self.bytes.drain(self.begin - SYNC_BEGIN.len()..self.begin);
         } else {
@@ -78,6 +86,8 @@ impl<W: Write> FrameWriter<W> {
     /// Drops what was collected and not sent.
     pub fn discard(&mut self) {
         self.bytes.clear();
+        // An image may have been large.
+        self.behind = Vec::new();
         self.bytes.extend_from_slice(SYNC_BEGIN);
         self.begin = SYNC_BEGIN.len();
     }
@@ -180,6 +190,18 @@ mod tests {
         writer.commit().unwrap();
         let first = format!("<first><second>\x1b[?2026h{frame}\x1b[?2026l");
         assert_eq!(writer.get_ref().0, [first.into_bytes(), b"<alone>".to_vec()]);
+    }
+
+    #[test]
+    fn images_follow_the_frame_within_its_marks() {
+        let mut writer = FrameWriter::new(Writes::default());
+        let image = "image".repeat(SYNC_FROM);
+        writer.push_behind(image.as_bytes());
+        writer.write_all(b"text").unwrap();
+        writer.commit().unwrap();
+        writer.push_behind(b"<last>");
+        writer.commit().unwrap();
+        assert_eq!(writer.get_ref().0, [format!("\x1b[?2026htext{image}\x1b[?2026l").into_bytes(), b"<last>".to_vec()]);
     }
 
     #[test]

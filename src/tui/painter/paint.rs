@@ -90,6 +90,12 @@ impl<W: Write> Painter<W> {
         self.state = State::default();
     }
 
+    /// Whether the next frame clears a screen of this size and paints all of it.
+    #[must_use]
+    pub fn clears(&self, area: Rect) -> bool {
+        self.shown.area != area
+    }
+
     /// Shows `picture` and the cursor with one write, or without one if nothing changed. Returns the number of bytes sent.
     ///
     /// # Errors

@@ -114,3 +114,29 @@ fn what_is_not_known_is_said_and_quit_ends() {
     plain.answer("quit");
     assert!(plain.quit);
 }
+
+#[test]
+fn every_task_of_the_interface_can_be_done_in_lines() {
+    let tasks: [(&[&str], &[&str]); 9] = [
+        (
+            &["serve 70b cheapest tpot under 50ms on h100, h200, b200, mi300x"],
+            &["Question: cheapest tpot<50ms", "\n4. "],
+        ),
+        (&["405b"], &["llama3.1-405b-train", "does not fit"]),
+        (&["prompt=8192"], &["TTFT", "against saved values"]),
+        (&["goal", "10ms"], &["Goal for", "1. "]),
+        (&["optimize", "keys R"], &["apply candidate 1"]),
+        (&["compare"], &["h100-sxm-8", "h200-sxm-8"]),
+        (&["breakdown"], &["communication"]),
+        (&["explain"], &["="]),
+        (&["train 70b 1T tokens 128 h100 under 60d"], &["h100-sxm-128"]),
+    ];
+    for (lines, expected) in tasks {
+        let mut plain = plain();
+        let text = lines.iter().map(|line| plain.answer(line)).last().unwrap();
+        is_linear(&text);
+        for part in expected {
+            assert!(text.contains(part), "{lines:?}: {part}\n{text}");
+        }
+    }
+}

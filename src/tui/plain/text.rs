@@ -150,7 +150,10 @@ fn overlay(app: &App) -> Option<String> {
     Some(match app.overlay.as_ref()? {
         Overlay::Demos { .. } => {
             "Tours; type a number to play one, back to close.\n".to_owned()
-                + &numbered(app.demos.iter().map(|demo| demo.title.clone()))
+                + &numbered(app.demos.iter().map(|demo| match &demo.section {
+                    Some(section) => format!("{section}: {}", demo.title),
+                    None => demo.title.clone(),
+                }))
         }
         Overlay::WriteBack { plan, .. } => {
             let diff = plan.lines().into_iter().map(|(_, line)| line);
@@ -161,14 +164,9 @@ fn overlay(app: &App) -> Option<String> {
                 "Goal for {}: type the wanted value; yes applies the first row, next goes to the one below, back closes.\n",
                 seek.metric.label
             );
-            match &seek.found {
-                Ok(_) => {
-                    lead + &numbered(
-                        seek.ways().iter().skip(seek.cursor).map(|way| goal::described(app, seek.metric, way)),
-                    )
-                }
-                Err(why) => lead + why + "\n",
-            }
+            let why = seek.found.as_ref().err().map(|why| format!("{why}\n")).unwrap_or_default();
+            let rows = seek.rows().into_iter().skip(seek.cursor);
+            lead + &why + &numbered(rows.map(|row| goal::described(app, seek.metric, row)))
         }
         Overlay::Export(export) => format!(
             "Export as {}: type the name of the file, or back to leave. Now {}.\n{}",

@@ -20,10 +20,10 @@ const ROLE: &str = "ATLAS_TEST_PROGRAM";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Draws all of a picture.
-fn drawn(widget: impl Widget, picture: &mut Buffer) -> Vec<Rect> {
+fn drawn(widget: impl Widget, picture: &mut Buffer) -> Drawn {
     picture.reset();
     widget.render(picture.area, picture);
-    vec![picture.area]
+    Drawn { parts: vec![picture.area], charts: None }
 }
 
 /// Draws what it knows, and does what its role says at the first key.
@@ -32,7 +32,7 @@ fn the_program() {
     let Ok(role) = env::var(ROLE) else { return };
     install_panic_hook();
     let mut waiter = Waiter::new(input().unwrap()).unwrap();
-    let mut screen = Screen::enter(true, ColorDepth::Ansi16).unwrap();
+    let mut screen = Screen::enter(true, ColorDepth::Ansi16, Graphics::Off).unwrap();
     screen.set_paste(true);
     let mut text = "ready".to_owned();
     loop {

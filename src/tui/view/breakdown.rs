@@ -102,7 +102,7 @@ fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
     rows.push(if excess > 0.0 {
         Row::Complaint("memory of a device", format!("{} too little", gb(excess)))
     } else {
-        Row::Heading("memory of a device", gb(memory.capacity))
+        Row::Heading("memory of a device", format!("of {}", gb(memory.capacity)))
     });
     let mut from = 0.0;
     for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {

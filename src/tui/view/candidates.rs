@@ -20,7 +20,7 @@ pub(super) const HEADING: u16 = 3;
 const RANK: u16 = 5;
 const OBJECTIVE: u16 = 12;
 const CHANGE: u16 = 9;
-const FIGURE: u16 = 10;
+const FIGURE: u16 = 8;
 /// Columns of a figure: room for its name.
 fn width_of_figure(metric: &Metric) -> u16 {
     FIGURE.max(u16::try_from(label(metric).width() + 2).unwrap_or(FIGURE))

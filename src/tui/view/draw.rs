@@ -1,12 +1,14 @@
 //! Draws text and frames into the buffer, clipped to their areas.
 
 use crate::tui::painter::cells::{self, TextWidth as _};
+use crate::tui::painter::color;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::tui::app::{App, PANES, Pane, View, title};
+use crate::tui::graphics::{Chart, Graphics};
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::theme::{Glyphs, Role, Theme};
@@ -17,12 +19,53 @@ pub struct Canvas<'a> {
     theme: Option<&'a Theme>,
     /// Characters that the terminal can display.
     pub glyphs: &'a Glyphs,
+    /// Curves to be drawn as images; `None` where they are braille.
+    charts: Option<Vec<Chart>>,
 }
+
+/// The color of curves in a theme that states none.
+const GRAY: [u8; 3] = [0x80; 3];
 
 impl<'a> Canvas<'a> {
     /// Draws with the theme of `app`.
     pub fn new(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
-        Canvas { buffer, theme: app.theme().map(AsRef::as_ref), glyphs: &app.glyphs }
+        // An image would shine through a dialog, whose cells have no background.
+        let images = app.graphics == Graphics::Kitty && app.overlay.is_none() && app.glyphs.has_braille();
+        let charts = images.then(Vec::new);
+        Canvas { buffer, theme: app.theme().map(AsRef::as_ref), glyphs: &app.glyphs, charts }
+    }
+
+    /// Whether curves are drawn as images.
+    #[must_use]
+    pub fn has_images(&self) -> bool {
+        self.charts.is_some()
+    }
+
+    /// Draws curves as an image in place of their braille.
+    pub fn image(&mut self, chart: Chart) {
+        let area = chart.area.intersection(self.buffer.area);
+        for at in area.positions() {
+            let braille = |cell: &ratatui::buffer::Cell| {
+                cell.symbol().starts_with(|c: char| ('\u{2800}'..='\u{28ff}').contains(&c))
+            };
+            if self.buffer.cell(at).is_some_and(braille) {
+                let style = self.role(Role::Text);
+                cells::clear(self.buffer, Rect::new(at.x, at.y, 1, 1), style);
+            }
+        }
+        self.charts.get_or_insert_default().push(chart);
+    }
+
+    /// The curves to be drawn as images.
+    #[must_use]
+    pub fn into_charts(self) -> Vec<Chart> {
+        self.charts.unwrap_or_default()
+    }
+
+    /// Red, green and blue of a role.
+    #[must_use]
+    pub fn rgb(&self, role: Role) -> [u8; 3] {
+        self.role(role).fg.and_then(color::rgb).unwrap_or(GRAY)
     }
 
     /// The style of a role.

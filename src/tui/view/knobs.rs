@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use crate::tui::app::{App, Pane, View};
+use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 use atlas_core::units;
@@ -132,20 +133,8 @@ fn width_of(text: &str) -> u16 {
 fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool, here: bool) {
     let source = source(app, spec);
     let editing = app.edit.as_ref().filter(|edit| edit.knob == spec.knob);
-    let shown = app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)));
-    // The name on the left; the value right-aligned before the units. If name and value need more room, the value moves
-    // into the column of units, and the unit is dropped last.
-    let (name, value) = (width_of(spec.name), width_of(&shown));
-    let wide = area.width >= UNITS_FROM;
-    let right = area.width.saturating_sub(if wide { UNIT } else { 1 });
-    let needs = 2 + name + 1 + value;
-    let unit = width_of(spec.unit);
-    let (right, unit) = match () {
-        () if wide && needs <= right => (right, spec.unit),
-        () if wide && unit > 0 && needs + 1 + unit <= area.width => (area.width - 1 - unit, spec.unit),
-        () if needs <= right && !wide => (right, ""),
-        () => (area.width, ""),
-    };
+    let shown = shown(app, spec);
+    let Columns { right, unit, name: room } = Columns::of(area.width, spec, &shown);
     let role = match source {
         Source::Changed => Role::Changed,
         Source::File => Role::Value,
@@ -154,7 +143,6 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
     let text = canvas.role(if source == Source::Changed { Role::Changed } else { Role::Text });
     let sign = if source == Source::Changed { canvas.glyphs.changed } else { " " };
     canvas.text(area.x, area.y, 1, sign, text);
-    let room = right.saturating_sub(value + 3);
     let end = canvas.text(area.x + 2, area.y, room, spec.name, text);
     if here && (focused || editing.is_some()) {
         let selection = canvas.role(if focused { Role::Selection } else { Role::SelectionDim });
@@ -183,11 +171,50 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
     }
 }
 
+/// The value of a knob.
+fn shown(app: &App, spec: &Spec) -> String {
+    app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)))
+}
+
+/// How a row is divided.
+struct Columns {
+    /// The column where the value ends.
+    right: u16,
+    /// The unit behind it.
+    unit: &'static str,
+    /// Columns of the name.
+    name: u16,
+}
+
+impl Columns {
+    /// The name on the left; the value right-aligned before the units. Numbers stay in their column, and long names are
+    /// cut before them; a long word moves into the column of units.
+    fn of(width: u16, spec: &Spec, shown: &str) -> Columns {
+        let (name, value) = (width_of(spec.name), width_of(shown));
+        let wide = width >= UNITS_FROM;
+        let right = width.saturating_sub(if wide { UNIT } else { 1 });
+        let is_number = shown.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let fits = 2 + name + 1 + value <= right;
+        let (right, unit) = match () {
+            () if wide && (fits || is_number) => (right, spec.unit),
+            () if fits => (right, ""),
+            () => (width, ""),
+        };
+        Columns { right, unit, name: right.saturating_sub(value + 3) }
+    }
+}
+
 /// The information line for the knob under the cursor.
 #[must_use]
 pub fn info(app: &App) -> String {
     let knob = app.knob_here();
     let spec = knob.spec();
+    let width = layout::inner(layout::areas(app).pane(Pane::Knobs)).width;
+    // The name in full where its row has no room for it.
+    let name = match Columns::of(width, spec, &shown(app, spec)).name < width_of(spec.name) {
+        true => format!("{}: ", spec.name),
+        false => String::new(),
+    };
     let file = app.answer.files.as_ref().map(|files| show(&files.get(knob))).unwrap_or_default();
     let file = match source(app, spec) {
         Source::Changed => format!(" [was {file}]"),
@@ -196,7 +223,7 @@ pub fn info(app: &App) -> String {
     };
     let pinned = pinned_by(app, knob);
     let pinned = if pinned.is_empty() { String::new() } else { format!(" [phase {} sets its own]", pinned.join(", ")) };
-    format!("{}{file}{pinned}", spec.help)
+    format!("{name}{}{file}{pinned}", spec.help)
 }
 
 /// The phases whose overrides set this knob's number themselves.

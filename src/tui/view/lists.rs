@@ -155,7 +155,7 @@ fn list(
         let detail = u16::try_from(row.detail.width()).unwrap_or_default();
         let room = inner.width.saturating_sub(3);
         // Names take precedence over details.
-        let needs = u16::try_from(row.name.width()).unwrap_or(u16::MAX).saturating_add(detail + 2);
+        let needs = u16::try_from(row.name.width()).unwrap_or(u16::MAX).saturating_add(detail + 1);
         canvas.text(inner.x + 2, y, room, row.name, style);
         if needs <= room {
             let dim = canvas.role(Role::Dim);

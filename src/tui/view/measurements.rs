@@ -207,7 +207,7 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
             canvas.text(area.x, area.y, area.width, text, style);
         }
         Line::ParameterHead => {
-            let style = canvas.role(Role::Dim);
+            let style = canvas.role(Role::Heading);
             columns(
                 canvas,
                 area,
@@ -236,7 +236,7 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
             );
         }
         Line::RowHead(after) => {
-            let style = canvas.role(Role::Dim);
+            let style = canvas.role(Role::Heading);
             let cells = Cells::of(area);
             canvas.text(cells.name.x, area.y, cells.name.width, "row", style);
             canvas.text(cells.engine.x, area.y, cells.engine.width, "engine", style);
@@ -249,7 +249,7 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
             ] {
                 canvas.right(cell.x, area.y, cell.width, text, style);
             }
-            let scale = if cells.bar.width >= 24 { "0 … twice the prediction" } else { "0 … 2×" };
+            let scale = if cells.bar.width >= 24 { "0 … twice the prediction" } else { "0 … 2× predicted" };
             canvas.text(cells.bar.x, area.y, cells.bar.width, scale, style);
         }
         Line::Row(one) => row(canvas, area, one),
@@ -312,14 +312,17 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
         engine => engine.name(),
     };
     canvas.text(cells.engine.x, area.y, cells.engine.width, engine, dim);
-    let figure = match Metric::named(one.figure.name()) {
+    let metric = Metric::named(one.figure.name());
+    let figure = match metric {
         _ if one.figure == Figure::TpotMs => "TPOT median, ms".to_owned(),
-        Some(metric) if metric.name.ends_with("_ms") => format!("{}, ms", metric.label),
+        Some(metric) if metric.axis_unit(1.0).1 == "ms" => format!("{}, ms", metric.label),
         Some(metric) => metric.label.to_owned(),
         None => one.figure.name().to_owned(),
     };
     canvas.right(cells.figure.x, area.y, cells.figure.width, &figure, dim);
-    let shown = |value: f64| units::significant(value, 4);
+    // Shares as the other views show them.
+    let is_share = metric.is_some_and(|metric| metric.axis_unit(1.0).1 == "%");
+    let shown = |value: f64| if is_share { units::percent(value) } else { units::significant(value, 4) };
     canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one.measured), value);
     canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one.before), text);
     let error = |error: f64| units::relative(1.0, 1.0 + error);

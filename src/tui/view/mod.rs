@@ -36,6 +36,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::app::{App, Edit, Overlay, PANES, Pane, View};
+use super::graphics::Chart;
 use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use super::stale::Stale;
 use super::theme::Role;
@@ -112,20 +113,29 @@ pub fn row_at(app: &App, y: u16) -> Option<usize> {
     (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
-/// Draws the stale parts of the last frame, or everything on an empty one, and returns the parts that were drawn:
-/// the whole, or a pane and the line about what is under the cursor.
-pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Vec<Rect> {
+/// What [`redraw`] has drawn.
+#[derive(Debug, Default, PartialEq)]
+pub struct Drawn {
+    /// The parts: the whole, or a pane and the line about what is under the cursor.
+    pub parts: Vec<Rect>,
+    /// Curves to be shown as images; `None` if they were not drawn and those on the screen stay.
+    pub charts: Option<Vec<Chart>>,
+}
+
+/// Draws the stale parts of the last frame, or everything on an empty one.
+pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
     let areas = layout::areas(app);
     let part = match app.stale {
         Stale::View if !empty => areas.body,
         Stale::Pane(pane) if !empty => areas.pane(pane),
         Stale::Outlook if !empty => areas.outlook,
-        Stale::Nothing if !empty => return Vec::new(),
+        Stale::Nothing if !empty => return Drawn::default(),
         _ => {
             let screen = picture.area;
             cells::clear(picture, screen, Style::new());
-            view(app, picture);
-            return vec![screen];
+            let mut canvas = Canvas::new(app, picture);
+            whole(app, &mut canvas);
+            return Drawn { parts: vec![screen], charts: Some(canvas.into_charts()) };
         }
     };
     let mut canvas = Canvas::new(app, picture);
@@ -139,44 +149,49 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Vec<Rect> {
         _ => body(app, &mut canvas, &areas),
     }
     info(app, &mut canvas, areas.info);
-    vec![part, areas.info]
+    // Of the panes of the overview, the outlook alone has a chart.
+    let charts = matches!(app.stale, Stale::View | Stale::Outlook).then(|| canvas.into_charts());
+    Drawn { parts: vec![part, areas.info], charts }
 }
 
 /// Draws the whole screen.
 pub fn view(app: &App, buffer: &mut Buffer) {
-    let mut canvas = Canvas::new(app, buffer);
+    whole(app, &mut Canvas::new(app, buffer));
+}
+
+fn whole(app: &App, canvas: &mut Canvas<'_>) {
     let screen = Rect::new(0, 0, app.size.0, app.size.1);
     let text = canvas.role(Role::Text);
     canvas.tint(screen, text);
     if !layout::fits(app.size) {
-        too_small(app, &mut canvas);
+        too_small(app, canvas);
         return;
     }
     let areas = layout::areas(app);
-    header(app, &mut canvas, areas.header);
+    header(app, canvas, areas.header);
     if areas.scenarios.height > 0 {
-        scenarios::strip(app, &mut canvas, areas.scenarios);
+        scenarios::strip(app, canvas, areas.scenarios);
     }
     if areas.tabs.height > 0 {
-        tabs::tabs(app, &mut canvas, areas.tabs);
+        tabs::tabs(app, canvas, areas.tabs);
     }
-    body(app, &mut canvas, &areas);
+    body(app, canvas, &areas);
     if app.tour.is_some() {
-        touring::caption(app, &mut canvas, areas.caption);
+        touring::caption(app, canvas, areas.caption);
     }
-    info(app, &mut canvas, areas.info);
-    footer(app, &mut canvas, areas.footer);
+    info(app, canvas, areas.info);
+    footer(app, canvas, areas.footer);
     match &app.overlay {
-        Some(Overlay::Help { .. }) => help::help(app, &mut canvas),
-        Some(Overlay::Finder(finder)) => popup::finder(app, &mut canvas, finder),
-        Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
-        Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
-        Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
-        Some(Overlay::Form(form)) => super::form::view::draw(app, &mut canvas, form),
-        Some(Overlay::Goal(seek)) => super::goal::draw(app, &mut canvas, seek),
-        Some(Overlay::Assistant) => super::assistant::view::draw(app, &mut canvas),
-        Some(Overlay::Detect) => super::detecting::draw(app, &mut canvas),
-        Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
+        Some(Overlay::Help { .. }) => help::help(app, canvas),
+        Some(Overlay::Finder(finder)) => popup::finder(app, canvas, finder),
+        Some(Overlay::Palette(palette)) => popup::palette(app, canvas, palette),
+        Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, canvas, plan, *scroll),
+        Some(Overlay::Demos { cursor }) => popup::demos(app, canvas, *cursor),
+        Some(Overlay::Form(form)) => super::form::view::draw(app, canvas, form),
+        Some(Overlay::Goal(seek)) => super::goal::draw(app, canvas, seek),
+        Some(Overlay::Assistant) => super::assistant::view::draw(app, canvas),
+        Some(Overlay::Detect) => super::detecting::draw(app, canvas),
+        Some(Overlay::Export(export)) => popup::export(app, canvas, export),
         None => {}
     }
 }

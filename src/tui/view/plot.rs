@@ -1,10 +1,13 @@
-//! Curves over two axes, in braille: lines, labeled ticks, a cursor, and the scenario's point. Ranges that cannot run are shaded.
+//! Curves over two axes, in braille or as an image below the text: lines, labeled ticks, a cursor, and the scenario's point.
+//! Ranges that cannot run are shaded.
 //! Series differ by color and by letter.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
+pub(super) use crate::tui::graphics::Shape;
+use crate::tui::graphics::{Chart, Curve, Place};
 use crate::tui::theme::Role;
 use atlas_report::chart::text::{Raster, place};
 
@@ -13,9 +16,6 @@ const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role:
 /// A series with more points than this has its letter at the last one only.
 const LETTERED: usize = 16;
 
-/// A place of the plot, as shares of its width and height, from the lower left.
-pub(super) type Place = (f64, f64);
-
 /// Points of one kind; a point of `None` is a gap.
 pub(super) struct Series {
     pub(super) points: Vec<Option<Place>>,
@@ -23,15 +23,6 @@ pub(super) struct Series {
     pub(super) name: String,
     /// How they are drawn.
     pub(super) shape: Shape,
-}
-
-/// How points are drawn.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Shape {
-    /// Joined by a line.
-    Line,
-    /// As bars of this width, for values that are words.
-    Bars(f64),
 }
 
 /// A bound that a line shows, with its name.
@@ -122,6 +113,22 @@ impl Plot {
         self.limits(canvas, picture);
         self.names(canvas, picture);
         self.marks(canvas, picture);
+        if canvas.has_images() {
+            self.hand_over(canvas, picture);
+        }
+    }
+
+    /// Hands the curves over to be drawn as an image. The braille stands until here, so that labels keep clear of it.
+    fn hand_over(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        // The first series is on top, as in braille.
+        let series = self.series.iter().enumerate().rev();
+        let curves = series.map(|(index, series)| Curve {
+            points: series.points.clone(),
+            shape: series.shape,
+            color: canvas.rgb(color(index)),
+        });
+        let chart = Chart { area: picture, curves: curves.collect() };
+        canvas.image(chart);
     }
 
     fn shade(&self, canvas: &mut Canvas<'_>, picture: Rect) {
@@ -234,7 +241,11 @@ impl Plot {
                     }
                 }
                 let start = (x + 1).min(picture.right().saturating_sub(name));
-                self.label(canvas, (start, picture.y), &limit.name, Role::Warn);
+                // At the top, or on the first line that is free beside it.
+                let free = |y: &u16| (start..start + name).all(|x| canvas.is_blank(x, *y));
+                if let Some(y) = (picture.top()..picture.bottom()).find(free) {
+                    self.label(canvas, (start, y), &limit.name, Role::Warn);
+                }
             } else {
                 let y = picture.y + place(1.0 - limit.at, usize::from(picture.height)) as u16;
                 for x in picture.left()..picture.right() {
@@ -248,7 +259,8 @@ impl Plot {
         }
     }
 
-    /// The name of each series at its end. Series that end together are named in the legend only.
+    /// The name of each series at its end, or where it last has room on the way there. Series that end together are named in
+    /// the legend only.
     fn names(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         if self.series.len() < 2 {
             return;
@@ -264,13 +276,18 @@ impl Plot {
             if others.filter_map(|(_, end)| end.as_ref()).any(|end| together(end, &(across, up))) {
                 continue;
             }
-            let x = picture.x + place(across, usize::from(picture.width)) as u16;
-            let y = picture.y + place(1.0 - up, usize::from(picture.height)) as u16;
             let width = u16::try_from(series.name.width()).unwrap_or(u16::MAX);
-            // Beside the end if there is room, otherwise before it on a free line.
-            let starts = [x + 2, x.saturating_sub(width + 2)];
+            let cell = |(across, up): Place| {
+                let x = picture.x + place(across, usize::from(picture.width)) as u16;
+                (x, picture.y + place(1.0 - up, usize::from(picture.height)) as u16)
+            };
+            // Beside a point if there is room, otherwise before it; near the end on a free line.
+            let beside = |(x, y): (u16, u16)| [(x + 2, y), (x.saturating_sub(width + 2), y)];
+            let (x, y) = cell((across, up));
             let lines = [y, y.saturating_sub(1), y + 1, y.saturating_sub(2), y + 2];
-            let places = lines.into_iter().flat_map(|y| starts.map(|x| (x, y)));
+            let near = lines.into_iter().flat_map(|y| beside((x, y)));
+            let on_the_way = series.points.iter().rev().flatten().flat_map(|point| beside(cell(*point)));
+            let places = near.chain(on_the_way);
             let free = |(x, y): &(u16, u16)| {
                 let inside =
                     *x >= picture.x && x + width <= picture.right() && (picture.top()..picture.bottom()).contains(y);

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
+use crate::demo::Demo;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
 use crate::tui::export::Export;
 use crate::tui::prompt::Prompt;
@@ -13,7 +14,7 @@ fn area(app: &App) -> Rect {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(70);
     let wanted = match &app.overlay {
-        Some(Overlay::Demos { .. }) => u16::try_from(app.demos.len() + 2).unwrap_or(u16::MAX),
+        Some(Overlay::Demos { .. }) => u16::try_from(tour_lines(app).len() + 2).unwrap_or(u16::MAX),
         _ => 20,
     };
     let height = rows.saturating_sub(4).min(wanted);
@@ -33,7 +34,7 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
     let (heading, cursor) = match &app.overlay {
         Some(Overlay::Finder(finder)) => (2, finder.cursor),
         Some(Overlay::Palette(palette)) => (2, palette.cursor),
-        Some(Overlay::Demos { cursor }) => (0, *cursor),
+        Some(Overlay::Demos { cursor }) => (0, tour_line(app, *cursor)),
         _ => return None,
     };
     if !area.contains((column, row).into()) {
@@ -41,7 +42,15 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
     }
     let (room, scroll) = window(app, heading, cursor);
     let line = row.checked_sub(area.y + 1 + heading).filter(|line| *line < room)?;
-    Some(usize::from(line) + scroll)
+    let row = usize::from(line) + scroll;
+    match &app.overlay {
+        // A click on a heading chooses nothing.
+        Some(Overlay::Demos { .. }) => match tour_lines(app).get(row)? {
+            TourLine::Tour(index, _) => Some(*index),
+            TourLine::Heading(_) => Some(usize::MAX),
+        },
+        _ => Some(row),
+    }
 }
 
 /// Draws the finder.
@@ -116,17 +125,50 @@ pub(super) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, s
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < lines.len());
 }
 
+/// A line of the list of tours.
+enum TourLine<'a> {
+    /// The heading of the tours below.
+    Heading(&'a str),
+    /// A tour by its place in the list.
+    Tour(usize, &'a Demo),
+}
+
+/// The tours, the last ones under their headings.
+fn tour_lines(app: &App) -> Vec<TourLine<'_>> {
+    let mut section = None;
+    let mut lines = Vec::new();
+    for (index, demo) in app.demos.iter().enumerate() {
+        if demo.section.as_deref() != section {
+            section = demo.section.as_deref();
+            lines.extend(section.map(TourLine::Heading));
+        }
+        lines.push(TourLine::Tour(index, demo));
+    }
+    lines
+}
+
+/// The line of a tour.
+fn tour_line(app: &App, tour: usize) -> usize {
+    let is = |line: &TourLine<'_>| matches!(line, TourLine::Tour(index, _) if *index == tour);
+    tour_lines(app).iter().position(is).unwrap_or_default()
+}
+
 /// Draws the list of tours.
 pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
     let area = area(app);
     canvas.clear(area);
     let inner = canvas.frame(area, "Guided tours", "Enter plays, Esc closes", true);
-    let (room, scroll) = window(app, 0, cursor);
-    for (line, (index, demo)) in (0..room).zip(app.demos.iter().enumerate().skip(scroll)) {
-        let y = inner.y + line;
-        let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
-        let section = demo.section.as_deref().map_or_else(String::new, |section| format!("{section}, "));
-        let steps = format!("{section}{} steps", demo.steps.len());
+    let (room, scroll) = window(app, 0, tour_line(app, cursor));
+    let (text, dim, heading) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Heading));
+    for (y, line) in (inner.y..inner.y + room).zip(tour_lines(app).into_iter().skip(scroll)) {
+        let (index, demo) = match line {
+            TourLine::Tour(index, demo) => (index, demo),
+            TourLine::Heading(section) => {
+                canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), section, heading);
+                continue;
+            }
+        };
+        let steps = format!("{} steps", demo.steps.len());
         let room = inner.width.saturating_sub(3 + u16::try_from(steps.chars().count()).unwrap_or_default());
         canvas.text(inner.x + 1, y, room, &demo.title, text);
         canvas.right(inner.x, y, inner.width.saturating_sub(1), &steps, dim);

@@ -23,9 +23,20 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn start(dir: &Path, arguments: &[&str]) -> Session {
+        Session::start_in(dir, arguments, &[])
+    }
+
+    /// In a terminal that sets these variables.
+    pub(crate) fn start_in(dir: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Session {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
         command.args(arguments);
-        command.env_remove("NO_COLOR");
+        // What the terminal that the tests run in says about itself.
+        for name in ["NO_COLOR", "KITTY_WINDOW_ID", "TERM_PROGRAM", "TMUX", "STY", "ATLAS_GRAPHICS"] {
+            command.env_remove(name);
+        }
+        for (name, value) in environment {
+            command.env(name, value);
+        }
         Session::run(dir, command)
     }
 

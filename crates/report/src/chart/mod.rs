@@ -6,12 +6,14 @@
 //! * [`pictures`] – heat maps, tornados and lanes, laid out likewise
 //! * [`svg`] – which are written for documents, in colors that follow the reader's light or dark
 //! * [`png`] – or painted
+//! * [`sheet`] – pixels that charts are painted on
 
 pub mod axis;
 pub mod bars;
 pub mod drawing;
 pub mod pictures;
 pub mod png;
+pub mod sheet;
 pub mod svg;
 pub mod text;
 

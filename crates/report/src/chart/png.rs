@@ -7,6 +7,7 @@ use embedded_graphics::mono_font::iso_8859_1::FONT_10X20;
 use embedded_graphics::pixelcolor::BinaryColor;
 
 use super::drawing::{Anchor, Drawing, Ink, Item};
+use super::sheet::Sheet;
 
 /// Pixels of a unit.
 const FINE: f64 = 2.0;
@@ -41,81 +42,26 @@ pub(crate) fn colour(ink: Ink) -> [u8; 3] {
     }
 }
 
-/// A white sheet.
-struct Sheet {
-    width: usize,
-    height: usize,
-    pixels: Vec<u8>,
-}
-
-impl Sheet {
-    /// Lays a color over a pixel, as much of it as is covered.
-    fn cover(&mut self, x: i64, y: i64, colour: [u8; 3], share: f64) {
-        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
-        if x >= self.width || y >= self.height || share <= 0.0 {
-            return;
-        }
-        let at = 3 * (y * self.width + x);
-        if let Some(pixel) = self.pixels.get_mut(at..at + 3) {
-            for (have, ink) in pixel.iter_mut().zip(colour) {
-                let mixed = f64::from(*have) + (f64::from(ink) - f64::from(*have)) * share.min(1.0);
-                *have = mixed.round().clamp(0.0, 255.0) as u8;
-            }
-        }
-    }
-
-    /// Covers every pixel near a box by how near it is: `distance` is negative inside.
-    fn shape(&mut self, low: (f64, f64), high: (f64, f64), colour: [u8; 3], distance: impl Fn(f64, f64) -> f64) {
-        let most = |side: usize| side as f64;
-        let (left, right) = (low.0.clamp(0.0, most(self.width)), high.0.clamp(0.0, most(self.width)));
-        let (top, bottom) = (low.1.clamp(0.0, most(self.height)), high.1.clamp(0.0, most(self.height)));
-        for y in top.floor() as i64..bottom.ceil() as i64 {
-            for x in left.floor() as i64..right.ceil() as i64 {
-                self.cover(x, y, colour, 0.5 - distance(x as f64 + 0.5, y as f64 + 0.5));
-            }
-        }
-    }
-
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), half: f64, colour: [u8; 3]) {
-        let room = half + 1.0;
-        let low = (from.0.min(to.0) - room, from.1.min(to.1) - room);
-        let high = (from.0.max(to.0) + room, from.1.max(to.1) + room);
-        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-        let length = (dx * dx + dy * dy).max(1e-12);
-        self.shape(low, high, colour, |x, y| {
-            let along = (((x - from.0) * dx + (y - from.1) * dy) / length).clamp(0.0, 1.0);
-            (x - from.0 - along * dx).hypot(y - from.1 - along * dy) - half
-        });
-    }
-
-    fn ring(&mut self, at: (f64, f64), radius: f64, half: f64, colour: [u8; 3]) {
-        let room = radius + half + 1.0;
-        self.shape((at.0 - room, at.1 - room), (at.0 + room, at.1 + room), colour, |x, y| {
-            let out = (x - at.0).hypot(y - at.1) - radius;
-            if half > 0.0 { out.abs() - half } else { out }
-        });
-    }
-
-    fn text(&mut self, font: &MonoFont<'_>, x: f64, y: f64, anchor: Anchor, text: &str, colour: [u8; 3]) {
-        let (wide, high) = (font.character_size.width, font.character_size.height);
-        let length = f64::from(wide) * text.chars().count() as f64;
-        let left = match anchor {
-            Anchor::Start => x,
-            Anchor::Middle => x - 0.5 * length,
-            Anchor::End => x - length,
-        };
-        let (left, top) = (left.round() as i64, (y - f64::from(font.baseline)).round() as i64);
-        let a_row = (font.image.size().width / wide).max(1);
-        for (place, letter) in (0i64..).zip(text.chars()) {
-            let glyph = font.glyph_mapping.index(plain(letter)) as u32;
-            let corner = (glyph % a_row * wide, glyph / a_row * high);
-            for row in 0..high {
-                for column in 0..wide {
-                    let at = Point::new((corner.0 + column) as i32, (corner.1 + row) as i32);
-                    if font.image.pixel(at) == Some(BinaryColor::On) {
-                        let x = left + place * i64::from(wide) + i64::from(column);
-                        self.cover(x, top + i64::from(row), colour, 1.0);
-                    }
+/// Writes a text in a bitmap font.
+fn write(sheet: &mut Sheet, font: &MonoFont<'_>, (x, y): (f64, f64), anchor: Anchor, text: &str, colour: [u8; 3]) {
+    let (wide, high) = (font.character_size.width, font.character_size.height);
+    let length = f64::from(wide) * text.chars().count() as f64;
+    let left = match anchor {
+        Anchor::Start => x,
+        Anchor::Middle => x - 0.5 * length,
+        Anchor::End => x - length,
+    };
+    let (left, top) = (left.round() as i64, (y - f64::from(font.baseline)).round() as i64);
+    let a_row = (font.image.size().width / wide).max(1);
+    for (place, letter) in (0i64..).zip(text.chars()) {
+        let glyph = font.glyph_mapping.index(plain(letter)) as u32;
+        let corner = (glyph % a_row * wide, glyph / a_row * high);
+        for row in 0..high {
+            for column in 0..wide {
+                let at = Point::new((corner.0 + column) as i32, (corner.1 + row) as i32);
+                if font.image.pixel(at) == Some(BinaryColor::On) {
+                    let x = left + place * i64::from(wide) + i64::from(column);
+                    sheet.cover(x, top + i64::from(row), colour, 1.0);
                 }
             }
         }
@@ -141,7 +87,7 @@ pub fn paint(drawing: Drawing) -> Result<Vec<u8>, png::EncodingError> {
     let drawing = drawing.complete();
     let side = |units: f64| (units * FINE).round().clamp(1.0, MOST);
     let (width, height) = (side(drawing.width) as usize, side(drawing.height) as usize);
-    let mut sheet = Sheet { width, height, pixels: vec![0xff; 3 * width * height] };
+    let mut sheet = Sheet::white(width, height);
     let fine = |(x, y): (f64, f64)| (FINE * x, FINE * y);
     for item in &drawing.items {
         match item {
@@ -157,24 +103,14 @@ pub fn paint(drawing: Drawing) -> Result<Vec<u8>, png::EncodingError> {
             Item::Circle(ink, x, y) => sheet.ring(fine((*x, *y)), 7.0 * FINE, 0.5 * FINE, colour(*ink)),
             Item::Rectangle(ink, [x, y, width, height], _) => {
                 let (low, high) = (fine((*x, *y)), fine((x + width, y + height)));
-                sheet.shape((low.0 - 1.0, low.1 - 1.0), (high.0 + 1.0, high.1 + 1.0), colour(*ink), |x, y| {
-                    (low.0 - x).max(x - high.0).max(low.1 - y).max(y - high.1)
-                });
+                sheet.rectangle(low, high, colour(*ink));
             }
             Item::Text(ink, anchor, x, y, text) => {
-                let (x, y) = fine((*x, *y));
-                sheet.text(&FONT_10X20, x, y, *anchor, text, colour(*ink));
+                write(&mut sheet, &FONT_10X20, fine((*x, *y)), *anchor, text, colour(*ink));
             }
         }
     }
-    let mut out = Vec::new();
-    let mut encoder = png::Encoder::new(&mut out, width as u32, height as u32);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(&sheet.pixels)?;
-    writer.finish()?;
-    Ok(out)
+    sheet.to_opaque_png()
 }
 
 #[cfg(test)]

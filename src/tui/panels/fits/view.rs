@@ -115,12 +115,15 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let heading = canvas.role(Role::Heading);
     canvas.text(inner.x + 1, inner.y, names - 1, "model", heading);
     canvas.right(inner.x, inner.y, names - 1, "params", heading);
+    canvas.right(inner.x, inner.y + 1, names - 1, "billions", dim);
     for (slot, index) in slots() {
         let Some(name) = grid.targets.get(index) else { continue };
         let x = inner.x + names + slot * COLUMN;
         let style = if index == state.column { canvas.role(Role::TitleFocused) } else { heading };
         let (above, below) = broken(name, usize::from(COLUMN - 2));
         canvas.right(x, inner.y, COLUMN - 2, &fit(above, usize::from(COLUMN - 2), canvas.glyphs.ellipsis), style);
+        // What the figures are, where the name has no second line.
+        let (below, style) = if below.is_empty() { (label, dim) } else { (below, style) };
         canvas.right(x, inner.y + 1, COLUMN - 2, &fit(below, usize::from(COLUMN - 2), canvas.glyphs.ellipsis), style);
     }
     let speeds = grid.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| match cell {
@@ -134,7 +137,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let name_width = names - SIZE - 2;
         let name = fit(&row.model, usize::from(name_width), canvas.glyphs.ellipsis);
         canvas.text(inner.x + 1, y, name_width, &name, canvas.role(Role::Text));
-        canvas.right(inner.x, y, names - 1, &format!("{:.1} B", row.parameters * 1e-9), dim);
+        canvas.right(inner.x, y, names - 1, &format!("{:.1}", row.parameters * 1e-9), dim);
         for (slot, column) in slots() {
             let Some(cell) = row.cells.get(column) else { continue };
             let place = Rect::new(inner.x + names + slot * COLUMN, y, COLUMN - 2, 1);

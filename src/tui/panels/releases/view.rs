@@ -167,10 +167,9 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         }
         // The release in force: the last one before it that does not do the same.
         _ => match all.rows.iter().skip(app.view_row).find(|earlier| !earlier.differs.is_empty()) {
-            Some(earlier) => (
-                format!("{}, the last that differs, against {}, the current release", earlier.release, row.release),
-                &earlier.differs,
-            ),
+            Some(earlier) => {
+                (format!("{} (last that differs) against {} (current)", earlier.release, row.release), &earlier.differs)
+            }
             None => (format!("{}, the current release; no other differs", row.release), &row.differs),
         },
     };

@@ -50,7 +50,9 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, VIEW, "Watch", remark, app.tour.is_none());
     let text = words(seen, inner.width.saturating_sub(2));
     let wanted = u16::try_from(text.len()).unwrap_or(u16::MAX);
-    let height = inner.height.saturating_sub(wanted).max(LEAST.min(inner.height / 2));
+    // Without a chart the words begin at the top.
+    let charted = !state.times.points().is_empty();
+    let height = inner.height.saturating_sub(wanted).max(LEAST.min(inner.height / 2)) * u16::from(charted);
     chart(state, canvas, Rect { height, ..inner });
     lines(app, canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text);
 }

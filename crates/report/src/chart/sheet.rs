@@ -1,0 +1,156 @@
+//! Pixels with an opacity, covered by lines, discs and boxes whose edges are smoothed by how much of a pixel they cover.
+
+/// A sheet of pixels: red, green, blue and opacity, row by row from the top.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sheet {
+    width: usize,
+    height: usize,
+    pixels: Vec<[u8; 4]>,
+}
+
+impl Sheet {
+    /// A white sheet.
+    #[must_use]
+    pub fn white(width: usize, height: usize) -> Sheet {
+        Sheet { width, height, pixels: vec![[0xff; 4]; width * height] }
+    }
+
+    /// A sheet that shows what lies below it.
+    #[must_use]
+    pub fn clear(width: usize, height: usize) -> Sheet {
+        Sheet { width, height, pixels: vec![[0; 4]; width * height] }
+    }
+
+    /// Lays a color over a pixel, as much of it as is covered.
+    pub(crate) fn cover(&mut self, x: i64, y: i64, color: [u8; 3], share: f64) {
+        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
+        if x >= self.width || share.is_nan() || share <= 0.0 {
+            return;
+        }
+        let Some([pixel @ .., opacity]) = self.pixels.get_mut(y * self.width + x) else { return };
+        let share = share.min(1.0);
+        let below = f64::from(*opacity) / 255.0 * (1.0 - share);
+        for (have, ink) in pixel.iter_mut().zip(color) {
+            let mixed = (f64::from(*have) * below + f64::from(ink) * share) / (below + share);
+            *have = mixed.round().clamp(0.0, 255.0) as u8;
+        }
+        *opacity = (255.0 * (below + share)).round().clamp(0.0, 255.0) as u8;
+    }
+
+    /// Covers every pixel near a box by how near it is: `distance` is negative inside.
+    pub(crate) fn shape(
+        &mut self,
+        low: (f64, f64),
+        high: (f64, f64),
+        color: [u8; 3],
+        distance: impl Fn(f64, f64) -> f64,
+    ) {
+        let most = |side: usize| side as f64;
+        let (left, right) = (low.0.clamp(0.0, most(self.width)), high.0.clamp(0.0, most(self.width)));
+        let (top, bottom) = (low.1.clamp(0.0, most(self.height)), high.1.clamp(0.0, most(self.height)));
+        for y in top.floor() as i64..bottom.ceil() as i64 {
+            for x in left.floor() as i64..right.ceil() as i64 {
+                self.cover(x, y, color, 0.5 - distance(x as f64 + 0.5, y as f64 + 0.5));
+            }
+        }
+    }
+
+    /// A line with round ends, `half` to either side.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), half: f64, color: [u8; 3]) {
+        let room = half + 1.0;
+        let low = (from.0.min(to.0) - room, from.1.min(to.1) - room);
+        let high = (from.0.max(to.0) + room, from.1.max(to.1) + room);
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let length = (dx * dx + dy * dy).max(1e-12);
+        self.shape(low, high, color, |x, y| {
+            let along = (((x - from.0) * dx + (y - from.1) * dy) / length).clamp(0.0, 1.0);
+            (x - from.0 - along * dx).hypot(y - from.1 - along * dy) - half
+        });
+    }
+
+    /// A circle whose line is `half` to either side of the radius; a disc where that is nothing.
+    pub fn ring(&mut self, at: (f64, f64), radius: f64, half: f64, color: [u8; 3]) {
+        let room = radius + half + 1.0;
+        self.shape((at.0 - room, at.1 - room), (at.0 + room, at.1 + room), color, |x, y| {
+            let out = (x - at.0).hypot(y - at.1) - radius;
+            if half > 0.0 { out.abs() - half } else { out }
+        });
+    }
+
+    /// A filled box between two corners.
+    pub fn rectangle(&mut self, low: (f64, f64), high: (f64, f64), color: [u8; 3]) {
+        self.shape((low.0 - 1.0, low.1 - 1.0), (high.0 + 1.0, high.1 + 1.0), color, |x, y| {
+            (low.0 - x).max(x - high.0).max(low.1 - y).max(y - high.1)
+        });
+    }
+
+    /// The sheet as PNG with its opacity, compressed in little time.
+    ///
+    /// # Errors
+    /// None that a sheet can cause; what the encoder says.
+    pub fn to_png(&self) -> Result<Vec<u8>, png::EncodingError> {
+        self.encode(png::ColorType::Rgba, png::Compression::Fast, self.pixels.as_flattened())
+    }
+
+    /// The sheet as PNG without its opacity, compressed well.
+    ///
+    /// # Errors
+    /// None that a sheet can cause; what the encoder says.
+    pub(crate) fn to_opaque_png(&self) -> Result<Vec<u8>, png::EncodingError> {
+        let opaque: Vec<u8> = self.pixels.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]).collect();
+        self.encode(png::ColorType::Rgb, png::Compression::default(), &opaque)
+    }
+
+    fn encode(
+        &self,
+        color: png::ColorType,
+        compression: png::Compression,
+        pixels: &[u8],
+    ) -> Result<Vec<u8>, png::EncodingError> {
+        let mut out = Vec::new();
+        let mut encoder = png::Encoder::new(&mut out, self.width as u32, self.height as u32);
+        encoder.set_color(color);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(compression);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(pixels)?;
+        writer.finish()?;
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    const RED: [u8; 3] = [200, 0, 0];
+
+    #[test]
+    fn only_what_is_covered_is_opaque() {
+        let mut sheet = Sheet::clear(20, 10);
+        sheet.line((2.0, 5.0), (18.0, 5.0), 1.5, RED);
+        assert_eq!(sheet.pixels[5 * 20 + 10], [200, 0, 0, 255]);
+        assert_eq!(sheet.pixels[0], [0; 4]);
+        // An edge keeps the color and loses opacity.
+        let edge = sheet.pixels[3 * 20 + 10];
+        assert!(edge[..3] == RED && (1..255).contains(&edge[3]), "{edge:?}");
+    }
+
+    #[test]
+    fn on_white_a_half_covered_pixel_is_half_the_color() {
+        let mut sheet = Sheet::white(1, 1);
+        sheet.cover(0, 0, [0; 3], 0.5);
+        assert_eq!(sheet.pixels, [[128, 128, 128, 255]]);
+    }
+
+    #[test]
+    fn what_lies_outside_or_is_no_number_is_left_out() {
+        let mut sheet = Sheet::clear(4, 4);
+        sheet.line((-1e9, -1e9), (-5.0, -5.0), 1.0, RED);
+        sheet.line((f64::NAN, 0.0), (2.0, f64::INFINITY), 1.0, RED);
+        sheet.rectangle((9.0, 9.0), (f64::INFINITY, 12.0), RED);
+        assert_eq!(sheet, Sheet::clear(4, 4));
+        assert!(sheet.to_png().unwrap().starts_with(b"\x89PNG"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Where rankings flip: the change of this target that makes its figure that of a marked one.
+
+use std::sync::Arc;
+
+use crate::tui::app::App;
+use crate::tui::applying::resolve;
+use atlas_plan::engine::{at_once, estimate};
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::knob::Knob;
+use atlas_plan::search::condition::fits;
+use atlas_plan::search::goal::Way;
+use atlas_plan::search::goal_seek;
+use atlas_plan::search::sensitivity::Lever;
+
+/// The point at which this target and a marked one change places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flip {
+    /// The marked target.
+    pub rival: Arc<str>,
+    /// Whether this target becomes the better one there; otherwise it no longer is.
+    pub passes: bool,
+    /// The change of this target.
+    pub way: Way,
+}
+
+impl Flip {
+    /// What happens there.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.passes { format!("passes {}", self.rival) } else { format!("falls behind {}", self.rival) }
+    }
+}
+
+/// Marked targets that are looked at.
+const MOST: usize = 8;
+
+/// The points at which a figure of this target becomes that of each marked one at the same settings: by the price if that
+/// does it, else by the first knob or number of the hardware that does.
+#[must_use]
+pub(super) fn flips(app: &App, metric: &'static Metric) -> Vec<Flip> {
+    let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else { return Vec::new() };
+    let own = at_once(scenario);
+    if metric.better == Better::Neutral {
+        return Vec::new();
+    }
+    let setup = &app.now.setup;
+    let rivals = app.now.marks.iter().filter(|name| **name != setup.target).take(MOST);
+    let flip = |rival: &Arc<str>| {
+        let (of, other) = resolve(&app.library, rival, setup)?;
+        other.check(&of).ok()?;
+        let figures = estimate(&other);
+        let wanted = (metric.get)(&figures, &other);
+        if !fits(&figures) || !wanted.is_finite() || !metric.applies_to(&other) {
+            return None;
+        }
+        let goal = goal_seek(&own, parts, metric, wanted);
+        let by_price = goal.ways.iter().find(|way| way.lever == Lever::Knob(Knob::HourlyUsd));
+        let way = by_price.or(goal.ways.first())?.clone();
+        let passes = (wanted < goal.now) == (metric.better == Better::Lower);
+        (wanted != goal.now).then(|| Flip { rival: Arc::clone(rival), passes, way })
+    };
+    rivals.filter_map(flip).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::tui::app::Overlay;
+    use crate::tui::testing::Hands;
+    use atlas_document::Sources;
+
+    /// The goal dialog on the price of a token, with two targets marked.
+    fn sought() -> Hands {
+        let mut hands = Hands::of(&Sources::built_in());
+        hands.keys("f-8<Enter>mmmjjjm").keys("V/$/1M tokens<Enter>=");
+        hands
+    }
+
+    fn found(hands: &Hands) -> Vec<Flip> {
+        let Some(Overlay::Goal(seek)) = &hands.app.overlay else { panic!("{}", hands.text()) };
+        seek.flips.clone()
+    }
+
+    #[test]
+    fn applying_a_flip_makes_the_figure_that_of_the_marked_target() {
+        let hands = sought();
+        let flips = found(&hands);
+        assert!(!flips.is_empty() && flips.len() <= hands.app.now.marks.len(), "{}", hands.text());
+        let metric = const { Metric::known("dollar_per_1m_tokens") };
+        for (at, flip) in flips.iter().enumerate() {
+            assert_eq!(flip.way.lever, Lever::Knob(Knob::HourlyUsd), "{flip:?}");
+            let mut hands = sought();
+            assert!(hands.text().contains(&flip.text()), "{}", hands.text());
+            hands.keys(&"<Down>".repeat(at)).keys("<Enter>");
+            let (parts, other) = resolve(&hands.app.library, &flip.rival, &hands.app.now.setup).unwrap();
+            // The price is this target's own, so that the other one keeps the price of its files.
+            let files = atlas_plan::scenario::Scenario::from_files(&parts);
+            let mut other = other.clone();
+            other.set(Knob::HourlyUsd, &files.get(Knob::HourlyUsd), &parts).unwrap();
+            let (own, theirs) = (hands.app.answer.value(metric).unwrap(), (metric.get)(&estimate(&other), &other));
+            assert!((own / theirs - 1.0).abs() < 1e-3, "{flip:?}: {own} {theirs}");
+        }
+    }
+
+    #[test]
+    fn without_marks_no_ranking_flips() {
+        let mut hands = Hands::of(&Sources::built_in());
+        hands.keys("V/$/1M tokens<Enter>=");
+        assert_eq!(found(&hands), []);
+    }
+}
