@@ -4,6 +4,7 @@
 use super::exchange::{self, Exchange};
 use super::fabric::Fabric;
 use super::front_end::FrontEnd;
+use super::images;
 use super::input::{AllReduce, GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack, StepInputs};
 use super::rates::{linear_rate, maturity};
 use super::shape::Shape;
@@ -90,6 +91,8 @@ pub struct Machine {
     intake: f64,
     /// Seconds in which a prompt's keys and values are loaded from slower places.
     loading: f64,
+    /// Seconds of encoding images for a token of a prompt.
+    image_seconds: f64,
 }
 
 /// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
@@ -181,6 +184,15 @@ impl Machine {
                     (e.latency, bytes * e.decode_byte, bytes * (e.prompt_byte - e.decode_byte))
                 }
             };
+        let image_seconds = images::of_token(input, layout, c, &images::Pace {
+            mature: mature_arithmetic,
+            streaming,
+            reduce: &reduce,
+            launch: match input.stack {
+                Stack::Local => 0.0,
+                _ => c.kernel_prefill,
+            },
+        });
         Machine {
             dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
             mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
@@ -288,6 +300,7 @@ impl Machine {
             attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
             intake: FrontEnd::of(input, c).between,
             loading: input.loading / layout.attention_dp.max(Count::ONE),
+            image_seconds,
             shape,
         }
     }
@@ -326,7 +339,7 @@ impl Machine {
         let (one, issued) = if t.prefill > 0.0 { self.beside_prompts().part(&half) } else { self.part(&half) };
         let mut both = one.scaled(2.0);
         // One half's tokens travel while the other computes, both at a loss.
-        let work = both.compute + both.weights + both.kv + both.activations + both.launch;
+        let work = both.compute + both.weights + both.kv + both.activations + both.launch + both.images;
         let apart = both.communication;
         both.communication = (apart - (1.0 - self.overlap_loss) * work).max(self.overlap_loss * apart);
         both.launch += (2.0 * issued - both.total()).max(0.0);
@@ -413,6 +426,8 @@ impl Machine {
         }
         if prefill > 0.0 {
             out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
+            // Images enter the first stage: once a prompt, however many stages follow.
+            out.images += prefill * self.image_seconds * cut / self.pp;
         }
         out.activations += tokens * self.activation_seconds;
         // Work of the busiest attention group, which reads the same weights as the others.

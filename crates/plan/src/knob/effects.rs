@@ -13,15 +13,16 @@ use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
 /// Places from which a knob is moved: target, workload, and knobs that others need to matter.
-const TRAINING: [(&str, &str, &[&str]); 6] = [
+const TRAINING: [(&str, &str, &[&str]); 7] = [
     ("h100-sxm-128", "llama3.1-70b-train", &[]),
     ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
     ("gb200-nvl72-4", "deepseek-v3-train", &[]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
     ("h100-sxm-64", "llama3.1-8b-train", &["rack_kw=30", "cp=2"]),
+    ("h100-sxm-8", "qwen2.5-vl-7b-train", &[]),
 ];
-const SERVING: [(&str, &str, &[&str]); 14] = [
+const SERVING: [(&str, &str, &[&str]); 15] = [
     ("h100-sxm-8", "llama3.1-70b-serve", &[]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["draft_tokens=3", "draft_method=draft-model", "generate_spread=2"]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["load=open", "request_rate=4"]),
@@ -31,6 +32,7 @@ const SERVING: [(&str, &str, &[&str]); 14] = [
     ("h100-sxm-8", "llama3.1-8b-serve", &["software=tensorrt-llm"]),
     ("h100-sxm-8", "gpt-oss-120b-serve", &["prefill_accelerators=4"]),
     ("h100-sxm-64", "llama3.1-8b-serve", &["rack_kw=30"]),
+    ("h100-sxm-8", "qwen2.5-vl-7b-serve", &[]),
     (
         "h100-sxm-8",
         "llama3.1-8b-serve",
@@ -236,6 +238,7 @@ fn knobs_that_need_another_knob_are_listed_with_it() {
         ("h100-sxm-8", "llama3.1-70b-serve", "ep=4", Knob::Ep, "the model has no experts"),
         ("h100-sxm-8", "llama3.1-8b-train", "moe_capacity=dropped", Knob::MoeCapacity, "the model has no experts"),
         ("h100-sxm-8", "llama3.1-8b-train", "vpp=4", Knob::Vpp, "set pp"),
+        ("h100-sxm-8", "llama3.1-8b-train", "image_size=448", Knob::ImageSize, "the model has no vision encoder"),
         ("h100-sxm-8", "llama3.1-8b-train", "concurrency=64", Knob::Concurrency, "this is training"),
         ("h100-sxm-8", "llama3.1-70b-serve", "draft_decline=0.1", Knob::DraftDecline, "set draft_tokens"),
         ("h100-sxm-8", "gpt-oss-120b-serve", "two_batch_overlap=on", Knob::TwoBatchOverlap, "set attention_dp"),
