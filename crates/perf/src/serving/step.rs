@@ -133,6 +133,9 @@ impl Machine {
         };
         let fabric = Fabric::of(acc, ranks, pipelined, c);
         let mut reduce = Fabric::of(acc, f64::from(layout.tp), pipelined, c);
+        if layout.tp > acc.domain.max(1.0) {
+            reduce.bw *= acc.network.ring_share(1.0);
+        }
         if input.all_reduce == AllReduce::Library {
             reduce.latency = reduce.latency.max(c.library_latency);
         }
@@ -174,7 +177,7 @@ impl Machine {
         let by_collective = token_bytes * copies * (ranks - 1.0)
             / ranks
             / fabric.bw
-            / acc.network.exchange_share(ranks / acc.domain.max(1.0));
+            / acc.network.exchange_share(ranks / acc.domain.max(1.0), 1.0);
         let (exchange_latency, exchange_bytes_seconds, exchange_prompt_seconds) =
             match Exchange::of(input, layout, &shape, c) {
                 None => (fabric.latency, by_collective, 0.0),

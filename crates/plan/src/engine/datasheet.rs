@@ -7,7 +7,6 @@ use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Kind, Transformer};
 use atlas_core::count::Count;
-use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};
 use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
@@ -82,7 +81,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         bridge: None,
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
-        network: Topology::default(),
+        network: Default::default(),
     }
 }
 

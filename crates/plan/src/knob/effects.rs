@@ -264,7 +264,7 @@ const TARGET: &str = "
   num_nodes: 32
   memory_gb_per_accel: 80
   interconnect: { type: NVLink 4, bw_GBps: 900, domain_size: 8 }
-  network: { type: IB, Gbps_per_accel: 400, topology: fat-tree, oversubscription: 1 }
+  network: { type: IB, Gbps_per_accel: 400, topology: fat-tree, oversubscription: 4 }
   cost: { hourly_usd: 40, basis: on-demand, energy_included: true, energy_watts_node: 10200, pue: 1.2, usd_per_kwh: 0.1,
     peak_usd_per_kwh: 0.2, peak_hours: 8, kg_co2e_per_kwh: 0.4, power_cap: 600, rack_kw: 40, nodes_per_rack: 4,
     capex_usd_node: 250000, network_share: 0.2, spares_share: 0.02, staff_usd_node_year: 2000, usd_per_kw_month: 150,
@@ -272,7 +272,7 @@ const TARGET: &str = "
 ";
 
 /// Every field of a target that is no text about it, and another value of it.
-const FIELDS: [(&str, &str); 30] = [
+const FIELDS: [(&str, &str); 31] = [
     ("accelerator: nvidia-h100-sxm-80gb", "accelerator: nvidia-h200-sxm"),
     ("accelerators_per_node: 8", "accelerators_per_node: 4"),
     ("num_nodes: 32", "num_nodes: 64"),
@@ -282,7 +282,8 @@ const FIELDS: [(&str, &str); 30] = [
     ("Gbps_per_accel: 400", "Gbps_per_accel: 100"),
     ("topology: fat-tree", "topology: torus"),
     ("topology: fat-tree", "topology: dragonfly"),
-    ("oversubscription: 1", "oversubscription: 4"),
+    ("topology: fat-tree", "topology: rail"),
+    ("oversubscription: 4", "oversubscription: 8"),
     ("hourly_usd: 40", "hourly_usd: 50"),
     ("energy_watts_node: 10200", "energy_watts_node: 12000"),
     ("pue: 1.2", "pue: 1.5"),
@@ -319,7 +320,7 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
     let library = library();
     let answer = |text: &str| {
         let (target, described) = target(text);
-        let said: Vec<String> = ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve"]
+        let said: Vec<String> = ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve", "deepseek-v3-wide-ep"]
             .map(|workload| {
                 let workload = library.workload(workload).unwrap();
                 let parts = Parts::of(&library, &target, workload).unwrap();

@@ -30,7 +30,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let images = scenario.images(phase);
     let isl = shape.prompt + images.map_or(0.0, |images| images.tokens);
     let mut accelerator = machine.device;
-    accelerator.nic_bw /= machine.oversubscription.max(1.0);
+    accelerator.network.oversubscription = machine.oversubscription;
     if layout.pp > 1.0 && matches!(served.stack, Stack::Local | Stack::Eager) {
         // Layers split over devices that take turns: one device with the memory of all.
         accelerator.mem_bytes *= f64::from(layout.pp);
