@@ -194,7 +194,7 @@ impl Default for Accelerator {
             bridge: None,
             switched: true,
             nic_bw: 25e9,
-            network: Network::default(),
+            network: Network { nics: 8.0, ..Network::default() },
         }
     }
 }

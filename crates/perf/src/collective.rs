@@ -45,7 +45,7 @@ impl Fabric {
             message_ramp: c.message_ramp,
             in_switch: if reduces_in_switch(acc) { c.in_switch_gain } else { 1.0 },
             congestion: c.congestion,
-            network: Network { oversubscription, nics: acc.domain, ..acc.network },
+            network: Network { oversubscription, ..acc.network },
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
             bridge: acc.bridge.map(|bridge| Bridge { bw: acc.reached(bridge.bw, c), ..bridge }),
         }

@@ -80,7 +80,8 @@ impl Machine {
     pub(super) fn spread(&mut self, accelerators: f64) {
         self.domain = self.reach.min(accelerators * self.dies).max(1.0);
         self.device.domain = self.domain;
-        self.device.network.nics = self.domain;
+        // Dies of an accelerator share its NIC.
+        self.device.network.nics = self.domain / self.dies.max(1.0);
     }
 }
 

@@ -145,4 +145,6 @@ mod images;
 #[cfg(test)]
 mod published;
 #[cfg(test)]
+mod published_training;
+#[cfg(test)]
 mod tests;
