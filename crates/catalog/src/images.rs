@@ -151,9 +151,13 @@ mod tests {
     #[test]
     fn parameters_are_as_many_as_published() {
         // Parameters in safetensors files on Hugging Face, in billions.
-        for (model, published) in
-            [("qwen2.5-vl-7b", 8.292), ("qwen2.5-vl-72b", 73.41), ("llava-1.5-7b", 7.063), ("internvl3-8b", 7.944), ("pixtral-12b", 12.68)]
-        {
+        for (model, published) in [
+            ("qwen2.5-vl-7b", 8.292),
+            ("qwen2.5-vl-72b", 73.41),
+            ("llava-1.5-7b", 7.063),
+            ("internvl3-8b", 7.944),
+            ("pixtral-12b", 12.68),
+        ] {
             let own = Catalog::built_in().model(model).unwrap().parameters() / 1e9;
             assert!((own / published - 1.0).abs() < 0.01, "{model}: {own}");
         }

@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn a_torus_exchanges_more_slowly_and_reduces_as_fast() {
-        let (rail, torus) = (fabric(), Fabric { network: Network { topology: Topology::Torus, ..fabric().network }, ..fabric() });
+        let (rail, torus) =
+            (fabric(), Fabric { network: Network { topology: Topology::Torus, ..fabric().network }, ..fabric() });
         let g = Group::strided(4096.0, 1.0, 8.0);
         assert!(all_to_all(&torus, g, 1e9, 1.0) > 4.0 * all_to_all(&rail, g, 1e9, 1.0));
         assert_eq!(all_reduce(&torus, g, 1e9), all_reduce(&rail, g, 1e9));
@@ -263,7 +264,8 @@ mod tests {
         let exchange = |topology| all_to_all(&at(topology, 3.0), some, 1e9, 1.0);
         assert!(exchange(Topology::FatTree) > 1.5 * exchange(Topology::Rail));
         assert_eq!(exchange(Topology::Dragonfly), exchange(Topology::Rail));
-        let detour = all_reduce(&at(Topology::Dragonfly, 1.0), far, 1e9) / all_reduce(&at(Topology::Rail, 1.0), far, 1e9);
+        let detour =
+            all_reduce(&at(Topology::Dragonfly, 1.0), far, 1e9) / all_reduce(&at(Topology::Rail, 1.0), far, 1e9);
         assert!((1.8..2.1).contains(&detour), "{detour}");
     }
 

@@ -117,7 +117,8 @@ impl LocalParams {
         let a = &i.arch;
         let experts = a.moe_layers() * a.expert_params() / (i.pp * i.ep * i.etp).max(1.0);
         let images = i.images.map_or(0.0, |images| images.trained_params());
-        let dense = (a.convolutions.map_or_else(|| a.dense_params(), |network| network.params()) + images) / (i.pp * i.tp);
+        let dense =
+            (a.convolutions.map_or_else(|| a.dense_params(), |network| network.params()) + images) / (i.pp * i.tp);
         LocalParams { dense, experts, embedding: embedding(i) }
     }
 

@@ -99,8 +99,7 @@ impl Images {
             }
         }
         if trained {
-            let alone =
-                TrainingInput { arch: *encoder, seq: of.patches, micro: of.pieces, ..TrainingInput::default() };
+            let alone = TrainingInput { arch: *encoder, seq: of.patches, micro: of.pieces, ..TrainingInput::default() };
             sums.kept = memory::kept(&alone, Plan::NONE);
             sums.kept_inputs = memory::kept(&alone, Plan::FULL);
         }
@@ -167,12 +166,9 @@ mod tests {
     #[test]
     fn images_add_up_and_share_the_weights() {
         let (one, four) = (of(1.0), of(4.0));
-        for (a, b) in [
-            (one.tokens, four.tokens),
-            (one.flops(), four.flops()),
-            (one.traffic, four.traffic),
-            (one.kept, four.kept),
-        ] {
+        for (a, b) in
+            [(one.tokens, four.tokens), (one.flops(), four.flops()), (one.traffic, four.traffic), (one.kept, four.kept)]
+        {
             assert!((b / a - 4.0).abs() < 1e-9, "{a} {b}");
         }
         assert_eq!(one.params, four.params);

@@ -3,8 +3,8 @@
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::roofline::FusedAttention;
-use crate::vision::Images;
 pub use crate::traits::{Admission, AllReduce, GraphCapture, HostOverlap, KernelLibrary, Stack, StepInputs};
+use crate::vision::Images;
 use atlas_core::count::Count;
 
 /// Offered load.

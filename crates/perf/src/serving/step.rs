@@ -187,15 +187,20 @@ impl Machine {
                     (e.latency, bytes * e.decode_byte, bytes * (e.prompt_byte - e.decode_byte))
                 }
             };
-        let image_seconds = images::of_token(input, layout, c, &images::Pace {
-            mature: mature_arithmetic,
-            streaming,
-            reduce: &reduce,
-            launch: match input.stack {
-                Stack::Local => 0.0,
-                _ => c.kernel_prefill,
+        let image_seconds = images::of_token(
+            input,
+            layout,
+            c,
+            &images::Pace {
+                mature: mature_arithmetic,
+                streaming,
+                reduce: &reduce,
+                launch: match input.stack {
+                    Stack::Local => 0.0,
+                    _ => c.kernel_prefill,
+                },
             },
-        });
+        );
         Machine {
             dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
             mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),

@@ -33,7 +33,14 @@ impl StepTime {
 
     /// All parts together, s.
     pub fn total(&self) -> f64 {
-        self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host + self.images
+        self.compute
+            + self.weights
+            + self.kv
+            + self.activations
+            + self.communication
+            + self.launch
+            + self.host
+            + self.images
     }
 
     /// `self + factor * other`, part by part.

@@ -4,7 +4,8 @@ use super::memo::{Memo, Passes};
 use super::pipeline::{self, Pace, Pass};
 use super::stages::stage_layers;
 use super::{
-    MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, images, layer, optimizer,
+    MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, images, layer,
+    optimizer,
 };
 use crate::constants::Constants;
 use crate::memory;

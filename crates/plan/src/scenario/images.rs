@@ -45,12 +45,8 @@ impl Vision {
     /// What so many images of this side take.
     fn images(&self, count: f64, side: f64, trained: bool) -> Images {
         let cut = self.reader.cut(side);
-        let encoded = Encoded {
-            pieces: count * cut.pieces,
-            patches: cut.patches,
-            tokens: cut.tokens,
-            projector: self.projector,
-        };
+        let encoded =
+            Encoded { pieces: count * cut.pieces, patches: cut.patches, tokens: cut.tokens, projector: self.projector };
         Images::of(&self.encoder, &encoded, trained)
     }
 }
@@ -90,7 +86,10 @@ impl Scenario {
         };
         let sequence = phase.shape.prompt + phase.shape.generate;
         (phase.shape.mode == Mode::Training && images.tokens > sequence).then(|| {
-            format!("sequences of at least {} tokens, which the images of one become (prompt: {sequence})", images.tokens)
+            format!(
+                "sequences of at least {} tokens, which the images of one become (prompt: {sequence})",
+                images.tokens
+            )
         })
     }
 }

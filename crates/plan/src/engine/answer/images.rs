@@ -86,14 +86,17 @@ fn both_engines_agree_on_images() {
 
 #[test]
 fn a_frozen_encoder_is_run_and_keeps_neither_gradients_nor_states() {
-    let (text, frozen, trained) = (detail(TRAIN, &["images=0"]), detail(TRAIN, &["freeze_vision=on"]), detail(TRAIN, &[]));
+    let (text, frozen, trained) =
+        (detail(TRAIN, &["images=0"]), detail(TRAIN, &["freeze_vision=on"]), detail(TRAIN, &[]));
     let images = |of: &Detail| of.time.part("images");
     assert_eq!(images(&text), 0.0);
     let ratio = images(&trained) / images(&frozen);
     assert!((2.5..3.8).contains(&ratio), "forward and two gradients: {ratio}");
     let part = |of: &Detail, name| of.memory.parts.part(name);
     assert_eq!(part(&frozen, "optimizer"), part(&text, "optimizer"));
-    assert!(part(&frozen, "weights") > part(&text, "weights") && part(&trained, "optimizer") > part(&text, "optimizer"));
+    assert!(
+        part(&frozen, "weights") > part(&text, "weights") && part(&trained, "optimizer") > part(&text, "optimizer")
+    );
     // What the encoder computes counts as work done, at the lower rates of narrow layers.
     let mfu = |of: &Detail| of.training.unwrap().mfu_causal;
     assert!((0.75..1.0).contains(&(mfu(&trained) / mfu(&text))), "{} {}", mfu(&trained), mfu(&text));

@@ -60,7 +60,8 @@ impl Use {
     #[must_use]
     pub fn training(out: &TrainingEstimate) -> Use {
         let t = &out.time;
-        let streaming = STREAMED * (t.elementwise + t.optimizer) + GEMM_TRAFFIC * (t.gemm + t.attention + t.recompute + t.images);
+        let streaming =
+            STREAMED * (t.elementwise + t.optimizer) + GEMM_TRAFFIC * (t.gemm + t.attention + t.recompute + t.images);
         let memory = (streaming / out.step_seconds.max(1e-12)).clamp(0.0, 1.0);
         Use { compute: out.hfu.clamp(0.0, 1.0), memory, active: 1.0 }
     }
@@ -78,8 +79,8 @@ impl Use {
             | Load::PrefillOnly { batch: in_flight }
             | Load::Burst { requests: in_flight } => (in_flight / replicas(input)).min(1.0),
         };
-        let streaming =
-            STREAMED * (out.time.weights + out.time.kv + out.time.activations) + GEMM_TRAFFIC * (out.time.compute + out.time.images);
+        let streaming = STREAMED * (out.time.weights + out.time.kv + out.time.activations)
+            + GEMM_TRAFFIC * (out.time.compute + out.time.images);
         let memory = active * streaming / out.time.total().max(1e-12);
         // What generates nothing multiplies neither embedding nor output layer.
         let arch = &input.arch;
