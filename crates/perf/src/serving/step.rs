@@ -6,10 +6,10 @@ use super::fabric::Fabric;
 use super::front_end::FrontEnd;
 use super::images;
 use super::input::{AllReduce, GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack, StepInputs};
-use super::rates::{linear_rate, maturity};
+use super::rates::{linear_rate, maturity, tile};
 use super::shape::Shape;
 pub use super::time::StepTime;
-use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::accelerator::{Generation, Precision};
 use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
@@ -487,18 +487,6 @@ fn head_width(arch: &Architecture) -> f64 {
     match arch.attention {
         Attention::Grouped => arch.head_dim,
         Attention::Latent { nope, rope, .. } => nope + rope,
-    }
-}
-
-/// Rows that a multiplication pads its tokens to.
-fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &Constants) -> f64 {
-    let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
-    match stack {
-        // Native runtimes multiply a few rows as vectors.
-        Stack::Local => 1.0,
-        // Kernels that unpack weights are built on `mma.m16n8k16`, as everything is before Hopper.
-        _ if unpack || !warpgroup => c.tile_rows.min(16.0),
-        _ => c.tile_rows,
     }
 }
 
