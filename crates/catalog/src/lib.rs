@@ -12,6 +12,7 @@ pub mod convolution;
 pub mod digest;
 pub mod evidence;
 pub mod hugging_face;
+pub mod images;
 pub mod load;
 pub mod measurements;
 pub mod model;

@@ -4,6 +4,7 @@ use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::convolution::Convolutional;
+use super::images::Images;
 use super::transformer::{Kind, Transformer};
 use atlas_core::plan::{DraftMethod, Format};
 use atlas_document::decode::{Bounds, Fields};
@@ -43,6 +44,8 @@ pub struct Model {
     pub drafts: Vec<Draft>,
     /// What it is made of.
     pub architecture: Architecture,
+    /// How it reads images, where it does.
+    pub images: Option<Box<Images>>,
     /// Where the figures were read.
     pub source: Option<String>,
     /// Caveats.
@@ -61,16 +64,32 @@ pub enum Architecture {
 }
 
 impl Model {
-    /// All parameters, added up from the architecture.
+    /// All parameters, added up from the architecture, those that read images with them.
     #[must_use]
     pub fn parameters(&self) -> f64 {
+        self.language_parameters() + self.image_parameters()
+    }
+
+    /// Parameters that read images.
+    #[must_use]
+    pub fn image_parameters(&self) -> f64 {
+        match (&self.images, self.transformer()) {
+            (Some(images), Some(language)) => images.parameters(language.hidden_size),
+            _ => 0.0,
+        }
+    }
+
+    /// Parameters of the model without what reads images.
+    #[must_use]
+    pub fn language_parameters(&self) -> f64 {
         match &self.architecture {
             Architecture::Transformer(transformer) => transformer.parameters(),
             Architecture::Convolutional(network) => network.parameters(),
         }
     }
 
-    /// Parameters that one token passes: embeddings and output layer included, experts it is not routed to left out.
+    /// Parameters that one token passes: embeddings and output layer included, experts it is not routed to and what reads
+    /// images left out.
     #[must_use]
     pub fn active_parameters(&self) -> f64 {
         match &self.architecture {
@@ -140,6 +159,7 @@ impl Model {
         } else {
             Transformer::decode(&mut fields).map(|transformer| Architecture::Transformer(Box::new(transformer)))
         };
+        let images = fields.map("images", Images::decode).flatten();
         let source = fields.text("source");
         let note = fields.text("note");
         fields.finish();
@@ -159,6 +179,7 @@ impl Model {
             native_format,
             drafts: drafts.unwrap_or_default(),
             architecture: architecture?,
+            images: images.map(Box::new),
             source,
             note,
             origin: Origin { file: Arc::clone(file), at },

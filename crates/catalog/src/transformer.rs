@@ -182,7 +182,7 @@ pub struct Patches {
     pub image_size: Count,
     /// Side of a patch, pixels.
     pub patch_size: Count,
-    /// Classes described apart.
+    /// Classes described apart; none where a language model reads what comes out.
     pub classes: Count,
 }
 

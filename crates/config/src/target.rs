@@ -119,7 +119,7 @@ fn topology(link: &mut Fields<'_>) -> Option<Topology> {
     let plain = written.trim().to_lowercase().replace(['_', ' '], "-");
     let found = Topology::WORDS.iter().find(|(name, _)| *name == plain).map(|(_, topology)| *topology);
     if found.is_none() {
-        let message = format!("found {written}, which has no effect: expected rail, fat-tree or torus");
+        let message = format!("found {written}, which has no effect: expected rail, fat-tree, torus or dragonfly");
         let help = "say by oversubscription how much less than all NICs send crosses the network";
         link.warn("topology", message, Some(help.to_owned()));
     }

@@ -1,21 +1,55 @@
-//! How the network between scale-up domains is wired.
+//! How the network between scale-up domains is wired, and what that leaves of its links' rate.
 
 /// The wiring, as far as it decides how fast domains exchange data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Topology {
-    /// Every accelerator's NIC on a switch of its own rail: full bisection, unless oversubscribed.
+    /// Every NIC of a node on a leaf switch of its own, which it shares with the same NIC of many nodes.
     #[default]
     Rail,
-    /// Switches in levels: full bisection, unless oversubscribed.
+    /// All NICs of a node on one leaf switch, which few nodes share; switches in levels above.
     FatTree,
     /// Every node linked to its neighbors in three dimensions: what goes far shares the links between.
     Torus,
+    /// Groups of nodes that are linked all to all, and every group with every other.
+    Dragonfly,
+}
+
+/// Ports of a leaf switch: 64 at 400 Gb/s (NVIDIA QM9700; the reference architecture of DGX SuperPOD H100 joins 32 nodes by
+/// eight of them).
+const LEAF_PORTS: f64 = 64.0;
+/// Endpoints of a group: 32 switches of 16 (De Sensi et al., "An In-Depth Analysis of the Slingshot Interconnect", arXiv
+/// 2008.08886, section II-B).
+const GROUP_ENDPOINTS: f64 = 512.0;
+/// Share of the rate that is left where all nodes of a group send to the same other group: every message goes over a third
+/// one, and crosses two global links instead of one (Kim et al., "Technology-Driven, Highly-Scalable Dragonfly Topology",
+/// ISCA 2008, section 4).
+const DETOUR: f64 = 0.5;
+
+/// A network of nodes: wiring, and what its upper levels lack.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Network {
+    /// The wiring.
+    pub topology: Topology,
+    /// Links into a leaf switch or group over those out of it; 1 = as many. In a torus, what its links lack.
+    pub oversubscription: f64,
+    /// NICs of a node, which is a scale-up domain.
+    pub nics: f64,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Network { topology: Topology::default(), oversubscription: 1.0, nics: 1.0 }
+    }
 }
 
 impl Topology {
     /// Name and value, as documents are read.
-    pub const WORDS: &'static [(&'static str, Topology)] =
-        &[("rail", Topology::Rail), ("fat-tree", Topology::FatTree), ("torus", Topology::Torus)];
+    pub const WORDS: &'static [(&'static str, Topology)] = &[
+        ("rail", Topology::Rail),
+        ("fat-tree", Topology::FatTree),
+        ("torus", Topology::Torus),
+        ("dragonfly", Topology::Dragonfly),
+    ];
 
     /// Its name.
     #[must_use]
@@ -24,20 +58,73 @@ impl Topology {
             Topology::Rail => "rail",
             Topology::FatTree => "fat-tree",
             Topology::Torus => "torus",
+            Topology::Dragonfly => "dragonfly",
+        }
+    }
+}
+
+impl Network {
+    /// Downlinks over uplinks, at least 1.
+    #[inline]
+    fn ratio(&self) -> f64 {
+        self.oversubscription.max(1.0)
+    }
+
+    /// Nodes that reach one another below the oversubscribed links.
+    #[must_use]
+    pub fn close_nodes(&self) -> f64 {
+        let nics = self.nics.max(1.0);
+        // With a ratio of s, s / (1 + s) of a leaf's ports lead down.
+        let down = || LEAF_PORTS * self.ratio() / (1.0 + self.ratio());
+        match self.topology {
+            Topology::Rail => down(),
+            Topology::FatTree => (down() / nics).max(1.0),
+            Topology::Torus => 1.0,
+            Topology::Dragonfly => (GROUP_ENDPOINTS / nics).max(1.0),
         }
     }
 
-    /// Share of its NICs' rate at which each of `nodes` exchanges data with all others at once.
+    /// Share of its NICs' rate at which each of `nodes` exchanges data with all others at once, of which each is `apart` nodes
+    /// from the next.
     ///
     /// In a torus of three dimensions with k nodes a side, bytes cross 3 k / 4 links on average, so that the links carry
     /// 4 / (3 k) of what they would between neighbors (Dally and Towles, *Principles and Practices of Interconnection
-    /// Networks*, section 5.2). Rings along neighbors run at the full rate.
+    /// Networks*, section 5.2). Elsewhere what leaves a leaf or group shares its uplinks, and what stays does not.
     #[must_use]
-    pub fn exchange_share(self, nodes: f64) -> f64 {
-        match self {
-            Topology::Rail | Topology::FatTree => 1.0,
-            Topology::Torus => 1.0 / (0.75 * nodes.max(1.0).cbrt()).max(1.0),
+    pub fn exchange_share(&self, nodes: f64, apart: f64) -> f64 {
+        if self.topology == Topology::Torus {
+            return 1.0 / (0.75 * nodes.max(1.0).cbrt()).max(1.0) / self.ratio();
         }
+        if self.ratio() <= 1.0 {
+            return 1.0;
+        }
+        let staying = (self.close_nodes() / (nodes * apart.max(1.0)).max(1.0)).min(1.0);
+        1.0 / (self.ratio() * (1.0 - staying)).max(1.0)
+    }
+
+    /// Share of its NICs' rate at which a node sends to one that is anywhere, while all others do, too.
+    #[must_use]
+    pub fn far_share(&self) -> f64 {
+        1.0 / self.ratio()
+    }
+
+    /// Share of its NICs' rate at which each node sends to the next of a ring, `apart` nodes away.
+    ///
+    /// Of `n` nodes on a leaf, `apart` have their next node on another one, so that the uplinks carry so many streams. Neighbors
+    /// in a torus have links of their own. In a dragonfly a ring whose steps leave the group sends all of a group's traffic to
+    /// one other group, which takes the detour.
+    #[must_use]
+    pub fn ring_share(&self, apart: f64) -> f64 {
+        if self.topology == Topology::Torus {
+            return 1.0 / self.ratio();
+        }
+        let dragonfly = self.topology == Topology::Dragonfly;
+        if self.ratio() <= 1.0 && !dragonfly {
+            return 1.0;
+        }
+        let leaving = (apart.max(1.0) / self.close_nodes()).min(1.0);
+        let detour = if dragonfly && leaving >= 1.0 { DETOUR } else { 1.0 };
+        detour / (self.ratio() * leaving).max(1.0)
     }
 }
 
@@ -45,12 +132,55 @@ impl Topology {
 mod tests {
     use super::*;
 
+    const ALL: [Topology; 4] = [Topology::Rail, Topology::FatTree, Topology::Torus, Topology::Dragonfly];
+
+    fn network(topology: Topology, oversubscription: f64) -> Network {
+        Network { topology, oversubscription, nics: 8.0 }
+    }
+
     #[test]
-    fn only_a_torus_loses_rate_as_it_grows() {
-        assert_eq!(Topology::Rail.exchange_share(4096.0), 1.0);
-        assert_eq!(Topology::FatTree.exchange_share(4096.0), 1.0);
-        assert_eq!(Topology::Torus.exchange_share(2.0), 1.0);
+    fn only_a_torus_loses_rate_in_exchanges_as_it_grows_if_nothing_is_oversubscribed() {
+        for topology in [Topology::Rail, Topology::FatTree, Topology::Dragonfly] {
+            assert_eq!(network(topology, 1.0).exchange_share(4096.0, 1.0), 1.0);
+        }
+        let torus = network(Topology::Torus, 1.0);
+        assert_eq!(torus.exchange_share(2.0, 1.0), 1.0);
         // 16 a side: bytes cross 12 links.
-        assert!((Topology::Torus.exchange_share(4096.0) - 1.0 / 12.0).abs() < 1e-12);
+        assert!((torus.exchange_share(4096.0, 1.0) - 1.0 / 12.0).abs() < 1e-12);
+        assert_eq!(torus.ring_share(16.0), 1.0);
+    }
+
+    #[test]
+    fn more_oversubscription_is_never_faster_and_leaves_every_share_within_one() {
+        for topology in ALL {
+            for (nodes, apart) in [(2.0, 1.0), (16.0, 1.0), (64.0, 4.0), (512.0, 1.0), (2048.0, 16.0)] {
+                let mut last = [1.0, 1.0];
+                for ratio in [0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 64.0] {
+                    let of = network(topology, ratio);
+                    let now = [of.exchange_share(nodes, apart), of.ring_share(apart)];
+                    for (now, last) in now.iter().zip(&last) {
+                        assert!(*now > 0.0 && now <= last, "{topology:?} {nodes} {apart} {ratio}: {now} {last}");
+                    }
+                    last = now;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rails_keep_more_nodes_below_oversubscribed_links_than_a_fat_tree() {
+        let (rail, tree) = (network(Topology::Rail, 3.0), network(Topology::FatTree, 3.0));
+        assert_eq!((rail.close_nodes(), tree.close_nodes()), (48.0, 6.0));
+        assert!(rail.exchange_share(32.0, 1.0) == 1.0 && tree.exchange_share(32.0, 1.0) < 0.5);
+        // A ring of neighbors leaves a leaf once; one over every eighth node leaves it at every step.
+        assert_eq!((rail.ring_share(1.0), tree.ring_share(1.0)), (1.0, 1.0));
+        assert_eq!((rail.ring_share(8.0), tree.ring_share(8.0)), (1.0, 1.0 / 3.0));
+    }
+
+    #[test]
+    fn a_dragonfly_takes_detours_where_a_ring_leaves_its_groups() {
+        let of = network(Topology::Dragonfly, 1.0);
+        assert_eq!((of.close_nodes(), of.ring_share(1.0), of.ring_share(64.0)), (64.0, 1.0, 0.5));
+        assert_eq!(of.exchange_share(4096.0, 1.0), 1.0);
     }
 }

@@ -45,6 +45,12 @@ pub struct PlanSpec {
     pub recompute_layers: Option<Count>,
     /// `recompute.reserve`: share of device memory that planned recomputation leaves free.
     pub recompute_reserve: Option<f64>,
+    /// `sequence.images`: images of a request or a sequence.
+    pub images: Option<f64>,
+    /// `sequence.image_size`: side of an image, pixels.
+    pub image_size: Option<Count>,
+    /// `freeze_vision`: the vision encoder is not trained.
+    pub freeze_vision: Option<bool>,
     /// `optimizer`.
     pub optimizer: Option<Optimizer>,
     /// `trained`: which weights are trained.

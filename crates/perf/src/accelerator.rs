@@ -1,7 +1,7 @@
 //! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
 
 use crate::constants::Constants;
-use atlas_core::network::Topology;
+use atlas_core::network::Network;
 
 /// Numeric format of a matrix multiplication's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -170,7 +170,7 @@ pub struct Accelerator {
     /// Scale-out bandwidth per accelerator, bytes/s, one way.
     pub nic_bw: f64,
     /// How the NICs are joined.
-    pub network: Topology,
+    pub network: Network,
 }
 
 impl Default for Accelerator {
@@ -194,7 +194,7 @@ impl Default for Accelerator {
             bridge: None,
             switched: true,
             nic_bw: 25e9,
-            network: Topology::Rail,
+            network: Network { nics: 8.0, ..Network::default() },
         }
     }
 }

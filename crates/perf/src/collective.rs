@@ -6,7 +6,7 @@
 
 use crate::accelerator::{Accelerator, Bridge};
 use crate::constants::Constants;
-use atlas_core::network::Topology;
+use atlas_core::network::Network;
 
 /// The links under a group, bytes/s one way and seconds per step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Fabric {
     /// Loss of `nic_bw` per doubling of the domains that a group spans.
     pub congestion: f64,
     /// How the domains are joined.
-    pub network: Topology,
+    pub network: Network,
     /// Share of the full bandwidth that a pair inside the domain has: 1 on a switch, less on a mesh or ring.
     pub pair_share: f64,
     /// A bridge between neighbors, at the rate that a large collective reaches over it.
@@ -34,17 +34,18 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// The fabric of `acc`; `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking).
+    /// The fabric of `acc`; `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking), which
+    /// slows what leaves a leaf.
     pub fn new(acc: &Accelerator, c: &Constants, oversubscription: f64) -> Self {
         Fabric {
             link_bw: acc.reached(acc.link_bw, c),
             link_latency: c.link_latency,
-            nic_bw: (acc.nic_bw * c.nic_fraction / oversubscription.max(1.0)).max(1e6),
+            nic_bw: (acc.nic_bw * c.nic_fraction).max(1e6),
             nic_latency: c.nic_latency,
             message_ramp: c.message_ramp,
             in_switch: if reduces_in_switch(acc) { c.in_switch_gain } else { 1.0 },
             congestion: c.congestion,
-            network: acc.network,
+            network: Network { oversubscription, ..acc.network },
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
             bridge: acc.bridge.map(|bridge| Bridge { bw: acc.reached(bridge.bw, c), ..bridge }),
         }
@@ -75,13 +76,16 @@ pub struct Group {
     pub size: f64,
     /// Ranks of this group inside one domain, at most `size`.
     pub local: f64,
+    /// Domains from one that it has ranks in to the next.
+    pub apart: f64,
 }
 
 impl Group {
     /// `size` ranks, `stride` accelerators apart, in domains of `domain` accelerators.
     pub fn strided(size: f64, stride: f64, domain: f64) -> Self {
         let local = (domain / stride.max(1.0)).floor().clamp(1.0, size.max(1.0));
-        Group { size: size.max(1.0), local }
+        let apart = (local * stride.max(1.0) / domain.max(1.0)).max(1.0);
+        Group { size: size.max(1.0), local, apart }
     }
 
     fn crosses(&self) -> bool {
@@ -104,9 +108,14 @@ fn nic_rate(f: &Fabric, g: &Group) -> f64 {
     f.nic_bw / (1.0 + f.congestion * g.domains().log2())
 }
 
+/// The same where every domain sends to the next one only.
+fn neighbor_rate(f: &Fabric, g: &Group) -> f64 {
+    nic_rate(f, g) * f.network.ring_share(g.apart)
+}
+
 /// Bandwidth of a ring through the group: a domain's ring leaves through all NICs of the ranks that take part.
 fn ring_bw(f: &Fabric, g: &Group) -> f64 {
-    if g.crosses() { f.link_bw.min(nic_rate(f, g) * g.local) } else { f.link_bw }
+    if g.crosses() { f.link_bw.min(neighbor_rate(f, g) * g.local) } else { f.link_bw }
 }
 
 /// Latency of one trip round the ring: local steps and steps between domains.
@@ -138,7 +147,7 @@ pub fn all_gather(f: &Fabric, g: Group, bytes: f64) -> f64 {
     let outer = bytes / g.local * (domains - 1.0) / domains;
     let inner = bytes * (g.local - 1.0) / g.local;
     let staged = tree_latency(f, &g)
-        + transfer(outer, nic_rate(f, &g), f.message_ramp)
+        + transfer(outer, neighbor_rate(f, &g), f.message_ramp)
         + transfer(inner, f.link_bw, f.message_ramp);
     ring.min(staged)
 }
@@ -185,7 +194,7 @@ pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     let inside = bytes * (g.local - 1.0) / g.local;
     let outside = bytes * distinct * (domains - 1.0) / domains;
     let inner = if inside > 0.0 { f.link_latency + transfer(inside, f.link_bw, f.message_ramp) } else { 0.0 };
-    let rate = nic_rate(f, &g) * f.network.exchange_share(domains);
+    let rate = nic_rate(f, &g) * f.network.exchange_share(domains, g.apart);
     let outer = if outside > 0.0 { f.nic_latency + transfer(outside, rate, f.message_ramp) } else { 0.0 };
     // The two use different links, so the slower one decides.
     inner.max(outer)
@@ -199,13 +208,14 @@ pub fn point_to_point(f: &Fabric, bytes: f64, inside: bool) -> f64 {
     if inside {
         f.link_latency + transfer(bytes, f.link_bw * f.pair_share, f.message_ramp)
     } else {
-        f.nic_latency + transfer(bytes, f.nic_bw, f.message_ramp)
+        f.nic_latency + transfer(bytes, f.nic_bw * f.network.far_share(), f.message_ramp)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use atlas_core::network::Topology;
 
     fn fabric() -> Fabric {
         Fabric::new(&Accelerator::default(), &Constants::default(), 1.0)
@@ -221,17 +231,42 @@ mod tests {
     #[test]
     fn crossing_domains_is_slower_than_staying_inside() {
         let f = fabric();
-        let inside = all_reduce(&f, Group { size: 8.0, local: 8.0 }, 1e9);
-        let across = all_reduce(&f, Group { size: 8.0, local: 1.0 }, 1e9);
+        let inside = all_reduce(&f, Group::strided(8.0, 1.0, 8.0), 1e9);
+        let across = all_reduce(&f, Group::strided(8.0, 8.0, 8.0), 1e9);
         assert!(across > 4.0 * inside);
     }
 
     #[test]
     fn a_torus_exchanges_more_slowly_and_reduces_as_fast() {
-        let (rail, torus) = (fabric(), Fabric { network: Topology::Torus, ..fabric() });
+        let (rail, torus) =
+            (fabric(), Fabric { network: Network { topology: Topology::Torus, ..fabric().network }, ..fabric() });
         let g = Group::strided(4096.0, 1.0, 8.0);
         assert!(all_to_all(&torus, g, 1e9, 1.0) > 4.0 * all_to_all(&rail, g, 1e9, 1.0));
         assert_eq!(all_reduce(&torus, g, 1e9), all_reduce(&rail, g, 1e9));
+    }
+
+    #[test]
+    fn oversubscribed_leaves_slow_exchanges_and_rings_over_distant_nodes_and_not_rings_of_neighbors() {
+        let at = |topology, ratio| {
+            let f = Fabric::new(&Accelerator::default(), &Constants::default(), ratio);
+            Fabric { network: Network { topology, ..f.network }, ..f }
+        };
+        let near = Group::strided(2048.0, 1.0, 8.0);
+        let far = Group::strided(16.0, 512.0, 8.0);
+        for topology in [Topology::Rail, Topology::FatTree] {
+            let (plain, thin) = (at(topology, 1.0), at(topology, 4.0));
+            assert_eq!(all_reduce(&thin, near, 1e9), all_reduce(&plain, near, 1e9));
+            assert!(all_reduce(&thin, far, 1e9) > 3.0 * all_reduce(&plain, far, 1e9));
+            assert!(all_to_all(&thin, near, 1e9, 1.0) > 2.0 * all_to_all(&plain, near, 1e9, 1.0));
+        }
+        // 32 nodes of a rail lie below the leaf, as those of a dragonfly's group do; a fat tree's do not.
+        let some = Group::strided(256.0, 1.0, 8.0);
+        let exchange = |topology| all_to_all(&at(topology, 3.0), some, 1e9, 1.0);
+        assert!(exchange(Topology::FatTree) > 1.5 * exchange(Topology::Rail));
+        assert_eq!(exchange(Topology::Dragonfly), exchange(Topology::Rail));
+        let detour =
+            all_reduce(&at(Topology::Dragonfly, 1.0), far, 1e9) / all_reduce(&at(Topology::Rail, 1.0), far, 1e9);
+        assert!((1.8..2.1).contains(&detour), "{detour}");
     }
 
     #[test]
@@ -240,7 +275,7 @@ mod tests {
         let mut quick = f;
         quick.link_bw *= 2.0;
         quick.nic_bw *= 2.0;
-        for g in [Group { size: 8.0, local: 8.0 }, Group { size: 64.0, local: 8.0 }, Group { size: 16.0, local: 1.0 }] {
+        for g in [Group::strided(8.0, 1.0, 8.0), Group::strided(64.0, 1.0, 8.0), Group::strided(16.0, 8.0, 8.0)] {
             let mut last = 0.0;
             for bytes in [1e3, 1e5, 1e6, 1e7, 1e9] {
                 let spread = |f: &Fabric, g, b| all_to_all(f, g, b, 8.0);
@@ -271,8 +306,9 @@ mod tests {
 
     #[test]
     fn a_group_knows_how_much_of_it_is_local() {
-        assert_eq!(Group::strided(16.0, 1.0, 8.0), Group { size: 16.0, local: 8.0 });
-        assert_eq!(Group::strided(16.0, 8.0, 8.0), Group { size: 16.0, local: 1.0 });
-        assert_eq!(Group::strided(4.0, 2.0, 8.0), Group { size: 4.0, local: 4.0 });
+        assert_eq!(Group::strided(16.0, 1.0, 8.0), Group { size: 16.0, local: 8.0, apart: 1.0 });
+        assert_eq!(Group::strided(16.0, 8.0, 8.0), Group { size: 16.0, local: 1.0, apart: 1.0 });
+        assert_eq!(Group::strided(16.0, 32.0, 8.0), Group { size: 16.0, local: 1.0, apart: 4.0 });
+        assert_eq!(Group::strided(4.0, 2.0, 8.0), Group { size: 4.0, local: 4.0, apart: 1.0 });
     }
 }

@@ -12,6 +12,7 @@
 //! * [`collective`] – the time of one collective on one fabric
 //! * [`memory`] – what must be resident on one accelerator
 //! * [`traits`] – what software does, without names or versions
+//! * [`vision`] – what images take before a language model reads them
 //! * [`training`], [`serving`] – one optimizer step; a deployment under load
 //! * [`interval`] – how far their figures can be trusted
 //!
@@ -34,3 +35,4 @@ pub mod roofline;
 pub mod serving;
 pub mod training;
 pub mod traits;
+pub mod vision;

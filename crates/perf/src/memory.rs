@@ -116,7 +116,9 @@ impl LocalParams {
     pub fn of(i: &TrainingInput) -> Self {
         let a = &i.arch;
         let experts = a.moe_layers() * a.expert_params() / (i.pp * i.ep * i.etp).max(1.0);
-        let dense = a.convolutions.map_or_else(|| a.dense_params(), |network| network.params()) / (i.pp * i.tp);
+        let images = i.images.map_or(0.0, |images| images.trained_params());
+        let dense =
+            (a.convolutions.map_or_else(|| a.dense_params(), |network| network.params()) + images) / (i.pp * i.tp);
         LocalParams { dense, experts, embedding: embedding(i) }
     }
 

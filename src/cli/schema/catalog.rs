@@ -124,6 +124,57 @@ pub(super) fn model() -> Value {
             ("classes", width("classes")),
         ],
     );
+    let window = map(
+        &["size"],
+        [
+            ("size", width("tokens that a layer looks back over")),
+            ("share", number(Bounds::SHARE, "share of the layers that do")),
+        ],
+    );
+    let patches = map(
+        &["image_size", "patch_size"],
+        [
+            ("image_size", width("pixels of an edge")),
+            ("patch_size", width("pixels of a patch's edge")),
+            ("classes", whole("classes; 0 for the encoder of another model")),
+        ],
+    );
+    let biases = || word(&["none", "qkv", "all"], "biases of the projections");
+    let positions = || toggle("whether positions are learned");
+    let encoder = map(
+        &["hidden_size", "n_layers", "heads", "mlp", "max_context", "vision"],
+        [
+            ("kind", word(&["vision"], "what kind of network")),
+            ("hidden_size", width("width of the residual stream")),
+            ("n_layers", width("layers")),
+            ("heads", heads.clone()),
+            ("mlp", mlp.clone()),
+            ("window", window.clone()),
+            ("max_context", width("most patches")),
+            ("vision", patches.clone()),
+            ("learned_positions", positions()),
+            ("attention_bias", biases()),
+            ("norm", norm.clone()),
+        ],
+    );
+    let projector = map(
+        &[],
+        [
+            ("input_size", width("values that go in for a token; unset, those of the patches that make one")),
+            ("hidden_size", width("values between two matrices; unset, there is one matrix")),
+            ("count", width("projectors")),
+        ],
+    );
+    let images = map(
+        &["encoder"],
+        [
+            ("encoder", help(encoder, "the encoder of patches")),
+            ("merge", width("side of the square of patches that become a token")),
+            ("sizes", word(&["any", "fixed", "tiles"], "which sizes of images it takes")),
+            ("most_tiles", width("most tiles of an image")),
+            ("projector", help(projector, "from patches to tokens")),
+        ],
+    );
     let kinds = ["decoder", "encoder", "encoder_decoder", "vision", "convolutional"];
     map(
         &["id"],
@@ -188,35 +239,17 @@ pub(super) fn model() -> Value {
                     ],
                 ),
             ),
-            (
-                "window",
-                map(
-                    &["size"],
-                    [
-                        ("size", width("tokens that a layer looks back over")),
-                        ("share", number(Bounds::SHARE, "share of the layers that do")),
-                    ],
-                ),
-            ),
-            ("attention_bias", word(&["none", "qkv", "all"], "biases of the projections")),
+            ("window", window),
+            ("attention_bias", biases()),
             ("mlp", help(mlp, "the dense MLP")),
             ("moe", help(experts, "mixture of experts")),
             ("vocab_size", width("tokens of the vocabulary")),
             ("max_context", width("longest sequence")),
             ("tied_embeddings", toggle("whether the output layer is the embedding")),
-            ("learned_positions", toggle("whether positions are learned")),
+            ("learned_positions", positions()),
             ("norm", help(norm, "normalization")),
-            (
-                "vision",
-                map(
-                    &["image_size", "patch_size", "classes"],
-                    [
-                        ("image_size", width("pixels of an edge")),
-                        ("patch_size", width("pixels of a patch's edge")),
-                        ("classes", width("classes")),
-                    ],
-                ),
-            ),
+            ("vision", patches),
+            ("images", help(images, "how it reads images")),
             ("convolutions", help(convolutions, "a convolutional network")),
             ("source", text("where the figures are from")),
             ("note", text("caveats")),

@@ -14,8 +14,10 @@ fn agrees(id: &str, text: &str) {
     let (model, problems) = read(text);
     assert!(problems.is_empty(), "{id}: {problems}");
     let (model, known) = (model.unwrap(), Catalog::built_in().model(id).unwrap());
-    let off = model.parameters() / known.parameters() - 1.0;
-    assert!(off.abs() < 0.001, "{id}: {} against {}", model.parameters(), known.parameters());
+    // A config without `vision_config` describes a language part.
+    let whole = |of: &Model| if model.images.is_some() { of.parameters() } else { of.language_parameters() };
+    let off = whole(&model) / whole(&known) - 1.0;
+    assert!(off.abs() < 0.001, "{id}: {} against {}", whole(&model), whole(&known));
     let off = model.active_parameters() / known.active_parameters() - 1.0;
     assert!(off.abs() < 0.002, "{id}: active {}", model.active_parameters());
     let (found, expected) = (model.transformer().unwrap(), known.transformer().unwrap());
@@ -116,6 +118,76 @@ fn latent_attention_and_models_with_several_parts() {
         "head_dim": 256, "intermediate_size": 10240, "vocab_size": 262208, "sliding_window": 1024,
         "sliding_window_pattern": 6, "max_position_embeddings": 131072}}"#,
     );
+}
+
+#[test]
+fn encoders_of_images_are_read_with_their_language_models() {
+    let qwen = r#""hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4,
+        "intermediate_size": 18944, "vocab_size": VOCABULARY, "max_position_embeddings": 128000"#;
+    let clip = r#""hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16,
+        "patch_size": 14"#;
+    let configs = [
+        (
+            "qwen2.5-vl-7b",
+            format!(
+                r#"{{"model_type": "qwen2_5_vl", {}, "vision_config": {{"depth": 32, "hidden_size": 1280,
+                "intermediate_size": 3420, "num_heads": 16, "patch_size": 14, "spatial_merge_size": 2,
+                "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31], "out_hidden_size": 3584}}}}"#,
+                qwen.replace("VOCABULARY", "152064")
+            ),
+        ),
+        (
+            "internvl3-8b",
+            format!(
+                r#"{{"model_type": "internvl_chat", "downsample_ratio": 0.5, "max_dynamic_patch": 12,
+                "llm_config": {{"model_type": "qwen2", {}}}, "vision_config": {{{clip}, "image_size": 448}}}}"#,
+                qwen.replace("VOCABULARY", "151674")
+            ),
+        ),
+        (
+            "llava-1.5-7b",
+            format!(
+                r#"{{"model_type": "llava", "text_config": {{"model_type": "llama", "hidden_size": 4096,
+                "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000,
+                "max_position_embeddings": 4096}}, "vision_config": {{"model_type": "clip_vision_model", {clip},
+                "image_size": 336}}}}"#
+            ),
+        ),
+        (
+            "pixtral-12b",
+            r#"{"model_type": "llava", "text_config": {"model_type": "mistral", "hidden_size": 5120,
+                "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+                "intermediate_size": 14336, "vocab_size": 131072, "max_position_embeddings": 131072},
+                "vision_config": {"model_type": "pixtral", "hidden_size": 1024, "intermediate_size": 4096,
+                "num_hidden_layers": 24, "num_attention_heads": 16, "patch_size": 16, "image_size": 1024}}"#
+                .to_owned(),
+        ),
+        (
+            "gemma-3-4b",
+            r#"{"model_type": "gemma3", "mm_tokens_per_image": 256, "text_config": {"model_type": "gemma3_text",
+                "hidden_size": 2560, "num_hidden_layers": 34, "num_attention_heads": 8, "num_key_value_heads": 4,
+                "head_dim": 256, "intermediate_size": 10240, "vocab_size": 262208, "sliding_window": 1024,
+                "sliding_window_pattern": 6, "max_position_embeddings": 131072}, "vision_config":
+                {"model_type": "siglip_vision_model", "hidden_size": 1152, "intermediate_size": 4304,
+                "num_hidden_layers": 27, "num_attention_heads": 16, "patch_size": 14, "image_size": 896}}"#
+                .to_owned(),
+        ),
+    ];
+    for (id, text) in configs {
+        agrees(id, &text);
+        let (found, known) = (read(&text).0.unwrap(), Catalog::built_in().model(id).unwrap());
+        let (found, known) = (found.images.unwrap(), known.images.clone().unwrap());
+        for side in [300.0, 896.0, 1500.0] {
+            assert_eq!(found.cut(side), known.cut(side), "{id} {side}");
+        }
+        assert_eq!(found.encoder.window, known.encoder.window, "{id}");
+    }
+    let (model, problems) = read(
+        r#"{"model_type": "unheard", "text_config": {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "intermediate_size": 128, "vocab_size": 100, "max_position_embeddings": 64},
+        "vision_config": {"hidden_size": 32}}"#,
+    );
+    assert!(model.unwrap().images.is_none() && problems.to_string().contains("only its language part"), "{problems}");
 }
 
 #[test]

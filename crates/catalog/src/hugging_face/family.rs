@@ -76,7 +76,7 @@ const GEMMA: Family = Family { name: "Gemma", tied_embeddings: true, head_dim: S
 /// The family of a `model_type`; `None` if it is unknown.
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
-        "llama" => LLAMA,
+        "llama" | "llava" => LLAMA,
         "llama4" | "llama4_text" => Family {
             name: "Llama 4",
             window_share: 0.75,
@@ -86,7 +86,9 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
         },
         "mistral" | "ministral" | "mistral3" => Family { name: "Mistral", ..LLAMA },
         "mixtral" => Family { name: "Mixtral", experts: ExpertKeys::Local, ..LLAMA },
-        "qwen2" => Family { name: "Qwen2", attention_bias: Bias::Qkv, bias_if_stated: Bias::Qkv, ..LLAMA },
+        "qwen2" | "qwen2_vl" | "qwen2_vl_text" | "qwen2_5_vl" | "qwen2_5_vl_text" => {
+            Family { name: "Qwen2", attention_bias: Bias::Qkv, bias_if_stated: Bias::Qkv, ..LLAMA }
+        }
         "qwen2_moe" => Family {
             name: "Qwen2 MoE",
             attention_bias: Bias::Qkv,
@@ -94,8 +96,12 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
             experts: ExpertKeys::Qwen,
             ..LLAMA
         },
-        "qwen3" => Family { name: "Qwen3", qk_norm: QkNorm::Head, head_dim: Some(Count::new(128)), ..LLAMA },
-        "qwen3_moe" => Family { name: "Qwen3 MoE", qk_norm: QkNorm::Head, experts: ExpertKeys::Qwen, ..LLAMA },
+        "qwen3" | "qwen3_vl_text" => {
+            Family { name: "Qwen3", qk_norm: QkNorm::Head, head_dim: Some(Count::new(128)), ..LLAMA }
+        }
+        "qwen3_moe" | "qwen3_vl_moe_text" => {
+            Family { name: "Qwen3 MoE", qk_norm: QkNorm::Head, experts: ExpertKeys::Qwen, ..LLAMA }
+        }
         "deepseek" | "deepseek_v2" | "deepseek_v3" | "deepseek_v32" | "kimi_k2" | "kimi_k25" | "glm_moe_dsa" => {
             Family { name: "DeepSeek", experts: ExpertKeys::DeepSeek, ..LLAMA }
         }

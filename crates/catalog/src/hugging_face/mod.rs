@@ -4,6 +4,7 @@
 //! that is not known is read as a Llama-like decoder, with a warning.
 
 mod family;
+mod vision;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -57,9 +58,10 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     let before = diagnostics.errors();
     let outer_type = root.get("model_type").and_then(Node::text).map(str::to_owned);
     // Models that also see or hear keep their language part apart.
-    let part = root.get("text_config").or_else(|| root.get("language_config")).filter(|node| node.entries().is_some());
+    let parts = ["text_config", "language_config", "llm_config"];
+    let part = parts.iter().find_map(|key| root.get(key)).filter(|node| node.entries().is_some());
     let node = part.unwrap_or(&root);
-    let model_type = node.get("model_type").and_then(Node::text).map(str::to_owned).or(outer_type);
+    let model_type = node.get("model_type").and_then(Node::text).map(str::to_owned).or_else(|| outer_type.clone());
     let mut fields = Fields::open(file, id, node, diagnostics)?;
     // Configs hold many keys that say nothing of the architecture.
     fields.all();
@@ -67,6 +69,11 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     let tied = root.get("tie_word_embeddings").map(|node| node.value == atlas_document::Value::Bool(true));
     let transformer = transformer(&mut fields, &family, tied);
     fields.finish();
+    let images = match (transformer.as_ref(), root.get("vision_config").filter(|node| node.entries().is_some())) {
+        (Some(language), Some(_)) => Fields::open(file, id, &root, diagnostics)
+            .and_then(|mut fields| vision::images(&mut fields, outer_type.as_deref(), language)),
+        _ => None,
+    };
     if diagnostics.errors() > before {
         return None;
     }
@@ -81,8 +88,9 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         native_format: None,
         drafts: Vec::new(),
         architecture: Architecture::Transformer(Box::new(transformer?)),
+        note: part.filter(|_| images.is_none()).map(|_| "language part of a model with several".to_owned()),
+        images: images.map(Box::new),
         source: Some(file.to_string()),
-        note: part.map(|_| "language part of a model with several".to_owned()),
         origin: Origin { file: Arc::clone(file), at: root.at },
     })
 }

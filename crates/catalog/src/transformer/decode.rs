@@ -71,8 +71,8 @@ impl Transformer {
         let patches = fields.map("vision", |vision| {
             let image_size = vision.required_count("image_size", WIDTH);
             let patch_size = vision.required_count("patch_size", WIDTH);
-            let classes = vision.required_count("classes", WIDTH);
-            Some(Patches { image_size: image_size?, patch_size: patch_size?, classes: classes? })
+            let classes = vision.count("classes", NATURAL).unwrap_or(Count::ZERO);
+            Some(Patches { image_size: image_size?, patch_size: patch_size?, classes })
         });
         let (n_heads, n_kv_heads, head_dim) = heads?;
         let (ffn_hidden_size, gated_mlp, mlp_bias) = mlp?;

@@ -279,6 +279,45 @@ pub(super) const LAYOUT: &[Field] = &[
     ).files_any(0.0, 1e9)
     .unit("tok"),
     entry(
+        Knob::Images,
+        "images",
+        &["images_per_request"],
+        Group::Sequence,
+        real(0.0, 4096.0, 1.0),
+        &["sequence", "images"],
+        "images of a request, whose tokens join the prompt; in training of a sequence, whose length has room for them",
+    )
+    .slot(number!(images))
+    .usual(0.0)
+    .reasoned(),
+    entry(
+        Knob::ImageSize,
+        "image_size",
+        &["image_pixels"],
+        Group::Sequence,
+        whole(0.0, 16_384.0, Step::Double),
+        &["sequence", "image_size"],
+        "side of a square image as large as the images are; 0: the size that the vision encoder was made for",
+    )
+    .slot(count!(image_size))
+    .usual(0.0)
+    .files(1.0, 16_384.0)
+    .unit("px")
+    .reasoned(),
+    entry(
+        Knob::FreezeVision,
+        "freeze_vision",
+        &["freeze_vision_tower"],
+        Group::Sequence,
+        Kind::Toggle,
+        &["freeze_vision"],
+        "the vision encoder is run and not trained",
+    )
+    .slot(flag!(freeze_vision))
+    .usual_flag(false)
+    .training()
+    .reasoned(),
+    entry(
         Knob::TrainTokens,
         "train_tokens",
         &["budget_tokens"],

@@ -111,6 +111,12 @@ pub enum Knob {
     Prompt,
     /// Generated tokens, the OSL.
     Generate,
+    /// Images of a request or a sequence.
+    Images,
+    /// Side of an image.
+    ImageSize,
+    /// Whether the vision encoder is left as it is in training.
+    FreezeVision,
     /// Tokens of the whole training run.
     TrainTokens,
     /// Spread of the prompts' lengths.

@@ -78,7 +78,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
                 true => record.keep("model", name),
                 false => record.convert("model", found.model.id.as_str(), format!("model name \"{name}\"")),
             }
-            let mut shape = Shape::of(t, found.model.parameters(), &found.model.id);
+            let mut shape = Shape::of(t, found.model.language_parameters(), &found.model.id);
             overrides(record, row, t, found.layers, usage, &mut shape);
             return Some(shape);
         }

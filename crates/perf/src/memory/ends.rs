@@ -126,7 +126,10 @@ impl<'a> Ends<'a> {
             return Load { images: convolutional_activations(i, network), ..Load::default() };
         }
         let kept = self.levels.under(plan);
-        let mut load = Load { layer: kept.layer(i), kept: Some(kept), ..Load::default() };
+        let images = i.images.map_or(0.0, |images| {
+            i.micro * (images.kept + plan.full_share * (images.kept_inputs - images.kept)) / i.tp.max(Count::ONE)
+        });
+        let mut load = Load { layer: kept.layer(i), kept: Some(kept), images, ..Load::default() };
         // The first layers of a stage run again last, when those behind them are gone. The logits are gone by then too,
         // but an allocator that caches its blocks by size seldom has them back.
         let again = |of: f64, share: f64, without: Plan, with: Plan| {
@@ -152,7 +155,8 @@ impl<'a> Ends<'a> {
 
     /// Bytes of activations that one end keeps.
     fn activations(&self, end: &End, load: &Load) -> f64 {
-        let one = load.kept.as_ref().map_or(load.images, |kept| end.stage.sum(self.i, kept));
+        let encoded = if end.stage.is_first() { load.images } else { 0.0 };
+        let one = load.kept.as_ref().map_or(load.images, |kept| end.stage.sum(self.i, kept) + encoded);
         end.held * one * here(self.i.offload.activations)
     }
 
@@ -174,7 +178,7 @@ struct Load {
     kept: Option<Kept>,
     /// Bytes a token of the largest layer, as kept.
     layer: f64,
-    /// Bytes of a micro-batch of images.
+    /// Bytes of a micro-batch of images: all that is kept of a convolutional network, or what the first stage keeps besides.
     images: f64,
     /// While an MLP is recomputed.
     mlp: Again,

@@ -58,6 +58,11 @@ impl Stage {
         Stage { place, share, number, attention, linear, dense: layers - moe, moe: moe + further }
     }
 
+    /// Whether it is the first one, or the only one.
+    pub(super) fn is_first(&self) -> bool {
+        self.place == Place::First
+    }
+
     /// Weights of the stage, and of the one of the other way that its device holds where there are two ways.
     fn held(&self, i: &TrainingInput) -> LocalParams {
         let own = self.params(i);
@@ -87,8 +92,10 @@ impl Stage {
         // The projections that join a predicted token's embedding to the layer before.
         let joins = if self.number >= i.pp - 1.0 { i.mtp_layers * 2.0 * a.hidden * a.hidden } else { 0.0 };
         let dense = dense + joins;
+        // The encoder of images stands before the first stage.
+        let images = i.images.filter(|_| self.number <= 0.0).map_or(0.0, |images| images.trained_params());
         LocalParams {
-            dense: dense / i.tp,
+            dense: (dense + images) / i.tp,
             experts: self.moe * a.expert_params() / (i.ep * i.etp).max(1.0),
             embedding: if self.place == Place::Middle { 0.0 } else { embedding(i) },
         }
@@ -206,8 +213,10 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
     // The matrix at hand as it is multiplied: the largest of a layer's.
     let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
+    let frozen = i.images.filter(|images| !images.trained && stage.number <= 0.0);
+    let frozen = frozen.map_or(0.0, |images| images.params / i.tp * i.weight_bytes / states.dense.shards[0]);
     MemoryBreakdown {
-        weights: (dense[0] + expert[0]) * here(i.offload.weights),
+        weights: (dense[0] + expert[0]) * here(i.offload.weights) + frozen,
         gradients: (dense[1] + expert[1]) * here(i.offload.weights),
         optimizer: (dense[2] + expert[2]) * here(i.offload.optimizer),
         activations: 0.0,

@@ -18,7 +18,7 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
     if input.near_transfer && together {
         return (acc.reached(acc.link_bw, c), c.link_latency);
     }
-    ((acc.nic_bw * c.nic_fraction).max(1e6), c.nic_latency)
+    ((acc.nic_bw * acc.network.far_share() * c.nic_fraction).max(1e6), c.nic_latency)
 }
 
 /// Rounds in which the requests are spread over the two pools at most, and how close is close enough.

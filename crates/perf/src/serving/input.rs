@@ -4,6 +4,7 @@ use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::roofline::FusedAttention;
 pub use crate::traits::{Admission, AllReduce, GraphCapture, HostOverlap, KernelLibrary, Stack, StepInputs};
+use crate::vision::Images;
 use atlas_core::count::Count;
 
 /// Offered load.
@@ -221,8 +222,10 @@ pub struct ServingInput {
     pub layout: Layout,
     /// Numeric formats.
     pub formats: Formats,
-    /// Prompt tokens (mean).
+    /// Prompt tokens (mean), those of images with them.
     pub isl: f64,
+    /// The images of a request of mean length; those of others are in proportion.
+    pub images: Option<Images>,
     /// Generated tokens (mean).
     pub osl: f64,
     /// Longest output over the mean one: 1 for fixed lengths.
@@ -321,6 +324,7 @@ impl Default for ServingInput {
             layout: Layout::default(),
             formats: Formats::default(),
             isl: 1024.0,
+            images: None,
             osl: 256.0,
             osl_spread: 1.0,
             osl_most: None,
@@ -387,6 +391,13 @@ impl ServingInput {
     #[must_use]
     pub fn longest_output(&self) -> f64 {
         self.osl_spread.max(self.osl_most.unwrap_or(Count::ZERO) / self.osl.max(1.0)).max(1.0)
+    }
+
+    /// Bytes of the weights that read images, on the ranks that have most: those of the first stage, over which they are cut
+    /// as the layers are, in 16 bit whatever the layers are in.
+    #[must_use]
+    pub fn image_bytes(&self, layout: &Layout) -> f64 {
+        self.images.map_or(0.0, |images| 2.0 * images.params / layout.tp.max(Count::ONE))
     }
 
     /// The same scenario with every count inside the range where the equations hold; sensible input is unchanged.

@@ -36,7 +36,8 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     let acc = &input.accelerator;
     let usable_bytes = acc.capacity() * input.memory_utilization.clamp(0.05, 1.0);
     let reserve_bytes = c.reserve_bytes + c.reserve_share * acc.mem_bytes;
-    let free_bytes = usable_bytes - reserve_bytes - shape.resident_bytes;
+    let weight_bytes = shape.resident_bytes + input.image_bytes(layout);
+    let free_bytes = usable_bytes - reserve_bytes - weight_bytes;
     // Beams share the prompt's keys and values, not the output's.
     // A scheduler that never evicts reserves the whole output at admission; a paging one fills it as it grows.
     let filled = if input.reserve_output { 2.0 } else { 1.0 } * emptying::mean_age(input);
@@ -51,7 +52,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
         sequences,
         usable_bytes,
         reserve_bytes,
-        weight_bytes: shape.resident_bytes,
+        weight_bytes,
         mean_sequence,
         groups: f64::from(groups),
         whole_sequence: shape.kept(input.isl + input.osl * input.beams.max(Count::ONE), input.whole_windows)

@@ -12,6 +12,7 @@
 //! * [`front_end`] – what a request costs outside the steps
 //! * [`latency`], [`queue`] – what a request waits for
 //! * [`reuse`] – how much of a prompt is found again
+//! * `images` – what images take before a prompt is read
 //! * [`exchange`] – how tokens reach experts of other ranks
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
 //! * [`terms`] – what rates and times are computed from
@@ -23,6 +24,7 @@ mod fabric;
 pub mod formats;
 pub mod front_end;
 pub mod frontier;
+mod images;
 pub mod input;
 pub mod kv;
 pub mod latency;
@@ -178,7 +180,7 @@ fn finish(mut out: ServingEstimate, input: &ServingInput, replicas: f64) -> Serv
 pub fn bottleneck(t: &StepTime) -> Bottleneck {
     let parts = [
         (t.weights, Bottleneck::Weights),
-        (t.compute, Bottleneck::Compute),
+        (t.compute + t.images, Bottleneck::Compute),
         (t.kv, Bottleneck::KvCache),
         (t.activations, Bottleneck::Activations),
         (t.communication, Bottleneck::Communication),

@@ -1,6 +1,6 @@
 //! Rates that serving stacks reach.
 
-use super::input::KernelLibrary;
+use super::input::{KernelLibrary, Stack};
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
 use crate::roofline;
@@ -25,5 +25,17 @@ pub(super) fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants)
         Cdna3 | Cdna4 if kernels == KernelLibrary::Vendor => c.cdna_vendor_fraction,
         Cdna3 | Cdna4 => c.cdna_fraction,
         _ => c.other_stack_fraction,
+    }
+}
+
+/// Rows that a multiplication pads its tokens to.
+pub(super) fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &Constants) -> f64 {
+    let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
+    match stack {
+        // Native runtimes multiply a few rows as vectors.
+        Stack::Local => 1.0,
+        // Kernels that unpack weights are built on `mma.m16n8k16`, as everything is before Hopper.
+        _ if unpack || !warpgroup => c.tile_rows.min(16.0),
+        _ => c.tile_rows,
     }
 }

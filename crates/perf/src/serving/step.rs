@@ -4,11 +4,12 @@
 use super::exchange::{self, Exchange};
 use super::fabric::Fabric;
 use super::front_end::FrontEnd;
+use super::images;
 use super::input::{AllReduce, GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack, StepInputs};
-use super::rates::{linear_rate, maturity};
+use super::rates::{linear_rate, maturity, tile};
 use super::shape::Shape;
 pub use super::time::StepTime;
-use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::accelerator::{Generation, Precision};
 use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
@@ -93,6 +94,8 @@ pub struct Machine {
     intake: f64,
     /// Seconds in which a prompt's keys and values are loaded from slower places.
     loading: f64,
+    /// Seconds of encoding images for a token of a prompt.
+    image_seconds: f64,
 }
 
 /// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
@@ -133,6 +136,9 @@ impl Machine {
         };
         let fabric = Fabric::of(acc, ranks, pipelined, c);
         let mut reduce = Fabric::of(acc, f64::from(layout.tp), pipelined, c);
+        if layout.tp > acc.domain.max(1.0) {
+            reduce.bw *= acc.network.ring_share(1.0);
+        }
         if input.all_reduce == AllReduce::Library {
             reduce.latency = reduce.latency.max(c.library_latency);
         }
@@ -182,7 +188,7 @@ impl Machine {
         let by_collective = token_bytes * copies * (ranks - 1.0)
             / ranks
             / fabric.bw
-            / acc.network.exchange_share(ranks / acc.domain.max(1.0));
+            / acc.network.exchange_share(ranks / acc.domain.max(1.0), 1.0);
         let (exchange_latency, exchange_bytes_seconds, exchange_prompt_seconds) =
             match Exchange::of(input, layout, &shape, c) {
                 None => (fabric.latency, by_collective, 0.0),
@@ -192,6 +198,20 @@ impl Machine {
                     (e.latency, bytes * e.decode_byte, bytes * (e.prompt_byte - e.decode_byte))
                 }
             };
+        let image_seconds = images::of_token(
+            input,
+            layout,
+            c,
+            &images::Pace {
+                mature: mature_arithmetic,
+                streaming,
+                reduce: &reduce,
+                launch: match input.stack {
+                    Stack::Local => 0.0,
+                    _ => c.kernel_prefill,
+                },
+            },
+        );
         Machine {
             dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
             mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
@@ -303,6 +323,7 @@ impl Machine {
             attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
             intake: FrontEnd::of(input, c).between,
             loading: input.loading / layout.attention_dp.max(Count::ONE),
+            image_seconds,
             shape,
         }
     }
@@ -341,7 +362,7 @@ impl Machine {
         let (one, issued) = if t.prefill > 0.0 { self.beside_prompts().part(&half) } else { self.part(&half) };
         let mut both = one.scaled(2.0);
         // One half's tokens travel while the other computes, both at a loss.
-        let work = both.compute + both.weights + both.kv + both.activations + both.launch;
+        let work = both.compute + both.weights + both.kv + both.activations + both.launch + both.images;
         let apart = both.communication;
         both.communication = (apart - (1.0 - self.overlap_loss) * work).max(self.overlap_loss * apart);
         both.launch += (2.0 * issued - both.total()).max(0.0);
@@ -428,6 +449,8 @@ impl Machine {
         }
         if prefill > 0.0 {
             out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
+            // Images enter the first stage: once a prompt, however many stages follow.
+            out.images += prefill * self.image_seconds * cut / self.pp;
         }
         out.activations += tokens * self.activation_seconds;
         // Work of the busiest attention group, which reads the same weights as the others.
@@ -480,18 +503,6 @@ fn head_width(arch: &Architecture) -> f64 {
     match arch.attention {
         Attention::Grouped => arch.head_dim,
         Attention::Latent { nope, rope, .. } => nope + rope,
-    }
-}
-
-/// Rows that a multiplication pads its tokens to.
-fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &Constants) -> f64 {
-    let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
-    match stack {
-        // Native runtimes multiply a few rows as vectors.
-        Stack::Local => 1.0,
-        // Kernels that unpack weights are built on `mma.m16n8k16`, as everything is before Hopper.
-        _ if unpack || !warpgroup => c.tile_rows.min(16.0),
-        _ => c.tile_rows,
     }
 }
 

@@ -17,21 +17,30 @@ pub struct StepTime {
     pub launch: f64,
     /// Host work between steps.
     pub host: f64,
+    /// Encoding images.
+    pub images: f64,
 }
 
 impl StepTime {
     /// Names of the parts in order of declaration.
-    pub const NAMES: [&'static str; 7] =
-        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host"];
+    pub const NAMES: [&'static str; 8] =
+        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host", "images"];
 
     /// Values in order of declaration, s.
-    pub fn values(&self) -> [f64; 7] {
-        [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host]
+    pub fn values(&self) -> [f64; 8] {
+        [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host, self.images]
     }
 
     /// All parts together, s.
     pub fn total(&self) -> f64 {
-        self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host
+        self.compute
+            + self.weights
+            + self.kv
+            + self.activations
+            + self.communication
+            + self.launch
+            + self.host
+            + self.images
     }
 
     /// `self + factor * other`, part by part.
@@ -44,6 +53,7 @@ impl StepTime {
             communication: self.communication + factor * other.communication,
             launch: self.launch + factor * other.launch,
             host: self.host + factor * other.host,
+            images: self.images + factor * other.images,
         }
     }
 

@@ -29,11 +29,13 @@ pub struct TimeBreakdown {
     pub optimizer: f64,
     /// Visible transfers to and from the host, and what it computes.
     pub offload: f64,
+    /// Encoding images, forward and backward.
+    pub images: f64,
 }
 
 impl TimeBreakdown {
     /// Names of the parts in order of declaration.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 14] = [
         "gemm",
         "attention",
         "elementwise",
@@ -47,10 +49,11 @@ impl TimeBreakdown {
         "data parallel",
         "optimizer",
         "offload",
+        "images",
     ];
 
     /// Values in order of declaration.
-    pub fn values(&self) -> [f64; 13] {
+    pub fn values(&self) -> [f64; 14] {
         [
             self.gemm,
             self.attention,
@@ -65,6 +68,7 @@ impl TimeBreakdown {
             self.data_parallel,
             self.optimizer,
             self.offload,
+            self.images,
         ]
     }
 

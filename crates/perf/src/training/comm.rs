@@ -157,7 +157,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
         }
         Sharding::Zero3 => {
             let shard = i.shard_ranks(g.size);
-            let inner = Group { size: shard, local: g.local.min(shard) };
+            let inner = Group { size: shard, local: g.local.min(shard), ..g };
             // Layer by layer, so that the latency counts every time.
             let calls = (i.arch.depth() / i.pp).max(1.0);
             let gather = calls * coll::all_gather(f, inner, weights / calls);
@@ -167,7 +167,9 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
                 Reshard::OncePerStep => out.per_step += gather + scatter,
             }
             if shard < g.size {
-                let outer = Group { size: g.size / shard, local: (g.local / shard).max(1.0) };
+                // Groups of sharded states lie behind one another.
+                let apart = g.apart * (shard / g.local).max(1.0);
+                let outer = Group { size: g.size / shard, local: (g.local / shard).max(1.0), apart };
                 out.per_step += coll::all_reduce(f, outer, gradients / shard);
             }
         }

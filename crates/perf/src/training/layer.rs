@@ -90,6 +90,19 @@ fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -
     Pair { forward: t(g), backward: t(&input) + weights, weights }
 }
 
+/// Seconds of a product with weights that are all trained: forward, and both gradients.
+pub(super) struct Passage {
+    pub(super) forward: f64,
+    pub(super) input: f64,
+    pub(super) weights: f64,
+}
+
+/// The passes of a product whose weights are all trained.
+pub(super) fn products(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Passage {
+    let pair = gemm_pair(&TrainingInput { trained: 1.0, ..*i }, c, g, precision);
+    Passage { forward: pair.forward, input: pair.backward - pair.weights, weights: pair.weights }
+}
+
 /// Narrow side of an expert's matrix at which [`Constants::grouped_gemm`] is stated.
 const EXPERT_WIDTH: f64 = 2048.0;
 

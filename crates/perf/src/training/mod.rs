@@ -10,6 +10,7 @@
 mod breakdown;
 pub mod comm;
 mod convolution;
+pub mod images;
 pub mod layer;
 pub mod measured;
 mod memo;
@@ -35,6 +36,7 @@ pub use atlas_core::plan::{ContextExchange, PipelineSchedule as Schedule, Recomp
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::memory::MemoryBreakdown;
+use crate::vision::Images;
 use atlas_core::count::Count;
 
 /// What is recomputed, resolved. Shares are means over stages and micro-batches.
@@ -260,6 +262,8 @@ pub struct TrainingInput {
     pub adapted_mlps: bool,
     /// What the software does.
     pub software: Software,
+    /// The images of a sequence, whose tokens are among its own. They enter the first stage, on every rank of a sequence.
+    pub images: Option<Images>,
 }
 
 impl Default for TrainingInput {
@@ -307,6 +311,7 @@ impl Default for TrainingInput {
             packed_bytes: None,
             adapted_mlps: true,
             software: Software::default(),
+            images: None,
         }
     }
 }

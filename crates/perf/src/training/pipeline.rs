@@ -48,17 +48,19 @@ pub fn full_groups(i: &TrainingInput) -> bool {
 
 /// Seconds of one micro-batch by pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Pass {
+pub struct Pass {
     /// Forward.
-    pub(super) forward: f64,
+    pub forward: f64,
     /// Gradient of the input, with what is recomputed for it.
-    pub(super) input: f64,
+    pub input: f64,
     /// Gradient of the weights.
-    pub(super) weights: f64,
+    pub weights: f64,
 }
 
 impl Pass {
-    pub(super) fn total(&self) -> f64 {
+    /// All passes.
+    #[must_use]
+    pub fn total(&self) -> f64 {
         self.forward + self.input + self.weights
     }
 

@@ -4,7 +4,8 @@ use super::memo::{Memo, Passes};
 use super::pipeline::{self, Pace, Pass};
 use super::stages::stage_layers;
 use super::{
-    MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer,
+    MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, images, layer,
+    optimizer,
 };
 use crate::constants::Constants;
 use crate::memory;
@@ -229,9 +230,22 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let (layers, head, ends_sums) =
         if longer { (before, layer::LayerTime::default(), 0.0) } else { (last, head, each.head) };
     let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
+    // Images enter the first stage, which is the slowest one where they take longer than what the other has more.
+    let encoding = images::seconds(i, c, &f, plan);
+    let first = stage_layers(i, 0.0);
+    let in_front = i.images.is_some()
+        && (i.pp <= 1.0
+            || first * (per_layer + each.layer) + encoding.total()
+                > layers * (per_layer + each.layer) + head.total() + ends_sums);
+    let (layers, head, ends_sums, output) = if in_front && i.pp > 1.0 {
+        (first, layer::LayerTime::default(), 0.0, 0.0)
+    } else {
+        (layers, head, ends_sums, output)
+    };
+    let encoded = if in_front { encoding.total() } else { 0.0 };
     let stage = one.scaled(layers).plus(&head);
     let sums = layers * each.layer + ends_sums;
-    let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
+    let device = stage.total() + sums + layers * (tensor + context + expert) + transfer + encoded;
     let host = host_excess(device, launches(layers, head.kernels));
 
     let upper = memory.upper(c);
@@ -246,10 +260,10 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
         weights: output_layer.weights + each.head,
     };
     let pace = Pace {
-        first: Pass::default().plus(&layer, stage_layers(i, 0.0)),
+        first: encoding.plus(&layer, first),
         last: ending.plus(&layer, last),
-        path: ending.plus(&layer, i.arch.depth() + i.mtp_layers),
-        slowest: stage.total() + sums + layers * (tensor + context + expert),
+        path: ending.plus(&layer, i.arch.depth() + i.mtp_layers).plus(&encoding, 1.0),
+        slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded,
         hop,
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
         in_flight,
@@ -274,10 +288,11 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
         optimizer: optimizer::seconds(i, c, &local),
         // Copies to the host go on while other traffic is waited for.
         offload: optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan)),
+        images: m * encoded,
     };
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };
     let flops = [passes.flops, passes.causal_flops, executed + again];
-    let micro_batch = MicroBatch { layers, output, sums, tensor, context, expert, transfer, host };
+    let micro_batch = MicroBatch { layers, output, sums, tensor, context, expert, transfer, host, images: encoded };
     Step { plan, in_flight, time, micro_batch, memory, memory_upper: upper, flops }
 }

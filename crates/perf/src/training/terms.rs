@@ -116,6 +116,8 @@ pub struct MicroBatch {
     pub transfer: f64,
     /// Waiting for the host to launch, s.
     pub host: f64,
+    /// Encoding images, s.
+    pub images: f64,
 }
 
 /// Model FLOPs of a token of a training run. `halved` counts only what causal masks and windows leave of attention.
@@ -130,5 +132,6 @@ pub fn token_flops(i: &TrainingInput, halved: bool) -> TokenFlops {
     let output = 6.0 * i.arch.hidden * i.arch.head_width() * i.arch.head_share(i.seq);
     let layer = (plain.total() - output).max(0.0) / i.arch.depth().max(1.0);
     let predictors = i.mtp_layers * layer + (i.output_layers() - 1.0) * output;
-    TokenFlops { frozen: -without, predictors, ..plain }
+    let encoder = plain.encoder + i.images.map_or(0.0, |images| images.passes() * images.flops() / i.seq.max(1.0));
+    TokenFlops { frozen: -without, predictors, encoder, ..plain }
 }

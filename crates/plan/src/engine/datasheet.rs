@@ -2,11 +2,11 @@
 
 use atlas_catalog::accelerator::Accelerator as Sheet;
 use atlas_catalog::convolution::Convolutional;
+use atlas_catalog::images::Images;
 use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Kind, Transformer};
 use atlas_core::count::Count;
-use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};
 use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
@@ -81,7 +81,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         bridge: None,
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
-        network: Topology::default(),
+        network: Default::default(),
     }
 }
 
@@ -92,6 +92,12 @@ pub fn model(model: &Model) -> Architecture {
         Network::Transformer(transformer) => architecture(transformer),
         Network::Convolutional(network) => convolutional(&residual(network)),
     }
+}
+
+/// The encoder of a model that reads images.
+#[must_use]
+pub fn encoder(images: &Images) -> Architecture {
+    architecture(&images.encoder)
 }
 
 /// A convolutional network of the catalog in the engines' terms.
@@ -244,10 +250,14 @@ mod tests {
         let catalog = Catalog::built_in();
         let mut n = 0;
         for entry in catalog.models() {
-            let (ours, theirs) = (model(&entry).params(), entry.parameters());
+            let (ours, theirs) = (model(&entry).params(), entry.language_parameters());
             assert!((ours / theirs - 1.0).abs() < 0.003, "{}: {ours} against {theirs}", entry.id);
             let (ours, theirs) = (model(&entry).active_params(), entry.active_parameters());
             assert!((ours / theirs - 1.0).abs() < 0.003, "{}: {ours} against {theirs} active", entry.id);
+            if let Some(images) = &entry.images {
+                let (ours, theirs) = (encoder(images).params(), images.encoder.parameters());
+                assert!((ours / theirs - 1.0).abs() < 0.01, "{}: {ours} against {theirs} in the encoder", entry.id);
+            }
             n += 1;
         }
         assert!(n > 100);

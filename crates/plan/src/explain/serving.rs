@@ -118,7 +118,14 @@ impl Reported<'_> {
     }
 
     fn prompt(&self) -> Term {
-        self.knob("ISL", Knob::Prompt)
+        let text = self.knob("ISL", Knob::Prompt);
+        let Some(images) = self.input.images else { return text };
+        let how = "of images, image_size and the model's vision encoder";
+        let images = Term::input("n_images", "tokens of a request's images", "tok", images.tokens)
+            .from(Origin::Engine(how))
+            .borne(self.stated(&[Knob::Images, Knob::ImageSize]));
+        let text = Term { symbol: "n_text".into(), ..text };
+        Term::derived("ISL", "tokens of a prompt, those of its images with them", "tok", text + images)
     }
 
     /// Generated tokens; a request gets one at least.
@@ -232,6 +239,11 @@ impl Reported<'_> {
                 "scheduling, input preparation, sampling, streaming and taking requests in between steps",
                 vec![self.knob("server", Knob::Software), self.batch()],
                 &["step_python", "step_compiled", "host_per_sequence", "host_exposed", "front_end"],
+            ),
+            "images" => (
+                "the vision encoder's products, attention, activations and all-reduces, for what a request has of images",
+                vec![bandwidth(), self.knob("tp", Knob::Tp)],
+                &["serving_products", "attention_fraction", "memory_fraction", "slice_half", "kernel_prefill"],
             ),
             _ => ("the engine's figure", Vec::new(), &[]),
         };

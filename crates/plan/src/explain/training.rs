@@ -163,6 +163,7 @@ impl Reported<'_> {
             "context parallel" => a_layer("visible context-parallel communication of a layer", of.context),
             "expert parallel" => a_layer("visible dispatch and combine of a mean layer", of.expert),
             "pipeline transfer" => once("t_send", "visible transfers between stages", of.transfer).into(),
+            "images" => once("t_images", "passes of the vision encoder", of.images).into(),
             _ => return None,
         };
         let all = self.micro_batches() * one;
@@ -315,6 +316,18 @@ impl Reported<'_> {
             "offload" => plain(
                 "transfers to and from the host, and its updates, that a step waits for",
                 vec![self.knob("cpu_offload", Knob::CpuOffload)],
+            ),
+            "images" => plain(
+                "the vision encoder's passes, forward and where it is trained backward, on the first stage",
+                with(
+                    vec![
+                        self.knob("images", Knob::Images),
+                        self.knob("image_size", Knob::ImageSize),
+                        self.knob("freeze_vision", Knob::FreezeVision),
+                        self.peak(Precision::Bf16),
+                    ],
+                    &["attention_fraction", "memory_fraction", "kernel_gap"],
+                ),
             ),
             _ => plain("the engine's figure", Vec::new()),
         }

@@ -13,15 +13,16 @@ use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
 /// Places from which a knob is moved: target, workload, and knobs that others need to matter.
-const TRAINING: [(&str, &str, &[&str]); 6] = [
+const TRAINING: [(&str, &str, &[&str]); 7] = [
     ("h100-sxm-128", "llama3.1-70b-train", &[]),
     ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
     ("gb200-nvl72-4", "deepseek-v3-train", &[]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
     ("h100-sxm-64", "llama3.1-8b-train", &["rack_kw=30", "cp=2"]),
+    ("h100-sxm-8", "qwen2.5-vl-7b-train", &[]),
 ];
-const SERVING: [(&str, &str, &[&str]); 14] = [
+const SERVING: [(&str, &str, &[&str]); 15] = [
     ("h100-sxm-8", "llama3.1-70b-serve", &[]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["draft_tokens=3", "draft_method=draft-model", "generate_spread=2"]),
     ("h100-sxm-8", "llama3.1-70b-serve", &["load=open", "request_rate=4"]),
@@ -31,6 +32,7 @@ const SERVING: [(&str, &str, &[&str]); 14] = [
     ("h100-sxm-8", "llama3.1-8b-serve", &["software=tensorrt-llm"]),
     ("h100-sxm-8", "gpt-oss-120b-serve", &["prefill_accelerators=4"]),
     ("h100-sxm-64", "llama3.1-8b-serve", &["rack_kw=30"]),
+    ("h100-sxm-8", "qwen2.5-vl-7b-serve", &[]),
     (
         "h100-sxm-8",
         "llama3.1-8b-serve",
@@ -236,6 +238,7 @@ fn knobs_that_need_another_knob_are_listed_with_it() {
         ("h100-sxm-8", "llama3.1-70b-serve", "ep=4", Knob::Ep, "the model has no experts"),
         ("h100-sxm-8", "llama3.1-8b-train", "moe_capacity=dropped", Knob::MoeCapacity, "the model has no experts"),
         ("h100-sxm-8", "llama3.1-8b-train", "vpp=4", Knob::Vpp, "set pp"),
+        ("h100-sxm-8", "llama3.1-8b-train", "image_size=448", Knob::ImageSize, "the model has no vision encoder"),
         ("h100-sxm-8", "llama3.1-8b-train", "concurrency=64", Knob::Concurrency, "this is training"),
         ("h100-sxm-8", "llama3.1-70b-serve", "draft_decline=0.1", Knob::DraftDecline, "set draft_tokens"),
         ("h100-sxm-8", "gpt-oss-120b-serve", "two_batch_overlap=on", Knob::TwoBatchOverlap, "set attention_dp"),
@@ -261,7 +264,7 @@ const TARGET: &str = "
   num_nodes: 32
   memory_gb_per_accel: 80
   interconnect: { type: NVLink 4, bw_GBps: 900, domain_size: 8 }
-  network: { type: IB, Gbps_per_accel: 400, topology: fat-tree, oversubscription: 1 }
+  network: { type: IB, Gbps_per_accel: 400, topology: fat-tree, oversubscription: 4 }
   cost: { hourly_usd: 40, basis: on-demand, energy_included: true, energy_watts_node: 10200, pue: 1.2, usd_per_kwh: 0.1,
     peak_usd_per_kwh: 0.2, peak_hours: 8, kg_co2e_per_kwh: 0.4, power_cap: 600, rack_kw: 40, nodes_per_rack: 4,
     capex_usd_node: 250000, network_share: 0.2, spares_share: 0.02, staff_usd_node_year: 2000, usd_per_kw_month: 150,
@@ -269,7 +272,7 @@ const TARGET: &str = "
 ";
 
 /// Every field of a target that is no text about it, and another value of it.
-const FIELDS: [(&str, &str); 30] = [
+const FIELDS: [(&str, &str); 31] = [
     ("accelerator: nvidia-h100-sxm-80gb", "accelerator: nvidia-h200-sxm"),
     ("accelerators_per_node: 8", "accelerators_per_node: 4"),
     ("num_nodes: 32", "num_nodes: 64"),
@@ -279,7 +282,8 @@ const FIELDS: [(&str, &str); 30] = [
     ("Gbps_per_accel: 400", "Gbps_per_accel: 100"),
     ("topology: fat-tree", "topology: torus"),
     ("topology: fat-tree", "topology: dragonfly"),
-    ("oversubscription: 1", "oversubscription: 4"),
+    ("topology: fat-tree", "topology: rail"),
+    ("oversubscription: 4", "oversubscription: 8"),
     ("hourly_usd: 40", "hourly_usd: 50"),
     ("energy_watts_node: 10200", "energy_watts_node: 12000"),
     ("pue: 1.2", "pue: 1.5"),
@@ -316,7 +320,7 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
     let library = library();
     let answer = |text: &str| {
         let (target, described) = target(text);
-        let said: Vec<String> = ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve"]
+        let said: Vec<String> = ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve", "deepseek-v3-wide-ep"]
             .map(|workload| {
                 let workload = library.workload(workload).unwrap();
                 let parts = Parts::of(&library, &target, workload).unwrap();

@@ -34,6 +34,9 @@ impl Idle {
 
 const NO_EXPERTS: Idle = Idle::lacking("the model has no experts");
 const NO_SHARED_EXPERTS: Idle = Idle::lacking("the model has no shared experts");
+const NO_VISION: Idle = Idle::lacking("the model has no vision encoder");
+const NO_IMAGES: Idle = Idle::without(Knob::Images, "there are no images: set images");
+const ONE_SIZE: Idle = Idle::lacking("the model scales all images to one size");
 const NO_TOKENS: Idle = Idle::lacking("the model has no tokens");
 const NO_ATTENTION: Idle = Idle::lacking("the model has no attention");
 const ALL_AT_ONCE: Idle = Idle::without(Knob::Load, "one batch is timed: set load to open or closed");
@@ -208,6 +211,10 @@ impl Scenario {
         let when = |idle: bool, why: Idle| idle.then_some(why);
         let bought = self.capex_usd_node.is_some();
         match knob {
+            Knob::Images => when(self.vision.is_none(), NO_VISION),
+            Knob::ImageSize | Knob::FreezeVision => when(self.vision.is_none(), NO_VISION)
+                .or(when(Scenario::images_stated(&self.base).is_none(), NO_IMAGES))
+                .or(when(knob == Knob::ImageSize && self.vision.as_ref().is_some_and(|v| v.scales_images()), ONE_SIZE)),
             Knob::NetworkGbps | Knob::Oversubscription => {
                 let inside = self.machine.is_some_and(|m| m.domain >= self.accelerators() * m.dies);
                 let apart = self.mode() == Mode::Inference && self.base.pools().is_some();

@@ -47,7 +47,7 @@ impl Machine {
         if let Some(gbits) = target.network.as_ref().and_then(|network| network.gbits_per_accel) {
             device.nic_bw = gbits * 1e9 / 8.0;
         }
-        device.network = target.network.as_ref().and_then(|network| network.topology).unwrap_or_default();
+        device.network.topology = target.network.as_ref().and_then(|network| network.topology).unwrap_or_default();
         let node = target.accelerators_per_node;
         // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
         let usual = if device.domain > node.max(Count::new(8)) { device.domain } else { f64::from(node) };
@@ -80,6 +80,8 @@ impl Machine {
     pub(super) fn spread(&mut self, accelerators: f64) {
         self.domain = self.reach.min(accelerators * self.dies).max(1.0);
         self.device.domain = self.domain;
+        // Dies of an accelerator share its NIC.
+        self.device.network.nics = self.domain / self.dies.max(1.0);
     }
 }
 

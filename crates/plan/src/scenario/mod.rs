@@ -5,6 +5,7 @@ mod cost;
 mod dashboard;
 mod drafts;
 mod idle;
+mod images;
 mod machine;
 mod noise;
 mod parts;
@@ -22,6 +23,7 @@ pub use corrections::Corrected;
 pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, Terms, capital_recovery};
 pub use dashboard::Dashboard;
 pub use idle::Idle;
+pub use images::Vision;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 use noise::usual_draw;
@@ -63,6 +65,8 @@ pub struct Scenario {
     pub machine: Option<Machine>,
     /// The model's architecture, where the workload says enough of it.
     pub model: Option<Architecture>,
+    /// How the model reads images, where its catalog entry says that it does.
+    pub vision: Option<Arc<Vision>>,
     /// Positions that the model was made for, where its catalog entry limits them.
     pub max_context: Option<Count>,
     /// The software as files or knobs state it: `vllm@0.11`.
@@ -186,6 +190,7 @@ impl Scenario {
             engine: parts.engine(),
             machine: Machine::of(parts),
             model: architecture(parts),
+            vision: Vision::of(parts).map(Arc::new),
             max_context: parts.model.as_ref().and_then(|model| model.max_context()),
             software: workload.software.clone(),
             in_force: SoftwareInForce::default(),
@@ -285,6 +290,7 @@ impl Scenario {
                     .to_owned(),
             );
         }
+        lacks.extend(self.lacks_of_images());
         lacks.join(", and ")
     }
 
@@ -321,8 +327,11 @@ impl Scenario {
         let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
         let native = parts.model.as_ref().and_then(|model| model.native_format);
         let traits = self.in_force.serving;
-        for phase in self.all_phases() {
-            let context = phase.shape.prompt + phase.shape.generate;
+        let images = |scenario: &Scenario, phase: &Phase| scenario.image_tokens(phase);
+        let of_images: Vec<f64> =
+            std::iter::once(&self.base).chain(&self.phases).map(|phase| images(self, phase)).collect();
+        for (phase, of_images) in self.all_phases().zip(of_images) {
+            let context = phase.shape.prompt + of_images + phase.shape.generate;
             phase.served = Served::of(&traits, (&phase.plan, context), &machine, &model, native);
         }
     }

@@ -66,6 +66,8 @@ fn is_amount_of_work(knob: Knob) -> bool {
             | Knob::Global
             | Knob::Prompt
             | Knob::Generate
+            | Knob::Images
+            | Knob::ImageSize
             | Knob::TrainTokens
             | Knob::Concurrency
             | Knob::RequestRate

@@ -220,7 +220,7 @@ impl Options {
                     Arrivals::Gamma => ArrivalsWord::Gamma(settings.arrival_cv, None),
                     Arrivals::Burst => ArrivalsWord::Burst,
                 }),
-                isl: spread(shape.prompt, said.prompt_cv),
+                isl: spread(shape.prompt + scenario.image_tokens(&scenario.base), said.prompt_cv),
                 osl: spread(shape.generate, said.generate_cv),
                 slo_ttft: limit(said.slo_ttft_ms),
                 slo_tpot: limit(said.slo_tpot_ms),

@@ -5,7 +5,7 @@
 //! may run alongside that kernel here: whether it does, the streams decide.
 
 use super::operators::{self, Block, Operator};
-use super::passes::{self, Traffic};
+use super::passes::{self, Around, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
 use atlas_core::count::Count;
@@ -192,14 +192,18 @@ impl Costs {
             *last += f64::from(i.mtp_layers);
         }
         let (blocks, head) = kernels(i, c, &full);
+        let front = operators::images(i, c, plan);
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
         let traffic = traffic(i, c, &full, per_micro);
         let chunks = sizes
             .iter()
             .enumerate()
             .map(|(at, &layers)| {
-                let head = if at + 1 == count { head.as_slice() } else { &[] };
-                passes::chunk(&blocks, head, layers, &traffic)
+                let around = Around {
+                    front: if at == 0 { front.as_slice() } else { &[] },
+                    head: if at + 1 == count { head.as_slice() } else { &[] },
+                };
+                passes::chunk(&blocks, around, layers, &traffic)
             })
             .collect();
         let sharded = matches!(i.held_sharding(), Sharding::Zero1 | Sharding::Zero2);

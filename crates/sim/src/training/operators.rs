@@ -7,7 +7,8 @@ use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::ops;
 use atlas_perf::ops::{Op, OpList, OpName, Slice, Work};
-use atlas_perf::training::{Plan, Recompute, TimeBreakdown, TrainingInput, layer};
+use atlas_perf::training::pipeline::Pass;
+use atlas_perf::training::{self, Plan, Recompute, TimeBreakdown, TrainingInput, comm, layer};
 
 use super::program::Action;
 
@@ -95,6 +96,17 @@ pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
     list.iter().map(|op| timed(i, c, op, layer::attended(i), Plan::of(Recompute::None))).collect()
+}
+
+/// The encoder of images as one operator; none without images.
+#[must_use]
+pub fn images(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Operator> {
+    if i.images.is_none() {
+        return Vec::new();
+    }
+    let pass = training::images::seconds(i, c, &comm::fabric(i, c), plan);
+    let Pass { forward, input, weights } = pass;
+    vec![Operator { action: Action::Images, forward, input, weights, again: 0.0 }]
 }
 
 /// A convolutional network as two operators, in the proportion of its breakdown: matrix multiplications, each half of the

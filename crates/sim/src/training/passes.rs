@@ -52,10 +52,20 @@ pub struct Traffic {
     pub again: f64,
 }
 
-/// The passes of `layers` mean layers and, behind them, of the output layer.
+/// What stands before and behind the layers of a chunk: the encoder of images, and the output layer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around<'a> {
+    /// Before them.
+    pub front: &'a [Operator],
+    /// Behind them.
+    pub head: &'a [Operator],
+}
+
+/// The passes of `layers` mean layers and of what stands around them.
 #[must_use]
-pub fn chunk(blocks: &[Block], head: &[Operator], layers: f64, traffic: &Traffic) -> Chunk {
-    let write = || Writer::new(blocks, head, layers, traffic);
+pub fn chunk(blocks: &[Block], around: Around<'_>, layers: f64, traffic: &Traffic) -> Chunk {
+    let head = around.head;
+    let write = || Writer::new(blocks, around, layers, traffic);
     let all = |seconds: fn(&Operator) -> f64| head.iter().map(seconds).sum();
     Chunk {
         forward: Pass::of(write().forward()).with_head(all(|op| op.forward)),
@@ -76,7 +86,7 @@ enum Way {
 
 struct Writer<'a> {
     blocks: &'a [Block],
-    head: &'a [Operator],
+    around: Around<'a>,
     traffic: &'a Traffic,
     layers: u32,
     /// Mean layers that one written layer stands for: one, where they go in.
@@ -100,12 +110,12 @@ fn routes(block: &Block) -> bool {
 }
 
 impl<'a> Writer<'a> {
-    fn new(blocks: &'a [Block], head: &'a [Operator], layers: f64, traffic: &'a Traffic) -> Self {
+    fn new(blocks: &'a [Block], around: Around<'a>, layers: f64, traffic: &'a Traffic) -> Self {
         let written = if layers > 0.0 { layers.round().max(1.0) } else { 0.0 };
         let attends = |block: &&Block| block.operators.iter().any(attends);
         Writer {
             blocks,
-            head,
+            around,
             traffic,
             layers: written as u32,
             scale: if written > 0.0 { layers / written } else { 0.0 },
@@ -159,13 +169,16 @@ impl<'a> Writer<'a> {
     }
 
     fn forward(mut self) -> Program {
+        for op in self.around.front {
+            self.out.push(Lane::Compute, op.action, op.forward, Port::None, self.waits);
+        }
         self.gather();
         for number in 0..self.layers {
             self.weights_there(number);
             self.layer(Way::Forward, 1.0, |op| op.forward);
             self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
         }
-        for op in self.head {
+        for op in self.around.head {
             self.out.push(Lane::Compute, op.action, op.forward, Port::None, self.waits);
         }
         self.finished()
@@ -173,7 +186,7 @@ impl<'a> Writer<'a> {
 
     /// `whole` writes what scatters gradients, which are complete with those of the weights.
     fn backward(mut self, seconds: impl Fn(&Operator) -> f64 + Copy, whole: bool) -> Program {
-        for op in self.head.iter().rev() {
+        for op in self.around.head.iter().rev() {
             self.out.push(Lane::Compute, op.action, seconds(op), Port::None, self.waits);
         }
         if !self.traffic.keeps_last {
@@ -192,11 +205,14 @@ impl<'a> Writer<'a> {
                 self.scatter();
             }
         }
+        for op in self.around.front.iter().filter(|op| op.total() > op.forward) {
+            self.out.push(Lane::Compute, op.action, seconds(op), Port::None, self.waits);
+        }
         self.finished()
     }
 
     fn weights(mut self) -> Program {
-        for op in self.head.iter().rev() {
+        for op in self.around.head.iter().rev() {
             self.out.push(Lane::Compute, op.action, op.weights, Port::None, self.waits);
         }
         for _ in 0..self.layers {
@@ -204,6 +220,9 @@ impl<'a> Writer<'a> {
                 self.kernel(op.action, op.weights);
             }
             self.scatter();
+        }
+        for op in self.around.front.iter().filter(|op| op.weights > 0.0) {
+            self.out.push(Lane::Compute, op.action, op.weights, Port::None, self.waits);
         }
         self.finished()
     }

@@ -42,6 +42,8 @@ pub enum Action {
     Operator(OpName),
     /// An operator run again for the backward pass.
     Again(OpName),
+    /// The encoder of images before a language model.
+    Images,
     /// Convolutions of a vision network.
     Convolutions,
     /// Its norms, activations and additions.
@@ -70,6 +72,7 @@ impl Action {
     pub fn name(self) -> &'static str {
         match self {
             Action::Operator(name) | Action::Again(name) => operator(name),
+            Action::Images => "images",
             Action::Convolutions => "convolutions",
             Action::Elementwise => "norms and activations",
             Action::Several => "operators",

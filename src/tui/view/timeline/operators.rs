@@ -23,7 +23,7 @@ fn role(action: Action) -> Role {
     match action {
         Action::Operator(name) => of(name),
         Action::Again(_) => Role::Bar3,
-        Action::Convolutions => Role::Bar2,
+        Action::Images | Action::Convolutions => Role::Bar2,
         _ => Role::Bar6,
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Lim
     charge(replica * i.pp, t.pipeline_transfer);
     charge(i.accelerators, t.data_parallel);
     Limits::of([
-        (Cause::Compute, t.gemm + t.attention + t.recompute),
+        (Cause::Compute, t.gemm + t.attention + t.recompute + t.images),
         (Cause::MemoryBandwidth, t.elementwise + t.optimizer),
         (Cause::IntraNode, intra + t.offload),
         (Cause::InterNode, inter),
@@ -33,7 +33,7 @@ pub(super) fn serving(input: &ServingInput, layout: &Layout, domain: f64, t: &St
     let spans = layout.replica().max(f64::from(layout.ep)) > domain || input.pools.is_some();
     let (intra, inter) = if spans { (0.0, t.communication) } else { (t.communication, 0.0) };
     Limits::of([
-        (Cause::Compute, t.compute),
+        (Cause::Compute, t.compute + t.images),
         (Cause::MemoryBandwidth, t.weights + t.kv + t.activations),
         (Cause::IntraNode, intra),
         (Cause::InterNode, inter),

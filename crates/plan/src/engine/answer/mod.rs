@@ -129,7 +129,7 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
         Mode::Inference => serving::answer(scenario, phase, physics),
     }?;
     // A model has no positions beyond those that it was made for, whatever the hardware.
-    let asked = phase.shape.prompt + phase.shape.generate;
+    let asked = phase.shape.prompt + scenario.image_tokens(phase) + phase.shape.generate;
     if let Some(most) = scenario.max_context.filter(|most| asked > *most) {
         detail.verdict = Verdict::Context { asked, most: f64::from(most) };
     }
@@ -141,6 +141,10 @@ mod adapters;
 #[cfg(test)]
 mod encoders;
 #[cfg(test)]
+mod images;
+#[cfg(test)]
 mod published;
+#[cfg(test)]
+mod published_training;
 #[cfg(test)]
 mod tests;

@@ -60,7 +60,8 @@ impl Use {
     #[must_use]
     pub fn training(out: &TrainingEstimate) -> Use {
         let t = &out.time;
-        let streaming = STREAMED * (t.elementwise + t.optimizer) + GEMM_TRAFFIC * (t.gemm + t.attention + t.recompute);
+        let streaming =
+            STREAMED * (t.elementwise + t.optimizer) + GEMM_TRAFFIC * (t.gemm + t.attention + t.recompute + t.images);
         let memory = (streaming / out.step_seconds.max(1e-12)).clamp(0.0, 1.0);
         Use { compute: out.hfu.clamp(0.0, 1.0), memory, active: 1.0 }
     }
@@ -78,13 +79,14 @@ impl Use {
             | Load::PrefillOnly { batch: in_flight }
             | Load::Burst { requests: in_flight } => (in_flight / replicas(input)).min(1.0),
         };
-        let streaming =
-            STREAMED * (out.time.weights + out.time.kv + out.time.activations) + GEMM_TRAFFIC * out.time.compute;
+        let streaming = STREAMED * (out.time.weights + out.time.kv + out.time.activations)
+            + GEMM_TRAFFIC * (out.time.compute + out.time.images);
         let memory = active * streaming / out.time.total().max(1e-12);
         // What generates nothing multiplies neither embedding nor output layer.
         let arch = &input.arch;
         let idle = if arch.causal { 0.0 } else { arch.embedding_params() };
-        let flops = 2.0 * (arch.active_params() - idle) * out.total_tokens_per_sec;
+        let images = input.images.map_or(0.0, |images| images.flops() * out.requests_per_sec);
+        let flops = 2.0 * (arch.active_params() - idle) * out.total_tokens_per_sec + images;
         let peak = input.accelerator.peak(input.formats.dense) * input.layout.accelerators().max(1.0);
         Use { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }

@@ -27,9 +27,10 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let (shape, served, asked) = (&phase.shape, &phase.served, &phase.plan.serving);
     let mut layout = layout(phase, arch);
     let load = load(scenario, phase);
-    let isl = shape.prompt;
+    let images = scenario.images(phase);
+    let isl = shape.prompt + images.map_or(0.0, |images| images.tokens);
     let mut accelerator = machine.device;
-    accelerator.nic_bw /= machine.oversubscription.max(1.0);
+    accelerator.network.oversubscription = machine.oversubscription;
     if layout.pp > 1.0 && matches!(served.stack, Stack::Local | Stack::Eager) {
         // Layers split over devices that take turns: one device with the memory of all.
         accelerator.mem_bytes *= f64::from(layout.pp);
@@ -55,6 +56,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         layout,
         formats: served.formats,
         isl,
+        images,
         osl: if arch.causal { shape.generate.max(1.0) } else { 1.0 },
         osl_spread: asked.generate_spread.unwrap_or(1.0),
         osl_most: asked.generate_max,
@@ -179,7 +181,8 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     }
     let (Some(machine), Some(arch)) = (scenario.machine.as_ref(), scenario.model.as_ref()) else { return 0.9 };
     let layout = layout(phase, arch);
-    let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes;
+    let images = scenario.images(phase).map_or(0.0, |images| 2.0 * images.params / layout.tp.max(Count::ONE));
+    let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes + images;
     rule.share(machine.device.capacity(), weights, layout.replica())
 }
 

@@ -92,6 +92,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         packed_bytes: scenario.packed(phase).map(stored_bytes),
         adapted_mlps: plan.lora_targets != Some(LoraTargets::Attention),
         software: scenario.training_software(phase),
+        images: scenario.images(phase),
     }
 }
 
@@ -176,8 +177,8 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
 
 /// Parts of a simulated step: those of the closed form, then those that only a simulation has.
 const SIMULATED: [&str; TimeBreakdown::NAMES.len() + 2] = {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = TimeBreakdown::NAMES;
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, "stragglers", "failures"]
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = TimeBreakdown::NAMES;
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, "stragglers", "failures"]
 };
 
 /// Where a step's time goes.
@@ -186,8 +187,8 @@ fn breakdown(answer: &Answer) -> Breakdown {
     if answer.simulated.is_none() {
         return Breakdown::of(&TimeBreakdown::NAMES, closed);
     }
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = closed;
-    Breakdown::of(&SIMULATED, [a, b, c, d, e, f, g, h, i, j, k, l, m, answer.stragglers, answer.failures])
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = closed;
+    Breakdown::of(&SIMULATED, [a, b, c, d, e, f, g, h, i, j, k, l, m, n, answer.stragglers, answer.failures])
 }
 
 /// Seconds of a step in which communication is waited for.

@@ -7,7 +7,7 @@ use atlas_perf::serving::speculative::tokens_per_step;
 
 impl Reported<'_> {
     /// The knobs of these that files or the user state and that matter here.
-    fn stated(&self, knobs: &[Knob]) -> Vec<Term> {
+    pub(super) fn stated(&self, knobs: &[Knob]) -> Vec<Term> {
         let scenario = self.whole.scenario;
         let matters = |knob: &&Knob| scenario.heeds(**knob) && scenario.states(**knob);
         knobs.iter().filter(matters).map(|knob| self.knob(knob.name(), *knob)).collect()
@@ -23,6 +23,7 @@ impl Reported<'_> {
             "communication" => {
                 &[Knob::Ep, Knob::AttentionDp, Knob::ContextRanks, Knob::MoeDispatcher, Knob::TwoBatchOverlap]
             }
+            "images" => &[Knob::Images, Knob::ImageSize],
             _ => &[],
         })
     }
@@ -30,6 +31,8 @@ impl Reported<'_> {
     /// Those that change how much of a prompt is computed, and where.
     pub(super) fn stated_of_prefill(&self) -> Vec<Term> {
         self.stated(&[
+            Knob::Images,
+            Knob::ImageSize,
             Knob::Conversations,
             Knob::Turns,
             Knob::SharedPrefix,

@@ -18,7 +18,8 @@ impl Reported<'_> {
             _ => return None,
         };
         let offloaded = if name == "optimizer" { i.offload.optimizer } else { i.offload.weights };
-        if offloaded > 0.0 || (kind == 0 && i.packed_bytes.is_some()) {
+        let frozen_images = i.images.is_some_and(|images| !images.trained);
+        if offloaded > 0.0 || (kind == 0 && (i.packed_bytes.is_some() || frozen_images)) {
             return None;
         }
         let states = Ends::of(i, &self.constants).states(&self.out.memory)?;

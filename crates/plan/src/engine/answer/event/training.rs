@@ -163,7 +163,7 @@ pub(super) fn answer(
 /// The stages' integrals under the closed form's names: kernels, and what is waited for inside passes, each in the closed
 /// form's proportions; what is waited for between them as it was.
 fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
-    let kernels = closed.gemm + closed.attention + closed.elementwise + closed.recompute + closed.host;
+    let kernels = closed.gemm + closed.attention + closed.elementwise + closed.recompute + closed.host + closed.images;
     let layered = closed.tensor_parallel + closed.context_parallel + closed.expert_parallel;
     let of = |part: f64| load.compute * part / kernels.max(1e-12);
     // Without a collective in the closed form what is waited for are copies.
@@ -182,6 +182,7 @@ fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
         data_parallel: load.exposed_data,
         optimizer: load.optimizer,
         offload: if layered > 0.0 { 0.0 } else { load.collectives },
+        images: of(closed.images),
     }
 }
 

@@ -1,0 +1,165 @@
+//! How a language model reads images: an encoder of patches, whose output a projector turns into tokens of the prompt.
+
+use super::transformer::{Patches, Transformer};
+use atlas_core::count::Count;
+use atlas_document::decode::{Bounds, Fields};
+
+const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
+
+/// Which sizes of images an encoder takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sizes {
+    /// Any, in as many patches as it has.
+    #[default]
+    Any,
+    /// The one that it was made for, to which images are scaled.
+    Fixed,
+    /// Any, cut into tiles of the size that it was made for, and the whole image as one tile more.
+    Tiles,
+}
+
+/// The layers between an encoder and the language model: one matrix, or two with an activation between them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Projector {
+    /// Values that go in for one token; `None`: all of the patches that make one.
+    pub input_size: Option<Count>,
+    /// Values between the two matrices; `None`: there is one.
+    pub hidden_size: Option<Count>,
+    /// How many there are: one, and those of layers inside the encoder (DeepStack, arXiv 2406.04334).
+    pub count: Count,
+}
+
+/// How a model reads images.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Images {
+    /// The encoder of patches.
+    pub encoder: Transformer,
+    /// Side of the square of patches that become one token.
+    pub merge: Count,
+    /// Which sizes it takes.
+    pub sizes: Sizes,
+    /// Most tiles of an image, the whole one not counted.
+    pub most_tiles: Count,
+    /// What follows the encoder.
+    pub projector: Projector,
+}
+
+/// An image as the encoder takes it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cut {
+    /// Pieces that are encoded apart.
+    pub pieces: f64,
+    /// Patches of a piece.
+    pub patches: f64,
+    /// Tokens that a piece becomes.
+    pub tokens: f64,
+}
+
+impl Images {
+    pub(crate) fn decode(fields: &mut Fields<'_>) -> Option<Images> {
+        let encoder = fields.required_map("encoder", &["hidden_size", "n_layers"], Transformer::decode).flatten();
+        let merge = fields.count("merge", WIDTH).unwrap_or(Count::ONE);
+        let sizes = [("any", Sizes::Any), ("fixed", Sizes::Fixed), ("tiles", Sizes::Tiles)];
+        let sizes = fields.choice("sizes", &sizes).unwrap_or_default();
+        let most_tiles = fields.count("most_tiles", WIDTH).unwrap_or(Count::ONE);
+        let projector = fields.map("projector", |projector| Projector {
+            input_size: projector.count("input_size", WIDTH),
+            hidden_size: projector.count("hidden_size", WIDTH),
+            count: projector.count("count", WIDTH).unwrap_or(Count::ONE),
+        });
+        let encoder = encoder?;
+        if encoder.patches.is_none() {
+            fields.error("encoder", "found no `vision` with image_size and patch_size, which an encoder needs", None);
+        }
+        let projector = projector.unwrap_or(Projector { input_size: None, hidden_size: None, count: Count::ONE });
+        Some(Images { encoder, merge, sizes, most_tiles, projector })
+    }
+
+    /// Side of the images that the encoder was made for, pixels.
+    #[must_use]
+    pub fn usual_size(&self) -> Count {
+        self.encoder.patches.map_or(Count::ONE, |patches| patches.image_size)
+    }
+
+    /// How an image of so many pixels a side is cut. What is no whole token is rounded, as processors scale images.
+    #[must_use]
+    pub fn cut(&self, side: f64) -> Cut {
+        let patch = self.encoder.patches.map_or(Count::ONE, |Patches { patch_size, .. }| patch_size);
+        let (usual, pixels) = (f64::from(self.usual_size()), patch * self.merge);
+        let of = |side: f64| (side / pixels).round().max(1.0);
+        let across = if self.sizes == Sizes::Any { of(side) } else { of(usual) };
+        let pieces = match self.sizes {
+            Sizes::Any | Sizes::Fixed => 1.0,
+            Sizes::Tiles => {
+                let tiles = (side / usual).round().clamp(1.0, f64::from(self.most_tiles).sqrt().floor().max(1.0));
+                if tiles > 1.0 { tiles * tiles + 1.0 } else { 1.0 }
+            }
+        };
+        let tokens = across * across;
+        Cut { pieces, patches: tokens * self.merge * self.merge, tokens }
+    }
+
+    /// Parameters of all projectors to a language model of this width.
+    #[must_use]
+    pub fn projector_parameters(&self, language: Count) -> f64 {
+        let Projector { input_size, hidden_size, count } = self.projector;
+        let input = input_size.map_or(self.encoder.hidden_size * self.merge * self.merge, f64::from);
+        let one = match hidden_size {
+            Some(hidden) => input * hidden + hidden * language,
+            None => input * language,
+        };
+        count * one
+    }
+
+    /// Parameters of encoder and projectors.
+    #[must_use]
+    pub fn parameters(&self, language: Count) -> f64 {
+        self.encoder.parameters() + self.projector_parameters(language)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Catalog;
+
+    fn images(model: &str) -> Images {
+        *Catalog::built_in().model(model).unwrap().images.clone().unwrap()
+    }
+
+    fn tokens(model: &str, side: f64) -> f64 {
+        let cut = images(model).cut(side);
+        cut.pieces * cut.tokens
+    }
+
+    #[test]
+    fn images_become_as_many_tokens_as_their_makers_say() {
+        // arXiv 2502.13923, section 2.1.1: patches of 14 pixels, 2 by 2 of them a token.
+        assert_eq!(tokens("qwen2.5-vl-7b", 1008.0), 36.0 * 36.0);
+        // arXiv 2310.03744: 336 pixels, 576 tokens.
+        assert_eq!(tokens("llava-1.5-7b", 1024.0), 576.0);
+        // arXiv 2503.19786, section 2.1: 896 pixels, 256 vectors.
+        assert_eq!(tokens("gemma-3-27b", 896.0), 256.0);
+        // arXiv 2504.10479, section 2.1: a tile of 448 pixels is 256 tokens.
+        assert_eq!(tokens("internvl3-8b", 448.0), 256.0);
+        assert_eq!(tokens("internvl3-8b", 896.0), 5.0 * 256.0);
+        // arXiv 2410.07073, section 2: 16 by 16 pixels a token.
+        assert_eq!(tokens("pixtral-12b", 1024.0), 4096.0);
+    }
+
+    #[test]
+    fn parameters_are_as_many_as_published() {
+        // Parameters in safetensors files on Hugging Face, in billions.
+        for (model, published) in [
+            ("qwen2.5-vl-7b", 8.292),
+            ("qwen2.5-vl-72b", 73.41),
+            ("llava-1.5-7b", 7.063),
+            ("internvl3-8b", 7.944),
+            ("pixtral-12b", 12.68),
+        ] {
+            let own = Catalog::built_in().model(model).unwrap().parameters() / 1e9;
+            assert!((own / published - 1.0).abs() < 0.01, "{model}: {own}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Models that read images: what pictures add to prompts, memory and times, in both engines.
+#![allow(clippy::unwrap_used)]
+
+use crate::engine::estimate;
+use crate::estimate::{Detail, Estimate, Verdict};
+use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::Sources;
+use std::sync::LazyLock;
+
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::load(&Sources::built_in(), None));
+
+fn resolved(engine: Engine, workload: &str, set: &[&str]) -> Result<Scenario, String> {
+    let parts = Parts::find(&LIBRARY, "h100-sxm-8", workload).unwrap();
+    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
+    for text in set {
+        let (knob, value) = assignment(text).unwrap();
+        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
+    }
+    Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())
+}
+
+fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
+    let answer = estimate(&resolved(engine, workload, set).unwrap());
+    assert_eq!(answer.detail.unwrap().verdict, Verdict::Fits, "{workload} {set:?}");
+    answer
+}
+
+fn detail(workload: &str, set: &[&str]) -> Detail {
+    answered(Engine::Analytical, workload, set).detail.unwrap()
+}
+
+const SERVE: &str = "qwen2.5-vl-7b-serve";
+const TRAIN: &str = "qwen2.5-vl-7b-train";
+
+#[test]
+fn an_image_is_a_longer_prompt_and_the_work_of_its_encoder() {
+    let one = ["concurrency=1", "dp=1"];
+    let read = detail(SERVE, &one);
+    let text = detail(SERVE, &["concurrency=1", "dp=1", "images=0", "prompt=1424"]);
+    let ttft = |of: &Detail| of.serving.unwrap().ttft_ms[0];
+    // 5,184 patches by 0.63e9 weights twice over, and attention to the whole image in 4 of 32 layers, at the rates of large
+    // products: ten to thirty milliseconds.
+    let encoder = ttft(&read) - ttft(&text);
+    assert!((8.0..40.0).contains(&encoder), "{encoder} ms");
+    assert!(read.time.part("images") > 0.0 && text.time.part("images") == 0.0);
+    // Its weights are in memory, and its tokens among the keys.
+    let weights = |of: &Detail| of.memory.parts.part("weights");
+    let vision = (weights(&read) - weights(&text)) / 2.0;
+    assert!((0.60e9..0.75e9).contains(&vision), "{vision} parameters");
+    let without = detail(SERVE, &["concurrency=1", "dp=1", "images=0"]);
+    assert!(without.serving.unwrap().max_concurrency > 4.0 * read.serving.unwrap().max_concurrency);
+}
+
+#[test]
+fn more_and_larger_images_take_longer_and_leave_fewer_places() {
+    let at = |set: &[&str]| detail(SERVE, set).serving.unwrap();
+    let steps = [
+        at(&["images=0"]),
+        at(&["images=1", "image_size=448"]),
+        at(&["images=1", "image_size=1008"]),
+        at(&["images=4", "image_size=1008"]),
+    ];
+    for pair in steps.windows(2) {
+        let [less, more] = pair else { continue };
+        assert!(more.ttft_ms[0] > less.ttft_ms[0] && more.requests_per_sec < less.requests_per_sec);
+        assert!(more.max_concurrency < less.max_concurrency);
+    }
+}
+
+#[test]
+fn both_engines_agree_on_images() {
+    let rate = |engine, set: &[&str]| answered(engine, SERVE, set).total.tokens_per_sec;
+    for set in [&["concurrency=64"][..], &["concurrency=8", "tp=2", "images=3"], &["prefill_workers=2", "dp=6"]] {
+        let (closed, events) = (rate(Engine::Analytical, set), rate(Engine::Event, set));
+        assert!((closed / events - 1.0).abs() < 0.15, "{set:?}: {closed} {events}");
+    }
+    let step = |engine, set: &[&str]| answered(engine, TRAIN, set).total.step_time_ms;
+    for set in [&[][..], &["freeze_vision=on"], &["pp=2", "tp=1"]] {
+        let (closed, events) = (step(Engine::Analytical, set), step(Engine::Event, set));
+        assert!((closed / events - 1.0).abs() < 0.05, "{set:?}: {closed} {events}");
+    }
+}
+
+#[test]
+fn a_frozen_encoder_is_run_and_keeps_neither_gradients_nor_states() {
+    let (text, frozen, trained) =
+        (detail(TRAIN, &["images=0"]), detail(TRAIN, &["freeze_vision=on"]), detail(TRAIN, &[]));
+    let images = |of: &Detail| of.time.part("images");
+    assert_eq!(images(&text), 0.0);
+    let ratio = images(&trained) / images(&frozen);
+    assert!((2.5..3.8).contains(&ratio), "forward and two gradients: {ratio}");
+    let part = |of: &Detail, name| of.memory.parts.part(name);
+    assert_eq!(part(&frozen, "optimizer"), part(&text, "optimizer"));
+    assert!(
+        part(&frozen, "weights") > part(&text, "weights") && part(&trained, "optimizer") > part(&text, "optimizer")
+    );
+    // What the encoder computes counts as work done, at the lower rates of narrow layers.
+    let mfu = |of: &Detail| of.training.unwrap().mfu_causal;
+    assert!((0.75..1.0).contains(&(mfu(&trained) / mfu(&text))), "{} {}", mfu(&trained), mfu(&text));
+}
+
+#[test]
+fn images_that_a_model_cannot_read_are_refused() {
+    let refused = resolved(Engine::Analytical, "llama3.1-8b-serve", &["images=1"]).unwrap_err();
+    assert!(refused.contains("vision encoder"), "{refused}");
+    let long = resolved(Engine::Analytical, TRAIN, &["images=8"]).unwrap_err();
+    assert!(long.contains("10368 tokens"), "{long}");
+}
