@@ -28,6 +28,7 @@ mod images;
 pub mod input;
 pub mod kv;
 pub mod latency;
+mod launch;
 pub mod queue;
 mod rates;
 pub mod reuse;

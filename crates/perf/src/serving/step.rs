@@ -5,7 +5,8 @@ use super::exchange::{self, Exchange};
 use super::fabric::Fabric;
 use super::front_end::FrontEnd;
 use super::images;
-use super::input::{AllReduce, GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack, StepInputs};
+use super::input::{AllReduce, Layout, Load, ServingInput, Stack};
+use super::launch::Launch;
 use super::rates::{linear_rate, maturity, tile};
 use super::shape::Shape;
 pub use super::time::StepTime;
@@ -66,16 +67,7 @@ pub struct Machine {
     dense_tile: f64,
     expert_tile: f64,
     overlap_loss: f64,
-    kernel_seconds: f64,
-    issue_seconds: f64,
-    /// The same for batches beyond the largest captured one.
-    uncaptured_seconds: f64,
-    graph_batch: f64,
-    prefill_launch_seconds: f64,
-    piece_seconds: f64,
-    step_seconds: f64,
-    sequence_seconds: f64,
-    draft_share: f64,
+    launch: Launch,
     reduce_latency: f64,
     reduce_bytes_seconds: f64,
     exchange_latency: f64,
@@ -97,9 +89,6 @@ pub struct Machine {
     /// Seconds of encoding images for a token of a prompt.
     image_seconds: f64,
 }
-
-/// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
-const UNFUSED: f64 = 3.0;
 
 impl Machine {
     /// The rates of a deployment.
@@ -143,34 +132,6 @@ impl Machine {
             reduce.latency = reduce.latency.max(c.library_latency);
         }
         let hidden = shape.hidden * 2.0;
-        // A kernel's gap on the device, what the host takes to launch it where no graph is replayed, and the host's time
-        // between two steps.
-        let python = match input.inputs {
-            StepInputs::Rebuilt => c.step_python,
-            StepInputs::Incremental => c.step_incremental,
-        };
-        let native = if acc.generation.runs_reference_kernels() { c.kernel_native } else { c.kernel_prefill };
-        // Without a graph, in one and the same software.
-        let uncaptured = match input.stack {
-            Stack::Compiled => 0.0,
-            Stack::Graphed => f.product_kernels * c.kernel_prefill,
-            Stack::Eager => c.kernel_eager * f.product_kernels,
-            Stack::Local => UNFUSED * native,
-        };
-        let captured = input.graphs != GraphCapture::None;
-        let (gap, issue, step_seconds) = match input.stack {
-            Stack::Compiled => (c.kernel_graph, 0.0, c.step_compiled),
-            Stack::Graphed => (c.kernel_graph, if captured { 0.0 } else { uncaptured }, python),
-            Stack::Eager => (UNFUSED * c.kernel_graph, uncaptured, python),
-            Stack::Local if captured => (c.kernel_graph, 0.0, 0.0),
-            Stack::Local => (UNFUSED * c.kernel_graph, uncaptured, 0.0),
-        };
-        // XLA's and Neuron's compilers make one program of a whole step.
-        let compiled_launches = match acc.generation {
-            Generation::Tpu | Generation::Trainium if input.stack == Stack::Graphed => 0.1,
-            _ => 1.0,
-        };
-        let exposed = if input.host == HostOverlap::Scheduling { c.host_exposed } else { 1.0 };
         // Two all-reduces a layer; a ring moves 2 (n-1)/n of the vector.
         let reduces = if layout.tp > 1.0 { 2.0 * shape.layers } else { 0.0 };
         // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
@@ -266,43 +227,7 @@ impl Machine {
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
             expert_tile: tile(acc, input.stack, true, c),
             overlap_loss: c.overlap_loss,
-            // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
-            kernel_seconds: match (input.stack, acc.generation) {
-                (Stack::Compiled, Generation::Other) => 0.1 * gap,
-                // XLA's and Neuron's compilers make one program of a whole step.
-                (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * gap,
-                _ => gap / mature,
-            },
-            issue_seconds: compiled_launches * issue,
-            uncaptured_seconds: compiled_launches * uncaptured,
-            graph_batch: input.graph_batch,
-            prefill_launch_seconds: match input.stack {
-                Stack::Local => 0.0,
-                Stack::Graphed if input.eager_prompts => c.kernel_eager,
-                _ => c.kernel_prefill,
-            },
-            // The host launches every piece of a layer's graph, and attention between two of them.
-            piece_seconds: if input.stack == Stack::Graphed && input.graphs == GraphCapture::Piecewise {
-                2.0 * c.kernel_prefill
-            } else {
-                0.0
-            },
-            step_seconds: exposed * step_seconds,
-            sequence_seconds: match input.stack {
-                // Answers that clients follow as they grow are written out at every step, by the loop that schedules where
-                // nothing overlaps.
-                Stack::Graphed
-                    if input.host == HostOverlap::None
-                        && matches!(input.load, Load::Closed { .. } | Load::Open { .. }) =>
-                {
-                    c.host_per_sequence + c.stream_per_sequence
-                }
-                Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
-                Stack::Compiled if input.python_executor => exposed * c.host_per_sequence,
-                // Native runtimes do the same work in compiled code.
-                Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
-            },
-            draft_share: if input.host == HostOverlap::Scheduling { 0.0 } else { 1.0 },
+            launch: Launch::of(input, c, mature),
             // Spread keys gather queries and scatter outputs once more a layer each.
             reduce_latency: if spread > 1.0 { 2.0 * reduces } else { reduces } * reduce.latency,
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(Count::ONE) / reduce.bw,
@@ -389,9 +314,9 @@ impl Machine {
         // Every attention group has a scheduler of its own.
         let verified = t.verified.max(1.0);
         let listed = if self.expansion { t.decode * verified } else { t.decode };
-        step.host = self.step_seconds + self.sequence_seconds * (listed + t.prompts) / self.attention_dp;
+        step.host = self.launch.step + self.launch.sequence * (listed + t.prompts) / self.attention_dp;
         // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
-        step.host += (verified - 1.0) * self.draft_share * step.host;
+        step.host += (verified - 1.0) * self.launch.draft_share * step.host;
         step
     }
 
@@ -466,11 +391,11 @@ impl Machine {
             let work = out.compute + out.weights + out.kv + out.activations;
             out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
         }
-        out.launch += s.kernels * self.kernel_seconds;
+        out.launch += s.kernels * self.launch.kernel;
         // What no captured graph covers is launched by the host, kernel by kernel, alongside the accelerator: it shows only
         // where the accelerator is the faster one.
-        let beyond = sequences > self.graph_batch;
-        let mut issued = s.kernels * if beyond { self.uncaptured_seconds } else { self.issue_seconds };
+        let beyond = sequences > self.launch.graph_batch;
+        let mut issued = s.kernels * if beyond { self.launch.uncaptured } else { self.launch.issue };
         if prefill > 0.0 {
             // Prompts of fewer keys than an indexer selects attend to all.
             let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) {
@@ -478,9 +403,9 @@ impl Machine {
             } else {
                 0.0
             };
-            issued = issued.max((s.kernels - skipped) * self.prefill_launch_seconds);
+            issued = issued.max((s.kernels - skipped) * self.launch.prompt);
         }
-        issued = issued.max(s.layers * self.piece_seconds);
+        issued = issued.max(s.layers * self.launch.piece);
         (out, issued)
     }
 
