@@ -89,14 +89,33 @@ sweep=("$atlas" sweep --target h100-sxm-8 --workload llama3.1-70b-serve --over c
 cmp alone.csv array.csv || die "sweeps differ"
 
 if [[ ${2:-} == speed ]]; then
-  say "speedup"
-  for nodes in 1 2; do
-    [[ $nodes == 1 ]] && scontrol update nodename=node2 state=drain reason=test || scontrol update nodename=node2 state=resume
-    sleep 1
-    began=$(date +%s.%N)
-    "${simulate[@]}" --requests 40000 --seed "10$nodes" --out "speed$nodes" "${slurm[@]}" >/dev/null 2>&1
-    eval "time$nodes=$(python3 -c "import time; print(time.time() - $began)")"
+  say "speedup: the same simulation on one node and on two, in turns"
+  for round in 1 2 3; do
+    for nodes in 1 2; do
+      [[ $nodes == 1 ]] && scontrol update nodename=node2 state=drain reason=test || scontrol update nodename=node2 state=resume
+      sleep 2
+      : >"$STC_DIR/log/jobcomp.txt"
+      began=$(date +%s.%N)
+      "${simulate[@]}" --requests 100000 --seed "10$round" --out "speed$nodes-$round" "${slurm[@]}" >/dev/null 2>&1
+      ended=$(date +%s.%N)
+      sleep 1 # the log of ended jobs is written behind
+      python3 - "$nodes" "$began" "$ended" "$STC_DIR/log/jobcomp.txt" <<'PY' | tee -a speed.txt
+import re, sys, datetime
+nodes, began, ended = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+at = lambda text: datetime.datetime.fromisoformat(text).timestamp()
+tasks = [(at(a), at(b)) for a, b in re.findall(r"StartTime=(\S+) EndTime=(\S+)", open(sys.argv[4]).read())]
+busy = sum(b - a for a, b in tasks)
+first, last = min(a for a, _ in tasks), max(b for _, b in tasks)
+print(f"  {nodes} nodes: {ended - began:.1f} s in all, {first - began:.1f} s before the first task, {ended - last:.1f} s after the last,",
+      f"{len(tasks)} tasks of {busy / len(tasks):.1f} s, nodes busy {100 * busy / (nodes * (last - first)):.0f} % of the time between")
+PY
+    done
   done
-  python3 -c "a, b = $time1, $time2; print(f'  1 node {a:.1f} s, 2 nodes {b:.1f} s: {a / b:.2f} times, {50 * a / b:.0f} % of linear')"
+  python3 - speed.txt <<'PY'
+import re, statistics, sys
+lines = [line.split() for line in open(sys.argv[1])]
+one, two = (statistics.median(float(l[2]) for l in lines if l[0] == n) for n in "12")
+print(f"  medians: 1 node {one:.1f} s, 2 nodes {two:.1f} s: {one / two:.2f} times, {50 * one / two:.0f} % of linear")
+PY
 fi
 say "all passed"

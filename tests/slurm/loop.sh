@@ -97,7 +97,7 @@ script=$(echo job/*.sbatch)
 sbatch --test-only "$script" 2>&1 | tail -1
 
 # What a step of the program takes here, so that its log counts in the time of the planned accelerators.
-export WIDTH=32
+export WIDTH=8
 batch=$(sed -n 's/.*--global-batch-size[ =]*\([0-9]*\).*/\1/p' "$script" | head -1)
 own_ms=$(torchrun x.py --train-iters 15 --global-batch-size "$batch" | sed -n 's/.*(ms): \([0-9.]*\).*/\1/p' | sort -n | sed -n 8p)
 export TIME_SCALE SLOW_FROM=61 SLOW_FACTOR=2
@@ -146,7 +146,7 @@ for _ in $(seq 100); do compgen -G "submitted/*-$job.log" >/dev/null && break; s
 whole_history || die "kill -9 of the watch left a bad history"
 "${watch[@]}" --once --on-alarm "touch $work/unasked" </dev/null >/dev/null 2>&1 && die "an alarm was accepted without confirmation"
 rc=0
-timeout 120 "${watch[@]}" --exit-code --format json --on-alarm "touch '$work/alarm {cause}'" --yes >watch.jsonl 2>watch.err || rc=$?
+timeout 300 "${watch[@]}" --exit-code --format json --on-alarm "touch '$work/alarm {cause}'" --yes >watch.jsonl 2>watch.err || rc=$?
 [[ $rc == 3 ]] || { cat watch.err; tail -2 watch.jsonl; die "watch ended with $rc, expected 3 for a run outside its interval"; }
 grep -q "of submission" watch.err || die "the prediction of the submission was not used"
 python3 - watch.jsonl <<'PY'
