@@ -99,6 +99,12 @@ pub(crate) fn number_after(line: &str, key: &str) -> Option<f64> {
     number(without(after(line, key)?, |byte| matches!(byte, b':' | b'=' | b' ' | b'\t')))
 }
 
+/// A number with nothing behind it, as a cell of a table holds one whose unit its column states: a line of another
+/// document that happens to have as many commas holds none.
+pub(crate) fn plain_number(cell: &str) -> Option<f64> {
+    cell.trim().parse().ok().filter(|value: &f64| value.is_finite())
+}
+
 /// The finite number that `text` begins with, see [`leading`].
 pub(crate) fn number(text: &str) -> Option<f64> {
     leading(text).map(|(value, _)| value).filter(|value| value.is_finite())

@@ -102,7 +102,7 @@ fn change_in_words(before: &Case<'_>, after: &Case<'_>) -> String {
 
 /// Figures of both, those that change.
 fn tell(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
-    let others = ["usd_per_hour", "power_w", "p99_ms", "joules_per_token"];
+    let others = ["usd_per_hour", "usd_per_hour_owned", "power_w", "p99_ms", "joules_per_token"];
     let others = others.iter().filter_map(|name| figure::named(name));
     let mut rows = Vec::new();
     let mut same = Vec::new();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::lines::Line;
 use crate::reading::{Context, Facts, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{after, between, cells, has, number, number_after, owned_cells};
+use crate::text::{after, between, cells, has, number, number_after, owned_cells, plain_number};
 
 /// Reads Zeus: `start_time,window_name,elapsed_time,gpu0_energy,…`.
 #[derive(Debug, Default)]
@@ -58,9 +58,9 @@ impl Recognizer for Zeus {
         }
         let pairs = || self.columns.iter().zip(&values);
         let find = |name: &str| pairs().find(|(column, _)| *column == name).map(|(_, value)| value.as_ref());
-        let seconds = find("elapsed_time").or_else(|| find("time")).and_then(number);
+        let seconds = find("elapsed_time").or_else(|| find("time")).and_then(plain_number);
         let gpus = pairs().filter(|(column, _)| column.starts_with("gpu") && column.ends_with("energy"));
-        let joules: Vec<f64> = gpus.filter_map(|(_, value)| number(value)).collect();
+        let joules: Vec<f64> = gpus.filter_map(|(_, value)| plain_number(value)).collect();
         match (find("window_name"), seconds) {
             (Some(name), Some(seconds)) if !joules.is_empty() => {
                 let name = name.to_owned();
@@ -160,8 +160,8 @@ impl Recognizer for CodeCarbon {
             let at = self.columns.iter().position(|column| column == name)?;
             values.get(at).map(Cow::as_ref)
         };
-        let energy = find("energy_consumed").and_then(number).map_or(Value::Null, Value::from);
-        let duration = find("duration").and_then(number).map_or(Value::Null, Value::from);
+        let energy = find("energy_consumed").and_then(plain_number).map_or(Value::Null, Value::from);
+        let duration = find("duration").and_then(plain_number).map_or(Value::Null, Value::from);
         if let Some(run) = find("run_id").filter(|run| !run.is_empty()) {
             let short: String = run.chars().take(8).collect();
             if !energy.is_null() && self.runs.len() < 4096 {

@@ -40,6 +40,11 @@ impl Recognizer for Sweep {
         if self.columns.is_empty() || values.len() != self.width {
             return Outcome::No;
         }
+        // The unit is that of the column: a row with units in its cells belongs to another table of as many columns.
+        let figures = self.columns.iter().zip(&values).filter(|((name, _), _)| !TEXTS.contains(&name.as_str()));
+        if figures.map(|(_, cell)| cell).any(|cell| has_unit(cell)) {
+            return Outcome::No;
+        }
         let mut result = Map::new();
         let mut figures = 0;
         for ((name, scale), cell) in self.columns.iter().zip(&values) {
@@ -83,6 +88,15 @@ impl Recognizer for Sweep {
             ..Reading::default()
         }]
     }
+}
+
+/// Columns that hold no figure.
+const TEXTS: [&str; 4] = ["", "model", "mode", "date"];
+
+/// Whether a cell is a number with something behind it, such as `73 %`.
+fn has_unit(cell: &str) -> bool {
+    let plain = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | ',' | 'e' | 'E');
+    cell.starts_with(|c: char| c.is_ascii_digit()) && !cell.trim().chars().all(plain)
 }
 
 /// Our name for a column, and the factor to its unit; an empty name for what is not read.
