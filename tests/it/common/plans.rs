@@ -10,7 +10,7 @@ const TARGETS: &str = "
 - {name: h100x1, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 1, num_nodes: 1, memory_gb_per_accel: 80, cost: {hourly_usd: 3.0, energy_watts_node: 1300, pue: 1.2}}
 - {name: h100x8, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, num_nodes: 1, memory_gb_per_accel: 80, cost: {hourly_usd: 24.0, energy_watts_node: 10200, pue: 1.2, capex_usd_node: 280000}}
 - {name: h100x128, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, num_nodes: 16, memory_gb_per_accel: 80, network: {type: IB, Gbps_per_accel: 400}, cost: {hourly_usd: 24.0, energy_watts_node: 10200, pue: 1.2}}
-- {name: a100x64, vendor: NVIDIA, accelerator: nvidia-a100-sxm-80gb, accelerators_per_node: 8, num_nodes: 8, memory_gb_per_accel: 80, network: {type: IB, Gbps_per_accel: 200, oversubscription: 2}, cost: {hourly_usd: 14.0, energy_watts_node: 6500, pue: 1.2}}
+- {name: a100x64, vendor: NVIDIA, accelerator: nvidia-a100-sxm-80gb, accelerators_per_node: 8, num_nodes: 8, memory_gb_per_accel: 80, network: {type: IB, Gbps_per_accel: 200, topology: torus, oversubscription: 2}, cost: {hourly_usd: 14.0, energy_watts_node: 6500, pue: 1.2}}
 - {name: b200x8, vendor: NVIDIA, accelerator: nvidia-b200, accelerators_per_node: 8, num_nodes: 1, memory_gb_per_accel: 180, cost: {hourly_usd: 40.0, energy_watts_node: 14300, pue: 1.2}}
 - {name: gb200x72, vendor: NVIDIA, accelerator: nvidia-gb200, accelerators_per_node: 72, num_nodes: 1, memory_gb_per_accel: 186, cost: {hourly_usd: 380.0, energy_watts_node: 132000, pue: 1.2}}
 - {name: mi300x8, vendor: AMD, accelerator: amd-mi300x, accelerators_per_node: 8, num_nodes: 1, memory_gb_per_accel: 192, cost: {hourly_usd: 16.0, energy_watts_node: 10500, pue: 1.2}}

@@ -91,9 +91,7 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
 /// Most tokens of a step with the prompts of `requests` requests: the limit holds for each of the batches that follow one
 /// another through the stages, and for each attention group, which is an engine rank with a scheduler of its own.
 pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
-    // A graph of fixed shapes takes a bucket at a time.
-    let bucket = if input.compiled_batch.is_some() { computed(input, input.isl) } else { 1.0 };
-    input.max_num_batched_tokens.max(bucket)
+    input.max_num_batched_tokens.max(1.0)
         * m.stages()
         * requests.clamp(1.0, f64::from(input.layout.attention_dp.max(Count::ONE)))
 }
