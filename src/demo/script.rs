@@ -23,7 +23,7 @@ pub struct Demo {
     pub order: f64,
     /// The heading of the tours that stand behind all others, where it is one of those.
     pub section: Option<String>,
-    /// Whether it is played on the user's own target and workload. Those below stand in where there are none.
+    /// Whether it is played on the user's own target and workload. Without own files, on those below.
     pub own_files: bool,
     /// The targets its scenario is run over; the first one is on the stage when it begins.
     pub targets: Vec<Arc<str>>,

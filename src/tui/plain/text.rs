@@ -5,7 +5,7 @@ use crate::tui::app::{App, Overlay, Pane, View};
 use crate::tui::export;
 use crate::tui::keymap::Mode;
 use crate::tui::palette::Command;
-use crate::tui::view::results;
+use crate::tui::view::{breakdown, results};
 use crate::tui::{detecting, goal, optimum, race};
 use atlas_plan::estimate::Metric;
 use atlas_report::study::{Block, Grid};
@@ -34,6 +34,7 @@ pub(super) fn view(app: &App) -> String {
         }
         (View::Main | View::Help, Pane::Knobs) => knobs(app),
         (View::Main | View::Help, Pane::Results) => whole(app),
+        (View::Breakdown, _) => lines(breakdown::text(app)) + &document(app),
         (View::Optimum, _) => optimum_form(app) + &document(app),
         (View::Race, _) => {
             format!("Question: {}. The command question asks another.\n", race::question(app)) + &document(app)

@@ -213,6 +213,19 @@ fn bars(app: &App) -> Vec<(usize, Bar)> {
     drawn(app, true).into_iter().flat_map(of).collect()
 }
 
+/// The blocks in lines: the title of each with its whole, then its parts.
+pub(in crate::tui) fn text(app: &App) -> Vec<String> {
+    let line = |row: Row| match row {
+        Row::Heading(title, whole) | Row::Complaint(title, whole) => {
+            Some(if whole.is_empty() { format!("{title}:") } else { format!("{title}: {whole}") })
+        }
+        Row::Bar(bar) if bar.amount.is_empty() => Some(format!("{}: {}", bar.label, share(bar.share))),
+        Row::Bar(bar) => Some(format!("{}: {}, {}", bar.label, bar.amount, share(bar.share))),
+        Row::Blank => None,
+    };
+    column(app).into_iter().filter_map(line).collect()
+}
+
 /// Number of rows that can be selected.
 #[must_use]
 pub fn rows(app: &App) -> usize {

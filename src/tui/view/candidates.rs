@@ -82,7 +82,9 @@ fn knobs(found: &Found) -> Vec<Knob> {
     let mut all: Vec<Knob> = heeded.collect();
     let mut changed: Vec<Knob> =
         found.candidates.iter().flat_map(|(_, candidate)| &candidate.changes).map(|(knob, _)| *knob).collect();
-    changed.sort();
+    // Those of the layout and of the load first: where room is short, they tell candidates apart.
+    let leads = |knob: &Knob| matches!(knob, Knob::Cp | Knob::Ep | Knob::Microbatch | Knob::Concurrency);
+    changed.sort_by_key(|knob| (!leads(knob), *knob));
     changed.dedup();
     all.extend(changed.into_iter().filter(|knob| !LAYOUT.contains(knob)));
     all

@@ -113,6 +113,7 @@ impl Plot {
         self.limits(canvas, picture);
         self.names(canvas, picture);
         self.marks(canvas, picture);
+        self.limit_names(canvas, picture);
         if canvas.has_images() {
             self.hand_over(canvas, picture);
         }
@@ -227,20 +228,34 @@ impl Plot {
         }
     }
 
-    /// Lines at bounds, in cells that are free, with their names.
+    /// Lines at bounds, in cells that are free.
     fn limits(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         let style = canvas.role(Role::Warn);
         let [horizontal, vertical, ..] = canvas.glyphs.border;
         for limit in &self.limits {
+            let (line, glyph) = if limit.across {
+                let x = picture.x + place(limit.at, usize::from(picture.width)) as u16;
+                (Rect { x, width: 1, ..picture }, vertical)
+            } else {
+                let y = picture.y + place(1.0 - limit.at, usize::from(picture.height)) as u16;
+                (Rect { y, height: 1, ..picture }, horizontal)
+            };
+            for at in line.positions() {
+                if canvas.is_blank(at.x, at.y) {
+                    canvas.text(at.x, at.y, 1, glyph, style);
+                }
+            }
+        }
+    }
+
+    /// The names of bounds beside their lines, where nothing else stands.
+    fn limit_names(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        for limit in &self.limits {
             let name = u16::try_from(limit.name.width()).unwrap_or(u16::MAX);
+            let (from, last) = (picture.x, picture.right().saturating_sub(name));
             if limit.across {
                 let x = picture.x + place(limit.at, usize::from(picture.width)) as u16;
-                for y in picture.top()..picture.bottom() {
-                    if canvas.is_blank(x, y) {
-                        canvas.text(x, y, 1, vertical, style);
-                    }
-                }
-                let start = (x + 1).min(picture.right().saturating_sub(name));
+                let start = (x + 1).min(last);
                 // At the top, or on the first line that is free beside it.
                 let free = |y: &u16| (start..start + name).all(|x| canvas.is_blank(x, *y));
                 if let Some(y) = (picture.top()..picture.bottom()).find(free) {
@@ -248,13 +263,7 @@ impl Plot {
                 }
             } else {
                 let y = picture.y + place(1.0 - limit.at, usize::from(picture.height)) as u16;
-                for x in picture.left()..picture.right() {
-                    if canvas.is_blank(x, y) {
-                        canvas.text(x, y, 1, horizontal, style);
-                    }
-                }
-                let start = picture.right().saturating_sub(name);
-                self.label(canvas, (start, y.saturating_sub(1).max(picture.y)), &limit.name, Role::Warn);
+                self.label(canvas, (last.max(from), y.saturating_sub(1).max(picture.y)), &limit.name, Role::Warn);
             }
         }
     }
