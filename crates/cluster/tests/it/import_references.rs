@@ -4,7 +4,7 @@ use crate::common::{expect, read, read_with};
 use serde_json::json;
 
 #[test]
-fn arithmetic_and_relative_references_have_the_value_that_omegaconf_gives_them() {
+fn arithmetic_and_relative_references_are_calculated_as_by_omegaconf() {
     let text = "
 trainer: {num_nodes: 4, devices: 8, precision: bf16}
 model:
