@@ -3,8 +3,9 @@
 
 Trains a two-layer network on synthetic data in plain Python, and prints the arguments and step lines of Megatron-LM. It takes
 Megatron-LM's arguments, of which it uses --global-batch-size and --train-iters. From the environment: WIDTH of the network;
-SLOW_FROM, the step from which it does its work SLOW_FACTOR times, as with a busy neighbor; TIME_SCALE, what a measured
-millisecond counts in the log, since one core stands for accelerators that are some thousand times as fast.
+SLOW_FROM, the step from which it does its work SLOW_FACTOR times, as with a busy neighbor; STEP_MS, what a step of undisturbed
+work counts in the log, since one core stands for accelerators that are some thousand times as fast. Passes over the same batch
+before and after a step measure how fast the machine is at that time.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def main():
         return
     width = int(os.environ.get("WIDTH", "32"))
     slow_from, factor = int(os.environ.get("SLOW_FROM", "1000000000")), int(os.environ.get("SLOW_FACTOR", "2"))
-    scale = float(os.environ.get("TIME_SCALE", "1"))
+    step_ms = float(os.environ["STEP_MS"])
     generator = random.Random(7)
     inner = [[generator.gauss(0, 0.3) for _ in range(width)] for _ in range(width)]
     outer = [generator.gauss(0, 0.3) for _ in range(width)]
@@ -74,10 +75,13 @@ def main():
     for iteration in range(1, steps + 1):
         batch = batches[iteration % len(batches)]
         # Processor time: what other programs take of the core is not this program's.
-        begun = time.process_time()
-        for _ in range(factor if iteration >= slow_from else 1):
-            loss = step(inner, outer, batch, 0.1)
-        elapsed = 1e3 * scale * (time.process_time() - begun)
+        times = [time.process_time()]
+        for passes, rate in ((1, 0.0), (factor if iteration >= slow_from else 1, 0.1), (1, 0.0)):
+            for _ in range(passes):
+                loss = step(inner, outer, batch, rate)
+            times.append(time.process_time())
+        before, work, after = (end - begin for begin, end in zip(times, times[1:]))
+        elapsed = step_ms * work / max((before + after) / 2, 1e-9)
         print(
             f" iteration {iteration:8d}/{steps:8d} | consumed samples: {iteration * size:12d} |"
             f" elapsed time per iteration (ms): {elapsed:.3f} | learning rate: 1.000000E-01 |"

@@ -53,18 +53,24 @@ impl Known {
         self.workloads.iter().any(|workload| is_part(word, &workload.name))
     }
 
-    /// The first workload that all words are part of the name of, of that mode where one is given.
+    /// The first workload that all words are part of the name of, of that mode where one is given. Where some name has the
+    /// words side by side, as `qwen2.5-7b` has, others do not count: `qwen2.5-vl-7b` is another model.
     #[must_use]
     pub fn workload_of(&self, words: &[String], mode: Option<Mode>) -> Option<&KnownWorkload> {
         let of_mode = |workload: &&KnownWorkload| mode.is_none_or(|mode| workload.mode == mode);
         let named = |workload: &&KnownWorkload| words.iter().any(|word| workload.name.eq_ignore_ascii_case(word));
-        let holds = |workload: &&KnownWorkload| words.iter().all(|word| is_part(word, &workload.name));
+        let joined = words.join("-");
+        let adjacent = |workload: &KnownWorkload| workload.name.to_lowercase().contains(&joined);
+        let strict = self.workloads.iter().any(adjacent);
+        let holds = |workload: &&KnownWorkload| {
+            words.iter().all(|word| is_part(word, &workload.name)) && (!strict || adjacent(workload))
+        };
         let candidates = || self.workloads.iter().filter(of_mode).filter(holds);
         candidates().find(named).or_else(|| candidates().next())
     }
 }
 
-/// Whether a word is a part of a name; a number alone is none, since it is part of too many.
+/// Whether a word is a part of a name; a number alone is not, since it is part of too many.
 fn is_part(word: &str, name: &str) -> bool {
     let number = word.chars().all(|c| c.is_ascii_digit());
     !number && name.to_lowercase().contains(word)

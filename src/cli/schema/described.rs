@@ -52,6 +52,10 @@ pub(super) fn demo() -> Value {
             ("workload", text("its workload")),
             ("sla_p99_ms", positive("bound on p99 of its optimizer [ms]")),
             ("order", positive("place among the tours that ship: the smaller the earlier")),
+            (
+                "own_files",
+                help(json!({"type": "boolean"}), "played on the user's own target and workload where there are any"),
+            ),
             ("section", text("heading of the tours that stand behind all others")),
             ("steps", list(step)),
         ],
