@@ -115,7 +115,8 @@ fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision
     let mut all = Pair { forward: 0.0, backward: 0.0, weights: 0.0 };
     for deviation in GROUPS {
         let m = g.m + deviation * g.m.sqrt();
-        let one = gemm_pair(i, &constants, &Gemm { m: m.max(0.0), batch: 1.0, ..*g }, precision);
+        // Experts that multiply at all have a token.
+        let one = gemm_pair(i, &constants, &Gemm { m: m.max(1.0), batch: 1.0, ..*g }, precision);
         all.forward += each * one.forward;
         all.backward += each * one.backward;
         all.weights += each * one.weights;

@@ -178,6 +178,20 @@ fn stages_gather_fully_sharded_weights_once_a_step() {
 }
 
 #[test]
+fn experts_of_a_token_or_two_take_a_finite_time() {
+    let arch = Architecture {
+        experts: Count::new(512),
+        top_k: Count::new(10),
+        moe_ffn: Count::new(1024),
+        ..TrainingInput::default().arch
+    };
+    for seq in [16.0, 64.0, 76.0, 128.0] {
+        let step = estimate(&TrainingInput { arch, seq, ..TrainingInput::default() }, &Constants::default());
+        assert!(step.step_seconds.is_finite() && step.step_seconds > 0.0, "{seq}: {}", step.step_seconds);
+    }
+}
+
+#[test]
 fn llama_3_1_405b_under_fsdp_and_stages_is_near_what_was_published() {
     // arXiv 2407.21783, table 4: 8,192 H100, tp 8, pp 16, dp 64, sequences of 8,192, 16 M tokens a step: 43 % MFU.
     let mut accelerator = Accelerator {
