@@ -58,7 +58,7 @@ impl Scenario {
         phase.plan.images.filter(|count| *count > 0.0)
     }
 
-    /// What the images of a request or a sequence take; `None` where there are none, or the model reads none.
+    /// What the images of a request or a sequence take; `None` without images, or if the model cannot read any.
     #[must_use]
     pub fn images(&self, phase: &Phase) -> Option<Images> {
         let count = Scenario::images_stated(phase)?;
