@@ -311,8 +311,10 @@ fn closed(
     // Requests that gather before they are let in do not run meanwhile.
     let decoding = steady_state::decode_steps(input).max(1.0);
     let gathered = decoding / (decoding + latency::gathering(input, offered.min(limit)));
-    let batch = (gathered * offered).max(offered.min(1.0)).min(limit);
-    let waiting = (offered - batch / gathered).max(0.0);
+    let wanted = (gathered * offered).max(offered.min(1.0));
+    let batch = wanted.min(limit);
+    // Only a full batch has a queue: the difference of two rounded numbers is not one.
+    let waiting = if wanted > limit { (offered - limit / gathered).max(0.0) } else { 0.0 };
     let cycle = steady_state::cycle(m, input, batch);
     let life = cycle.time.total();
     let first = latency::closed_loop(input, c, &cycle, waiting);
