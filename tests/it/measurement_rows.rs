@@ -80,3 +80,50 @@ fn a_row_that_states_too_little_says_what_is_missing() {
     assert!(reasons[1].contains("no-such-device"), "{reasons:?}");
     assert!(reasons[2].contains("no-such-model"), "{reasons:?}");
 }
+
+#[test]
+fn every_shipped_row_that_states_a_figure_is_predicted() {
+    // What no document can hold: a model or an accelerator without an entry, and rows without their size.
+    let unstated = ["is not in the catalog", "num_accelerators is not stated"];
+    for kind in Kind::ALL {
+        let text = shipped(kind).unwrap();
+        for verdict in judge(kind, &text).unwrap() {
+            let reason = verdict.reason.unwrap_or_default();
+            let known = reason.starts_with("excluded") || unstated.iter().any(|part| reason.contains(part));
+            let figure = verdict.measured.is_some() && !known;
+            assert!(!figure || verdict.predicted.is_some(), "{}: {reason}", verdict.id);
+        }
+    }
+}
+
+#[test]
+fn a_measured_average_of_requests_in_flight_is_a_concurrency() {
+    let row = |concurrency: &str| {
+        let text = format!(
+            "id,accelerator,num_accelerators,model,software,tp,load,concurrency,input_len,output_len,output_tokens_per_sec\n\
+             a,h100-sxm,1,llama-3.1-8b,vllm@0.15.0,1,closed,{concurrency},512,512,1000\n"
+        );
+        judge(Kind::Inference, &text).unwrap().remove(0).predicted.unwrap()
+    };
+    assert_eq!(row("7.9973"), row("8"));
+    assert!(row("0.2") > 0.0);
+}
+
+#[test]
+fn rows_without_the_size_of_a_node_lie_on_the_nodes_of_their_accelerator() {
+    let nodes = |row: &str| {
+        let text = format!(
+            "id,accelerator,num_accelerators,model,software,tp,load,concurrency,input_len,output_len,prefill_workers,\
+             prefill_tp,decode_workers,decode_tp,output_tokens_per_sec\n{row}\n"
+        );
+        let (lines, _) = scenarios(Kind::Inference, &text).unwrap();
+        let target = &lines[0]["target"];
+        (target["num_nodes"].as_u64().unwrap(), target["accelerators_per_node"].as_u64().unwrap())
+    };
+    // Pools that fill one node and half of another: neither straddles nodes of six.
+    assert_eq!(nodes("a,nvidia-b200,12,llama-3.1-70b,vllm,,closed,64,1024,1024,1,4,1,8,1000"), (2, 8));
+    // Links join twelve of these.
+    assert_eq!(nodes("a,aws-inf2,12,llama-3.1-8b,vllm,24,closed,8,1024,1024,,,,,1000"), (1, 12));
+    // Replicas fill the accelerators, so nodes divide them.
+    assert_eq!(nodes("a,nvidia-b200,12,llama-3.1-8b,vllm,1,closed,8,1024,1024,,,,,1000"), (2, 6));
+}

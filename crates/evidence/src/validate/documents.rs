@@ -1,6 +1,6 @@
 //! A measured row as the documents that a user would write for it.
 
-use atlas_catalog::Catalog;
+use atlas_catalog::{Accelerator, Catalog};
 use serde_json::{Map, Value, json};
 
 use super::Kind;
@@ -160,14 +160,20 @@ fn accelerators(row: &Row, kind: Kind) -> Result<f64, String> {
     Ok(of("tp") * of("pp") * of("attention_dp") * of("dp"))
 }
 
-/// Accelerators of a node that divide those of the run: as stated, else eight.
-fn per_node(row: &Row, accelerators: f64) -> f64 {
-    let most = row.positive("accelerators_per_node").unwrap_or(8.0).min(accelerators).max(1.0);
+/// Nodes of the run and accelerators of one: as stated, else eight, or sixteen at most where a link joins them.
+fn nodes(row: &Row, sheet: &Accelerator, accelerators: f64) -> (f64, f64) {
+    let joined = sheet.scale_up.as_ref().and_then(|link| link.domain_size).map_or(0.0, f64::from);
+    let usual = if joined <= 16.0 { joined.max(8.0) } else { 8.0 };
+    let most = row.positive("accelerators_per_node").unwrap_or(usual).min(accelerators).max(1.0);
     let mut per_node = most.floor();
+    // Pools state their sizes and leave the rest of a node idle; elsewhere replicas would fill it.
+    if row.positive("decode_workers").is_some() {
+        return ((accelerators / per_node).ceil(), per_node);
+    }
     while per_node > 1.0 && (accelerators / per_node).fract() != 0.0 {
         per_node -= 1.0;
     }
-    per_node
+    (accelerators / per_node, per_node)
 }
 
 fn describe_target(
@@ -185,13 +191,13 @@ fn describe_target(
     if accelerators.fract() != 0.0 {
         return Err(format!("num_accelerators: found {accelerators}, expected a whole number"));
     }
-    let per_node = per_node(row, accelerators);
+    let (nodes, per_node) = nodes(row, &sheet, accelerators);
     for (key, value) in [
         ("name", json!("measured")),
         ("vendor", json!(sheet.vendor)),
         ("accelerator", json!(sheet.id)),
         ("accelerators_per_node", json!(per_node as i64)),
-        ("num_nodes", json!((accelerators / per_node) as i64)),
+        ("num_nodes", json!(nodes as i64)),
         ("memory_gb_per_accel", json!(sheet.memory.gb)),
         ("cost", json!({ "hourly_usd": 0, "energy_watts_node": 0, "pue": 1 })),
     ] {
@@ -342,6 +348,10 @@ fn describe_run(row: &Row, kind: Kind, workload: &mut Map<String, Value>) -> Res
     }
     if let Some(dp) = row.positive("dp") {
         set(workload, &["parallelism", "dp"], json!(dp as i64));
+    }
+    // Averages of requests in flight, as sources measure them, are no whole numbers.
+    if let Some(average) = row.positive("concurrency").filter(|average| average.fract() != 0.0) {
+        set(workload, &["serving", "concurrency"], json!(average.round().max(1.0) as i64));
     }
     // Both pools or none: a deployment that is not split has no workers of either.
     let split = row.positive("prefill_workers").is_some() && row.positive("decode_workers").is_some();

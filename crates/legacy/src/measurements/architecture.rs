@@ -22,6 +22,8 @@ pub(super) struct Shape {
     pub heads: f64,
     /// Whether it is a mixture of experts.
     pub experts: f64,
+    /// Width of one expert.
+    pub expert_width: f64,
     /// Whether keys and values are compressed (multi-head latent attention).
     pub latent: bool,
     /// Longest sequence, if the catalog knows it.
@@ -42,6 +44,7 @@ impl Shape {
             layers: f64::from(t.n_layers),
             heads: f64::from(t.n_heads),
             experts: t.experts.as_ref().map_or(0.0, |e| f64::from(e.count)),
+            expert_width: t.experts.as_ref().map_or(0.0, |e| f64::from(e.ffn_hidden_size)),
             latent: t.latent.is_some(),
             max_context: Some(f64::from(t.max_context)),
             id: id.to_owned(),
@@ -281,6 +284,7 @@ fn stated(record: &Record) -> Shape {
         layers: n("n_layers"),
         heads: n("n_heads"),
         experts: n("n_experts"),
+        expert_width: n("moe_ffn_hidden_size"),
         latent: n("kv_lora_rank") > 0.0,
         max_context: None,
         id: String::new(),

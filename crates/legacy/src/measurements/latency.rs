@@ -41,7 +41,7 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     load(&mut record, origin, inferencemax);
     weights(&mut record, row, shape.as_ref());
     if row.text("mode").to_ascii_lowercase().starts_with("disagg") {
-        disaggregated(&mut record, row);
+        disaggregated(&mut record, row, shape.as_ref());
     } else {
         aggregated(&mut record, row, shape.as_ref());
     }
@@ -227,19 +227,42 @@ fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64
     true
 }
 
+/// Columns of an expert's matrix that a rank keeps at least: weights are quantized in blocks of 128, which engines do not
+/// cut (`weight_block_size` of the checkpoints).
+const NARROWEST_SLICE: f64 = 128.0;
+
+/// Why a pool's experts lie whole on its ranks, whatever its column says.
+const WHOLE_EXPERTS: &str = "slices of experts would be narrower than the 128 columns of a block, so they lie whole on the ranks";
+
 /// Layout of a deployment with prefill and decode apart.
-fn disaggregated(record: &mut Record, row: &Row) {
+fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let pool = |prefix: &str| {
         let n = |column: &str| size(row, &format!("{prefix}_{column}"));
         let workers = row.positive(&format!("{prefix}_num_workers"))?;
         let (tp, pp, ep) = (n("tp_size"), n("pp_size"), n("moe_ep_size"));
         Some(Pool { workers, tp, pp, ep, attention_dp: n("attention_dp_size") })
     };
-    let (Some(prefill), Some(decode)) = (pool("prefill"), pool("decode")) else {
+    let (Some(mut prefill), Some(mut decode)) = (pool("prefill"), pool("decode")) else {
         return record.exclude("sizes of the prefill and decode pools not stated");
     };
+    let width = shape.map_or(0.0, |shape| shape.expert_width);
+    let sliced = |pool: &Pool| {
+        let slice = width * pool.ep / (pool.tp * pool.attention_dp);
+        pool.attention_dp > 1.0 && slice > 0.0 && slice < NARROWEST_SLICE
+    };
+    let whole = [sliced(&prefill), sliced(&decode)];
+    for (pool, sliced) in [&mut prefill, &mut decode].into_iter().zip(whole) {
+        if sliced {
+            pool.ep = pool.tp * pool.attention_dp;
+        }
+    }
     pools::put(record, prefill, decode, |record, column, value| {
-        record.convert(column, value, "columns of the pool");
+        let [prefill, decode] = whole;
+        match column {
+            "prefill_ep" if prefill => record.assume(column, value, WHOLE_EXPERTS),
+            "decode_ep" if decode => record.assume(column, value, WHOLE_EXPERTS),
+            _ => record.convert(column, value, "columns of the pool"),
+        }
     });
     record.convert("num_accelerators", prefill.ranks() + decode.ranks(), "both pools");
 }
@@ -330,6 +353,20 @@ mod tests {
         assert_eq!(layout(&row("2,1,,4,1")), ["2", "1", "2", "4"]);
         assert_eq!(layout(&row("2,1,,2,1")), ["2", "1", "1", "2"]);
         assert_eq!(layout(&row("2,1,1,4,1"))[3], "2", "stated groups stay");
+    }
+
+    #[test]
+    fn experts_that_cannot_be_cut_lie_whole_on_the_ranks_of_a_pool() {
+        let columns = "prefill_num_workers,prefill_attention_dp_size,prefill_moe_ep_size,decode_num_workers,\
+            decode_attention_dp_size,decode_moe_ep_size";
+        let pools = |sizes: &str| {
+            let row = format!("s,x,{FROM},sglang,,deepseek-ai/DeepSeek-R1,gb200,fp8,disagg,1024,1024,1,1,1,1,1,9.5,5.5");
+            let (_, rows) = table::read(&format!("{HEAD},{columns}\n{row},{sizes}\n")).unwrap();
+            let r = convert(&rows[0], &Catalog::built_in());
+            ["prefill_ep", "decode_ep", "num_accelerators"].map(|column| r.text(column).to_owned())
+        };
+        assert_eq!(pools("2,8,1,1,32,1"), ["1", "32", "48"], "2048 over 8 ranks is wide enough, over 32 is not");
+        assert_eq!(pools("2,8,8,1,16,1"), ["8", "1", "32"]);
     }
 
     #[test]

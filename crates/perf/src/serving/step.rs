@@ -113,8 +113,8 @@ impl Machine {
         // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
         // same kernels everywhere.
         let mature = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, input.kernels, c) };
-        // Gaudi streams from its memory as much of the datasheet as GPUs do: its compiler overlaps both engines.
-        let planned = acc.generation == Generation::Gaudi;
+        // Graphs compiled ahead plan their transfers, so they stream as much of the datasheet as GPUs do.
+        let planned = input.stack == Stack::Compiled || acc.generation == Generation::Gaudi;
         let streaming = if planned { 1.0 } else { mature };
         // Neuron's compiler reaches less of the systolic arrays than kernels written by hand do elsewhere.
         let mature_arithmetic = match acc.generation {
