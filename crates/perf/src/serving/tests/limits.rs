@@ -32,6 +32,31 @@ fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
 }
 
 #[test]
+fn a_backlog_runs_no_more_sequences_than_the_token_budget_of_a_step_holds() {
+    for (requests, osl_spread) in [(f64::INFINITY, 1.0), (f64::INFINITY, 2.0), (5000.0, 1.0), (5000.0, 2.0), (400.0, 1.0)] {
+        let mut last = 0.0;
+        for more in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            let mut input = ServingInput {
+                isl: 512.0,
+                osl: 512.0,
+                osl_spread,
+                max_num_seqs: 4096.0,
+                max_num_batched_tokens: 512.0,
+                chunked_prefill: true,
+                load: Load::Burst { requests },
+                ..base()
+            };
+            input.accelerator.mem_bytes *= more;
+            let out = run(&input);
+            // More memory holds more sequences than the budget: no slower, and none beyond it.
+            assert!(out.output_tokens_per_sec >= 0.98 * last, "{requests} {osl_spread} {more}: {last}");
+            assert!(out.batch <= 512.0, "{requests} {osl_spread} {more}: {}", out.batch);
+            last = out.output_tokens_per_sec;
+        }
+    }
+}
+
+#[test]
 fn ranks_that_share_an_expert_have_slices_of_it() {
     let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
     let slice = |ep| {
