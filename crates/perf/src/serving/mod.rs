@@ -155,7 +155,7 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
         Load::DecodeOnly { batch } => decode_only(input, &machine, batch / replicas, limit),
         Load::PrefillOnly { batch } => prefill_only(input, &machine, batch / replicas),
         Load::Closed { concurrency, requests } => closed(input, c, &machine, concurrency, requests, sustained),
-        Load::Burst { requests } => burst(input, c, &machine, requests / replicas, limit),
+        Load::Burst { requests } => burst(input, c, &machine, requests / replicas, sustained),
         Load::Open { rate } if input.most_in_flight.is_finite() => {
             held_back(input, c, &machine, rate / replicas, sustained)
         }

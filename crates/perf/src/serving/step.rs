@@ -357,6 +357,7 @@ impl Machine {
         let sampled = sequences * verified + group(t.prompts / cut, self.attention_dp);
         self.linear(&mut out, s.head_bytes, s.head_flops * sampled, self.dense_rate);
         // Attention: decode reads each sequence's keys and values once, prefill multiplies them.
+        let mut own = StepTime::default();
         if sequences > 0.0 {
             let seen = s.seen(t.context);
             // A state is read and written back.
@@ -365,22 +366,20 @@ impl Machine {
                 readers * sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
             let compute = sequences * verified * seen * s.decode_pair_flops / (self.narrow_keys * self.attention_rate);
             if traffic >= compute {
-                out.kv += traffic;
-                out.compute += self.overlap_loss * compute;
+                own.kv += traffic;
+                own.compute += self.overlap_loss * compute;
             } else {
-                out.compute += compute;
-                out.kv += self.overlap_loss * traffic;
+                own.compute += compute;
+                own.kv += self.overlap_loss * traffic;
             }
         }
         if prefill > 0.0 {
-            out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
+            own.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
             // Images enter the first stage: once a prompt, however many stages follow.
-            out.images += prefill * self.image_seconds * cut / self.pp;
+            own.images += prefill * self.image_seconds * cut / self.pp;
         }
-        out.activations += tokens * self.activation_seconds;
-        // Work of the busiest attention group, which reads the same weights as the others.
-        let weights = out.weights;
-        out = StepTime { weights, ..out.scaled(1.0 + self.group_excess) };
+        own.activations += tokens * self.activation_seconds;
+        out = out.add(&own, self.busiest());
         out.communication += self.reduce_latency
             + self.reduce_bytes_seconds * tokens
             + self.exchange_latency
@@ -409,10 +408,16 @@ impl Machine {
         (out, issued)
     }
 
-    /// A linear layer: the longer of traffic and arithmetic plus a share of the shorter.
+    /// Work of the busiest attention group over that of a mean one.
+    fn busiest(&self) -> f64 {
+        1.0 + self.group_excess
+    }
+
+    /// A linear layer: the longer of traffic and arithmetic plus a share of the shorter. The busiest attention group reads
+    /// the same weights as the others.
     fn linear(&self, out: &mut StepTime, bytes: f64, flops: f64, rate: f64) {
         let traffic = bytes / self.weight_bw;
-        let compute = flops / rate.max(1.0);
+        let compute = self.busiest() * flops / rate.max(1.0);
         if traffic >= compute {
             out.weights += traffic;
             out.compute += self.overlap_loss * compute;

@@ -5,6 +5,7 @@
 use super::*;
 use crate::arch::Attention;
 use crate::serving::shape::Shape;
+use crate::serving::step::Tokens;
 use atlas_core::count::Count;
 
 #[test]
@@ -29,6 +30,33 @@ fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
     assert!(tight.output_tokens_per_sec < wide.output_tokens_per_sec);
     // Prompts in steps of their own leave the budget to themselves.
     assert_eq!(of(512.0, false).batch, 600.0);
+}
+
+#[test]
+fn a_backlog_runs_no_more_sequences_than_the_token_budget_of_a_step_holds() {
+    for (requests, osl_spread) in
+        [(f64::INFINITY, 1.0), (f64::INFINITY, 2.0), (5000.0, 1.0), (5000.0, 2.0), (400.0, 1.0)]
+    {
+        let mut last = 0.0;
+        for more in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            let mut input = ServingInput {
+                isl: 512.0,
+                osl: 512.0,
+                osl_spread,
+                max_num_seqs: 4096.0,
+                max_num_batched_tokens: 512.0,
+                chunked_prefill: true,
+                load: Load::Burst { requests },
+                ..base()
+            };
+            input.accelerator.mem_bytes *= more;
+            let out = run(&input);
+            // More memory holds more sequences than the budget: no slower, and none beyond it.
+            assert!(out.output_tokens_per_sec >= 0.98 * last, "{requests} {osl_spread} {more}: {last}");
+            assert!(out.batch <= 512.0, "{requests} {osl_spread} {more}: {}", out.batch);
+            last = out.output_tokens_per_sec;
+        }
+    }
 }
 
 #[test]
@@ -91,4 +119,24 @@ fn batches_beyond_the_largest_captured_one_are_launched_by_the_host() {
     assert_eq!(launch(32.0, 32.0), launch(32.0, f64::INFINITY));
     let (beyond, within) = (launch(33.0, 32.0), launch(33.0, f64::INFINITY));
     assert!(beyond > 1.2 * within, "{beyond} {within}");
+}
+
+#[test]
+fn the_busiest_attention_group_takes_no_leap_where_arithmetic_overtakes_traffic() {
+    let layout = Layout { attention_dp: Count::new(32), ..Layout::default() };
+    let input = |mem_bw: f64| {
+        let mut input = ServingInput { layout, ..closed(600.0) };
+        input.accelerator.mem_bw *= mem_bw;
+        input
+    };
+    let step = |mem_bw: f64, prefill: f64| {
+        let input = input(mem_bw);
+        let tokens = Tokens { prefill, prefill_context: 64.0, prompts: 32.0, ..Tokens::default() };
+        Machine::new(&input, &layout, &Constants::default()).step(&tokens).total()
+    };
+    for tokens in (1..80).map(|n| 32.0 * 8.0 * f64::from(n)) {
+        let (now, more) = (step(1.0, tokens), step(1.0, tokens + 32.0));
+        assert!(more >= now && more < 1.02 * now + 1e-4, "{tokens}: {now} {more}");
+        assert!(step(1.1, tokens) <= now, "{tokens}: more bandwidth is slower");
+    }
 }
