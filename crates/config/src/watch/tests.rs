@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Far longer than anything should take, as the machine may be busy with something else.
+/// Far longer than anything should take, as the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Scene {
@@ -78,11 +78,11 @@ impl Scene {
     }
 }
 
-/// Every way of changing a file that an editor or a tool has.
+/// All ways in which editors and tools change a file.
 fn every_way(scene: &Scene) {
     scene.write("data/a.yaml", "a: 2\n");
     scene.expect("data/a.yaml");
-    // Renamed over, the way most editors and all careful programs write.
+    // Replaced by a rename, as most editors write.
     scene.write("data/.a.tmp", "a: 3\n");
     fs::rename(scene.path("data/.a.tmp"), scene.path("data/a.yaml")).unwrap();
     scene.expect("data/a.yaml");
@@ -92,7 +92,7 @@ fn every_way(scene: &Scene) {
     scene.expect("data/a.yaml");
     scene.write("data/new.yaml", "new: 1\n");
     scene.expect("data/new.yaml");
-    // The directory is swapped for another, with older files even.
+    // The directory is replaced by another with older files.
     fs::create_dir(scene.path("next")).unwrap();
     scene.write("next/a.yaml", "a: 5\n");
     fs::rename(scene.path("data"), scene.path("previous")).unwrap();
