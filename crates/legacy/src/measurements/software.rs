@@ -4,7 +4,7 @@ use atlas_catalog::software::{Caveat, Day, Kind, Software};
 
 use super::record::Record;
 
-/// What the software is used for.
+/// Use of the software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// Training.
@@ -23,7 +23,7 @@ impl Side {
     }
 }
 
-/// The software that a name means on this side. Some names stand for a training framework and an engine alike.
+/// The software that a name denotes for this use. Some names denote both a training framework and an engine.
 fn named(side: Side, name: &str) -> Option<Software> {
     // Options are no part of a name: `vLLM + FlashInfer`.
     let first = name.split(['+', ',', ';']).next().unwrap_or(name);
@@ -84,7 +84,7 @@ pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, d
     id
 }
 
-/// The release in a name that is an alias as a whole, else the newest at the row's date.
+/// The release of a name that is an alias itself, else the newest at the row's date.
 fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, date: &str) -> String {
     let id = &found.family.id;
     // Numbers of libraries alongside the software are not its own: `Megatron-LM (TE 2.11)`.
@@ -100,7 +100,7 @@ fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, dat
     }
 }
 
-/// The stated release as documents spell it: the catalog's if it is one, else as it was stated.
+/// The stated release as documents spell it: the catalog's if it has the release, else as stated.
 fn spelled(found: &Software, asked: &str) -> String {
     match found.caveat {
         None => found.spec(),
@@ -129,7 +129,7 @@ fn dated(record: &mut Record, found: &Software, name: &str, version: &str, date:
     at.family.id.clone()
 }
 
-/// Families that run one batch to its end rather than admit requests at every step.
+/// Families that finish a batch before they admit further requests.
 pub(super) fn batches_statically(family: &str) -> bool {
     !matches!(
         family,
@@ -151,7 +151,7 @@ pub(super) fn batches_statically(family: &str) -> bool {
     )
 }
 
-/// Families that split layers over devices which take turns, rather than slice them.
+/// Families that assign layers to devices that compute in sequence, rather than shard layers.
 pub(super) fn splits_layers(family: &str) -> bool {
     matches!(
         family,

@@ -123,7 +123,7 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
     }
 }
 
-/// Rows whose own statements make them no usable measurement.
+/// Rows that are no usable measurement by their own statements.
 fn unusable(record: &mut Record, row: &Row, family: &str) {
     let notes = row.text("notes");
     if family == "deepspeed-zero-inference" {
