@@ -1,6 +1,7 @@
 //! Price and power of a target.
 
 use crate::read_field::ReadField as _;
+use atlas_core::count::Count;
 use atlas_core::field::Knob;
 use atlas_core::plan::PriceBasis;
 use atlas_document::decode::{Bounds, Fields};
@@ -35,7 +36,7 @@ pub struct Cost {
     /// Power available to a rack, kW.
     pub rack_kw: Option<f64>,
     /// Nodes per rack.
-    pub nodes_per_rack: Option<f64>,
+    pub nodes_per_rack: Option<Count>,
     /// Purchase price of one node, USD: the alternative to rental.
     pub capex_usd_node: Option<f64>,
     /// Network and storage over the purchase price of the nodes.
@@ -70,9 +71,11 @@ impl Cost {
         let peak_usd_per_kwh = cost.number_of(Knob::PeakUsdPerKwh);
         let peak_hours = cost.number_of(Knob::PeakHours);
         let kg_co2e_per_kwh = cost.number_of(Knob::KgCo2ePerKwh);
-        let power_cap = cost.number_of(Knob::PowerCap);
-        let rack_kw = cost.number_of(Knob::RackKw);
-        let nodes_per_rack = cost.number_of(Knob::NodesPerRack);
+        // Files write 0 for no limit.
+        let positive = |limit: &f64| *limit > 0.0;
+        let power_cap = cost.number_of(Knob::PowerCap).filter(positive);
+        let rack_kw = cost.number_of(Knob::RackKw).filter(positive);
+        let nodes_per_rack = cost.count_of(Knob::NodesPerRack).and_then(Count::nonzero);
         let capex_usd_node = cost.number_of(Knob::CapexUsdNode);
         let network_share = cost.number_of(Knob::NetworkShare);
         let spares_share = cost.number_of(Knob::SparesShare);

@@ -424,7 +424,7 @@ fn a_broken_document_names_line_and_remedy() {
         ),
         ("serving:\n  host: { value: none }\n", "found no source, which is not listed"),
         ("serving:\n  host: none\n", "found no value; write `{ value: …, source: KEY }`"),
-        ("serving:\n  max_num_seqs: { value: 0, source: a }\n", "expected a number from 1, or any"),
+        ("serving:\n  max_num_seqs: { value: 0, source: a }\n", "expected a whole number from 1, or any"),
         ("releases:\n  - { release: 26.10, date: 2026-10 }\n", "quote it: YAML reads 26.10 as 26.1"),
         (
             "releases:\n  - { release: \"2\", date: 2026 }\n  - { release: \"1\", date: 2025 }\n",

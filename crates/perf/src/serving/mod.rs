@@ -147,7 +147,7 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let replicas = input.layout.dp.max(Count::ONE);
     // Published runs did run, and a planner shows `fits`: one sequence is always granted.
     // The sequence limit counts per attention group: each is an engine rank with its own scheduler.
-    let most = input.max_num_seqs.max(1.0) * input.layout.attention_dp.max(Count::ONE);
+    let most = input.most_sequences() * input.layout.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most);
     let sustained = limit.min(steady_state::sustained(&machine, input, limit).max(1.0));
     let mut out = match input.load {

@@ -99,8 +99,8 @@ fn throughput_and_latency_grow_with_concurrency() {
 
 #[test]
 fn waiting_for_a_slot_shows_once_the_batch_is_full() {
-    let free = run(&ServingInput { max_num_seqs: 64.0, ..closed(64.0) });
-    let full = run(&ServingInput { max_num_seqs: 16.0, ..closed(64.0) });
+    let free = run(&ServingInput { max_num_seqs: Some(Count::new(64)), ..closed(64.0) });
+    let full = run(&ServingInput { max_num_seqs: Some(Count::new(16)), ..closed(64.0) });
     assert_eq!(free.first_token.slot, 0.0);
     assert!(full.first_token.slot > 0.0 && full.batch <= 16.0);
     assert!(full.ttft.mean > free.ttft.mean);
@@ -214,7 +214,7 @@ fn degenerate_inputs_never_give_nan() {
                 Load::Open { rate: x },
             ];
             for load in loads {
-                let mut s = ServingInput { load, isl: y, osl: x, max_num_seqs: y, ..base() };
+                let mut s = ServingInput { load, isl: y, osl: x, max_num_seqs: Some(Count::floor(y)), ..base() };
                 s.layout.tp = if i % 2 == 0 { Count::floor(x.min(64.0)) } else { Count::ONE };
                 s.layout.attention_dp = if j % 2 == 0 { Count::ONE } else { Count::floor(y.min(64.0)) };
                 s.max_num_batched_tokens = x;

@@ -289,7 +289,7 @@ impl Replica {
     fn gathers(&self, e: &Engine) -> bool {
         e.gathering.is_some_and(|gathering| {
             let few = (self.waiting.len() as f64) < gathering.ratio * self.running.len() as f64;
-            few && f64::from(self.steps_gathered) < gathering.steps && !self.running.is_empty()
+            few && self.steps_gathered < gathering.steps.get() && !self.running.is_empty()
         })
     }
 
