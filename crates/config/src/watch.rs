@@ -71,7 +71,7 @@ enum Message {
     /// Watch these instead.
     Paths(Vec<PathBuf>, Snapshot),
     /// Watches failed: events were lost or refused.
-    Deaf,
+    WatchFailed,
     Stop,
 }
 
@@ -89,7 +89,7 @@ impl FileWatch {
             polling: Arc::clone(&polling),
             watcher: None,
             watched: Vec::new(),
-            deaf: false,
+            without_events: false,
             on_change: Box::new(on_change),
         };
         FileWatch { commands, polling, waiting: Some((worker, messages)) }
@@ -107,7 +107,7 @@ impl FileWatch {
         thread::Builder::new().name("file watch".to_owned()).spawn(move || {
             if worker.mode == WatchMode::Auto {
                 worker.watcher = Worker::listen(hints);
-                worker.deaf = worker.watcher.is_none();
+                worker.without_events = worker.watcher.is_none();
             }
             worker.run(&messages);
         })?;
@@ -143,7 +143,7 @@ struct Worker {
     /// The watched directories, with their identity when the watch was set.
     watched: Vec<(PathBuf, DirectoryId)>,
     /// Whether events are unreliable.
-    deaf: bool,
+    without_events: bool,
     on_change: Box<dyn Fn(Vec<PathBuf>) + Send>,
 }
 
@@ -156,16 +156,16 @@ impl fmt::Debug for Worker {
 impl Worker {
     /// Subscribes to kernel events; `None` if that fails, for example when all inotify instances are in use.
     fn listen(hints: Sender<Message>) -> Option<RecommendedWatcher> {
-        let tell = move |event: notify::Result<Event>| {
+        let send = move |event: notify::Result<Event>| {
             let message = match event {
                 // Reads are ignored; our own would cause events.
                 Ok(Event { kind: EventKind::Access(_), .. }) => return,
                 Ok(event) => Message::Hint(event.paths),
-                Err(_) => Message::Deaf,
+                Err(_) => Message::WatchFailed,
             };
             let _ = hints.send(message);
         };
-        notify::recommended_watcher(tell).ok()
+        notify::recommended_watcher(send).ok()
     }
 
     fn run(&mut self, messages: &Receiver<Message>) {
@@ -212,7 +212,7 @@ impl Worker {
     fn take(&mut self, message: Message, hinted: &mut Vec<PathBuf>) -> Due {
         match message {
             Message::Stop => return Due::Stop,
-            Message::Deaf => self.deaf = true,
+            Message::WatchFailed => self.without_events = true,
             Message::Paths(paths, now) => {
                 // Known paths keep their stamps, so that no change is missed.
                 self.seen = now.with_stamps_of(&self.seen, &self.paths);
@@ -253,7 +253,7 @@ impl Worker {
             now = Snapshot::take(&self.paths);
         }
         let silent = matches!(self.mode, WatchMode::Poll(_))
-            || self.deaf
+            || self.without_events
             || now.directories().iter().any(|(path, _)| is_silent(path));
         self.polling.store(silent, Ordering::Relaxed);
         let changed: BTreeSet<PathBuf> = now.changes_since(&self.seen, hinted);
@@ -287,7 +287,7 @@ impl Worker {
                 }
                 // Removed meanwhile: its parent reports when it is back. After any other error there are no events.
                 Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => changed = true,
-                Err(_) => self.deaf = true,
+                Err(_) => self.without_events = true,
             }
         }
         changed

@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
     }
     match args.format {
         Format::Table => {
-            output::print(&globals.charset().write(&report::tell(jobs, input.accelerators, &sizes, &out)))?;
+            output::print(&globals.charset().write(&report::render(jobs, input.accelerators, &sizes, &out)))?;
         }
         Format::Json => output::print(&serialized(&document, false)?)?,
         Format::Yaml => output::print(&serialized(&document, true)?)?,
@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         if !cancelled {
             folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
         }
-        folder.tell();
+        folder.print_paths();
     }
     if cancelled {
         output::complain("ended early; what is described is of the jobs until then");

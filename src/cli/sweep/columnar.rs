@@ -12,7 +12,7 @@ use atlas_report::parquet::{Column, Group, Kind, MAGIC, Values, footer, group};
 /// Rows of a group: some megabytes, and what a kill costs at most in work done again.
 const GROUP: usize = 1 << 16;
 
-/// Points of a block as workers tell them: places of each row one after another, and figures.
+/// Points of a block as workers write them: places of each row one after another, and figures.
 #[derive(Default)]
 pub(super) struct Batch {
     places: Vec<u32>,
@@ -77,7 +77,7 @@ impl<'s> Columnar<'s> {
     }
 
     /// Tells a point.
-    pub(super) fn tell(&self, out: &mut Batch, row: &Row<'_>) {
+    pub(super) fn write_row(&self, out: &mut Batch, row: &Row<'_>) {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         // Target and workload are described by their contender.
         out.places.extend([place(row.contender), place(row.contender)]);

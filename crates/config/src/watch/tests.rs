@@ -31,8 +31,8 @@ impl Scene {
 
     fn watching(root: TempDir, paths: &[&str], mode: WatchMode) -> Scene {
         let paths: Vec<PathBuf> = paths.iter().map(|path| root.path().join(path)).collect();
-        let (tell, changes) = channel();
-        let mut watch = FileWatch::new(&paths, mode, move |changed| drop(tell.send(changed)));
+        let (sender, changes) = channel();
+        let mut watch = FileWatch::new(&paths, mode, move |changed| drop(sender.send(changed)));
         watch.start().unwrap();
         Scene { root, watch, changes }
     }
@@ -119,9 +119,9 @@ fn what_changes_before_the_thread_starts_is_reported() {
     let root = TempDir::new().unwrap();
     let path = root.path().join("a.yaml");
     fs::write(&path, "a: 1\n").unwrap();
-    let (tell, changes) = channel();
+    let (sender, changes) = channel();
     let mut watch =
-        FileWatch::new(std::slice::from_ref(&path), WatchMode::Auto, move |changed| drop(tell.send(changed)));
+        FileWatch::new(std::slice::from_ref(&path), WatchMode::Auto, move |changed| drop(sender.send(changed)));
     fs::write(&path, "a: 22\n").unwrap();
     watch.start().unwrap();
     assert_eq!(changes.recv_timeout(PATIENCE).unwrap(), [path]);
