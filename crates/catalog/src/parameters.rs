@@ -44,7 +44,7 @@ impl Transformer {
         }
     }
 
-    /// Embeddings, output layer where it is a matrix of its own, positions, and what frames the layers besides.
+    /// Embeddings, the output layer unless it is tied, positions, and norms around the layers.
     #[must_use]
     pub fn embedding_parameters(&self) -> f64 {
         let hidden = self.hidden_size;

@@ -1,8 +1,8 @@
 //! Training and serving software: families, releases, and the traits of each.
 //!
 //! `workload/software/ID.yaml` describes a family: its names, its releases and what changed with each, every statement
-//! with its source. A trait holds from a release until a later one changes it; what depends on the device stands under
-//! `devices`. A family may stand on another (`base`), whose traits hold where it says nothing. Nothing is decoded until it
+//! with its source. A trait applies from a release until a later one changes it; device-dependent traits are under
+//! `devices`. A family may be based on another (`base`), whose traits apply unless it states its own. Nothing is decoded until it
 //! is requested.
 
 mod family;
@@ -33,10 +33,10 @@ pub struct Software {
     pub caveat: Option<Caveat>,
 }
 
-/// Why a release stands in for what was requested.
+/// Why a release is used instead of the requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caveat {
-    /// None was stated: the newest that is known.
+    /// None was stated: the newest known one is used.
     Newest,
     /// The newest that was out at a date.
     OfDate(Day),

@@ -10,7 +10,7 @@ use super::release::{Day, Version};
 use super::resolve::newest_at;
 use super::{Caveat, Software, registry};
 
-/// Words that may stand between any name and its release.
+/// Words that may be between any name and its release.
 const BEFORE_RELEASE: [&str; 8] = ["release", "version", "build", "v", "framework", "ngc", "container", "image"];
 /// Words that request the newest release.
 const NEWEST: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev", "branch"];
@@ -31,7 +31,7 @@ pub enum SoftwareError {
     Kind {
         /// The family's id.
         family: String,
-        /// What was asked of it.
+        /// What was requested.
         wanted: &'static str,
     },
     /// The family has no such release.
@@ -75,13 +75,13 @@ fn is_version(word: &str) -> bool {
 }
 
 impl Software {
-    /// The software that a text means, or `None`: see [`Software::parse`].
+    /// The software that a text names, or `None`: see [`Software::parse`].
     #[must_use]
     pub fn find(name: &str) -> Option<Software> {
         Software::parse(name).ok()
     }
 
-    /// The software that a text means: `id`, `id@release`, an alias, or free text that holds an alias and perhaps a
+    /// The software that a text names: `id`, `id@release`, an alias, or free text with an alias and possibly a
     /// release. Without a release, the newest is meant. A release between two that are known counts as the earlier one;
     /// one after the newest, within its major version, counts as the newest; the caveat says so. Where a name means one
     /// family in training and another in serving, [`Software::parse_for`] tells them apart.
@@ -95,7 +95,7 @@ impl Software {
     /// As [`Software::parse`], among the families that train, or serve.
     ///
     /// # Errors
-    /// As [`Software::parse`], and where the family does not do what is asked.
+    /// As [`Software::parse`], or if the family is not for the requested use.
     pub fn parse_for(text: &str, kind: Kind) -> Result<Software, SoftwareError> {
         match read(text, Some(kind)) {
             Err(SoftwareError::Family { .. }) => {}
@@ -107,8 +107,8 @@ impl Software {
         }
     }
 
-    /// The newest release of a family, or of its predecessor, that was out at a date; the oldest where none was. `None`
-    /// where there is no such family.
+    /// The newest release of a family, or of its predecessor, that was released by a date; the oldest if none was. `None`
+    /// if there is no such family.
     #[must_use]
     pub fn at(family: &str, date: Day) -> Option<Software> {
         named(family, None).map(|found| at(found.family, date))
@@ -131,7 +131,7 @@ fn read(text: &str, kind: Option<Kind>) -> Result<Software, SoftwareError> {
     }
     let found = named(text, kind).ok_or_else(|| unknown(text))?;
     let Some(release) = stated_release(&found) else { return Ok(newest(found.family)) };
-    // Images numbered by month hold the release of that month.
+    // Images numbered by month contain the release of that month.
     match Version::parse(&release).and_then(Version::month) {
         Some(month) if !found.family.releases.iter().any(Release::is_calendar) => Ok(at(found.family, month)),
         _ => of_release(found.family, &release),

@@ -74,7 +74,7 @@ pub(super) fn names() -> &'static [Name] {
     })
 }
 
-/// Complaints about every document that ships.
+/// Problems of all built-in documents.
 #[cfg(test)]
 pub(super) fn problems() -> Diagnostics {
     let mut problems = Diagnostics::new();

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 4;
 /// What of a device decides about traits, in the words of the accelerator catalog.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AcceleratorClass<'a> {
-    /// Who makes it.
+    /// Its vendor.
     pub vendor: &'a str,
     /// Architecture or family: Hopper, CDNA3, TPU …
     pub generation: &'a str,

@@ -37,7 +37,7 @@ impl Disk for Faulty {
 
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize> {
         let some = if self.short { bytes.len().min(3) } else { bytes.len() };
-        // A disk that is full takes a part first.
+        // A full disk accepts a part first.
         match self.call() {
             Ok(()) => System.write(file, &bytes[..some]),
             Err(error) => {
