@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::convolution::Convolutional;
 use super::images::Images;
-use super::transformer::{Kind, Transformer};
+use super::transformer::{Transformer, TransformerKind};
 use atlas_core::plan::{DraftMethod, Format};
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
@@ -101,7 +101,7 @@ impl Model {
     /// Positions that it was trained for; `None` if tokens have none.
     #[must_use]
     pub fn max_context(&self) -> Option<Count> {
-        let transformer = self.transformer().filter(|transformer| transformer.kind != Kind::Vision)?;
+        let transformer = self.transformer().filter(|transformer| transformer.kind != TransformerKind::Vision)?;
         Some(transformer.max_context)
     }
 

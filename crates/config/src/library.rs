@@ -100,10 +100,10 @@ impl Library {
         for file in &files {
             problems.extend(file.problems.clone());
             // A file given by its flag is listed alongside a config and replaces the layers.
-            let asked =
+            let named =
                 |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| *path.display().to_string() == *file.label);
             let spare = sources.config.is_some()
-                && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(asked);
+                && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(named);
             let targets = if spare { &mut library.spare_targets } else { &mut library.targets };
             for target in &file.targets {
                 targets.lay_over(target);

@@ -200,7 +200,7 @@ pub(crate) struct Intake {
     readings: Vec<Reading>,
     pub(crate) tally: Tally,
     first_line: String,
-    /// Whether the lines at hand are Python source code, as some tools print in front of their log.
+    /// Whether the current lines are Python source code, which some tools print before their log.
     code: bool,
     block: Option<Block>,
     /// Lines of the outputs of a notebook so far.

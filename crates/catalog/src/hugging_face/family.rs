@@ -1,6 +1,6 @@
 //! Properties that follow from a model's type rather than its config: those of Hugging Face's code for it.
 
-use crate::transformer::{Bias, Kind, NormKind, QkNorm};
+use crate::transformer::{Bias, NormKind, QkNorm, TransformerKind};
 use atlas_core::count::Count;
 
 /// Defaults of one `model_type`, as the classes of the `transformers` library have them.
@@ -8,7 +8,7 @@ use atlas_core::count::Count;
 pub(super) struct Family {
     /// Name of models of this kind.
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: TransformerKind,
     pub(super) gated_mlp: bool,
     pub(super) attention_bias: Bias,
     /// Which projections `attention_bias: true` means.
@@ -45,7 +45,7 @@ pub(super) enum ExpertKeys {
 /// Llama's own: every other family is described by how it differs.
 const LLAMA: Family = Family {
     name: "Llama",
-    kind: Kind::Decoder,
+    kind: TransformerKind::Decoder,
     gated_mlp: true,
     attention_bias: Bias::None,
     bias_if_stated: Bias::All,
@@ -135,7 +135,7 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
             ..LLAMA
         },
         "phi3" => Family { name: "Phi-3", ..LLAMA },
-        "bert" => Family { name: "BERT", kind: Kind::Encoder, ..GPT2 },
+        "bert" => Family { name: "BERT", kind: TransformerKind::Encoder, ..GPT2 },
         _ => return None,
     })
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use self::family::{ExpertKeys, FALLBACK, Family, KNOWN};
 use super::model::{Architecture, Model};
-use super::transformer::{Bias, Experts, Indexer, Kind, Latent, Transformer, Window};
+use super::transformer::{Bias, Experts, Indexer, Latent, Transformer, TransformerKind, Window};
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::node::Position;
@@ -139,7 +139,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     let head_dim = fields.count("head_dim", WIDTH);
     let latent = latent(fields);
     let indexer = indexer(fields);
-    let gpt2 = family.learned_positions && family.kind == Kind::Decoder;
+    let gpt2 = family.learned_positions && family.kind == TransformerKind::Decoder;
     let ffn = match family.experts {
         ExpertKeys::Llama4 => either(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
         // GPT-2's inner width is four times the outer one unless stated.

@@ -1,7 +1,7 @@
 //! The `vision_config` of a config: how a model reads images.
 
 use crate::images::{Images, Projector, Sizes};
-use crate::transformer::{Bias, Kind, NormKind, Patches, QkNorm, Transformer};
+use crate::transformer::{Bias, NormKind, Patches, QkNorm, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::node::Node;
@@ -107,7 +107,7 @@ fn encoder(
         let (hidden_size, n_layers, n_heads) = (hidden_size?, n_layers?, n_heads?);
         let across = Count::floor((image_size / patch_size.max(Count::ONE)).floor());
         let encoder = Transformer {
-            kind: Kind::Vision,
+            kind: TransformerKind::Vision,
             hidden_size,
             n_layers,
             n_heads,

@@ -11,7 +11,7 @@ use super::release::{Day, Version};
 
 /// Use of software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SoftwareKind {
     /// Training.
     Training,
     /// Serving.
@@ -20,19 +20,19 @@ pub enum Kind {
     Both,
 }
 
-impl Kind {
-    const WORDS: [(&'static str, Kind); 3] =
-        [("training", Kind::Training), ("serving", Kind::Serving), ("both", Kind::Both)];
+impl SoftwareKind {
+    const WORDS: [(&'static str, SoftwareKind); 3] =
+        [("training", SoftwareKind::Training), ("serving", SoftwareKind::Serving), ("both", SoftwareKind::Both)];
 
     /// The kind of that name.
     #[must_use]
-    pub fn named(word: &str) -> Option<Kind> {
-        Kind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
+    pub fn named(word: &str) -> Option<SoftwareKind> {
+        SoftwareKind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
     }
 
     /// Whether software of this kind does all that `wanted` asks.
     #[must_use]
-    pub const fn does(self, wanted: Kind) -> bool {
+    pub const fn does(self, wanted: SoftwareKind) -> bool {
         (self.trains() || !wanted.trains()) && (self.serves() || !wanted.serves())
     }
 
@@ -40,22 +40,22 @@ impl Kind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Training => "training",
-            Kind::Serving => "serving",
-            Kind::Both => "both",
+            SoftwareKind::Training => "training",
+            SoftwareKind::Serving => "serving",
+            SoftwareKind::Both => "both",
         }
     }
 
     /// Whether it trains.
     #[must_use]
     pub const fn trains(self) -> bool {
-        matches!(self, Kind::Training | Kind::Both)
+        matches!(self, SoftwareKind::Training | SoftwareKind::Both)
     }
 
     /// Whether it serves.
     #[must_use]
     pub const fn serves(self) -> bool {
-        matches!(self, Kind::Serving | Kind::Both)
+        matches!(self, SoftwareKind::Serving | SoftwareKind::Both)
     }
 }
 
@@ -167,9 +167,9 @@ impl Release {
         self.versions.iter().any(|version| version.is_calendar())
     }
 
-    /// The version numbered in the same way as `asked`.
-    pub(super) fn version_like(&self, asked: Version) -> Option<Version> {
-        self.versions.iter().copied().find(|version| version.against(asked).is_some())
+    /// The version numbered in the same way as `requested`.
+    pub(super) fn version_like(&self, requested: Version) -> Option<Version> {
+        self.versions.iter().copied().find(|version| version.against(requested).is_some())
     }
 }
 
@@ -197,7 +197,7 @@ pub struct Family {
     /// Its full name.
     pub name: String,
     /// Its use.
-    pub kind: Kind,
+    pub kind: SoftwareKind,
     /// Other names, as tables and users write them.
     pub aliases: Vec<String>,
     /// Words that may be between the name and the release: `mcore`, `sdk`.
@@ -231,7 +231,7 @@ impl Family {
         let at = fields.at();
         let id = fields.required_text("id");
         let name = fields.text("name");
-        let kind = fields.choice("kind", &Kind::WORDS);
+        let kind = fields.choice("kind", &SoftwareKind::WORDS);
         if kind.is_none() && !fields.has("kind") {
             fields.missing("kind");
         }

@@ -1,6 +1,6 @@
 //! Software names, versions and dates as `family@release`.
 
-use atlas_catalog::software::{Caveat, Day, Kind, Software};
+use atlas_catalog::software::{Caveat, Day, Software, SoftwareKind};
 
 use super::record::Record;
 
@@ -14,8 +14,8 @@ pub(super) enum Side {
 }
 
 impl Side {
-    fn kind(self) -> Kind {
-        if self == Side::Training { Kind::Training } else { Kind::Serving }
+    fn kind(self) -> SoftwareKind {
+        if self == Side::Training { SoftwareKind::Training } else { SoftwareKind::Serving }
     }
 
     fn generic(self) -> &'static str {
@@ -65,16 +65,16 @@ pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, d
     }
     // The release of the version column goes before one in the name.
     let build = version.strip_prefix("build ").and_then(|rest| rest.split(' ').next()).map(|n| format!("b{n}"));
-    let asked = build.or_else(|| release_in(version));
-    let stated = asked.as_ref().and_then(|asked| Software::parse(&format!("{id}@{asked}")).ok());
-    if let (Some(stated), Some(asked)) = (&stated, &asked) {
-        record.convert("software", spelled(stated, asked), format!("\"{name}\", version \"{version}\""));
+    let requested = build.or_else(|| release_in(version));
+    let stated = requested.as_ref().and_then(|requested| Software::parse(&format!("{id}@{requested}")).ok());
+    if let (Some(stated), Some(requested)) = (&stated, &requested) {
+        record.convert("software", spelled(stated, requested), format!("\"{name}\", version \"{version}\""));
         return id;
     }
     match &found.caveat {
         None if found.release.is_some() => record.convert("software", found.spec(), format!("\"{name}\"")),
-        Some(Caveat::Earlier { asked, .. }) => {
-            record.convert("software", format!("{id}@{asked}"), format!("\"{name}\""));
+        Some(Caveat::Earlier { requested, .. }) => {
+            record.convert("software", format!("{id}@{requested}"), format!("\"{name}\""));
         }
         Some(Caveat::OfDate(month)) => {
             record.assume("software", found.spec(), format!("\"{name}\", newest release of {month}"));
@@ -89,11 +89,11 @@ fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, dat
     let id = &found.family.id;
     // Numbers of libraries alongside the software are not its own: `Megatron-LM (TE 2.11)`.
     let library = ["(TE ", "(PyTorch ", "(ROCm ", "(CUDA "].iter().any(|library| name.contains(library));
-    let asked = release_in(name).filter(|_| !library);
-    let stated = asked.as_ref().and_then(|asked| Software::parse(&format!("{id}@{asked}")).ok());
-    match (stated, asked) {
-        (Some(stated), Some(asked)) => {
-            record.convert("software", spelled(&stated, &asked), format!("\"{name}\""));
+    let requested = release_in(name).filter(|_| !library);
+    let stated = requested.as_ref().and_then(|requested| Software::parse(&format!("{id}@{requested}")).ok());
+    match (stated, requested) {
+        (Some(stated), Some(requested)) => {
+            record.convert("software", spelled(&stated, &requested), format!("\"{name}\""));
             id.clone()
         }
         _ => dated(record, found, name, version, date),
@@ -101,10 +101,10 @@ fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, dat
 }
 
 /// The stated release as documents spell it: the catalog's if it has the release, else as stated.
-fn spelled(found: &Software, asked: &str) -> String {
+fn spelled(found: &Software, requested: &str) -> String {
     match found.caveat {
         None => found.spec(),
-        _ => format!("{}@{asked}", found.family.id),
+        _ => format!("{}@{requested}", found.family.id),
     }
 }
 

@@ -282,7 +282,7 @@ fn cycle_tpot(input: &ServingInput, cycle: &Cycle, before: f64) -> (TokenTime, S
     (token, Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 })
 }
 
-/// Gap between tokens: plain steps, and steps that carry somebody's prompt chunk.
+/// Gap between tokens: plain steps, and steps that carry a prompt chunk of another request.
 fn cycle_itl(cycle: &Cycle, tokens_per_step: f64) -> Spread {
     let per = |t: f64| t / tokens_per_step.max(1.0);
     let at = |q: f64| per(if cycle.prefill_share > 1.0 - q { cycle.mixed_step } else { cycle.decode_step });

@@ -129,7 +129,7 @@ words! {
 
     /// Shapes that the runtime executes.
     Shapes {
-        /// Those of the batch at hand.
+        /// Those of the current batch.
         Dynamic = "dynamic",
         /// Those of a graph compiled ahead, padded where the batch is smaller.
         Compiled = "compiled",

@@ -70,8 +70,8 @@ impl SoftwareInForce {
         let class = AcceleratorClass::of(sheet, dies);
         let resolved = |name: &str| {
             let kind = match mode {
-                Mode::Training => software::Kind::Training,
-                Mode::Inference => software::Kind::Serving,
+                Mode::Training => software::SoftwareKind::Training,
+                Mode::Inference => software::SoftwareKind::Serving,
             };
             let found = software::resolve(name, kind, &class).ok()?;
             Some((found.software().spec(), found))

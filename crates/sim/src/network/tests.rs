@@ -90,7 +90,7 @@ fn disjoint(routes: &[Route]) -> bool {
 
 /// What rank `r` can know when it sends is what has arrived before by the order that the transfers themselves state.
 #[test]
-fn every_collective_brings_everybody_what_it_promises() {
+fn every_collective_delivers_its_result_to_every_rank() {
     use Operation::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter};
     let sides = |n: u32| [2, n / 2, 1];
     for n in [2u32, 3, 4, 5, 6, 8, 13, 16, 24, 32] {
@@ -174,13 +174,13 @@ fn hashed_ways_collide_and_another_hash_collides_elsewhere() {
 }
 
 #[test]
-fn a_worn_cable_slows_the_whole_ring() {
-    let mut worn = input(one_switch(1, 8, LINK, LINK), vec![job(Operation::AllReduce, RING, 1e9)]);
-    let whole = simulate(&worn, 1, &Progress::new()).unwrap().seconds;
-    worn.degraded = vec![(3, 0.5)];
-    near("half", simulate(&worn, 1, &Progress::new()).unwrap().seconds, 2.0 * whole, 0.01);
-    worn.degraded = vec![(3, 0.0)];
-    assert_eq!(simulate(&worn, 1, &Progress::new()).unwrap_err(), [Problem::NoWay { job: 0, from: 2, to: 3 }]);
+fn a_degraded_link_slows_the_whole_ring() {
+    let mut degraded = input(one_switch(1, 8, LINK, LINK), vec![job(Operation::AllReduce, RING, 1e9)]);
+    let whole = simulate(&degraded, 1, &Progress::new()).unwrap().seconds;
+    degraded.degraded = vec![(3, 0.5)];
+    near("half", simulate(&degraded, 1, &Progress::new()).unwrap().seconds, 2.0 * whole, 0.01);
+    degraded.degraded = vec![(3, 0.0)];
+    assert_eq!(simulate(&degraded, 1, &Progress::new()).unwrap_err(), [Problem::NoWay { job: 0, from: 2, to: 3 }]);
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(super) struct Replica {
     steps_gathered: u32,
     seen_upto: Time,
     preempted: bool,
-    /// Whether the last step left somebody waiting for lack of a place or of memory, and when it was composed.
+    /// Whether requests waited in the last step for lack of a slot or of memory, and when it was composed.
     full: bool,
     composed: Time,
     sum: Sum,

@@ -161,15 +161,15 @@ fn what_fits_no_replica_is_rejected_and_counted() {
 }
 
 #[test]
-fn bursts_wait_longer_than_poisson_and_load_longer_than_leisure() {
+fn bursts_wait_longer_than_poisson_and_high_load_longer_than_low() {
     let mut input = busy_input();
     let calm = simulated(&input);
     input.arrivals = Arrivals::Gamma { rate: 12.0, cv: 4.0 };
     let bursty = simulated(&input);
     assert!(bursty.ttft.p99 > calm.ttft.p99 && bursty.most_waiting > calm.most_waiting);
     input.arrivals = Arrivals::Poisson { rate: 2.0 };
-    let leisure = simulated(&input);
-    assert!(leisure.ttft.mean < calm.ttft.mean && leisure.tpot.mean < calm.tpot.mean);
+    let low = simulated(&input);
+    assert!(low.ttft.mean < calm.ttft.mean && low.tpot.mean < calm.tpot.mean);
     input.slo = Slo { ttft: calm.ttft.p50, tpot: calm.tpot.p90, e2e: f64::INFINITY };
     input.arrivals = Arrivals::Poisson { rate: 12.0 };
     let judged = simulated(&input);

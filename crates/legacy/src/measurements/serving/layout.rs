@@ -168,8 +168,8 @@ fn attention_groups(record: &Record, row: &Row, dp: Option<f64>, context: &Conte
     let said = ["attention dp", "dp attention", "dp for attention", "attention data-parallel"];
     let replica = record.number("tp").unwrap_or(1.0) * record.number("pp").unwrap_or(1.0);
     let dp = dp.unwrap_or(1.0);
-    let asked = flags.has(&["enable-dp-attention", "enable-attention-dp"]);
-    if asked || said.iter().any(|phrase| lower.contains(phrase)) {
+    let flagged = flags.has(&["enable-dp-attention", "enable-attention-dp"]);
+    if flagged || said.iter().any(|phrase| lower.contains(phrase)) {
         return if dp > 1.0 { dp } else { flags.number(&["dp", "dp-size"]).unwrap_or(context.ranks) };
     }
     if dp > 1.0 && replica * dp > context.ranks * 1.01 {
