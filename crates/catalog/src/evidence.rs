@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_index_that_ships_is_the_file() {
+    fn the_built_in_index_equals_the_file() {
         let path = format!("{}/../../workload/measurements/evidence.csv", env!("CARGO_MANIFEST_DIR"));
         let mut reader = csv::Reader::from_path(path).unwrap();
         let names: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();

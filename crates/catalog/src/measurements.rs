@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ships_is_what_the_files_say() {
+    fn built_in_entries_equal_their_files() {
         let cells = |text: &str| {
             let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
             reader.records().map(|record| record.unwrap()).collect::<Vec<csv::StringRecord>>()

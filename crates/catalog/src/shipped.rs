@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tree_is_what_its_text_says() {
+    fn every_tree_equals_its_parsed_text() {
         assert!(DOCUMENTS.len() >= 20, "{}", DOCUMENTS.len());
         for document in DOCUMENTS {
             let mut problems = Diagnostics::new();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_say_what_the_tree_says() {
+    fn parts_equal_the_tree() {
         for document in DOCUMENTS {
             let tree = document.tree().unwrap();
             let items: Vec<Option<Node>> = document.items().map(Part::tree).collect();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_what_ships_is_known_and_a_changed_one_is_not() {
+    fn a_copy_of_a_built_in_file_is_recognized_and_a_changed_one_is_not() {
         let shipped = document("themes/dark.yaml").unwrap();
         let copy = Text::from(shipped.text().to_owned());
         assert!(matches!(copy, Text::Shipped(found) if found.path == shipped.path));

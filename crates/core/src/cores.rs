@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_stand_in_the_order_of_their_items() {
+    fn results_are_in_the_order_of_their_items() {
         let items: Vec<u32> = (0..100).collect();
         assert_eq!(on_all_cores(&items, |_| false, |n| n * n), (0..100).map(|n| n * n).collect::<Vec<_>>());
         assert!(on_all_cores(&items, |_| true, |n| n * n).is_empty());

@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_terminal_gets_nothing_that_steers_it(text in hostile()) {
+        fn terminal_text_has_no_control_characters(text in hostile()) {
             let shown = terminal(&text);
             prop_assert!(shown.chars().all(|c| c == '\n' || !steers(c)));
             prop_assert_eq!(shown.chars().count(), text.chars().count());

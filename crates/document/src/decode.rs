@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn nearest_forgives_slips_only() {
+    fn nearest_accepts_typing_errors_only() {
         assert_eq!(nearest("hidden_sise", ["hidden_size", "n_layers"]), Some("hidden_size"));
         assert_eq!(nearest("zzzzzz", ["hidden_size", "n_layers"]), None);
     }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_names_place_path_and_remedy() {
+    fn a_diagnostic_names_place_path_and_remedy() {
         let text = diagnostic(Severity::Error, 4).to_string();
         assert_eq!(text, "a.yaml:4:3: error: x.y: found 1, expected 2; write 2");
         assert_eq!(diagnostic(Severity::Error, 0).location(), "a.yaml");

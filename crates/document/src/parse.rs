@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_bomb_is_a_complaint() {
+    fn an_alias_bomb_is_an_error() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for i in 1..9 {
             let before = format!("*a{}", i - 1);
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_and_broken_text_are_complaints() {
+    fn deep_nesting_and_broken_text_are_errors() {
         let (node, problems) = read(&"[".repeat(20_000));
         assert!(node.is_none());
         assert!(problems.has_errors());

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_say_where_they_lie() {
+    fn row_groups_state_their_offsets() {
         let columns = [
             Column { name: "target".to_owned(), kind: ColumnKind::Words(vec!["a".to_owned(), "b".to_owned()]) },
             Column { name: "figure".to_owned(), kind: ColumnKind::Figures },

@@ -36,7 +36,7 @@ fn training(spec: &str, class: &AcceleratorClass<'_>) -> Profile<TrainingTraits>
 }
 
 #[test]
-fn every_document_decodes_without_complaint() {
+fn every_document_decodes_without_problems() {
     let problems = registry::problems();
     assert!(problems.is_empty(), "{problems}");
     assert!(ids().count() > 50);
@@ -185,7 +185,7 @@ fn a_name_may_mean_one_family_in_training_and_another_in_serving() {
 }
 
 #[test]
-fn a_release_that_is_not_listed_says_what_stands_in() {
+fn a_release_that_is_not_listed_states_its_substitute() {
     let said = |text: &str| Software::parse(text).unwrap().caveat_text();
     assert_eq!(said("vllm@0.11.0"), None);
     assert_eq!(said("vllm").unwrap(), "release of vLLM not stated; 0.33.0, the newest known, is assumed");

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ships_is_sound_and_its_lists_say_what_is_in_it() {
+    fn built_in_lists_are_valid_and_name_their_entries() {
         let library = Library::load(&Sources::built_in(), None);
         let targets: Vec<Target> = file_as_a_user_has_it("workload/targets.yaml");
         assert_eq!(library.target_list().len(), targets.len());

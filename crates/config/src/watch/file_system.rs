@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_file_systems_speak_for_themselves() {
+    fn local_file_systems_report_their_changes() {
         assert!(!is_silent(Path::new("/proc")));
         assert!(!is_silent(Path::new("/no/such/place")));
     }

@@ -163,7 +163,7 @@ fn a_file_written_in_pieces_appears_when_it_is_whole() {
 }
 
 #[test]
-fn links_stay_and_the_file_behind_them_is_written() {
+fn links_are_kept_and_their_targets_are_written() {
     let dir = tempdir().unwrap();
     std::fs::create_dir(dir.path().join("shared")).unwrap();
     std::fs::write(dir.path().join("shared/f"), OLD).unwrap();

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_and_their_cut_are_read() {
+    fn workers_and_their_parallelism_are_read() {
         let notes =
             "listed; disaggregated: prefill 1 worker(s) TP4 EP4 DPA on 4 GPUs, decode 6 worker(s) TP8 EP8 on 48 GPUs";
         let (prefill, decode) = stated(notes);
