@@ -172,7 +172,7 @@ fn network_hierarchical(bencher: Bencher<'_, '_>) {
 const ASKED: &str = "asked for";
 const HANDLED: &str = "handled";
 
-/// Everybody to everybody over colliding hashed ways of a fat tree, 128 accelerators: rates change at every event. Asked for
+/// All-to-all over colliding hashed routes of a fat tree, 128 accelerators: rates change at every event. Asked for
 /// is that each flow leaves and arrives; handled are besides rates set anew and departures put off.
 #[divan::bench(args = [ASKED, HANDLED], sample_count = 50)]
 fn network_collisions(bencher: Bencher<'_, '_>, counted: &str) {

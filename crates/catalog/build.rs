@@ -1,4 +1,4 @@
-//! Embeds what ships under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory: documents and
+//! Embeds the files under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory: documents and
 //! the catalog as trees that are read without parsing, the documents' texts and the measurements compressed.
 
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
     index_evidence(&root, &out)
 }
 
-/// What was measured where, and what the shipped constants predict there.
+/// Measurements with the predictions of the built-in constants.
 fn index_evidence(root: &Path, out: &Path) -> io::Result<()> {
     let path = root.join("workload/measurements/evidence.csv");
     println!("cargo::rerun-if-changed={}", path.display());
@@ -48,7 +48,7 @@ fn index_evidence(root: &Path, out: &Path) -> io::Result<()> {
     fs::write(out.join("evidence_ids.bin"), ids)
 }
 
-/// Documents in the order of their paths: the table, all trees, and all texts one behind the other, compressed.
+/// Documents in the order of their paths: the table, all trees, and all texts in sequence, compressed.
 fn embed_documents(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &Path) -> io::Result<()> {
     let mut trees = digest::Digest::default();
     let mut texts = String::new();
@@ -95,7 +95,7 @@ fn digest_catalog(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &
             digest.entries
         );
     }
-    // A user's copy of a shipped file is known by this, and not read again.
+    // Identifies a user's copy of a built-in file, which is not read again.
     code.push_str("/// Fingerprints of the shipped texts.\nstatic FINGERPRINTS: &[(&str, u64)] = &[\n");
     for (name, path) in files {
         let _ = writeln!(code, "    ({name:?}, {:#x}),", atlas_document::fingerprint::fingerprint(&fs::read(path)?));
@@ -120,7 +120,7 @@ fn deflate(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A table column by column, which compresses a sixth better: cells end with the unit separator, columns with the record
-/// separator, neither of which stands in a cell.
+/// separator; cells contain neither.
 fn columns(path: &Path) -> io::Result<String> {
     let mut columns: Vec<String> = Vec::new();
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).map_err(io::Error::other)?;

@@ -72,7 +72,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let all = advice::advise(&scenario, &parts, &estimate, args.objective);
     match args.format {
         Format::Table => {
-            output::print(&globals.charset().write(&described::tell(fit.as_ref(), &all, output::width())))?
+            output::print(&globals.charset().write(&described::render(fit.as_ref(), &all, output::width())))?
         }
         Format::Json => {
             let answer = Answer {

@@ -163,7 +163,7 @@ fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostic
 }
 
 /// Says what is wrong; errors end it, with what is right printed before.
-fn tell(problems: &Diagnostics) -> color_eyre::Result<()> {
+fn print_problems(problems: &Diagnostics) -> color_eyre::Result<()> {
     for problem in problems {
         complain(&problem.to_string());
     }
@@ -180,7 +180,7 @@ fn show(args: &ShowArgs, globals: &Globals) -> color_eyre::Result<()> {
         Format::Json => serialized(&document(&experiment, &resolved), false)?,
     };
     output::print(&text)?;
-    tell(&problems)
+    print_problems(&problems)
 }
 
 /// A value in one line.
@@ -274,12 +274,12 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     let (experiment, catalog, problems) = read(&path, globals)?;
     // A launcher must not evaluate half of a configuration.
     if problems.has_errors() {
-        return tell(&problems);
+        return print_problems(&problems);
     }
     let selection = Selection { model: args.model.clone(), platform: args.platform.clone() };
     let variables = experiment.variables(&selection, &catalog).map_err(|error| Failure::usage([error.to_string()]))?;
     let lines: String =
         variables.iter().map(|(name, value)| format!("export {name}={}\n", escape::shell(value))).collect();
     output::print(&lines)?;
-    tell(&problems)
+    print_problems(&problems)
 }

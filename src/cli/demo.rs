@@ -124,7 +124,7 @@ fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Res
     for demo in chosen {
         let report = run_headless(demo, &library, out, jiff::Timestamp::now(), &mut || progress.advance())?;
         failed |= !report.passed();
-        progress.aside(|| output::print(&charset.write(&tell(demo, &report, charset))))?;
+        progress.aside(|| output::print(&charset.write(&summary(demo, &report, charset))))?;
     }
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
@@ -139,7 +139,7 @@ fn mark(passed: bool, charset: Charset) -> &'static str {
 }
 
 /// A line a step, with what failed below it; then the targets that could not be run, and where the report is.
-fn tell(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
+fn summary(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
     let mut out = format!("{}: {}\n", demo.name, demo.title);
     for (i, step) in report.steps.iter().enumerate() {
         let StepReport { title, outcomes, .. } = step;

@@ -74,8 +74,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     supports.retain(|support| support.figure == figure);
     match args.format {
         Format::Table => {
-            let text = explanation::tell(&tree, metric.name, usize::from(args.depth), output::width());
-            let text = text + "\n" + &evidence::tell(&supports, output::width());
+            let text = explanation::render(&tree, metric.name, usize::from(args.depth), output::width());
+            let text = text + "\n" + &evidence::render(&supports, output::width());
             output::print(&globals.charset().write(&text))?;
         }
         Format::Json => output::print(&serialized(&Derivation { tree: &tree, evidence: &supports }, false)?)?,

@@ -66,7 +66,7 @@ pub fn install_hooks() {
 
 /// Says on stderr what went wrong, and with which code to exit.
 #[must_use]
-pub fn tell(error: &color_eyre::Report) -> ExitCode {
+pub fn report(error: &color_eyre::Report) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }

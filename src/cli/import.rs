@@ -194,11 +194,11 @@ fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result
         }
     }
     found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
-    if args.estimate { tell(&found, &library, &overrides, globals) } else { Ok(()) }
+    if args.estimate { print_estimate(&found, &library, &overrides, globals) } else { Ok(()) }
 }
 
 /// Prints the estimate, as `atlas run` does.
-fn tell(
+fn print_estimate(
     found: &Documents,
     library: &Library,
     overrides: &atlas_plan::knob::Overrides,
@@ -209,7 +209,7 @@ fn tell(
     answer.finite().map_err(|problem| color_eyre::eyre::eyre!(problem))?;
     let advice = advise(&scenario, &parts, &answer, Objective::default());
     let track = pick::track(&parts.workload, None);
-    let text = estimate::tell(&parts, track, &scenario, &answer, &advice, output::width());
+    let text = estimate::render(&parts, track, &scenario, &answer, &advice, output::width());
     Ok(output::print(&globals.charset().write(&text))?)
 }
 

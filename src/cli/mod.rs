@@ -206,7 +206,7 @@ pub fn main() -> ExitCode {
     };
     match dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::tell(&error),
+        Err(error) => failure::report(&error),
     }
 }
 

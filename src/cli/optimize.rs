@@ -118,7 +118,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let body = serde_json::to_value(&record)?;
     keep::keep(Kind::Optimum, keep::of_estimate(&picked, &found.scenario, &found.estimate, body));
     match args.format {
-        Format::Table => output::print(&globals.charset().write(&tell(&picked, &start, &found, sla)))?,
+        Format::Table => output::print(&globals.charset().write(&table(&picked, &start, &found, sla)))?,
         format => {
             let supports = support::of(&picked, &found.scenario);
             output::print(&rows::record(&record, &found.scenario, &found.estimate, &supports, format)?)?;
@@ -151,7 +151,7 @@ fn errors_of(problems: Diagnostics) -> Diagnostics {
 }
 
 /// Before and after, and every change that was tried.
-fn tell(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
+fn table(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
     let mut out = format!("{} × {}\n", picked.target.name, picked.workload.name);
     let inference = start.mode() == Mode::Inference;
     let sla_text = if inference { format!(", p99 within {}", units::duration_ms(sla)) } else { String::new() };

@@ -16,7 +16,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 #[must_use]
 pub fn library(globals: &Globals) -> Library {
     let library = Library::load(&globals.sources(), None);
-    tell(library.problems());
+    print_problems(library.problems());
     library
 }
 
@@ -40,7 +40,7 @@ pub fn sound(globals: &Globals) -> Result<(), Failure> {
 /// Errors of files that are shown by commands that need them for something else.
 const MOST_SHOWN: usize = 50;
 
-fn tell(problems: &Diagnostics) {
+fn print_problems(problems: &Diagnostics) {
     for problem in problems.iter().filter(|problem| problem.severity == Severity::Error).take(MOST_SHOWN) {
         complain(&problem.to_string());
     }

@@ -19,7 +19,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::freed;
 use atlas_plan::search::{Gauge, Methodology, optimize};
 use atlas_report::comparison::{Column, Comparison};
-use atlas_report::document::Kind;
+use atlas_report::document::DocumentFormat;
 use atlas_report::file_format::{self, FileFormat};
 use atlas_report::study;
 use atlas_report::study::{Block, Entry, Study, content, html, markdown, optimum};
@@ -311,9 +311,9 @@ fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals
     let described = study::sweep::read(std::io::BufReader::new(file), &name, args.goal.objective.as_deref());
     let document = described.map_err(|problem| color_eyre::eyre::eyre!(problem))?;
     let kind = match args.format {
-        Format::Table | Format::Yaml => Kind::Markdown,
-        Format::Json => Kind::Json,
-        Format::Csv => Kind::Csv,
+        Format::Table | Format::Yaml => DocumentFormat::Markdown,
+        Format::Json => DocumentFormat::Json,
+        Format::Csv => DocumentFormat::Csv,
     };
     let text = document.write(kind);
     match (&args.out, args.format) {
@@ -323,10 +323,10 @@ fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals
     }
     if let Some(to) = to {
         let text = match to.format {
-            FileFormat::Csv => document.write(Kind::Csv).into_bytes(),
-            FileFormat::Json => document.write(Kind::Json).into_bytes(),
+            FileFormat::Csv => document.write(DocumentFormat::Csv).into_bytes(),
+            FileFormat::Json => document.write(DocumentFormat::Json).into_bytes(),
             FileFormat::Yaml => {
-                let rows: serde_json::Value = serde_json::from_str(&document.write(Kind::Json))?;
+                let rows: serde_json::Value = serde_json::from_str(&document.write(DocumentFormat::Json))?;
                 serde_yaml::to_string(&rows)?.into_bytes()
             }
             format => laid_out(format, &document.title, &document.blocks)?,

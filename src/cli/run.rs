@@ -90,8 +90,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => {
             let advice = advise(&scenario, &picked, &answer, Objective::default());
-            let text = estimate::tell(&picked, track, &scenario, &answer, &advice, output::width());
-            let text = text + "\n" + &evidence::tell(&supports, output::width());
+            let text = estimate::render(&picked, track, &scenario, &answer, &advice, output::width());
+            let text = text + "\n" + &evidence::render(&supports, output::width());
             output::print(&globals.charset().write(&text))?;
         }
         format => output::print(&rows::record(&record, &scenario, &answer, &supports, format)?)?,

@@ -130,7 +130,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         };
         works.iter().map(one).collect::<color_eyre::Result<Vec<Curve>>>()
     })??;
-    tell(args, &name, &curves, globals.charset())?;
+    print(args, &name, &curves, globals.charset())?;
     write(args, &config, &name, &curves, gauge.cancelled())?;
     if gauge.cancelled() {
         complain("ended early; larger sizes are missing");
@@ -164,12 +164,12 @@ fn subject(args: &Args, library: &Library) -> color_eyre::Result<Config> {
     Ok(Config { subject, options })
 }
 
-fn tell(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_eyre::Result<()> {
+fn print(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => {
             let width = output::width();
             let picture = text::draw(&described::plot(name, curves), width.min(100), 18, charset == Charset::Unicode);
-            let text = format!("{name}\n\n{}\n{picture}", described::tell(curves, width));
+            let text = format!("{name}\n\n{}\n{picture}", described::render(curves, width));
             output::print(&charset.write(&text))?;
         }
         Format::Csv => output::print(&described::csv_of(curves))?,
@@ -192,7 +192,7 @@ fn write(args: &Args, config: &Config, name: &str, curves: &[Curve], cancelled: 
         folder.text("scaling.csv", &described::csv_of(curves))?;
         folder.text("config.yaml", &config.yaml()?)?;
         folder.chart("scaling_efficiency", &Chart::Plot(plot.clone()))?;
-        folder.tell();
+        folder.print_paths();
     }
     let Some(picture) = drawing::plot(&plot, 760.0, 420.0) else { return Ok(()) };
     if let Some(path) = &args.svg {

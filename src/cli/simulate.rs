@@ -164,7 +164,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         here(&args, &configs, &library)?
     };
     let cancelled = answers.len() < configs.len() || answers.iter().any(|answer| answer.outcome.cancelled);
-    tell(&args, &answers, globals)?;
+    print(&args, &answers, globals)?;
     write(&args, &answers)?;
     for answer in answers.iter().filter(|answer| !answer.outcome.cancelled) {
         keep::keep(Kind::Simulation, draft(answer, &library)?);
@@ -367,12 +367,12 @@ impl Planned {
     }
 }
 
-fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Result<()> {
+fn print(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Result<()> {
     let width = output::width();
     match args.format {
         Format::Table => {
             let mut text = match answers {
-                [Answer { plan, outcome, .. }] => described::table::tell(plan, outcome, width),
+                [Answer { plan, outcome, .. }] => described::table::render(plan, outcome, width),
                 several => {
                     let pairs: Vec<(Plan, Outcome)> =
                         several.iter().map(|a| (a.plan.clone(), a.outcome.clone())).collect();
@@ -381,7 +381,7 @@ fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resul
             };
             for study in answers.iter().filter_map(|answer| answer.study.as_ref()) {
                 text.push('\n');
-                text += &described::goodput::tell(study, width);
+                text += &described::goodput::render(study, width);
             }
             output::print(&globals.charset().write(&text))?;
         }
@@ -453,7 +453,7 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
                     folder.chart("goodput", &described::plots::Chart::Plot(described::goodput::plot(study)))?;
                 }
             }
-            folder.tell();
+            folder.print_paths();
         }
         if let Some(path) = args.trace.as_ref().filter(|_| number == 0) {
             let window = args.window.unwrap_or(Window::ALL);

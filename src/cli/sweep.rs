@@ -111,14 +111,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let next = watching(&gauge, Duration::from_millis(500), "points", || {
         if let Some(columnar) = &mut columnar {
             let whole = Columnar::new(&sweep, &metrics);
-            let tell = |described: &mut Batch, row: &Row<'_>| whole.tell(described, row);
+            let write_row = |described: &mut Batch, row: &Row<'_>| whole.write_row(described, row);
             let take = |block: Block<Batch>| columnar.take(&block.described, block.next, &mut output);
-            let next = sweep.run(from..size, &gauge, tell, take)?;
+            let next = sweep.run(from..size, &gauge, write_row, take)?;
             columnar.end(&mut output)?;
             return Ok(next);
         }
-        let tell = |described: &mut Vec<u8>, row: &Row<'_>| columns.tell(described, row);
-        sweep.run(from..size, &gauge, tell, |block: Block<Vec<u8>>| output.write(&block.described, block.next))
+        let write_row = |described: &mut Vec<u8>, row: &Row<'_>| columns.write_row(described, row);
+        sweep.run(from..size, &gauge, write_row, |block: Block<Vec<u8>>| output.write(&block.described, block.next))
     })??;
     output.finish(next == size)?;
     match &args.out {

@@ -80,7 +80,7 @@ fn signals() -> io::Result<&'static Signals> {
     Ok(CAUGHT.get_or_init(|| caught))
 }
 
-/// Does `work` while a second thread shows how far `gauge` is, where somebody looks at stderr and `patience` is over.
+/// Does `work` while a second thread shows how far `gauge` is, if stderr is a terminal and `patience` is over.
 /// The first Ctrl-C or SIGTERM cancels the gauge; a second one ends the program at once. After the work, while its answer
 /// is drawn and written, the first one does, unless that answer is the part that was done until then.
 pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: impl FnOnce() -> T) -> io::Result<T> {

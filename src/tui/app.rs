@@ -43,7 +43,7 @@ use atlas_document::Diagnostics;
 use atlas_plan::advice::{Advice, Objective, advise};
 use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Knob, Overrides, Setting};
-use atlas_report::document::Kind;
+use atlas_report::document::DocumentFormat;
 pub use types::{Change, Edit, Flash, Headline, PANES, Snapshot, Status, Subject, Tour, title};
 
 /// Results of former setups that are kept.
@@ -167,7 +167,7 @@ pub struct App {
     /// Measured rows and the proposed calibration.
     pub measured: Measured,
     /// The format of the last export.
-    pub export_kind: Kind,
+    pub export_kind: DocumentFormat,
     /// The scenario on the screen.
     pub answer: Answer,
     /// Results of the setups before, the latest last: going back to one costs nothing.
@@ -256,7 +256,7 @@ impl App {
             timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
             measured: Measured::default(),
-            export_kind: Kind::default(),
+            export_kind: DocumentFormat::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,

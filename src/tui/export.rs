@@ -9,7 +9,7 @@ use super::app::{App, Overlay};
 use super::line::Line;
 use super::message::Effect;
 use super::update::fail;
-use atlas_report::document::Kind;
+use atlas_report::document::DocumentFormat;
 
 pub use content::document;
 
@@ -17,7 +17,7 @@ pub use content::document;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Export {
     /// Formats that this view can be exported to.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<DocumentFormat>,
     /// Index of the chosen format.
     pub chosen: usize,
     /// The name of the file.
@@ -31,7 +31,7 @@ pub struct Export {
 impl Export {
     /// The format chosen.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> DocumentFormat {
         self.kinds.get(self.chosen).copied().unwrap_or_default()
     }
 

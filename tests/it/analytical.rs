@@ -101,7 +101,7 @@ fn answers_are_sound_and_near_what_such_machines_do() {
 }
 
 #[test]
-fn replicas_fill_the_target_until_somebody_says_how_many() {
+fn replicas_fill_the_target_unless_their_number_is_stated() {
     let parts = parts("h100x8", "llama3_8b_train");
     let dp = |knobs: &[(Knob, &str)]| answer(&parts, knobs).0.base.shape.dp;
     assert_eq!(dp(&[]), 8.0);

@@ -60,7 +60,7 @@ fn metric(name: &str, (scenario, estimate): &(Scenario, Estimate)) -> f64 {
 }
 
 #[test]
-fn there_is_something_for_everybody() {
+fn the_catalog_has_targets_of_six_vendors_and_workloads_with_models() {
     let library = library();
     assert!(library.problems().is_empty(), "{}", library.problems());
     let catalogued: Vec<&Target> =

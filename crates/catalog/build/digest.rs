@@ -1,6 +1,6 @@
 //! YAML as bytes that are read without parsing: what `src/spec/shipped.rs` decodes.
 //!
-//! Texts stand once each in one arena, and are named by offset and length; whole numbers are LEB128. A document is its
+//! Texts are stored once each in one arena, and referred to by offset and length; whole numbers are LEB128. A document is its
 //! tree, with the positions of its keys. An entry of the catalog is the number of its names (`id` and `aliases`; of a
 //! price, `accelerator`), the names, its file, and its tree without them.
 
@@ -36,7 +36,7 @@ pub(crate) struct Digest {
     pub bytes: Vec<u8>,
     /// Where each begins.
     pub entries: Vec<usize>,
-    /// Whether keys' own positions are kept: they serve complaints about keys, and changes to the text.
+    /// Whether positions of keys are kept: they are needed for problems of keys and for changes to the text.
     keys: bool,
 }
 

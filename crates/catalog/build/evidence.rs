@@ -2,7 +2,7 @@
 //!
 //! Row and column counts, then the columns: each its name, its distinct values, and for every row the number of its
 //! value, in one byte where there are at most 256 of them and in two otherwise. The four figures of each row follow as
-//! 32-bit floats. The rows' ids stand apart, since only the nearest row's is read: blocks of [`BLOCK`] lines, each
+//! 32-bit floats. The rows' ids are stored separately, since only the nearest row's is read: blocks of [`BLOCK`] lines, each
 //! its compressed length in four bytes and the deflated text.
 
 use std::io::{self, Write as _};

@@ -6,17 +6,17 @@ use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
-/// One device. Rates are dense (no sparsity); bandwidths of links count one direction. What is absent was not
-/// published or not found: nothing is filled in.
+/// One device. Rates are dense (no sparsity); bandwidths of links count one direction. Absent values were not
+/// published or not found; no defaults are filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accelerator {
     /// Unique id, as measurements spell it: `nvidia-h100-sxm-80gb`.
     pub id: String,
     /// Other spellings of the id.
     pub aliases: Vec<String>,
-    /// What its vendor calls it.
+    /// Its vendor's name for it.
     pub name: String,
-    /// Who makes it.
+    /// Its vendor.
     pub vendor: String,
     /// Architecture or family: Hopper, CDNA3, TPU …
     pub generation: String,
@@ -26,7 +26,7 @@ pub struct Accelerator {
     pub form_factor: Option<String>,
     /// Dense peak rates.
     pub peaks: Peaks,
-    /// What large matrix multiplications were measured to reach, where someone published it.
+    /// Published measurements of large matrix multiplications.
     pub measured: Option<MeasuredMatmul>,
     /// Device memory.
     pub memory: Memory,
@@ -63,7 +63,7 @@ pub struct Peaks {
     pub fp64: Option<f64>,
     /// FP32 on vector units.
     pub fp32: Option<f64>,
-    /// TF32, or what stands for it, on matrix units.
+    /// TF32, or its equivalent, on matrix units.
     pub tf32: Option<f64>,
     /// BF16 on matrix units.
     pub bf16: Option<f64>,
@@ -108,12 +108,12 @@ impl Peaks {
     }
 }
 
-/// What the best large matrix multiplication reached.
+/// The rate that the best large matrix multiplication reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredMatmul {
     /// In BF16, TFLOP/s.
     pub tflops_bf16: f64,
-    /// Who measured it.
+    /// The source of the measurement.
     pub source: Option<String>,
 }
 
@@ -124,7 +124,7 @@ pub struct Memory {
     pub kind: Option<String>,
     /// Capacity as the data sheet counts it, "GB" that come in powers of two.
     pub gb: f64,
-    /// What software finds of it, GiB, where that is less: error correction inside the memory, or a share kept for the
+    /// The part that software can use, GiB, if that is less: error correction inside the memory, or a share kept for the
     /// system.
     pub usable_gib: Option<f64>,
     /// Bandwidth, GB/s.
@@ -155,7 +155,7 @@ pub struct ScaleUp {
 }
 
 impl Accelerator {
-    /// Decodes one entry. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes one entry. Problems go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Accelerator> {
         let before = diagnostics.errors();
         let label = node.get("id").and_then(Node::text).unwrap_or("accelerator");

@@ -1,4 +1,4 @@
-//! Entries of one kind: the shipped ones, decoded on first use, and the user's applied over them.
+//! Entries of one kind: the built-in ones, decoded on first use, overridden by the user's.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use super::digest::Digest;
 use super::{Accelerator, Model, Price};
 use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
 
-/// Something the catalog holds.
+/// An entry of the catalog.
 pub(super) trait Item: Sized {
     /// Whether there is one of each id.
     const UNIQUE: bool = true;
@@ -52,7 +52,7 @@ impl Item for Price {
 #[derive(Debug, Clone)]
 pub(super) struct Collection<T> {
     digest: &'static Digest,
-    /// The names of the shipped entries, in their order: read from the digest once, as every key of the interface looks
+    /// The names of the built-in entries, in their order: read from the digest once, as every key of the interface looks
     /// names up.
     names: OnceLock<Vec<Vec<&'static str>>>,
     shipped: Vec<OnceLock<Option<Arc<T>>>>,
@@ -76,12 +76,12 @@ impl<T: Item> Collection<T> {
         !self.own.is_empty()
     }
 
-    /// Notes what a file was to define and could not.
+    /// Records an entry that could not be decoded.
     pub(super) fn lacks(&mut self, broken: &Broken) {
         self.broken.extend(broken);
     }
 
-    /// The complaint about what stands under a name, where the user wrote something else that cannot be read.
+    /// The problem of a user's entry of this name that could not be read.
     pub(super) fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
         if self.broken.is_empty() {
             return None;
@@ -90,7 +90,7 @@ impl<T: Item> Collection<T> {
         self.broken.complaint(kind, name).or_else(|| self.broken.complaint(kind, &id?))
     }
 
-    /// Lays an entry over those that bear its id.
+    /// Adds an entry that overrides those with its id.
     pub(super) fn lay_over(&mut self, entry: Arc<T>) {
         let id = entry.names().next().unwrap_or_default().to_owned();
         self.broken.replace(&id);
@@ -100,13 +100,13 @@ impl<T: Item> Collection<T> {
         }
     }
 
-    /// Adds an entry that replaces none.
+    /// Adds an entry that overrides none.
     pub(super) fn add(&mut self, entry: Arc<T>) {
         self.own.push(entry);
     }
 
-    /// The entry of that name: the user's before the shipped one, an id before an alias. An alias of a shipped entry
-    /// also finds the user's entry that lies over it.
+    /// The entry of that name: the user's before the built-in one, an id before an alias. An alias of a built-in entry
+    /// also finds the user's entry that overrides it.
     pub(super) fn find(&self, name: &str) -> Option<Arc<T>> {
         if let Some(found) = self.own(name, 1).or_else(|| self.own(name, usize::MAX)) {
             return Some(found);
@@ -121,7 +121,7 @@ impl<T: Item> Collection<T> {
         self.own.iter().find(|entry| entry.names().take(first).any(|known| same(known, name))).cloned()
     }
 
-    /// Every entry in force, the shipped ones first.
+    /// All entries that are not overridden, built-in ones first.
     pub(super) fn all(&self) -> Vec<Arc<T>> {
         let hidden = |index: usize| {
             let id = self.digest.names(index).next().unwrap_or_default();
@@ -131,7 +131,7 @@ impl<T: Item> Collection<T> {
         shipped.chain(self.own.iter().cloned()).collect()
     }
 
-    /// Shipped entries that bear a name, and then the user's.
+    /// Built-in entries of a name, then the user's.
     pub(super) fn named(&self, name: &str) -> Vec<Arc<T>> {
         let named = self.shipped_names().iter().enumerate().filter(|(_, names)| has(names, name));
         let shipped = named.filter_map(|(index, _)| self.shipped(index));
@@ -139,7 +139,7 @@ impl<T: Item> Collection<T> {
         shipped.chain(own).collect()
     }
 
-    /// Shipped and own entries, whether or not one hides another.
+    /// Built-in and own entries, including overridden ones.
     pub(super) fn both(&self) -> Vec<Arc<T>> {
         let shipped = (0..self.digest.len()).filter_map(|index| self.shipped(index));
         shipped.chain(self.own.iter().cloned()).collect()

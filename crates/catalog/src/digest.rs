@@ -1,6 +1,6 @@
-//! The shipped catalog as the build wrote it: trees that are read entry by entry, with no YAML to parse.
+//! The built-in catalog as the build wrote it: trees that are read entry by entry, with no YAML to parse.
 //!
-//! A digest that does not hold what it should reads as absent, never as a panic; a test compares every entry with its
+//! A damaged digest reads as absent and never panics; a test compares every entry with its
 //! YAML.
 
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use atlas_document::node::Node;
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
-/// Whether a text is, letter by letter, what ships under that path.
+/// Whether a text is identical to the built-in file of that path.
 pub(super) fn ships(path: &str, text: &str) -> bool {
     let known = FINGERPRINTS.iter().find(|(name, _)| *name == path);
     known.is_some_and(|(_, shipped)| *shipped == fingerprint(text.as_bytes()))
 }
 
-/// Shipped entries of one kind.
+/// Built-in entries of one kind.
 #[derive(Debug)]
 pub struct Digest {
     bytes: &'static [u8],

@@ -21,11 +21,11 @@ pub enum Sizes {
 /// The layers between an encoder and the language model: one matrix, or two with an activation between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Projector {
-    /// Values that go in for one token; `None`: all of the patches that make one.
+    /// Input values for one token; `None`: all values of the patches of a token.
     pub input_size: Option<Count>,
-    /// Values between the two matrices; `None`: there is one.
+    /// Values between the two matrices; `None` if there is only one matrix.
     pub hidden_size: Option<Count>,
-    /// How many there are: one, and those of layers inside the encoder (DeepStack, arXiv 2406.04334).
+    /// Number of projectors: one, and those of layers inside the encoder (DeepStack, arXiv 2406.04334).
     pub count: Count,
 }
 
@@ -38,9 +38,9 @@ pub struct Images {
     pub merge: Count,
     /// Which sizes it takes.
     pub sizes: Sizes,
-    /// Most tiles of an image, the whole one not counted.
+    /// Most tiles of an image, not counting the whole image.
     pub most_tiles: Count,
-    /// What follows the encoder.
+    /// The projector after the encoder.
     pub projector: Projector,
 }
 

@@ -1,6 +1,6 @@
-//! What ships: accelerators, models, prices and published measurements.
+//! The built-in catalog: accelerators, models, prices and published measurements.
 //!
-//! The files under `workload/` are digested when the binary is built, so that a shipped entry is found without parsing
+//! The files under `workload/` are digested when the binary is built, so that a built-in entry is found without parsing
 //! YAML and nothing happens at start. The user's own `accelerators/*.yaml`, `models.yaml` and `prices.yaml` are laid
 //! over them, entry by entry, when a [`Catalog`] is loaded. A model may also come from a [`hugging_face`] config.
 

@@ -1,4 +1,4 @@
-//! The catalog in force: what ships, with the user's files applied over it.
+//! The catalog: the built-in entries, overridden by the user's files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Default for Catalog {
     }
 }
 
-/// Accelerators, models and prices in force. Loading touches only the user's files; shipped entries are decoded when
+/// Accelerators, models and prices. Loading reads only the user's files; built-in entries are decoded when
 /// they are first requested.
 #[derive(Debug, Clone)]
 pub struct Catalog {
@@ -40,7 +40,7 @@ struct File {
 }
 
 impl Catalog {
-    /// Only what ships in the binary.
+    /// Only the built-in entries.
     #[must_use]
     pub fn built_in() -> Catalog {
         Catalog {
@@ -52,7 +52,7 @@ impl Catalog {
         }
     }
 
-    /// What ships, then each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml` applied over it: an
+    /// The built-in entries, overridden by each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml`: an
     /// accelerator or model replaces the one of its id, a price is added. `before`: files that break keep the entries
     /// they had there. Profiles, which the predecessor system kept in `accelerators/`, are passed over.
     #[must_use]
@@ -89,31 +89,31 @@ impl Catalog {
         self.files.iter().find(|file| file.path == path).map(|file| &*file.text)
     }
 
-    /// Complaints about the user's files.
+    /// Problems of the user's files.
     #[must_use]
     pub fn problems(&self) -> &Diagnostics {
         &self.problems
     }
 
-    /// Every accelerator in force, the shipped ones first.
+    /// All accelerators, built-in ones first.
     #[must_use]
     pub fn accelerators(&self) -> Vec<Arc<Accelerator>> {
         self.accelerators.all()
     }
 
-    /// Every model in force, the shipped ones first.
+    /// All models, built-in ones first.
     #[must_use]
     pub fn models(&self) -> Vec<Arc<Model>> {
         self.models.all()
     }
 
-    /// Every price, the shipped ones first.
+    /// All prices, built-in ones first.
     #[must_use]
     pub fn prices(&self) -> Vec<Arc<Price>> {
         self.prices.both()
     }
 
-    /// Prices of an accelerator, under any of its names, the shipped ones first.
+    /// Prices of an accelerator, under any of its names, built-in ones first.
     #[must_use]
     pub fn prices_of(&self, accelerator: &str) -> Vec<Arc<Price>> {
         let Some(found) = self.accelerators.find(accelerator) else { return self.prices.named(accelerator) };
@@ -186,7 +186,7 @@ impl Catalog {
     /// a `config.json` describes.
     ///
     /// # Errors
-    /// Names the nearest id, or what is wrong with the config.
+    /// The nearest id, or the problem of the config.
     pub fn model(&self, name: &str) -> Result<Arc<Model>, Diagnostics> {
         self.model_in(name, Path::new(""))
     }
@@ -221,7 +221,7 @@ impl Catalog {
         }
     }
 
-    /// Reads one user's file, if it is there, and lays its entries over the rest.
+    /// Reads a user's file, if it exists, and overrides entries with its own.
     fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
         if !is_there(&path) {
             return;
@@ -230,7 +230,7 @@ impl Catalog {
         let (mut problems, mut broken) = (Diagnostics::new(), Broken::default());
         let mut written: Arc<str> = "".into();
         let root = match read_text(&path) {
-            // A copy of what ships changes nothing, unless it lies over something that does.
+            // A copy of a built-in file changes nothing, unless it overrides a file that does.
             Ok(text) if !self.has_own(part) && digest::ships(&shipped_name(&path, part), &text) => return,
             Ok(text) => {
                 let root = parse(&label, &text, &mut problems);
@@ -265,7 +265,7 @@ impl Catalog {
         match part {
             Part::Accelerators => self.accelerators.lacks(&broken),
             Part::Models => self.models.lacks(&broken),
-            // A price replaces none.
+            // A price overrides none.
             Part::Prices => {}
         }
         self.problems.extend(problems);
@@ -273,7 +273,7 @@ impl Catalog {
     }
 }
 
-/// The path under which the file of that name ships.
+/// The path of the built-in file of that name.
 fn shipped_name(path: &Path, part: Part) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match part {
@@ -282,7 +282,7 @@ fn shipped_name(path: &Path, part: Part) -> String {
     }
 }
 
-/// Layer directories, lowest first: those of [`Sources`], above what ships.
+/// Layer directories, lowest first: those of [`Sources`], above the built-in one.
 fn layers(sources: &Sources) -> Vec<PathBuf> {
     if let Some(dir) = &sources.workload_dir {
         return vec![dir.clone()];

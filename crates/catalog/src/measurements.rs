@@ -1,6 +1,6 @@
 //! Published measurements of training and serving, as CSV: compressed in the binary, and untouched until used.
 //!
-//! Every row names its source. The files stand under `workload/measurements/`; their columns are those of the
+//! Every row names its source. The files are in `workload/measurements/`; their columns are those of the
 //! collections they were copied from.
 
 use std::io::{Error, Read as _};
@@ -19,7 +19,7 @@ pub fn training() -> Result<String, Error> {
     inflate(TRAINING)
 }
 
-/// Throughput of serving, and latencies where the source has them.
+/// Throughput of serving, and latencies if the source has them.
 ///
 /// # Errors
 /// As for [`training`].
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ships_is_what_the_files_say() {
+    fn built_in_entries_equal_their_files() {
         let cells = |text: &str| {
             let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
             reader.records().map(|record| record.unwrap()).collect::<Vec<csv::StringRecord>>()

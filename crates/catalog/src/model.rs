@@ -1,11 +1,11 @@
-//! Models: what a neural network is made of.
+//! Models: architectures of neural networks.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::convolution::Convolutional;
 use super::images::Images;
-use super::transformer::{Kind, Transformer};
+use super::transformer::{Transformer, TransformerKind};
 use atlas_core::plan::{DraftMethod, Format};
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
@@ -28,7 +28,7 @@ pub struct Model {
     pub id: String,
     /// Other spellings, and models of the same architecture.
     pub aliases: Vec<String>,
-    /// What its makers call it.
+    /// Its full name.
     pub name: String,
     /// The series it belongs to.
     pub family: Option<String>,
@@ -38,11 +38,11 @@ pub struct Model {
     pub published_active_b: Option<f64>,
     /// Tokens that it was trained on, as published.
     pub published_tokens: Option<f64>,
-    /// Format of the published weights; bf16 where the entry is silent.
+    /// Format of the published weights; bf16 by default.
     pub native_format: Option<Format>,
     /// Methods of speculative decoding of which it is published how well they draft for it.
     pub drafts: Vec<Draft>,
-    /// What it is made of.
+    /// Its architecture.
     pub architecture: Architecture,
     /// How it reads images, where it does.
     pub images: Option<Box<Images>>,
@@ -98,10 +98,10 @@ impl Model {
         }
     }
 
-    /// Positions that it was made for; `None` where tokens have none.
+    /// Positions that it was trained for; `None` if tokens have none.
     #[must_use]
     pub fn max_context(&self) -> Option<Count> {
-        let transformer = self.transformer().filter(|transformer| transformer.kind != Kind::Vision)?;
+        let transformer = self.transformer().filter(|transformer| transformer.kind != TransformerKind::Vision)?;
         Some(transformer.max_context)
     }
 
@@ -114,7 +114,7 @@ impl Model {
         }
     }
 
-    /// Decodes one entry of `models.yaml`. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes one entry of `models.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Model> {
         let before = diagnostics.errors();
         let label = node.get("id").and_then(Node::text).unwrap_or("model");

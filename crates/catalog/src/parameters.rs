@@ -1,6 +1,6 @@
 //! How many parameters a transformer has, added up matrix by matrix.
 
-use super::transformer::{Bias, Experts, Kind, Latent, Linear, LinearKind, QkNorm, Transformer};
+use super::transformer::{Bias, Experts, Latent, Linear, LinearKind, QkNorm, Transformer, TransformerKind};
 use atlas_core::count::Count;
 
 impl Transformer {
@@ -44,17 +44,21 @@ impl Transformer {
         }
     }
 
-    /// Embeddings, output layer where it is a matrix of its own, positions, and what frames the layers besides.
+    /// Embeddings, the output layer unless it is tied, positions, and norms around the layers.
     #[must_use]
     pub fn embedding_parameters(&self) -> f64 {
         let hidden = self.hidden_size;
         let positions = if self.learned_positions { self.max_context * hidden } else { 0.0 };
         let tokens = self.vocab_size * hidden;
         match self.kind {
-            Kind::Decoder | Kind::EncoderDecoder => tokens * if self.tied_embeddings { 1.0 } else { 2.0 } + positions,
+            TransformerKind::Decoder | TransformerKind::EncoderDecoder => {
+                tokens * if self.tied_embeddings { 1.0 } else { 2.0 } + positions
+            }
             // Two token types and the embedding's norm; the pooler is a square matrix with its bias.
-            Kind::Encoder => tokens + positions + 2.0 * hidden + self.norm(f64::from(hidden)) + hidden * (hidden + 1.0),
-            Kind::Vision => {
+            TransformerKind::Encoder => {
+                tokens + positions + 2.0 * hidden + self.norm(f64::from(hidden)) + hidden * (hidden + 1.0)
+            }
+            TransformerKind::Vision => {
                 let frame = self.patches.map_or(0.0, |patches| {
                     let pixels = 3.0 * patches.patch_size * patches.patch_size;
                     (pixels + 1.0) * hidden + (hidden + 1.0) * patches.classes
@@ -76,9 +80,9 @@ impl Transformer {
         let stack = self.n_layers * norms + self.attention_layers * self.attention_parameters() + linear + mlps;
         let last = self.norm(f64::from(self.hidden_size));
         match self.kind {
-            Kind::Decoder | Kind::Vision => stack + last,
-            Kind::Encoder => stack,
-            Kind::EncoderDecoder => {
+            TransformerKind::Decoder | TransformerKind::Vision => stack + last,
+            TransformerKind::Encoder => stack,
+            TransformerKind::EncoderDecoder => {
                 let cross = self.n_layers * (self.attention_parameters() + self.norm(f64::from(self.hidden_size)));
                 // T5's relative positions: 32 buckets a head, once in each stack (arXiv 1910.10683, section 2.1).
                 2.0 * (stack + last + 32.0 * self.n_heads) + cross

@@ -7,7 +7,7 @@ use super::{Accelerator, Model, Price};
 use atlas_document::node::Position;
 use atlas_document::{Broken, Diagnostic, Diagnostics, Node, Severity};
 
-/// What a file of the catalog holds.
+/// Parts of the catalog, by file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// `accelerators/*.yaml`
@@ -27,7 +27,7 @@ pub(super) enum Entries {
 }
 
 impl Part {
-    /// The part's name, which is also the key under which its list may stand.
+    /// The part's name, which is also the key that its list may have.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// What a document holds, described by keys that stand at the top of these entries and of no other document's.
+    /// The part that a document contains, by keys that only entries of that part have.
     #[must_use]
     pub fn of(root: &Node) -> Option<Part> {
         let telling: [(Part, &str, &[&str]); 3] = [
@@ -54,7 +54,7 @@ impl Part {
         found.map(|(part, _, _)| *part)
     }
 
-    /// Decodes every entry of a document for its complaints, and says how many entries were sound.
+    /// Decodes every entry of a document for its problems, and returns the number of valid entries.
     pub fn check(self, file: &Arc<str>, root: &Node, diagnostics: &mut Diagnostics) -> usize {
         match self.decode(file, root, diagnostics, &mut Broken::default()) {
             Entries::Accelerators(all) => all.len(),

@@ -1,4 +1,4 @@
-//! Prices: what an instance costs by the hour, where, and when that was read.
+//! Prices: hourly price of an instance, with region and date.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use atlas_document::{Diagnostics, Node, Origin};
 /// One offer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
-    /// Who rents it out.
+    /// The provider.
     pub provider: String,
-    /// What the provider calls the machine.
+    /// The provider's name for the machine.
     pub instance_type: Option<String>,
     /// Id in the catalog of accelerators.
     pub accelerator: String,
@@ -20,11 +20,11 @@ pub struct Price {
     pub accelerators: Count,
     /// Price of the instance, USD per hour.
     pub hourly_usd: f64,
-    /// What kind of price that is; on demand, by default.
+    /// Kind of price; on demand, by default.
     pub basis: PriceBasis,
-    /// Where the price holds.
+    /// Region of the price.
     pub region: Option<String>,
-    /// When it was read: `YYYY-MM-DD`, or coarser where nothing finer is known.
+    /// Date it was read: `YYYY-MM-DD`, or coarser if the day is unknown.
     pub date: String,
     /// Where it was read.
     pub source: Option<String>,
@@ -41,7 +41,7 @@ impl Price {
         self.hourly_usd / self.accelerators
     }
 
-    /// Decodes one entry of `prices.yaml`. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes one entry of `prices.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Price> {
         let before = diagnostics.errors();
         let mut fields = Fields::open(file, "price", node, diagnostics)?;
@@ -99,7 +99,7 @@ pub struct Median {
 }
 
 impl Median {
-    /// The middle of the offers of this kind; `None` without offers.
+    /// The median of the offers of this kind; `None` without offers.
     #[must_use]
     pub fn of(prices: &[Arc<Price>], basis: PriceBasis) -> Option<Median> {
         let mut offers: Vec<&Price> =

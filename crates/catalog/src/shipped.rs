@@ -1,6 +1,6 @@
 //! The documents that ship: trees that the build parsed, so that a start parses no YAML, and texts, which are rarely used.
 //!
-//! `build/digest.rs` describes the bytes. What does not hold what it should reads as absent, never as a panic; a test
+//! `build/digest.rs` describes the bytes. Damaged data reads as absent and never panics; a test
 //! compares every tree with its YAML.
 
 use std::io::Read as _;
@@ -15,15 +15,15 @@ include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
 /// The trees of all documents.
 static TREES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.bin"));
-/// The texts of all documents, one behind the other, deflated.
+/// The texts of all documents in sequence, deflated.
 static TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.txt.deflate"));
 /// Every text of the trees and of the catalog, once each.
 static ARENA: &str = include_str!(concat!(env!("OUT_DIR"), "/arena.txt"));
 
-/// Deeper trees than any that ships.
+/// Deeper than any built-in tree.
 const MAX_DEPTH: usize = 32;
 
-/// A document that ships.
+/// A built-in document.
 #[derive(Debug)]
 pub struct Document {
     /// Its path under the project's root.
@@ -38,20 +38,20 @@ pub struct Document {
 }
 
 impl Document {
-    /// What was written.
+    /// The text.
     #[must_use]
     pub fn text(&self) -> &'static str {
         static ALL: OnceLock<String> = OnceLock::new();
         let all = ALL.get_or_init(|| {
             let mut text = String::new();
-            // A truncated stream, which a test would find, leaves the texts short, and `get` below finds nothing.
+            // With a truncated stream, which a test would find, the texts are too short and `get` below returns `None`.
             let _ = flate2::read::DeflateDecoder::new(TEXTS).read_to_string(&mut text);
             text
         });
         all.get(self.text.0..self.text.1).unwrap_or_default()
     }
 
-    /// What it says, with the positions of the text.
+    /// Its tree, with the positions of the text.
     #[must_use]
     pub fn tree(&self) -> Option<Node> {
         self.part().tree()
@@ -69,22 +69,22 @@ impl Document {
     }
 }
 
-/// A part of a document that ships, of which nothing is read yet: where it begins.
+/// A part of a built-in document that is not read yet: its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part(usize);
 
 impl Part {
-    /// What it says, with the positions of the text.
+    /// Its tree, with the positions of the text.
     #[must_use]
     pub fn tree(self) -> Option<Node> {
         Cursor::at(TREES, self.0).node()
     }
 
-    /// What a mapping says under these keys, with nothing else read; `None` under those that it lacks.
+    /// The values of a mapping for these keys, read alone; `None` for keys that it lacks.
     #[must_use]
     pub fn values<const N: usize>(self, keys: [&str; N]) -> [Option<Node>; N] {
         let mut found = [const { None }; N];
-        // Where the bytes end too early nothing more is found.
+        // If the bytes end too early, the rest is absent.
         let _ = Cursor::at(TREES, self.0).values(keys, &mut found);
         found
     }
@@ -101,17 +101,17 @@ pub fn document(path: &str) -> Option<&'static Document> {
     DOCUMENTS.iter().find(|document| document.path == path)
 }
 
-/// What a file says: one that ships, or any other.
+/// The content of a file: a built-in one, or any other.
 #[derive(Debug, Clone)]
 pub enum Text {
-    /// A document that ships, or a copy of one.
+    /// A built-in document, or a copy of one.
     Shipped(&'static Document),
     /// The text of any other.
     Own(String),
 }
 
 impl Text {
-    /// The text; the file's name for complaints stays the caller's.
+    /// The text; the caller has the file's name for diagnostics.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -120,7 +120,7 @@ impl Text {
         }
     }
 
-    /// What it says. Complaints go to `diagnostics`; `None` where it is no YAML.
+    /// Its tree. Problems go to `diagnostics`; `None` if it is no YAML.
     #[must_use]
     pub fn tree(&self, file: &Arc<str>, diagnostics: &mut Diagnostics) -> Option<Node> {
         match self {
@@ -131,7 +131,7 @@ impl Text {
 }
 
 impl From<String> for Text {
-    /// A user's copy of what ships is known as such, and not parsed.
+    /// A user's copy of a built-in file is recognized, and not parsed.
     fn from(text: String) -> Text {
         let own = fingerprint(text.as_bytes());
         let same = |known: &&Document| known.fingerprint == own && known.text.1 - known.text.0 == text.len();
@@ -148,13 +148,13 @@ impl PartialEq for Text {
     }
 }
 
-/// Reads a digest forward; `None` once the bytes end or make no sense.
+/// Reads a digest forward; `None` at the end of the bytes or if they are invalid.
 pub struct Cursor {
     rest: &'static [u8],
 }
 
 impl Cursor {
-    /// Begins somewhere in a digest; beyond its end there is nothing to read.
+    /// Begins at an offset of a digest; after its end, reads fail.
     pub fn at(bytes: &'static [u8], offset: usize) -> Cursor {
         Cursor { rest: bytes.get(offset..).unwrap_or_default() }
     }
@@ -225,7 +225,7 @@ impl Cursor {
         Some(Node { value, at })
     }
 
-    /// What the mapping that begins here says under these keys.
+    /// The values of the mapping that begins here for these keys.
     fn values<const N: usize>(&mut self, keys: [&str; N], found: &mut [Option<Node>; N]) -> Option<()> {
         self.position()?;
         let [tag] = self.take::<1>()?;
@@ -250,7 +250,7 @@ impl Cursor {
         Some(())
     }
 
-    /// Goes behind the node that begins here.
+    /// Skips the node that begins here.
     fn pass_over(&mut self, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
@@ -286,7 +286,7 @@ impl Cursor {
         let key = self.text()?.into();
         let key_at = if placed { Some(self.position()?) } else { None };
         let value = self.node_below(depth + 1)?;
-        // Keys' own positions serve complaints about keys, which the catalog's entries have none of.
+        // Positions of keys are needed only for problems of keys, of which the catalog's entries have none.
         Some(Entry { key, key_at: key_at.unwrap_or(value.at), value })
     }
 
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tree_is_what_its_text_says() {
+    fn every_tree_equals_its_parsed_text() {
         assert!(DOCUMENTS.len() >= 20, "{}", DOCUMENTS.len());
         for document in DOCUMENTS {
             let mut problems = Diagnostics::new();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_say_what_the_tree_says() {
+    fn parts_equal_the_tree() {
         for document in DOCUMENTS {
             let tree = document.tree().unwrap();
             let items: Vec<Option<Node>> = document.items().map(Part::tree).collect();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_what_ships_is_known_and_a_changed_one_is_not() {
+    fn a_copy_of_a_built_in_file_is_recognized_and_a_changed_one_is_not() {
         let shipped = document("themes/dark.yaml").unwrap();
         let copy = Text::from(shipped.text().to_owned());
         assert!(matches!(copy, Text::Shipped(found) if found.path == shipped.path));

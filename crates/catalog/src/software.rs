@@ -1,8 +1,8 @@
 //! Training and serving software: families, releases, and the traits of each.
 //!
 //! `workload/software/ID.yaml` describes a family: its names, its releases and what changed with each, every statement
-//! with its source. A trait holds from a release until a later one changes it; what depends on the device stands under
-//! `devices`. A family may stand on another (`base`), whose traits hold where it says nothing. Nothing is decoded until it
+//! with its source. A trait applies from a release until a later one changes it; device-dependent traits are under
+//! `devices`. A family may be based on another (`base`), whose traits apply unless it states its own. Nothing is decoded until it
 //! is requested.
 
 mod family;
@@ -16,7 +16,7 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use family::{Confidence, Family, Kind, Release, Source};
+pub use family::{Confidence, Family, Release, SoftwareKind, Source};
 pub use fields::{SERVING_FIELDS, TRAINING_FIELDS, TraitField};
 pub use name::SoftwareError;
 pub use release::{Day, Version};
@@ -33,17 +33,17 @@ pub struct Software {
     pub caveat: Option<Caveat>,
 }
 
-/// Why a release stands in for what was requested.
+/// Why a release is used instead of the requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caveat {
-    /// None was stated: the newest that is known.
+    /// None was stated: the newest known one is used.
     Newest,
     /// The newest that was out at a date.
     OfDate(Day),
     /// The stated one is not known: the nearest earlier one.
     Earlier {
         /// What was stated.
-        asked: String,
+        requested: String,
         /// It is later than all that are known.
         beyond: bool,
     },
@@ -76,12 +76,14 @@ impl Software {
             Caveat::OfDate(date) => {
                 format!("release of {name} not stated; {release}, the newest at {date}, is assumed")
             }
-            Caveat::Plugin(asked) => format!("{name} {release} stands for {asked} on this device"),
-            Caveat::Earlier { asked, beyond: false } => {
-                format!("release {asked} of {name} is not listed; traits are those of {release}, the nearest before it")
+            Caveat::Plugin(requested) => format!("{name} {release} stands for {requested} on this device"),
+            Caveat::Earlier { requested, beyond: false } => {
+                format!(
+                    "release {requested} of {name} is not listed; traits are those of {release}, the nearest before it"
+                )
             }
-            Caveat::Earlier { asked, beyond: true } => {
-                format!("release {asked} of {name} is newer than all listed; traits are those of {release}")
+            Caveat::Earlier { requested, beyond: true } => {
+                format!("release {requested} of {name} is newer than all listed; traits are those of {release}")
             }
         })
     }
@@ -91,7 +93,7 @@ impl Software {
 ///
 /// # Errors
 /// As [`Software::parse_for`].
-pub fn resolve(spec: &str, kind: Kind, class: &AcceleratorClass<'_>) -> Result<Resolved, SoftwareError> {
+pub fn resolve(spec: &str, kind: SoftwareKind, class: &AcceleratorClass<'_>) -> Result<Resolved, SoftwareError> {
     Software::parse_for(spec, kind).map(|software| software.resolve(class))
 }
 

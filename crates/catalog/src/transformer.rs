@@ -6,7 +6,7 @@ use atlas_core::count::Count;
 
 /// How its layers are arranged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kind {
+pub enum TransformerKind {
     /// Causal layers over tokens: GPT, Llama …
     #[default]
     Decoder,
@@ -190,7 +190,7 @@ pub struct Patches {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transformer {
     /// How its layers are arranged.
-    pub kind: Kind,
+    pub kind: TransformerKind,
     /// Width of the residual stream.
     pub hidden_size: Count,
     /// Layers; of each half where encoder and decoder are two.

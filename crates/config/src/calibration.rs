@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use atlas_document::node::Node;
 
-/// What a profile's `calibration` section says.
+/// Contents of a profile's `calibration` section.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Calibration {
-    /// Day it was made, `2026-07-20`.
+    /// Date of the calibration, `2026-07-20`.
     pub date: Option<String>,
     /// Target it was made for.
     pub target: Option<String>,
@@ -32,15 +32,15 @@ pub struct Provenance {
     pub r2: Option<f64>,
     /// How it was found.
     pub method: Option<String>,
-    /// Day of the measurement, where it is another than the whole's.
+    /// Date of the measurement, if it differs from that of the calibration.
     pub date: Option<String>,
-    /// Files it was found in.
+    /// Files that the value was fitted from.
     pub sources: Vec<String>,
 }
 
 impl Calibration {
-    /// What a profile's `calibration` node says; `None` where it says nothing of the kind. Without complaints: people keep
-    /// notes of their own there, and nothing is computed from it.
+    /// Reads a profile's `calibration` node; `None` if it has no known fields. Reports no diagnostics: users keep
+    /// their own notes there, and nothing is computed from it.
     #[must_use]
     pub fn of_node(node: &Node) -> Option<Calibration> {
         node.entries()?;

@@ -34,7 +34,7 @@ impl Quantity {
         }
     }
 
-    /// As texts name it.
+    /// Its name in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Class {
     }
 }
 
-/// What a scenario has in common with runs.
+/// Features by which a scenario is compared with measured runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Features<'a> {
     /// Key of the accelerator in the catalog.
@@ -86,7 +86,7 @@ pub struct Features<'a> {
     pub model: &'a str,
     /// Shares of the time by class of operators, in the order of [`Class::ALL`].
     pub shares: [f64; 4],
-    /// What is run, as numbers.
+    /// The configuration, as numbers.
     pub shape: Shape,
 }
 
@@ -112,12 +112,12 @@ pub struct Configuration {
     pub software: Arc<str>,
     /// What was run.
     pub shape: Shape,
-    /// How fast likeness falls with distance: exp(−falloff × distance).
+    /// How fast similarity falls with distance: exp(−falloff × distance).
     pub falloff: f64,
 }
 
 impl Configuration {
-    /// How alike a scenario is: 1 for the same shape, 0 with other hardware or software.
+    /// Similarity of a scenario: 1 for the same shape, 0 with other hardware or software.
     fn likeness(&self, features: &Features<'_>) -> f64 {
         if *self.accelerator != *features.accelerator || *self.software != *features.software {
             return 0.0;
@@ -139,12 +139,12 @@ pub enum Factor {
     Model(Arc<str>),
     /// Runs in proportion to the share of their time that a class of operators takes.
     Class(Class),
-    /// Runs of much the same configuration.
+    /// Runs of a similar configuration.
     Near(Configuration),
 }
 
 impl Factor {
-    /// How much of the effect a scenario shows: 1 or 0 for groups, a share for classes, likeness for configurations.
+    /// How much of the effect a scenario shows: 1 or 0 for groups, a share for classes, similarity for configurations.
     #[must_use]
     pub fn weight(&self, features: &Features<'_>) -> f64 {
         let same = |own: &Arc<str>, other: &str| f64::from(u8::from(**own == *other));
@@ -186,7 +186,7 @@ impl Factor {
 /// Name in a profile of an effect of a configuration.
 const NEAR: &str = "configuration";
 
-/// Standard deviation of the effect of a group that no run was of, on the logarithm.
+/// Standard deviation, on the logarithm, of the effect of a group without runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Unseen {
     /// Of another accelerator.
@@ -206,7 +206,7 @@ pub struct Correction {
     pub effects: Vec<(Factor, f64)>,
     /// Covariance of the effects, row by row.
     pub covariance: Vec<Vec<f64>>,
-    /// Of groups that no run was of.
+    /// For groups without runs.
     pub unseen: Unseen,
     /// Standard deviation of one configuration around its effects.
     pub residual: f64,
@@ -258,7 +258,7 @@ impl Correction {
 /// All corrections of a profile.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Corrections {
-    /// Accelerator of the runs: other hardware is left as shipped.
+    /// Accelerator of the runs: estimates for other hardware are not corrected.
     pub accelerator: Arc<str>,
     /// Names of the runs.
     pub runs: Vec<String>,
@@ -279,7 +279,7 @@ impl Corrections {
         self.all.get(quantity as usize)?.as_ref()
     }
 
-    /// Lays down the correction of a quantity.
+    /// Sets the correction of a quantity.
     pub fn set(&mut self, quantity: Quantity, correction: Correction) {
         if let Some(slot) = self.all.get_mut(quantity as usize) {
             *slot = Some(correction);
@@ -307,7 +307,7 @@ impl Corrections {
     }
 }
 
-/// Logarithms of factors beyond e^3 and variances to match are no correction.
+/// Rejects factors beyond e^3 and variances of that size.
 const LOGARITHM: Bounds = Bounds { min: -3.0, max: 3.0, whole: false };
 const DEVIATION: Bounds = Bounds { min: 0.0, max: 3.0, whole: false };
 const COVARIANCE: Bounds = Bounds { min: -10.0, max: 10.0, whole: false };

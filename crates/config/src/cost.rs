@@ -1,6 +1,7 @@
 //! Price and power of a target.
 
 use crate::read_field::ReadField as _;
+use atlas_core::count::Count;
 use atlas_core::field::Knob;
 use atlas_core::plan::PriceBasis;
 use atlas_document::decode::{Bounds, Fields};
@@ -12,7 +13,7 @@ pub struct Cost {
     pub hourly_usd: f64,
     /// What kind of price that is.
     pub basis: Option<PriceBasis>,
-    /// When it was read: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
+    /// Date it was read: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
     pub date: Option<String>,
     /// Prices of other kinds, USD per hour of one node, in the order of [`PriceBasis::RENTS`].
     pub prices: [Option<f64>; PriceBasis::RENTS.len()],
@@ -24,33 +25,33 @@ pub struct Cost {
     pub pue: f64,
     /// Price of energy, USD per kWh.
     pub usd_per_kwh: Option<f64>,
-    /// Price of energy in the peak hours of a day, USD per kWh.
+    /// Price of energy in peak hours, USD per kWh.
     pub peak_usd_per_kwh: Option<f64>,
     /// Peak hours of a day.
     pub peak_hours: Option<f64>,
     /// Emissions of the grid, kg CO2e per kWh.
     pub kg_co2e_per_kwh: Option<f64>,
-    /// Most that an accelerator may draw, W.
+    /// Power limit of an accelerator, W.
     pub power_cap: Option<f64>,
-    /// Power that a rack has, kW.
+    /// Power available to a rack, kW.
     pub rack_kw: Option<f64>,
-    /// Nodes of a rack.
-    pub nodes_per_rack: Option<f64>,
+    /// Nodes per rack.
+    pub nodes_per_rack: Option<Count>,
     /// Purchase price of one node, USD: the alternative to rental.
     pub capex_usd_node: Option<f64>,
     /// Network and storage over the purchase price of the nodes.
     pub network_share: Option<f64>,
     /// Spare nodes and parts over the purchase price of the nodes.
     pub spares_share: Option<f64>,
-    /// People who run a node, USD per year.
+    /// Cost of staff per node, USD per year.
     pub staff_usd_node_year: Option<f64>,
-    /// Rent of the building, USD for each kW of nominal power and month, without energy.
+    /// Colocation, USD per kW of nominal power and month, without energy.
     pub usd_per_kw_month: Option<f64>,
-    /// Interest on what the purchase binds, a year.
+    /// Interest rate on the capital, per year.
     pub capital_cost: Option<f64>,
-    /// Years over which a purchase is written off.
+    /// Depreciation period, years.
     pub amortization_years: Option<f64>,
-    /// Share of the time that owned or reserved hardware works.
+    /// Share of the time for which owned or reserved hardware is in use.
     pub utilization: Option<f64>,
 }
 
@@ -70,9 +71,11 @@ impl Cost {
         let peak_usd_per_kwh = cost.number_of(Knob::PeakUsdPerKwh);
         let peak_hours = cost.number_of(Knob::PeakHours);
         let kg_co2e_per_kwh = cost.number_of(Knob::KgCo2ePerKwh);
-        let power_cap = cost.number_of(Knob::PowerCap);
-        let rack_kw = cost.number_of(Knob::RackKw);
-        let nodes_per_rack = cost.number_of(Knob::NodesPerRack);
+        // Files write 0 for no limit.
+        let positive = |limit: &f64| *limit > 0.0;
+        let power_cap = cost.number_of(Knob::PowerCap).filter(positive);
+        let rack_kw = cost.number_of(Knob::RackKw).filter(positive);
+        let nodes_per_rack = cost.count_of(Knob::NodesPerRack).and_then(Count::nonzero);
         let capex_usd_node = cost.number_of(Knob::CapexUsdNode);
         let network_share = cost.number_of(Knob::NetworkShare);
         let spares_share = cost.number_of(Knob::SparesShare);

@@ -1,10 +1,10 @@
-//! Efficiency factors of the analytical engine: how much better or worse than the shipped constants a target's own
-//! stack does, by what limits it. `atlas calibrate` finds them; a target or a profile carries them.
+//! Efficiency factors of the analytical engine: performance of a target's
+//! software relative to the built-in constants, by limiting resource. `atlas calibrate` fits them; a target or a profile states them.
 
 use atlas_document::decode::{Bounds, Fields};
 pub use atlas_perf::efficiency::Factors;
 
-/// What a file may say of a factor: beyond it no calibration can be meant.
+/// Accepted range of a factor.
 pub const BOUNDS: Bounds = Bounds { min: 0.2, max: 5.0, whole: false };
 
 fn factors(fields: &mut Fields<'_>) -> Factors {

@@ -1,8 +1,8 @@
-//! The library: every target, workload and profile in force, and the catalog behind them, layer over layer, with the complaints about them.
+//! The library: every target, workload and profile in force, and the catalog behind them, layer over layer, with their diagnostics.
 //!
-//! Layers, later over earlier, entry by entry by name: what ships in the binary, the user's configuration directory,
-//! `workload/` of the working directory. Explicit paths replace the layers they name. A file that breaks keeps its
-//! last good entries when the library is loaded anew from the one before. `config.yaml` of a layer, and the file of
+//! Layers, where later entries replace earlier ones of the same name: the built-in catalog, the user's configuration directory,
+//! `workload/` of the working directory. Explicit paths replace the layers they name. If a file becomes invalid, its
+//! last valid entries are kept when the library is reloaded. `config.yaml` of a layer, and the file of
 //! `--config` in place of all layers, is a document of a predecessor tool: [`atlas_legacy::exchange`].
 
 mod decoding;
@@ -62,22 +62,22 @@ struct Fitted {
     workload: Arc<Workload>,
 }
 
-/// Everything in force.
+/// All loaded documents.
 #[derive(Debug, Clone, Default)]
 pub struct Library {
     files: Vec<Arc<File>>,
     targets: Entries<Target>,
     workloads: Entries<Workload>,
-    /// Keys of all profiles, and the profile where it could be decoded, best layer first.
+    /// Keys of all profiles, with the profile if it was decoded, highest layer first.
     profiles: Vec<(ProfileKey, Option<Arc<Entry<Profile>>>)>,
     /// One profile for every target: `--hardware FILE`.
     single_profile: bool,
-    /// Entries that are found by name and not listed: those that a `--config` replaces.
+    /// Entries that can be named but are not listed: those that `--config` replaces.
     spare_targets: Entries<Target>,
     spare_workloads: Entries<Workload>,
-    /// What ships of the predecessor dashboard: found by name, never listed.
+    /// Built-in entries of the predecessor dashboard: can be named, never listed.
     predecessor: OnceLock<Predecessor>,
-    /// Workloads with another model: found by name, never listed.
+    /// Workloads with another model: can be named, never listed.
     variants: Variants,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
@@ -86,7 +86,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads everything. `before`: files that break keep the entries they had there.
+    /// Loads everything. Files that became invalid keep the entries that they have in `before`.
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Library>) -> Library {
         let catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
@@ -99,11 +99,11 @@ impl Library {
         };
         for file in &files {
             problems.extend(file.problems.clone());
-            // A file that was requested by its flag is listed alongside a config; the layers give way to it.
-            let asked =
+            // A file given by its flag is listed alongside a config and replaces the layers.
+            let named =
                 |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| *path.display().to_string() == *file.label);
             let spare = sources.config.is_some()
-                && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(asked);
+                && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(named);
             let targets = if spare { &mut library.spare_targets } else { &mut library.targets };
             for target in &file.targets {
                 targets.lay_over(target);
@@ -115,7 +115,7 @@ impl Library {
             match file.kind {
                 Kind::Targets => targets.lacks(&file.broken),
                 Kind::Workloads => workloads.lacks(&file.broken),
-                // A profile is found by its file, and a foreign document with errors is left out as a whole.
+                // A profile is identified by its file, and a predecessor's document with errors is left out as a whole.
                 Kind::Profile | Kind::Foreign => {}
             }
             if !file.tailored.is_empty() {
@@ -135,7 +135,7 @@ impl Library {
         library
     }
 
-    /// Accelerators, models and prices in force.
+    /// Accelerators, models and prices.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
@@ -147,13 +147,13 @@ impl Library {
         self.files.iter().find(|known| &*known.label == file).map(|known| known.text.as_str())
     }
 
-    /// All targets, shipped ones first.
+    /// All targets, built-in ones first.
     #[must_use]
     pub fn targets(&self) -> &[Arc<Target>] {
         self.targets.all()
     }
 
-    /// All workloads, shipped ones first.
+    /// All workloads, built-in ones first.
     #[must_use]
     pub fn workloads(&self) -> &[Arc<Workload>] {
         self.workloads.all()
@@ -171,7 +171,7 @@ impl Library {
         self.workloads.listed()
     }
 
-    /// The `config.json` files that workloads name as their models: to be watched like the rest.
+    /// The `config.json` files that workloads name as their models; they are watched, too.
     #[must_use]
     pub fn configs(&self) -> Vec<PathBuf> {
         let path = |workload: &Arc<Workload>| {
@@ -179,7 +179,7 @@ impl Library {
             let json = path.extension().is_some_and(|extension| extension == "json");
             json.then(|| workload.origin.folder().join(path))
         };
-        // What is not decoded ships, and names models of the catalog.
+        // Entries that are not decoded are built in, and name models of the catalog.
         self.workloads.known().filter_map(path).collect()
     }
 
@@ -188,30 +188,30 @@ impl Library {
         self.profiles.iter().filter_map(|(_, profile)| profile.as_ref()?.get())
     }
 
-    /// Complaints about all files.
+    /// Diagnostics of all files.
     #[must_use]
     pub fn problems(&self) -> &Diagnostics {
         &self.problems
     }
 
-    /// The methodology that an experiment in force requests.
+    /// The methodology that the loaded experiment requests.
     #[must_use]
     pub fn methodology(&self) -> Option<Methodology> {
         self.methodology
     }
 
-    /// Puts another methodology in force: that of a flag.
+    /// Replaces the methodology by that of a flag.
     pub fn compare_by(&mut self, methodology: Methodology) {
         self.methodology = Some(methodology);
     }
 
-    /// Whether an experiment says how a workload is run on a target under the methodology in force.
+    /// Whether an experiment states how a workload is run on a target under the selected methodology.
     #[must_use]
     pub fn prescribes(&self, target: &Target, workload: &Workload) -> bool {
         self.fitted(target, workload).is_some()
     }
 
-    /// A workload as it is run on a target: an experiment may say so for each, under the methodology in force.
+    /// A workload as it is run on a target: an experiment may state this for each, under the selected methodology.
     #[must_use]
     pub fn tailored(&self, target: &Target, workload: &Arc<Workload>) -> Arc<Workload> {
         self.fitted(target, workload).map_or_else(|| Arc::clone(workload), Arc::clone)
@@ -228,7 +228,7 @@ impl Library {
         self.tailored.iter().find(of).map(|fitted| &fitted.workload)
     }
 
-    /// What ships of the predecessor dashboard: its hardware profiles and its scenarios.
+    /// Built-in hardware profiles and scenarios of the predecessor dashboard.
     #[must_use]
     pub fn dashboard(&self) -> (&[Arc<Target>], &[Arc<Workload>]) {
         let predecessor = self.predecessor.get_or_init(Predecessor::read);
@@ -258,11 +258,11 @@ impl Library {
         }
     }
 
-    /// Refuses a target or a workload that would replace the user's own entry of that name, which has errors: its
-    /// figures would be others than those that the user wrote.
+    /// Refuses a target or a workload if the user's own entry of that name has errors: the built-in one
+    /// would answer with figures that are not the user's.
     ///
     /// # Errors
-    /// Where the user's own entry is.
+    /// The location of the user's own entry.
     pub fn refuse_substitutes(&self, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<(), Diagnostics> {
         let target = self.targets.complaint("target", target);
         let workload = self.workloads.complaint("workload", workload);
@@ -278,12 +278,12 @@ impl Library {
         found.ok_or_else(|| unknown("profile", name, known.into_iter()))
     }
 
-    /// Corrections learned from runs on a target's accelerator: those of the target's own profile, else of the first
+    /// Corrections learned from runs on a target's accelerator: from the target's own profile, else from the first
     /// profile that has some.
     #[must_use]
     pub fn corrections_for(&self, target: &Target) -> Option<&Arc<Corrections>> {
         let accelerator = target.accelerator.as_deref()?;
-        // What ships has none, and need not be decoded to know it.
+        // Built-in profiles have none and need not be decoded.
         let known = self.profiles.iter().filter_map(|(key, entry)| Some((key, entry.as_ref()?.known()?)));
         let found = known.filter_map(|(key, profile)| Some((key, profile.corrections.as_ref()?)));
         let found: Vec<_> = found.filter(|(_, corrections)| &*corrections.accelerator == accelerator).collect();
@@ -293,7 +293,7 @@ impl Library {
         own.or_else(|| found.first()).map(|(_, corrections)| *corrections)
     }
 
-    /// The profile in force for a target, or why it cannot be read.
+    /// The profile that applies to a target, or why it cannot be read.
     pub fn profile_for(&self, target: &Target) -> Result<&Arc<Profile>, Diagnostic> {
         let keys: Vec<ProfileKey> = self.profiles.iter().map(|(key, _)| key.clone()).collect();
         let chosen = if self.single_profile {
@@ -330,7 +330,7 @@ impl Library {
     }
 }
 
-/// Names in a row; of many, the first few.
+/// A list of names, cut after the first few.
 fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
     const SHOWN: usize = 12;
     let rest = names.clone().count().saturating_sub(SHOWN);
@@ -371,7 +371,7 @@ impl Loader<'_> {
                 self.add_shipped(document, kind);
             }
         } else if sources.hardware.is_none() {
-            // A directory of the user's own targets may still lean on the shipped profiles.
+            // A directory of the user's own targets may use the built-in profiles.
             for document in documents("workload").filter(|known| known.path.starts_with("workload/profiles/")) {
                 self.add_shipped(document, Kind::Profile);
             }
@@ -436,7 +436,7 @@ impl Loader<'_> {
             Ok(text) => self.add(label, kind, &stem, text.into()),
             Err(message) => {
                 self.complain(path, message);
-                // An unreadable file is a broken file: what it last said stays in force.
+                // An unreadable file keeps its last valid entries, as an invalid one does.
                 let file = match self.file_before(&label) {
                     Some(old) => File { problems: Diagnostics::new(), ..(*old).clone() },
                     None => File::unreadable(label, kind, &stem),
@@ -457,7 +457,7 @@ impl Loader<'_> {
 
     fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: Text) {
         let old = self.file_before(&label);
-        // What a foreign document amounts to depends on the catalog, too.
+        // How a predecessor's document is imported depends on the catalog, too.
         let same = |old: &&Arc<File>| old.text == text && old.kind == kind && kind != Kind::Foreign;
         if let Some(old) = old.as_ref().filter(same) {
             self.files.push(Arc::clone(old));

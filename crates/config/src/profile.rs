@@ -31,7 +31,7 @@ pub struct Profile {
     pub coefficients: Coefficients,
     /// gamma_fabric by fabric name, in file order.
     pub fabrics: Arc<[(Arc<str>, f64)]>,
-    /// p_node_nominal as it was measured, W; the target's where unset.
+    /// p_node_nominal as measured, W; by default that of the target.
     pub node_watts: Option<f64>,
     /// Efficiency factors of the analytical engine.
     pub efficiency: Option<Efficiency>,
@@ -45,7 +45,7 @@ pub struct Profile {
     pub origin: Origin,
 }
 
-/// What a profile is chosen by, before its coefficients are looked at.
+/// The fields by which a profile is chosen, read before its coefficients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileKey {
     /// File stem, lower case.
@@ -100,7 +100,7 @@ impl Profile {
         let mut c = Coefficients::default();
         let efficiency = Efficiency::read(&mut fields);
         let corrections = Corrections::read(&mut fields).map(Arc::new);
-        // Efficiency factors or corrections alone are a profile, too: of a target without coefficients.
+        // Efficiency factors or corrections alone are a valid profile.
         let none = efficiency.is_none() && corrections.is_none();
         let calibrated = none || SECTIONS.iter().any(|key| node.get(key).is_some());
         let (fabrics, node_watts) = if calibrated { coefficients(&mut fields, &mut c) } else { (Vec::new(), None) };
@@ -238,7 +238,7 @@ fn required(
 fn bounds(name: &str) -> Bounds {
     match name {
         "cuda_graphs" | "gpudirect_rdma" | "inference_bonus" => Bounds { min: -1.0, max: 1.0, whole: false },
-        // A limit above 1 limits nothing, and was written by the predecessor system.
+        // A limit above 1 has no effect; the predecessor system wrote some.
         "max" => Bounds { min: 0.0, max: 2.0, whole: false },
         "idle_fraction" | "util_fraction" => Bounds { min: 0.0, max: 10.0, whole: false },
         "seq_norm" => Bounds { min: 1e-6, max: 1e12, whole: false },

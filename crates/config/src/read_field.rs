@@ -12,11 +12,11 @@ use atlas_document::decode::{Fields, nearest};
 pub(crate) trait ReadField {
     /// A number within the range of the field.
     fn number_of(&mut self, knob: Knob) -> Option<f64>;
-    /// The same, which must be there.
+    /// The same, which is required.
     fn required_number_of(&mut self, knob: Knob) -> Option<f64>;
     /// A count within the range of the field.
     fn count_of(&mut self, knob: Knob) -> Option<Count>;
-    /// The same, which must be there.
+    /// The same, which is required.
     fn required_count_of(&mut self, knob: Knob) -> Option<Count>;
     /// On or off.
     fn flag_of(&mut self, knob: Knob) -> Option<bool>;
@@ -71,7 +71,7 @@ pub(crate) fn word<T>(
     found
 }
 
-/// Fields with a form of their own, which are read where that is.
+/// Fields whose form is special; they are read by their own code.
 const OWN_FORM: [Knob; 2] = [Knob::Recompute, Knob::Optimizer];
 
 /// The fields of plans by the section that they are written in.
@@ -125,7 +125,7 @@ mod tests {
         format!("{{{}}}", all.join(", "))
     }
 
-    /// What decoding says of a target or a workload in which a field has a value.
+    /// The diagnostics of a target or a workload in which a field has this value.
     fn said(field: &Field, value: &str) -> String {
         let (base, path): (&[(&[&str], &str)], _) = match field.home {
             Home::Workload(path) => (

@@ -1,4 +1,4 @@
-//! Targets: what one can rent or own.
+//! Targets: hardware to rent or own.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Target {
     pub vendor: String,
     /// Key into the accelerator catalog, for engines that reason from datasheets.
     pub accelerator: Option<String>,
-    /// What a cloud or vendor calls the machine.
+    /// The machine's name at its cloud or vendor.
     pub instance_type: Option<String>,
     /// Accelerators in one node.
     pub accelerators_per_node: Count,
@@ -36,15 +36,15 @@ pub struct Target {
     pub network: Option<Network>,
     /// Price and power.
     pub cost: Cost,
-    /// Efficiency factors of the analytical engine on this target; they win over the profile's.
+    /// Efficiency factors of the analytical engine on this target; they take precedence over the profile's.
     pub efficiency: Option<Efficiency>,
-    /// What the predecessor dashboard said of one device.
+    /// The predecessor dashboard's figures of one device.
     pub benchboard: Option<Benchboard>,
-    /// Numeric formats the hardware has.
+    /// Numeric formats that the hardware supports.
     pub numeric: Vec<String>,
-    /// Collective operations the stack has.
+    /// Collective operations that the software supports.
     pub collectives: Vec<String>,
-    /// Most tokens the stack takes in one batch.
+    /// Largest batch that the software accepts, tokens.
     pub max_batch_tokens: Option<Count>,
     /// One line about the target.
     pub description: Option<String>,
@@ -65,7 +65,7 @@ pub struct Interconnect {
     pub kind: String,
     /// Bandwidth per accelerator, both directions together as datasheets state it, GB/s.
     pub bw_gbytes_per_sec: Option<f64>,
-    /// Accelerators that it joins; the node's, where nothing else is said.
+    /// Accelerators that it joins; by default those of the node.
     pub domain_size: Option<Count>,
 }
 
@@ -113,7 +113,7 @@ impl Benchboard {
     }
 }
 
-/// The wiring of the network. Others than the known ones have no effect, which a warning says.
+/// The wiring of the network. Unknown ones have no effect and cause a warning.
 fn topology(link: &mut Fields<'_>) -> Option<Topology> {
     let written = link.text("topology")?;
     let plain = written.trim().to_lowercase().replace(['_', ' '], "-");
@@ -127,7 +127,7 @@ fn topology(link: &mut Fields<'_>) -> Option<Topology> {
 }
 
 impl Target {
-    /// Decodes one entry of `targets.yaml`. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes one entry of `targets.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Target> {
         let label = atlas_document::sources::entry_label(node, "target");
         let mut fields = Fields::open(file, label, node, diagnostics)?;

@@ -1,11 +1,11 @@
-//! Telling when a file changed, however it was changed.
+//! Notices that files changed, however they were changed.
 //!
 //! Editors write in place, rename a new file over the old, or delete and create; deployment tools swap whole
-//! directories or the symbolic links to them. Events of the kernel (inotify and its kin, through `notify`) say *when* to
-//! look: never *what* happened, since between two events a watch may hang on a directory that has been moved away. What
-//! happened is found by comparing the stamps of all watched files with those seen before, after every watch has been
-//! set to what is there now. So nothing is lost between an event and a new watch, a burst of writes is one change, and
-//! polling is the same thing with a clock in the place of the events.
+//! directories or the symbolic links to them. Kernel events (inotify and similar, through `notify`) state *when* to
+//! look, never *what* happened, since a watch may be left on a directory that has been moved away. What
+//! changed is found by comparing the stamps of all watched files with the previous ones, after all watches have been
+//! renewed. So no change is lost between an event and a new watch, a burst of writes is one change, and
+//! polling is the same procedure with a timer in place of the events.
 
 mod file_system;
 mod scan;
@@ -24,11 +24,11 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 pub use file_system::is_silent;
 use scan::{DirectoryId, Snapshot};
 
-/// A change is described once nothing has happened for so long …
+/// A change is reported once nothing has happened for this long …
 const QUIET: Duration = Duration::from_millis(20);
-/// … and at the latest so long after its first sign, also if somebody writes all the time.
+/// … and at the latest this long after the first event, even if writes continue.
 const LATEST: Duration = Duration::from_millis(60);
-/// How often to look where no events come. Network file systems cache attributes for seconds anyway.
+/// Polling interval if there are no events. Network file systems cache attributes for seconds anyway.
 const SILENT_INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest interval that can be requested.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -36,48 +36,48 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 /// How to notice changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WatchMode {
-    /// By the kernel's events, and by looking every second as well where a file system does not send events for what
-    /// other machines do, or where no watch can be set.
+    /// By kernel events, and by polling every second where a file system sends no events for changes by
+    /// other machines, or where no watch can be set.
     #[default]
     Auto,
-    /// By looking at every so much time only.
+    /// By polling alone, at this interval.
     Poll(Duration),
 }
 
 /// Why nothing can be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The system gives us no thread.
+    /// No thread could be started.
     #[error("cannot watch files: no thread to do it on: {0}")]
     Thread(#[from] std::io::Error),
 }
 
 /// Watches files and directories until it is dropped.
 ///
-/// A directory means the files directly in it, including later ones, and the names of its
-/// subdirectories; files that are hidden or that editors leave behind (`.x.swp`, `x~`) are not looked at. A path that
-/// does not exist is watched for, and so are the targets of symbolic links.
+/// A directory stands for the files directly in it, including later ones, and the names of its
+/// subdirectories; hidden files and temporary files of editors (`.x.swp`, `x~`) are ignored. A path that
+/// does not exist yet is watched, too, and so are the targets of symbolic links.
 #[derive(Debug)]
 pub struct FileWatch {
     commands: Sender<Message>,
     polling: Arc<AtomicBool>,
-    /// What is to run on a thread once it is started.
+    /// The state that the thread takes over once it is started.
     waiting: Option<(Worker, Receiver<Message>)>,
 }
 
 enum Message {
-    /// Something may have happened to these.
+    /// These may have changed.
     Hint(Vec<PathBuf>),
     /// Watch these instead.
     Paths(Vec<PathBuf>, Snapshot),
-    /// No watch works any more: events were lost or refused.
-    Deaf,
+    /// Watches failed: events were lost or refused.
+    WatchFailed,
     Stop,
 }
 
 impl FileWatch {
-    /// Looks at `paths`. Once it is [started](FileWatch::start), calls `on_change` on a thread of its own with what has
-    /// changed since this call, appeared or gone, spelled as in `paths`; so load the files after it, not before.
+    /// Takes stamps of `paths`. Once [started](FileWatch::start), calls `on_change` on its own thread with the paths that
+    /// changed, appeared or disappeared since this call, spelled as in `paths`; so load the files after it, not before.
     #[must_use]
     pub fn new(paths: &[PathBuf], mode: WatchMode, on_change: impl Fn(Vec<PathBuf>) + Send + 'static) -> FileWatch {
         let (commands, messages) = channel();
@@ -89,14 +89,14 @@ impl FileWatch {
             polling: Arc::clone(&polling),
             watcher: None,
             watched: Vec::new(),
-            deaf: false,
+            without_events: false,
             on_change: Box::new(on_change),
         };
         FileWatch { commands, polling, waiting: Some((worker, messages)) }
     }
 
-    /// Starts the thread, where it does not run yet. It takes its time to set the watches, on a core of its own or not;
-    /// so start it when nothing urgent is left to do.
+    /// Starts the thread, if it does not run yet. Setting the watches takes time on a core;
+    /// start it when no urgent work is left.
     ///
     /// # Errors
     ///
@@ -107,20 +107,20 @@ impl FileWatch {
         thread::Builder::new().name("file watch".to_owned()).spawn(move || {
             if worker.mode == WatchMode::Auto {
                 worker.watcher = Worker::listen(hints);
-                worker.deaf = worker.watcher.is_none();
+                worker.without_events = worker.watcher.is_none();
             }
             worker.run(&messages);
         })?;
         Ok(())
     }
 
-    /// Watches other paths from now on. What both sets have in common is watched without a gap; of what is new, the
-    /// changes after this call are described, so load it afterwards.
+    /// Replaces the watched paths. Paths in both sets are watched without a gap; of new paths, only
+    /// changes after this call are reported, so load them afterwards.
     pub fn set_paths(&self, paths: &[PathBuf]) {
         let _ = self.commands.send(Message::Paths(paths.to_vec(), Snapshot::take(paths)));
     }
 
-    /// Whether files are looked at regularly, because that was requested or no events can be relied upon.
+    /// Whether files are polled, because that was requested or events are unreliable.
     #[must_use]
     pub fn is_polling(&self) -> bool {
         self.polling.load(Ordering::Relaxed)
@@ -140,10 +140,10 @@ struct Worker {
     mode: WatchMode,
     polling: Arc<AtomicBool>,
     watcher: Option<RecommendedWatcher>,
-    /// The directories under watch, and which directory was meant by each when the watch was set.
+    /// The watched directories, with their identity when the watch was set.
     watched: Vec<(PathBuf, DirectoryId)>,
-    /// Whether events cannot be relied upon.
-    deaf: bool,
+    /// Whether events are unreliable.
+    without_events: bool,
     on_change: Box<dyn Fn(Vec<PathBuf>) + Send>,
 }
 
@@ -154,18 +154,18 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Subscribes to the kernel's events; `None` where it has none to give, as when its instances are used up.
+    /// Subscribes to kernel events; `None` if that fails, for example when all inotify instances are in use.
     fn listen(hints: Sender<Message>) -> Option<RecommendedWatcher> {
-        let tell = move |event: notify::Result<Event>| {
+        let send = move |event: notify::Result<Event>| {
             let message = match event {
-                // Reading is no change; our own reading would wake us.
+                // Reads are ignored; our own would cause events.
                 Ok(Event { kind: EventKind::Access(_), .. }) => return,
                 Ok(event) => Message::Hint(event.paths),
-                Err(_) => Message::Deaf,
+                Err(_) => Message::WatchFailed,
             };
             let _ = hints.send(message);
         };
-        notify::recommended_watcher(tell).ok()
+        notify::recommended_watcher(send).ok()
     }
 
     fn run(&mut self, messages: &Receiver<Message>) {
@@ -193,7 +193,7 @@ impl Worker {
         }
     }
 
-    /// Waits for a message, or for the time to look without one; for ever where events come by themselves.
+    /// Waits for a message or the next poll; without polling there is no time limit.
     fn next(&self, messages: &Receiver<Message>) -> Option<Message> {
         let interval = match self.mode {
             WatchMode::Poll(interval) => Some(interval.max(SHORTEST_INTERVAL)),
@@ -212,13 +212,13 @@ impl Worker {
     fn take(&mut self, message: Message, hinted: &mut Vec<PathBuf>) -> Due {
         match message {
             Message::Stop => return Due::Stop,
-            Message::Deaf => self.deaf = true,
+            Message::WatchFailed => self.without_events = true,
             Message::Paths(paths, now) => {
-                // What was seen before keeps its stamp, so that nothing is missed.
+                // Known paths keep their stamps, so that no change is missed.
                 self.seen = now.with_stamps_of(&self.seen, &self.paths);
                 self.paths = paths;
             }
-            // No path at all is how an overflow of the kernel's queue is reported.
+            // An event without a path reports an overflow of the kernel's queue.
             Message::Hint(paths) if paths.is_empty() => {}
             Message::Hint(paths) => {
                 let ours: Vec<PathBuf> = paths.into_iter().filter(|path| self.concerns(path)).collect();
@@ -231,7 +231,7 @@ impl Worker {
         Due::Soon
     }
 
-    /// Whether an event at `path` can mean anything for us: parents are watched too, and see the files of others.
+    /// Whether an event at `path` is relevant: parents are watched, too, and report unrelated files.
     fn concerns(&self, path: &Path) -> bool {
         let on_the_way = |ours: &PathBuf| {
             let absolute = std::path::absolute(ours);
@@ -241,10 +241,10 @@ impl Worker {
         self.paths.iter().any(on_the_way) || self.seen.links_to(path)
     }
 
-    /// Sets the watches to what is there now, compares, and tells.
+    /// Renews the watches, compares the stamps and reports changes.
     fn look(&mut self, hinted: &[PathBuf]) {
-        // Something may come between setting a watch and looking behind it; then there is another event, or another
-        // directory to watch, and the loop goes round again.
+        // A change between setting a watch and taking stamps causes another event or another
+        // directory to watch, and the loop repeats.
         let mut now = Snapshot::take(&self.paths);
         for _ in 0..4 {
             if !self.watch(now.directories()) {
@@ -253,7 +253,7 @@ impl Worker {
             now = Snapshot::take(&self.paths);
         }
         let silent = matches!(self.mode, WatchMode::Poll(_))
-            || self.deaf
+            || self.without_events
             || now.directories().iter().any(|(path, _)| is_silent(path));
         self.polling.store(silent, Ordering::Relaxed);
         let changed: BTreeSet<PathBuf> = now.changes_since(&self.seen, hinted);
@@ -263,7 +263,7 @@ impl Worker {
         }
     }
 
-    /// Watches exactly these directories; whether anything had to be done for that.
+    /// Watches exactly these directories; returns whether watches changed.
     fn watch(&mut self, wanted: &[(PathBuf, DirectoryId)]) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let mut changed = false;
@@ -271,7 +271,7 @@ impl Worker {
             let keep = wanted.contains(old);
             if !keep {
                 changed = true;
-                // It may have gone by itself, with its directory.
+                // It may have been removed together with its directory.
                 let _ = watcher.unwatch(&old.0);
             }
             keep
@@ -285,16 +285,16 @@ impl Worker {
                     changed = true;
                     self.watched.push(new.clone());
                 }
-                // Gone since we looked: its parent tells when it is back. Any other refusal leaves us deaf.
+                // Removed meanwhile: its parent reports when it is back. After any other error there are no events.
                 Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => changed = true,
-                Err(_) => self.deaf = true,
+                Err(_) => self.without_events = true,
             }
         }
         changed
     }
 }
 
-/// What a message calls for, from least to most.
+/// Actions that a message requires, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Never,

@@ -1,4 +1,4 @@
-//! Workloads: a model put to work, with its schedule of phases.
+//! Workloads: training or serving of a model, with its schedule of phases.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::Node;
 
-/// A model put to work.
+/// Training or serving of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// Unique name.
     pub name: Arc<str>,
     /// Key into the model catalog.
     pub model: Option<String>,
-    /// gpt, llama …
+    /// Family of the model: gpt, llama …
     pub model_family: Option<String>,
-    /// The model written out in the workload, in the form of a catalog entry; replaces `model`.
+    /// The model defined in the workload, in the form of a catalog entry; replaces `model`.
     pub architecture: Option<Arc<Model>>,
     /// The software that trains or serves, with its release if stated: `vllm@0.11`. Also written as `framework` or
     /// `serving.engine`.
@@ -46,19 +46,19 @@ pub struct Workload {
     pub precision_weights: Option<String>,
     /// Numeric format of the activations.
     pub precision_activations: Option<String>,
-    /// The track runs are filed under.
+    /// The track that runs belong to.
     pub track: Option<String>,
-    /// Minutes of a run without a schedule, and of phases that do not say.
+    /// Minutes of a run without a schedule, and of phases without a duration.
     pub duration_minutes: Option<f64>,
-    /// What the whole workload is, without any phase's overrides.
+    /// The workload without overrides of phases.
     pub shape: Shape,
-    /// Batch, sharding, formats, serving software, as far as the file says.
+    /// Batch, sharding, formats, serving software, as far as the file states them.
     pub plan: PlanSpec,
-    /// The knobs the file sets.
+    /// The knobs that the file sets.
     pub tuning: Tuning,
-    /// What the predecessor dashboard said of the model.
+    /// The predecessor dashboard's description of the model.
     pub benchboard: Option<Benchboard>,
-    /// The step of post-training around the optimizer's, where the entry states one.
+    /// The post-training step around the optimizer step, if the entry states one.
     pub post_training: Option<PostTrainingSpec>,
     /// The schedule; empty without one.
     pub phases: Arc<[PhaseSpec]>,
@@ -72,7 +72,7 @@ pub struct Workload {
     pub document: Arc<Node>,
 }
 
-/// What the semi-empirical model needs of a workload or one of its phases.
+/// Inputs of the semi-empirical model from a workload or one of its phases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// Training or inference.
@@ -87,13 +87,13 @@ pub struct Shape {
     pub prompt: f64,
     /// Generated tokens per sequence (OSL).
     pub generate: f64,
-    /// Hidden size; [`Count::ZERO`] where only the model's name says it.
+    /// Hidden size; [`Count::ZERO`] if only the model's name determines it.
     pub hidden: Count,
-    /// Layers; [`Count::ZERO`] where only the model's name says it.
+    /// Layers; [`Count::ZERO`] if only the model's name determines it.
     pub layers: Count,
 }
 
-/// `runtime_tuning`: the knobs a workload's file sets.
+/// `runtime_tuning`: the knobs that a workload's file sets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tuning {
     /// Sequences per device and step.
@@ -108,14 +108,14 @@ pub struct Tuning {
     pub fabric: Option<Arc<str>>,
 }
 
-/// A model as the predecessor dashboard describes it, as far as its estimator reads it.
+/// A model as the predecessor dashboard describes it, as far as its estimator uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Benchboard {
     /// Parameters, billions.
     pub parameters: Option<f64>,
-    /// Hidden size; where it is silent, arithmetic goes without and memory with a guess.
+    /// Hidden size; if absent, arithmetic ignores it and memory uses a guess.
     pub hidden_size: Option<f64>,
-    /// Layers; the same.
+    /// Layers, likewise.
     pub num_layers: Option<f64>,
 }
 
@@ -140,11 +140,11 @@ impl Benchboard {
 /// One phase of a schedule, its overrides already merged in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseSpec {
-    /// Its name; `phase_1` … where the file gives none.
+    /// Its name; `phase_1` … by default.
     pub name: Arc<str>,
     /// Index in the file's list: phase `i` draws its noise from `seed + i`.
     pub index: u32,
-    /// Minutes it lasts: its weight in the aggregate.
+    /// Its duration in minutes: its weight in the aggregate.
     pub minutes: f64,
     /// The workload with the overrides merged in.
     pub shape: Shape,
@@ -156,7 +156,7 @@ pub struct PhaseSpec {
     pub autoscale_factor: Option<f64>,
     /// Name of the request profile as written.
     pub request_profile: Option<Arc<str>>,
-    /// The profile in force: the phase's, else the schedule's default, else steady state.
+    /// The profile that applies: the phase's, else the schedule's default, else steady state.
     pub traffic: Traffic,
     /// Explicit arrivals.
     pub arrival: Arrival,
@@ -166,7 +166,7 @@ pub struct PhaseSpec {
     pub overrides: Arc<Node>,
 }
 
-/// A request profile: how loaded and how bursty.
+/// A request profile: load and burstiness.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
     /// Arrival rate over capacity.
@@ -183,7 +183,7 @@ impl Traffic {
         ("spike", Traffic { load_factor: 1.15, cv: 1.3 }),
         ("low", Traffic { load_factor: 0.40, cv: 0.8 }),
     ];
-    /// What an unnamed or unknown profile means.
+    /// The profile used if none or an unknown one is named.
     pub const STEADY: Traffic = Traffic { load_factor: 0.70, cv: 1.0 };
 
     fn names() -> String {
@@ -211,7 +211,7 @@ pub struct Arrival {
 }
 
 impl Workload {
-    /// Decodes one entry of `workloads.yaml`. Complaints go to `diagnostics`; `None` means that one is an error.
+    /// Decodes one entry of `workloads.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Workload> {
         let before = diagnostics.errors();
         let label = atlas_document::sources::entry_label(node, "workload");
@@ -287,7 +287,7 @@ impl Workload {
     }
 }
 
-/// What only engines that reason from a model's architecture need of it.
+/// Fields that only engines which compute from a model's architecture need.
 #[derive(Debug, Default)]
 struct Extra {
     vocab_size: Option<Count>,
@@ -305,7 +305,7 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let mode = written.or(named).unwrap_or(Mode::Training);
     let mut plan = plan::read(fields);
     let mut extra = Extra::default();
-    // A model of the catalog says what `params` would; ranks that are not written are 1, and replicas fill the target.
+    // A model of the catalog determines what `params` would; ranks that are absent are 1, and replicas fill the target.
     let catalogued = fields.text("model").is_some() || fields.peek("architecture").is_some();
     let size = |params: &mut Fields<'_>, extra: &mut Extra| {
         let mut count = |key| params.count(key, Bounds::NATURAL);

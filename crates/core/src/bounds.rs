@@ -1,6 +1,6 @@
-//! What numbers may be.
+//! Bounds of numbers.
 
-/// What a number must be.
+/// Bounds of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// Smallest value allowed.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Most threads; 0: no limit.
+/// Most threads; 0 means no limit.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 /// Limits the threads of this process, where a scheduler has granted fewer cores than the machine shows.
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_stand_in_the_order_of_their_items() {
+    fn results_are_in_the_order_of_their_items() {
         let items: Vec<u32> = (0..100).collect();
         assert_eq!(on_all_cores(&items, |_| false, |n| n * n), (0..100).map(|n| n * n).collect::<Vec<_>>());
         assert!(on_all_cores(&items, |_| true, |n| n * n).is_empty());

@@ -10,7 +10,7 @@ use std::ops::{Add, Div, Mul, Rem, Sub};
 pub struct Count(u32);
 
 impl Count {
-    /// None.
+    /// Zero.
     pub const ZERO: Count = Count(0);
     /// One.
     pub const ONE: Count = Count(1);

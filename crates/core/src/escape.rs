@@ -1,6 +1,6 @@
 //! Text for each place that it is shown in or read by.
 //!
-//! Names, messages and figures come from files, logs, hosts and endpoints, and may hold anything. Each destination has
+//! Names, messages and figures come from files, logs, hosts and endpoints, and may contain anything. Each destination has
 //! one function here, which is applied where the text is put into the destination, and nowhere else.
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ pub fn steers(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Text on a terminal, which may have several lines: what steers it becomes `?`.
+/// Text for a terminal, which may have several lines: control characters become `?`.
 #[must_use]
 pub fn terminal(text: &str) -> Cow<'_, str> {
     replaced(text, |c| steers(c) && c != '\n', '?')
@@ -43,7 +43,7 @@ pub fn html(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
-            // XML has no way to write these, and they would change the direction of what follows.
+            // XML cannot represent these, and they would change the direction of the text that follows.
             c if steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -51,8 +51,8 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// Text in Markdown, on one line: in a paragraph, a heading or a cell of a table. Nothing in it is a tag, and nothing
-/// ends the cell or the line.
+/// Text in Markdown, on one line: in a paragraph, a heading or a cell of a table. It contains no tags, and does not
+/// end the cell or the line.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -70,7 +70,7 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// A block of code in Markdown, marked as `language`, whatever the text holds.
+/// A block of code in Markdown, marked as `language`, whatever the text contains.
 #[must_use]
 pub fn markdown_block(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_terminal_gets_nothing_that_steers_it(text in hostile()) {
+        fn terminal_text_has_no_control_characters(text in hostile()) {
             let shown = terminal(&text);
             prop_assert!(shown.chars().all(|c| c == '\n' || !steers(c)));
             prop_assert_eq!(shown.chars().count(), text.chars().count());

@@ -51,56 +51,56 @@ pub enum Step {
     Double,
 }
 
-/// What values a knob takes.
+/// The type of a knob's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// On or off.
     Toggle,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of the fabrics the profile knows.
+    /// One of the profile's fabrics.
     Fabric,
     /// A training framework or serving engine, with or without its release.
     Software,
     /// A number.
     Number {
-        /// What is allowed.
+        /// The allowed values.
         bounds: Bounds,
-        /// How far Left and Right go.
+        /// The step of Left and Right.
         step: Step,
     },
     /// Any whole number, as Python's generator takes it.
     Seed,
 }
 
-/// All there is to know about a field of targets and workloads that users set.
+/// A field of targets and workloads that users set.
 #[derive(Clone, Copy)]
 pub struct Field {
-    /// Which one.
+    /// Its identity.
     pub knob: Knob,
     /// Its name in files, flags and panes.
     pub name: &'static str,
-    /// Other names it answers to.
+    /// Its aliases.
     pub aliases: &'static [&'static str],
     /// The section that shows it.
     pub group: Group,
-    /// What it takes.
+    /// The type of its values.
     pub kind: Kind,
-    /// What numbers files may state, where that is more than commands and panes offer.
+    /// Numbers that files may state, if commands and panes offer fewer.
     pub files: Option<Bounds>,
-    /// Unit, or nothing.
+    /// Unit; empty for plain numbers.
     pub unit: &'static str,
-    /// Where files write it.
+    /// Its place in files.
     pub home: Home,
-    /// Where a plan keeps it.
+    /// Its place in plans.
     pub slot: Slot,
-    /// What holds where it is not stated.
+    /// Its value if it is not stated.
     pub usual: Usual,
-    /// The only mode it matters in, if it does not matter in both.
+    /// The mode that it applies to, if not both.
     pub mode: Option<Mode>,
-    /// The engines it matters to.
+    /// The engines that it applies to.
     pub engines: &'static [Engine],
-    /// A mode in which it does not matter to some of these engines.
+    /// A mode in which it does not apply to some of these engines.
     pub except: Option<(Mode, &'static [Engine])>,
     /// One line of help.
     pub help: &'static str,
@@ -133,7 +133,7 @@ impl Field {
 }
 
 impl Field {
-    /// Its key in the mapping that it is written in; empty where no file states it.
+    /// Its key in the mapping that it is written in; empty if no file has it.
     #[must_use]
     pub fn key(&self) -> &'static str {
         match self.home {
@@ -142,7 +142,7 @@ impl Field {
         }
     }
 
-    /// What numbers files may state.
+    /// Numbers that files may state.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         match (self.files, self.kind) {
@@ -152,7 +152,7 @@ impl Field {
         }
     }
 
-    /// The words that it takes.
+    /// The words that it accepts.
     #[must_use]
     pub fn words(&self) -> &'static [&'static str] {
         match self.kind {
@@ -173,7 +173,7 @@ impl Knob {
         &KNOBS[self as usize]
     }
 
-    /// Whether it switches something that the software otherwise decides, perhaps by the layout.
+    /// Whether it overrides a decision of the software, which may depend on the layout.
     #[must_use]
     pub fn is_switch(self) -> bool {
         matches!(
@@ -190,7 +190,7 @@ impl Knob {
         )
     }
 
-    /// Where a document may state it for the replicas that only decode, which wins over its usual place.
+    /// Where a document may state it for the replicas that only decode; takes precedence over its usual place.
     #[must_use]
     pub fn of_decode_pool(self) -> Option<&'static [&'static str]> {
         Some(match self {
@@ -242,7 +242,7 @@ const fn ranks(max: f64) -> Kind {
 
 /// Every engine.
 const ALL: &[Engine] = &[Engine::Analytical, Engine::SemiEmpirical, Engine::Event];
-/// Those that reason from hardware and model.
+/// Those that compute from hardware and model.
 const REASONING: &[Engine] = &[Engine::Analytical, Engine::Event];
 
 /// An entry without unit, for both modes and all engines, that workloads state.
@@ -360,7 +360,7 @@ pub(super) const DASHBOARD: [Knob; 13] = [
     Knob::HourlyUsd,
 ];
 
-/// The registry: the families one behind the other, in the order of [`Knob`].
+/// The registry: the families in sequence, in the order of [`Knob`].
 pub static KNOBS: [Field; COUNT] = joined();
 
 /// The families.

@@ -1,4 +1,4 @@
-//! What a workload does.
+//! Mode of a workload.
 
 /// Training or inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Mode {
         }
     }
 
-    /// What a workload does that says `mode: written`, or does not say it and is called `name`; `None` where that is
+    /// The mode of a workload with `mode: written`, or that follows from its name; `None` if that is
     /// no mode.
     #[must_use]
     pub fn of(written: Option<&str>, name: &str) -> Option<Mode> {

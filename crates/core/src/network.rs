@@ -1,6 +1,6 @@
-//! How the network between scale-up domains is wired, and what that leaves of its links' rate.
+//! Topology of the network between scale-up domains, and the share of its links' rate that it provides.
 
-/// The wiring, as far as it decides how fast domains exchange data.
+/// The topology, as far as it determines the rate of exchanges between domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Topology {
     /// Every NIC of a node on a leaf switch of its own, which it shares with the same NIC of many nodes.
@@ -8,7 +8,7 @@ pub enum Topology {
     Rail,
     /// All NICs of a node on one leaf switch, which few nodes share; switches in levels above.
     FatTree,
-    /// Every node linked to its neighbors in three dimensions: what goes far shares the links between.
+    /// Every node linked to its neighbors in three dimensions: distant traffic shares the links in between.
     Torus,
     /// Groups of nodes that are linked all to all, and every group with every other.
     Dragonfly,
@@ -30,7 +30,7 @@ const DETOUR: f64 = 0.5;
 pub struct Network {
     /// The wiring.
     pub topology: Topology,
-    /// Links into a leaf switch or group over those out of it; 1 = as many. In a torus, what its links lack.
+    /// Links into a leaf switch or group over those out of it; 1 = as many. In a torus, the shortfall of its links.
     pub oversubscription: f64,
     /// NICs of a node, which is a scale-up domain.
     pub nics: f64,

@@ -1,5 +1,5 @@
-//! The words in which a run is planned: which engine answers, how the model is cut, in which format it computes, what
-//! software serves it. Files, knobs, engines and screens use the same spelling.
+//! The words in which a run is planned: the engine, the parallelism of the model, the formats, the
+//! serving software. Files, knobs, engines and screens use the same spelling.
 
 mod spelling;
 
@@ -41,13 +41,13 @@ macro_rules! words {
 }
 
 words! {
-    /// What answers a scenario.
+    /// The engine that estimates a scenario.
     Engine {
         /// First principles: operators, rooflines, collectives, schedulers.
         Analytical = "analytical",
         /// The predecessor system's calibrated model.
         SemiEmpirical = "semi-empirical",
-        /// First principles as they happen: every request and every pass of a step, simulated.
+        /// First principles, simulated: every request and every pass of a step.
         Event = "event",
         /// The predecessor dashboard's estimator.
         Benchboard = "benchboard",
@@ -55,7 +55,7 @@ words! {
 }
 
 impl Engine {
-    /// Whether it reasons from hardware and model, rather than from a profile's coefficients.
+    /// Whether it computes from hardware and model, rather than from a profile's coefficients.
     #[must_use]
     pub const fn reasons(self) -> bool {
         matches!(self, Engine::Analytical | Engine::Event)
@@ -68,7 +68,7 @@ impl Engine {
         matches!(self, Engine::Event)
     }
 
-    /// The engine of the same physics that answers within microseconds: itself, but for one that simulates.
+    /// The engine of the same physics that takes microseconds: itself, unless it simulates.
     #[must_use]
     pub const fn at_once(self) -> Engine {
         match self {
@@ -85,7 +85,7 @@ words! {
         Closed = "closed",
         /// Independently of one another.
         Poisson = "poisson",
-        /// With gamma-distributed gaps, whose spread is a knob of its own.
+        /// With gamma-distributed gaps, whose spread is a separate knob.
         Gamma = "gamma",
         /// All at once.
         Burst = "burst",
@@ -93,19 +93,19 @@ words! {
 }
 
 words! {
-    /// What kind of price an hour is paid at.
+    /// Kind of hourly price.
     PriceBasis {
         /// The target's own price, whatever it is.
         Stated = "stated",
         /// List price without commitment.
         OnDemand = "on-demand",
-        /// Committed for months or years, and paid whether it works or not.
+        /// Committed for months or years, and paid whether it is used or not.
         Reserved = "reserved",
         /// Can be taken away at any time.
         Spot = "spot",
-        /// Offers of many owners, the cheapest first.
+        /// Offers of many owners, sorted by price.
         Marketplace = "marketplace",
-        /// Bought: purchase, network, building, staff, spares, capital and energy.
+        /// Purchase: nodes, network, colocation, staff, spares, capital and energy.
         Owned = "owned",
     }
 }
@@ -150,7 +150,7 @@ words! {
         /// One forward, one backward; interleaved where vpp > 1 (arXiv 2104.04473, section 2.2).
         OneForwardOneBackward = "1f1b",
         /// Backward split into input and weight gradients, as many micro-batches in flight as there is memory for, up to the
-        /// number that leaves no bubble; each stage's optimizer runs for itself (arXiv 2401.10241, ZB-2p and section 4).
+        /// number that leaves no bubble; each stage's optimizer runs independently (arXiv 2401.10241, ZB-2p and section 4).
         ZeroBubble = "zero-bubble",
         /// The same within the memory of one forward, one backward (ZB-1p).
         ZeroBubble1p = "zero-bubble-1p",
@@ -169,19 +169,19 @@ words! {
         Ring = "p2p",
         /// Keys and values are gathered before attention (arXiv 2407.21783, section 3.3.2).
         AllGather = "all_gather",
-        /// Sequences are exchanged for heads before attention, and back behind it (Ulysses, arXiv 2309.14509, section 3).
+        /// Sequences are exchanged for heads before attention, and back after it (Ulysses, arXiv 2309.14509, section 3).
         AllToAll = "a2a",
     }
 }
 
 impl PipelineSchedule {
-    /// Whether gradients of weights come apart from those of inputs.
+    /// Whether gradients of weights are computed separately from those of inputs.
     #[must_use]
     pub const fn splits(self) -> bool {
         self.own_optimizers() || self.two_ways()
     }
 
-    /// Whether stages go on without waiting for each other's optimizers.
+    /// Whether stages continue without waiting for each other's optimizers.
     #[must_use]
     pub const fn own_optimizers(self) -> bool {
         matches!(self, PipelineSchedule::ZeroBubble | PipelineSchedule::ZeroBubble1p)
@@ -221,7 +221,7 @@ words! {
 }
 
 words! {
-    /// An optimizer, as far as it decides what is kept for every weight and what a step computes.
+    /// An optimizer, as far as it determines the state of every weight and the work of a step.
     Optimizer {
         /// Adam and AdamW, both moments in fp32 (arXiv 1412.6980, 1711.05101): 8 bytes. LAMB keeps the same.
         Adam = "adam",
@@ -244,7 +244,7 @@ words! {
 }
 
 impl Optimizer {
-    /// The optimizer that keeps its states in another format; `None` where there is no such variant.
+    /// The optimizer that keeps its states in another format; `None` if there is no such variant.
     #[must_use]
     pub const fn with_states(self, format: Format) -> Option<Optimizer> {
         let adam = matches!(self, Optimizer::Adam | Optimizer::Adam16bit | Optimizer::Adam8bit);
@@ -336,19 +336,19 @@ words! {
     Routing {
         /// The one with the fewest requests.
         Least = "least-requests",
-        /// One after the other.
+        /// Round robin.
         RoundRobin = "round-robin",
         /// Any.
         Random = "random",
         /// The less loaded of two drawn at random.
         TwoChoices = "two-choices",
-        /// The one that has the beginning of its prompt.
+        /// The one that has cached the beginning of its prompt.
         Prefix = "prefix",
     }
 }
 
 words! {
-    /// What drafts tokens in speculative decoding.
+    /// Drafting methods of speculative decoding.
     DraftMethod {
         /// Layers of the model that were trained to predict further tokens (arXiv 2412.19437, section 2.2).
         Mtp = "mtp",
@@ -362,7 +362,7 @@ words! {
 }
 
 words! {
-    /// How experts that every token passes run where a mixture is served.
+    /// How shared experts run while a mixture is served.
     SharedExperts {
         /// In kernels of their own, whole on every attention group.
         Separate = "separate",
@@ -382,7 +382,7 @@ words! {
 }
 
 words! {
-    /// What happens to tokens beyond the capacity of an expert.
+    /// Handling of tokens beyond the capacity of an expert.
     MoeCapacity {
         /// There is no limit: shapes depend on routing.
         Dropless = "dropless",

@@ -1,4 +1,4 @@
-//! What workloads state of how they are run: batch, layout, formats, serving load, simulation. Every field is optional;
+//! How workloads are run, as stated: batch, layout, formats, serving load, simulation. Every field is optional;
 //! files of the original format have none of them. The table of fields says where each is written.
 
 use crate::count::Count;
@@ -8,7 +8,7 @@ use crate::plan::{
     Trained,
 };
 
-/// The plan as written; `None` where the file is silent.
+/// The plan as written; `None` for fields that the file does not state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PlanSpec {
     /// `batch.micro`: sequences of a micro-batch.
@@ -67,7 +67,7 @@ pub struct PlanSpec {
     pub etp: Option<Count>,
     /// `parallelism.attention_dp`: data-parallel attention groups inside a serving replica.
     pub attention_dp: Option<Count>,
-    /// `runtime_tuning`: what this run switches on or off against the defaults of its software.
+    /// `runtime_tuning`: options of this run that override the defaults of its software.
     pub switches: Switches,
     /// `precision.gradients`: the format in which gradients are kept and reduced.
     pub gradient_format: Option<Format>,
@@ -114,7 +114,7 @@ pub struct Switches {
     pub overlap_data: Option<bool>,
 }
 
-/// One pool of a disaggregated deployment: `workers` replicas of this layout. What is absent is as in `parallelism`.
+/// One pool of a disaggregated deployment: `workers` replicas of this layout. Absent fields are as in `parallelism`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PoolSpec {
     /// Replicas.
@@ -149,7 +149,7 @@ pub struct ServingSpec {
     pub beams: Option<Count>,
     /// `context_ranks`: ranks that share the KV cache of a sequence in decode (`decode_context_parallel_size`).
     pub context_ranks: Option<Count>,
-    /// `recv_interval`: decode steps between two looks at the queue (SGLang's `scheduler_recv_interval`).
+    /// `recv_interval`: decode steps between two polls of the queue (SGLang's `scheduler_recv_interval`).
     pub recv_interval: Option<Count>,
     /// `overlap_scheduling`: the next step is scheduled while the accelerator computes.
     pub overlap_scheduling: Option<bool>,
@@ -163,9 +163,9 @@ pub struct ServingSpec {
     pub generate_max: Option<Count>,
     /// `sequence.generate_spread`: longest usual output over the mean.
     pub generate_spread: Option<f64>,
-    /// `pools`: apart where the prefill pool has workers.
+    /// `pools`: separate if the prefill pool has workers.
     pub pools: PoolsSpec,
-    /// `kv_transfer`: over what keys and values travel between the pools.
+    /// `kv_transfer`: link over which keys and values travel between the pools.
     pub kv_transfer: Option<KvTransfer>,
     /// `redundant_experts`: copies of busy experts in a layer.
     pub redundant_experts: Option<Count>,
@@ -185,7 +185,7 @@ pub struct ServingSpec {
     pub gpu_memory_utilization: Option<f64>,
     /// Prompt chunks share steps with decoding.
     pub chunked_prefill: Option<bool>,
-    /// Most prompt tokens of one request in a step; absent or 0: no limit.
+    /// Most prompt tokens of one request in a step; absent: no limit.
     pub long_prefill_token_threshold: Option<Count>,
     /// Share of prompt tokens found in the prefix cache.
     pub prefix_hit: Option<f64>,
@@ -203,7 +203,7 @@ pub struct ServingSpec {
     pub routing: Option<Routing>,
     /// `kv_tiers`: gigabytes for each accelerator, and gigabytes per second, of host memory, local disks and remote stores.
     pub kv_tiers: [(Option<f64>, Option<f64>); 3],
-    /// What drafts.
+    /// Drafting method.
     pub draft_method: Option<DraftMethod>,
     /// Share of the acceptance that each position loses.
     pub draft_decline: Option<f64>,
@@ -211,16 +211,16 @@ pub struct ServingSpec {
     pub draft_params_b: Option<f64>,
     /// Sequences of a replica beyond which nothing is drafted.
     pub draft_max_batch: Option<Count>,
-    /// Accelerators that do nothing but prefill; absent or 0: both phases on all.
+    /// Accelerators that do nothing but prefill; absent: both phases on all.
     pub prefill_accelerators: Option<Count>,
 }
 
-/// How a workload is simulated, as written: length of a run, stragglers, failures; `None` where the file is silent.
+/// How a workload is simulated, as written: length of a run, stragglers, failures; `None` for fields that the file does not state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SimulationSpec {
     /// `simulation.replications`: independent runs.
     pub replications: Option<Count>,
-    /// `simulation.requests`: requests of a run; absent or 0: as many as the load needs.
+    /// `simulation.requests`: requests of a run; absent: as many as the load needs.
     pub requests: Option<Count>,
     /// `simulation.steps`: optimizer steps of a run.
     pub steps: Option<Count>,
@@ -230,7 +230,7 @@ pub struct SimulationSpec {
     pub slow_nodes: Option<Count>,
     /// `simulation.slow_factor`: time of their passes over the others'.
     pub slow_factor: Option<f64>,
-    /// `simulation.node_mtbf_h`: mean time between failures of a node, h; absent or 0: nodes do not fail.
+    /// `simulation.node_mtbf_h`: mean time between failures of a node, h; absent: nodes do not fail.
     pub node_mtbf_h: Option<f64>,
     /// `simulation.checkpoint_interval_s`: work between two checkpoints.
     pub checkpoint_interval_s: Option<f64>,
@@ -248,10 +248,10 @@ pub struct SimulationSpec {
     pub prompt_cv: Option<f64>,
     /// `sequence.generate_cv`: spread of the outputs' lengths.
     pub generate_cv: Option<f64>,
-    /// `serving.slo.ttft_ms`; absent or 0: no limit.
+    /// `serving.slo.ttft_ms`; absent: no limit.
     pub slo_ttft_ms: Option<f64>,
-    /// `serving.slo.tpot_ms`; absent or 0: no limit.
+    /// `serving.slo.tpot_ms`; absent: no limit.
     pub slo_tpot_ms: Option<f64>,
-    /// `serving.slo.e2e_ms`; absent or 0: no limit.
+    /// `serving.slo.e2e_ms`; absent: no limit.
     pub slo_e2e_ms: Option<f64>,
 }

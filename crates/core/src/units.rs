@@ -1,7 +1,7 @@
 //! How quantities are shown: one place for prefixes, significant digits and deltas.
 //!
 //! Every figure keeps its width while it changes, so that nothing jumps: four significant digits, a decimal point
-//! only where it says something, thousands as `k`, `M`, `G` … behind the number.
+//! only where it is significant, thousands as `k`, `M`, `G` … after the number.
 
 /// A number with four significant digits and an SI prefix: `2642` → `2642`, `36215.7` → `36.22 k`.
 #[must_use]
@@ -59,7 +59,7 @@ pub fn significant(value: f64, digits: i32) -> String {
     format!("{value:.places$}")
 }
 
-/// A number as short as it can be said: `160`, `7.5`, `0.25`.
+/// A number in its shortest form: `160`, `7.5`, `0.25`.
 #[must_use]
 pub fn significant_short(value: f64) -> String {
     let rounded = (value * 1000.0).round() / 1000.0;
@@ -92,7 +92,7 @@ pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1} %", share * 100.0) } else { "–".to_owned() }
 }
 
-/// Milliseconds in the unit a person would say: `4.171 ms`, `383.6 s`, `6.4 min`.
+/// Milliseconds in a readable unit: `4.171 ms`, `383.6 s`, `6.4 min`.
 #[must_use]
 pub fn duration_ms(ms: f64) -> String {
     const DAY: f64 = 86_400_000.0;
@@ -114,7 +114,7 @@ pub fn duration_ms(ms: f64) -> String {
     }
 }
 
-/// Puts a unit behind a number written by [`si`]: the prefix belongs to the unit (`36.22 ktok/s`, `10.20 kW`).
+/// Appends a unit to a number written by [`si`]: the prefix belongs to the unit (`36.22 ktok/s`, `10.20 kW`).
 #[must_use]
 pub fn with_unit(number: &str, unit: &str) -> String {
     if number.contains(' ') { format!("{number}{unit}") } else { format!("{number} {unit}") }

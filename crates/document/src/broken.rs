@@ -1,4 +1,4 @@
-//! Entries that a user's file was to define and could not.
+//! Entries of users' files that could not be decoded.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::diagnostic::{Diagnostic, Severity};
 use super::node::{Node, Position};
 
-/// Which entries are broken. What stands below a broken entry, in another file or in what ships, has other values than
-/// the user wrote, so that it must not answer in its place.
+/// The broken entries. An entry of the same name in a lower layer or in the built-in catalog has other values than
+/// the user wrote, so it must not be used instead.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Broken {
     entries: HashMap<Arc<str>, Place>,
@@ -24,27 +24,27 @@ struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BrokenFile {
     file: Arc<str>,
-    /// What it says, where it could be read: it can define only names that it mentions.
+    /// Its text, if it could be read: it can define only names that it mentions.
     text: Option<Arc<str>>,
-    /// Names that a later file defines: whatever this file said of them, the later one replaces it.
+    /// Names that a later file defines, which overrides this one.
     replaced: HashSet<Arc<str>>,
 }
 
 impl Broken {
-    /// Adds all that a file may have held; `text` is what it says, if it could be read.
+    /// Adds all entries that a file may have had; `text` is its text, if it could be read.
     pub fn add_file(&mut self, file: &Arc<str>, text: Option<&str>) {
         let text = text.map(Arc::from);
         self.files.push(BrokenFile { file: Arc::clone(file), text, replaced: HashSet::new() });
     }
 
-    /// Adds an entry by the name under `key`. Nothing can ask for an entry without a name.
+    /// Adds an entry by the name under `key`. An entry without a name cannot be requested.
     pub fn add_entry(&mut self, file: &Arc<str>, entry: &Node, key: &str) {
         if let Some(name) = entry.get(key).and_then(Node::text) {
             self.entries.insert(name.into(), Place { file: Arc::clone(file), at: entry.at });
         }
     }
 
-    /// Notes that a later file defines `name`.
+    /// Records that a later file defines `name`.
     pub fn replace(&mut self, name: &str) {
         self.entries.remove(name);
         for file in &mut self.files {
@@ -52,7 +52,7 @@ impl Broken {
         }
     }
 
-    /// Takes over what is broken in a file that is read after those before.
+    /// Adds the broken entries of a file that is read later.
     pub fn extend(&mut self, later: &Broken) {
         self.entries.extend(later.entries.iter().map(|(name, place)| (Arc::clone(name), place.clone())));
         self.files.extend(later.files.iter().cloned());
@@ -64,7 +64,7 @@ impl Broken {
         self.entries.is_empty() && self.files.is_empty()
     }
 
-    /// The complaint about an entry of this name, where it is broken or may be.
+    /// The problem of an entry of this name, if it is or may be broken.
     #[must_use]
     pub fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
         let may_define = |file: &&BrokenFile| {

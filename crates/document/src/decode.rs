@@ -1,4 +1,4 @@
-//! From [`Node`] trees to typed documents: field by field, every complaint collected.
+//! From [`Node`] trees to typed documents: field by field, collecting all problems.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub use atlas_core::bounds::Bounds;
 use atlas_core::count::Count;
 
 /// Reads one mapping. Ask for fields by name, then call [`Fields::finish`]: it reports all missing fields and every
-/// key was not asked for.
+/// key that was not requested.
 pub struct Fields<'a> {
     file: &'a Arc<str>,
     path: String,
@@ -23,7 +23,7 @@ pub struct Fields<'a> {
 /// Unknown keys of one mapping that are named; the rest are counted.
 const MOST_UNKNOWN: usize = 50;
 
-/// The candidate nearest to `word`, if one is near enough to be a slip of the finger.
+/// The candidate nearest to `word`, if one is close enough to be a typing error.
 #[must_use]
 pub fn nearest<'w>(word: &str, candidates: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let lower = word.to_lowercase();
@@ -36,7 +36,7 @@ pub fn nearest<'w>(word: &str, candidates: impl IntoIterator<Item = &'w str>) ->
 }
 
 impl<'a> Fields<'a> {
-    /// Starts on `node`; complains and returns `None` where it is no mapping.
+    /// Starts on `node`; reports an error and returns `None` if it is no mapping.
     pub fn open(
         file: &'a Arc<str>,
         path: impl Into<String>,
@@ -98,13 +98,13 @@ impl<'a> Fields<'a> {
         self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null())
     }
 
-    /// Says that `key` is needed and absent.
+    /// Reports that `key` is required and absent.
     pub fn missing(&mut self, key: &str) {
         let path = self.path_of(key);
         self.missing.push(path);
     }
 
-    /// A mapping below, read by `read`. Absent: `None`, silently.
+    /// A mapping below, read by `read`; `None` if it is absent.
     pub fn map<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Fields<'_>) -> T) -> Option<T> {
         let node = self.node(key)?;
         let path = self.path_of(key);
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
         Some(value)
     }
 
-    /// A mapping below that must be there. Absent: `absent` names the fields in it that are needed.
+    /// A required mapping below. If it is absent, `absent` names its required fields.
     pub fn required_map<T>(
         &mut self,
         key: &'static str,
@@ -144,7 +144,7 @@ impl<'a> Fields<'a> {
         Some(node.text().map_or_else(|| node.describe(), str::to_owned))
     }
 
-    /// Text that must be there.
+    /// Required text.
     pub fn required_text(&mut self, key: &'static str) -> Option<String> {
         self.require(key, Fields::text)
     }
@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number that must be there.
+    /// A required number.
     pub fn required_number(&mut self, key: &'static str, bounds: Bounds) -> Option<f64> {
         self.require(key, |fields, key| fields.number(key, bounds))
     }
@@ -186,7 +186,7 @@ impl<'a> Fields<'a> {
         self.number(key, Bounds { max: most, whole: true, ..bounds }).map(Count::floor)
     }
 
-    /// A count that must be there.
+    /// A required count.
     pub fn required_count(&mut self, key: &'static str, bounds: Bounds) -> Option<Count> {
         self.require(key, |fields, key| fields.count(key, bounds))
     }
@@ -248,14 +248,14 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// Keys that are free names (fabrics, say): all entries, each marked as known.
+    /// Keys that are arbitrary names, such as fabrics: all entries, each marked as known.
     pub fn all(&mut self) -> &'a [Entry] {
         self.known.clear();
         self.known.push("*");
         self.entries
     }
 
-    /// Keys that were not read are somebody else's.
+    /// Keys that are not read belong to other tools.
     pub fn pass_over_others(&mut self) {
         self.known.push("*");
     }
@@ -272,12 +272,12 @@ impl<'a> Fields<'a> {
         self.at
     }
 
-    /// The complaints so far, for readers of nested documents.
+    /// The problems so far, for readers of nested documents.
     pub fn diagnostics(&mut self) -> &mut Diagnostics {
         self.diagnostics
     }
 
-    /// Warns about unknown keys and hands back what is missing, for the outermost mapping to report in one piece.
+    /// Warns about unknown keys and returns the missing ones, for the outermost mapping to report together.
     fn close(mut self) -> Vec<String> {
         self.warn_unknown();
         self.missing
@@ -312,7 +312,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reports every missing field in one complaint, and every unknown key. Returns whether nothing was missing.
+    /// Reports all missing fields in one diagnostic, and every unknown key. Returns whether nothing was missing.
     pub fn finish(mut self) -> bool {
         self.warn_unknown();
         if self.missing.is_empty() {
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn nearest_forgives_slips_only() {
+    fn nearest_accepts_typing_errors_only() {
         assert_eq!(nearest("hidden_sise", ["hidden_size", "n_layers"]), Some("hidden_size"));
         assert_eq!(nearest("zzzzzz", ["hidden_size", "n_layers"]), None);
     }

@@ -1,14 +1,14 @@
-//! Complaints about what a user wrote: one type for all of them, collected rather than thrown.
+//! Problems of what a user wrote: one type for all, collected rather than thrown.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::node::Position;
 
-/// How bad a complaint is.
+/// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth a look; the file is used as it is.
+    /// The file is used as it is.
     Warning,
     /// The entry cannot be used.
     Error,
@@ -25,14 +25,14 @@ impl Severity {
     }
 }
 
-/// One complaint: where, what was found, what was expected, what to do.
+/// A problem: where, what was found, what was expected, what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// The file as the user knows it.
+    /// The file as the user named it.
     pub file: Arc<str>,
-    /// Where in the file; `0:0` where the complaint is about the file as a whole.
+    /// Where in the file; `0:0` if the problem concerns the whole file.
     pub at: Position,
     /// Where in the document, as a path: `NVIDIA_H100.cost.hourly_usd`.
     pub path: String,
@@ -58,18 +58,18 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// `file:line:column`, or the file alone where the complaint has no place in it.
+    /// `file:line:column`, or the file alone if the problem has no position.
     #[must_use]
     pub fn location(&self) -> String {
         if self.at.line == 0 { self.file.to_string() } else { format!("{}:{}", self.file, self.at) }
     }
 }
 
-/// Complaints in the order they were met.
+/// Problems in the order in which they were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
-    /// How many of them are errors: asked for after every entry of a file.
+    /// The number of errors, which is requested after every entry of a file.
     errors: usize,
 }
 
@@ -82,13 +82,13 @@ impl From<Diagnostic> for Diagnostics {
 }
 
 impl Diagnostics {
-    /// What every complaint says, without its place, in one line.
+    /// All messages without their places, in one line.
     #[must_use]
     pub fn messages(&self) -> String {
         self.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; ")
     }
 
-    /// No complaints yet.
+    /// No problems yet.
     #[must_use]
     pub fn new() -> Diagnostics {
         Diagnostics::default()
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_names_place_path_and_remedy() {
+    fn a_diagnostic_names_place_path_and_remedy() {
         let text = diagnostic(Severity::Error, 4).to_string();
         assert_eq!(text, "a.yaml:4:3: error: x.y: found 1, expected 2; write 2");
         assert_eq!(diagnostic(Severity::Error, 0).location(), "a.yaml");

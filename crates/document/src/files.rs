@@ -1,8 +1,8 @@
-//! Writing files: a reader sees the old content or the new, never a mix, whatever fails on the way.
+//! Writing files: a reader sees the old content or the new, never a mix, whatever fails meanwhile.
 //!
 //! This is the only place that writes whole files. The content goes to a temporary file in the same directory, reaches
-//! the disk, and is renamed; then the directory reaches the disk. A link is followed, so that the file behind it is
-//! replaced and the link stays. Mode, owner and group of a file that is replaced are kept; a new file has the mode that
+//! the disk, and is renamed; then the directory reaches the disk. A link is followed, so that its target is
+//! replaced and the link is kept. Mode, owner and group of a file that is replaced are kept; a new file has the mode that
 //! the umask leaves. A file that is read-only, or that has further hard links, is refused.
 
 mod disk;
@@ -19,18 +19,18 @@ use self::disk::{Disk, System};
 /// Links that are followed before they count as a circle.
 const MOST_LINKS: usize = 40;
 
-/// Writes a file, in place of the one that is there. Makes the directory where it is missing.
+/// Writes a file, replacing an existing one. Creates the directory if it is missing.
 ///
 /// # Errors
-/// What the system says. The file is then as it was, unless only the directory could not be brought to the disk.
+/// The system's error. The file is then unchanged, unless only the directory could not be synchronized.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(&System, path, content.as_ref())
 }
 
-/// As [`write()`], but a file that is there already stays as it is.
+/// As [`write()`], but an existing file is not changed.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::AlreadyExists`] where there is one.
+/// The system's error; [`io::ErrorKind::AlreadyExists`] if the file exists.
 pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     create(&System, path, content.as_ref())
 }
@@ -41,20 +41,20 @@ fn replace(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
     draft.commit_on(disk)
 }
 
-/// A file that is written piece by piece, and takes its place when it is whole. Dropped before that, it is gone.
+/// A file that is written piece by piece, and renamed when it is complete. It is removed if it is dropped before.
 #[derive(Debug)]
 pub struct Draft {
     file: tempfile::NamedTempFile,
     path: PathBuf,
-    /// What it replaces.
+    /// The file that it replaces.
     old: Option<Metadata>,
 }
 
 impl Draft {
-    /// Begins a file that will be put in place of the one that is there, if one is. Makes the directory where it is missing.
+    /// Begins a file that will replace an existing one, if there is one. Creates the directory if it is missing.
     ///
     /// # Errors
-    /// What the system says, or that the file that is there may not be replaced.
+    /// The system's error, or that the existing file may not be replaced.
     pub fn begin(path: &Path) -> io::Result<Draft> {
         Draft::begin_on(&System, path)
     }
@@ -72,17 +72,17 @@ impl Draft {
         Ok(Draft { file: empty(disk, directory(&path))?, path, old })
     }
 
-    /// What is written to.
+    /// The writer.
     #[must_use]
     pub fn file(&self) -> &File {
         self.file.as_file()
     }
 
-    /// Puts the file in its place, once all of it has reached the disk.
+    /// Renames the file, once all of it has reached the disk.
     ///
     /// # Errors
-    /// What the system says. What was there before is then there still, unless only the directory could not be brought
-    /// to the disk.
+    /// The system's error. The previous file is then unchanged, unless only the directory could not be
+    /// synchronized.
     pub fn commit(self) -> io::Result<()> {
         self.commit_on(&System)
     }
@@ -106,7 +106,7 @@ fn create(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
     disk.sync_directory(dir)
 }
 
-/// An empty temporary file in a directory, which is made where it is missing.
+/// An empty temporary file in a directory, which is created if it is missing.
 fn empty(disk: &impl Disk, dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     std::fs::create_dir_all(dir)?;
     stale::remove(dir);
@@ -131,13 +131,13 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The file behind a chain of links, whether it exists or not.
+/// The target of a chain of links, whether it exists or not.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         match std::fs::read_link(&path) {
             Ok(target) => path = directory(&path).join(target),
-            // Not a link, or nothing at all.
+            // Not a link, or missing.
             Err(_) => return Ok(path),
         }
     }

@@ -1,6 +1,6 @@
-//! A number that tells texts apart, the same on every machine and in every version.
+//! A fingerprint of texts that is the same on every machine and in every version.
 
-/// FNV-1a over 64 bits, which the standard library's hashes, free to change, are not for.
+/// FNV-1a over 64 bits; the standard library's hashes may change between versions.
 /// Source: Fowler, Noll, Vo, <http://www.isthe.com/chongo/tech/comp/fnv/>.
 #[must_use]
 pub fn fingerprint(bytes: &[u8]) -> u64 {

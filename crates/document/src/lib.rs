@@ -19,26 +19,26 @@ pub use sources::Sources;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where an entry was written: what `e` opens in the editor, what explanations point at.
+/// Origin of an entry: the place that `e` opens in the editor and explanations refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The file as the user knows it; embedded files begin with `built-in:`.
+    /// The file as the user named it; embedded files begin with `built-in:`.
     pub file: Arc<str>,
     /// The line and column of the entry.
     pub at: Position,
 }
 
 impl Origin {
-    /// Marks files that ship inside the binary.
+    /// Marks built-in files.
     pub const BUILT_IN: &str = "built-in:";
 
-    /// Whether the entry ships inside the binary, and so has no file to edit.
+    /// Whether the entry is built in, and so has no file to edit.
     #[must_use]
     pub fn is_built_in(&self) -> bool {
         self.file.starts_with(Origin::BUILT_IN)
     }
 
-    /// The folder that relative paths in the file start from.
+    /// The directory that relative paths in the file start from.
     #[must_use]
     pub fn folder(&self) -> &Path {
         let file = (!self.is_built_in()).then(|| Path::new(&*self.file));

@@ -1,6 +1,6 @@
-//! A YAML document as a tree that remembers where everything stood.
+//! A YAML document as a tree with positions.
 //!
-//! The typed documents are decoded from this tree rather than straight from text, so that every complaint can name
+//! The typed documents are decoded from this tree rather than straight from text, so that every problem can name
 //! line and column, all missing fields can be listed at once, and unknown keys survive.
 
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ pub enum Value {
     Int(i128),
     /// Any other number.
     Float(f64),
-    /// Text; that of what ships is where it always is.
+    /// Text; static for built-in documents.
     Text(Cow<'static, str>),
     /// A list.
     List(Vec<Node>),
@@ -58,14 +58,14 @@ pub enum Value {
 pub struct Entry {
     /// The key.
     pub key: Cow<'static, str>,
-    /// Where the key stands.
+    /// Position of the key.
     pub key_at: Position,
     /// The value.
     pub value: Node,
 }
 
 impl Node {
-    /// A node that no file holds.
+    /// A node without a file.
     #[must_use]
     pub fn synthetic(value: Value) -> Node {
         Node { value, at: Position::default() }
@@ -127,8 +127,8 @@ impl Node {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// This document with `patch` laid over it: mappings merge key by key at every depth, everything else is
-    /// replaced. Positions of patched values are those of the patch, so a complaint points at the override.
+    /// This document overridden by `patch`: mappings merge key by key at every depth, everything else is
+    /// replaced. Positions of patched values are those of the patch, so problems refer to the override.
     #[must_use]
     pub fn merged(&self, patch: &Node) -> Node {
         let (Value::Map(base), Value::Map(over)) = (&self.value, &patch.value) else {
@@ -145,7 +145,7 @@ impl Node {
         Node { value: Value::Map(entries), at: self.at }
     }
 
-    /// What this is, in the words of a complaint: `text "four"`, `a list of 3`.
+    /// A description for messages: `text "four"`, `a list of 3`.
     #[must_use]
     pub fn describe(&self) -> String {
         match &self.value {
@@ -192,7 +192,7 @@ impl Serialize for Node {
     }
 }
 
-/// JSON documents (batch lines, records) become the same tree, without positions. A key that stands twice is an error.
+/// JSON documents (batch lines, records) become the same tree, without positions. A duplicate key is an error.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(NodeVisitor)

@@ -13,19 +13,19 @@ use super::node::{Entry, Node, Position, Value};
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// Deepest nesting. Real documents stay under ten.
 const MAX_DEPTH: usize = 64;
-/// Most nodes a document may expand to, aliases written out and anchors kept: what stops an alias bomb.
+/// Most nodes a document may expand to, aliases written out and anchors kept: the limit that stops an alias bomb.
 const MAX_NODES: usize = 500_000;
-/// Most commas of a document: the scanner keeps what stands in one pair of brackets until they close, a third of a kilobyte
+/// Most commas of a document: the scanner keeps the content of a pair of brackets until they close, a third of a kilobyte
 /// for every value.
 const MAX_COMMAS: usize = 250_000;
 /// Most bytes of text a document may expand to, counted likewise.
 const MAX_TEXT_BYTES: usize = 2 * MAX_FILE_BYTES as usize;
-/// Most complaints before the rest of a document is left unread.
+/// Most problems before the rest of a document is ignored.
 const MAX_PROBLEMS: usize = 100;
 /// Keys of a mapping that are compared one by one; a larger mapping keeps an index of them.
 const FEW_KEYS: usize = 32;
 
-/// Parses one YAML document. An empty file is `Null`. Complaints go to `diagnostics`; `None` means that the text is
+/// Parses one YAML document. An empty file is `Null`. Problems go to `diagnostics`; `None` means that the text is
 /// not YAML at all or breaks a bound.
 #[must_use]
 pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
@@ -65,20 +65,20 @@ fn clamp(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// A container whose end has not come yet.
+/// A container that has not ended yet.
 struct Open {
     node: Node,
     anchor: usize,
     /// The key that waits for its value.
     key: Option<(String, Position)>,
-    /// `<<` values, laid under the explicit keys when the mapping ends.
+    /// `<<` values, merged below the explicit keys when the mapping ends.
     merges: Vec<Node>,
-    /// Where each key of a large mapping stands among its entries.
+    /// Index of each key of a large mapping among its entries.
     index: HashMap<Cow<'static, str>, usize>,
 }
 
 impl Open {
-    /// Where an entry of this key stands among `entries`, which are those of this mapping.
+    /// Index of the entry with this key among `entries`, which are those of this mapping.
     fn position(&mut self, key: &str) -> Option<usize> {
         let Value::Map(entries) = &self.node.value else { return None };
         if entries.len() < FEW_KEYS {
@@ -97,7 +97,7 @@ impl Open {
     }
 }
 
-/// How much of the bounds a part of a document uses.
+/// The size of a part of a document, in terms of the bounds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     nodes: usize,
@@ -216,7 +216,7 @@ impl Builder<'_> {
         self.attach(node)
     }
 
-    /// Keeps what an anchor names, for aliases: a second copy, which counts as one.
+    /// Keeps the node of an anchor for aliases: a second copy, which is counted.
     fn anchor(&mut self, node: &Node, anchor: usize) -> Option<()> {
         if anchor > 0 {
             let size = Size::of(node);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_bomb_is_a_complaint() {
+    fn an_alias_bomb_is_an_error() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for i in 1..9 {
             let before = format!("*a{}", i - 1);
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_and_broken_text_are_complaints() {
+    fn deep_nesting_and_broken_text_are_errors() {
         let (node, problems) = read(&"[".repeat(20_000));
         assert!(node.is_none());
         assert!(problems.has_errors());

@@ -20,20 +20,20 @@ pub struct Sources {
     /// An experiment of the predecessor comparison tool or scenarios of the predecessor dashboard, in place of all targets
     /// and workloads.
     pub config: Option<PathBuf>,
-    /// The user's configuration directory, where there is one.
+    /// The user's configuration directory, if there is one.
     pub config_dir: Option<PathBuf>,
     /// Whether `workload/` of the working directory is a layer.
     pub working_dir: bool,
 }
 
 impl Sources {
-    /// What a user without any flags gets.
+    /// The sources without any flags.
     #[must_use]
     pub fn usual() -> Sources {
         Sources { config_dir: config_dir(), working_dir: true, ..Sources::default() }
     }
 
-    /// Only what ships in the binary.
+    /// Only the built-in documents.
     #[must_use]
     pub fn built_in() -> Sources {
         Sources::default()
@@ -74,7 +74,7 @@ impl Sources {
     }
 }
 
-/// The user's configuration directory: `$ATLAS_CONFIG_DIR`, else the platform's usual place.
+/// The user's configuration directory: `$ATLAS_CONFIG_DIR`, else the platform's default.
 #[must_use]
 pub fn config_dir() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os("ATLAS_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
@@ -83,13 +83,13 @@ pub fn config_dir() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "atlas-fabric").map(|dirs| dirs.config_dir().to_path_buf())
 }
 
-/// The path of an entry in complaints: its name, else its kind.
+/// The path of an entry in diagnostics: its name, else its kind.
 pub fn entry_label(node: &Node, kind: &str) -> String {
     node.get("name").and_then(Node::text).map_or_else(|| kind.to_owned(), str::to_owned)
 }
 
-/// Whether there is a file or directory to read, or something that was meant to be one: a link that leads nowhere, a
-/// directory that may not be looked into. Only what is certainly absent is passed over.
+/// Whether there is a file or directory to read, or something that was meant to be one: a dangling link, a
+/// directory without permission. Only paths that certainly do not exist are skipped.
 #[must_use]
 pub fn is_there(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
@@ -98,8 +98,8 @@ pub fn is_there(path: &Path) -> bool {
     }
 }
 
-/// The YAML files of a directory, sorted, so that what is laid over what does not depend on the file system. Hidden
-/// files are passed over, and a directory that is not there has none.
+/// The YAML files of a directory, sorted, so that precedence does not depend on the file system. Hidden
+/// files are skipped, and a missing directory has none.
 pub fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, String> {
     if !is_there(dir) {
         return Ok(Vec::new());
@@ -127,14 +127,14 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 
 /// Reads a regular file of at most `limit` bytes.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    // Looked at before it is opened: opening a pipe without a writer would block for ever.
+    // Checked before it is opened: opening a pipe without a writer would block forever.
     let meta = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
     if !meta.is_file() {
         return Err("cannot be read: not a regular file".to_owned());
     }
     let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut bytes = Vec::new();
-    // One byte beyond the bound tells "too large" even where the file grows while it is read.
+    // One byte beyond the bound detects "too large" even if the file grows while it is read.
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > limit {
         return Err(format!("larger than the {limit} bytes allowed"));

@@ -8,7 +8,7 @@ const BYTES: usize = 32 << 20;
 /// The name of a log, and what writes its line of a number.
 type Log = (&'static str, fn(&mut String, usize));
 
-/// Seconds that this thread has run; the time of day where the system does not say.
+/// CPU seconds of this thread; wall-clock time if the system does not provide them.
 fn cpu_seconds() -> f64 {
     let run = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanoseconds = run.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());

@@ -1,8 +1,8 @@
 //! A training run as the benchmark JSON of TensorPrimat: `platform`, `gpu_info`,
 //! `parallelism_config`, `training_config`, `performance_metrics`, `memory_metrics`, and the arrays behind them.
 //!
-//! A document that was read as such JSON is written with every field that it had, unknown ones too; what it lacked is
-//! added, and settings that the user states replace its own.
+//! A document that was read as such JSON is written with every field that it had, including unknown ones; missing fields are
+//! added, and the user's settings replace its own.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::reading::{Config, Context, Origin, Reading};
 use super::series::Series;
 use super::training::{Run, tokens_per_second};
 
-/// Where settings stand in such a document: group, field, and the name of the setting.
+/// Positions of settings in such a document: group, field, and the name of the setting.
 pub(crate) const PLACES: [(&str, &str, &str); 18] = [
     ("training_config", "num_gpus", "num_gpus"),
     ("gpu_info", "device_count", "num_gpus"),
@@ -32,7 +32,7 @@ pub(crate) const PLACES: [(&str, &str, &str); 18] = [
     ("parallelism_config", "gradient_accumulation_steps", "gradient_accumulation_steps"),
 ];
 
-/// The runs of a reading as such documents; none where it is not of training.
+/// The runs of a reading as such documents; none if it is not of training.
 #[must_use]
 pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value> {
     let timed = reading.runs.iter().enumerate().filter(|(_, run)| !run.seconds.is_empty() || !run.tokens.is_empty());
@@ -46,7 +46,7 @@ pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value
     written.collect()
 }
 
-/// A document that was read, with what it lacks; the user's settings replace its own.
+/// A document that was read, completed; the user's settings replace its own.
 fn completed(document: &Value, mut computed: Value, run: &Run, config: &Config) -> Value {
     if run.n == 0
         && let Some(fields) = computed.as_object_mut()
@@ -99,7 +99,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
     let seconds = run.stats(&run.seconds, reading.usual_warmup, context);
     let tokens = run.stats(&run.tokens, reading.usual_warmup, context);
     let gpus = config.get("num_gpus").filter(|gpus| *gpus > 0.0);
-    // From batch, sequence and time where they are known, else what the tool says.
+    // From batch, sequence and time if they are known, else as the tool states it.
     let total = seconds.and_then(|stats| tokens_per_second(config, run.batch, stats.mean));
     let total = total.or_else(|| Some(tokens?.mean * gpus?));
     let per_gpu = total.and_then(|total| Some(total / gpus?)).or_else(|| tokens.map(|stats| stats.mean));
@@ -122,7 +122,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
         [parallel("TP", "tensor_parallel"), parallel("PP", "pipeline_parallel")].into_iter().flatten().collect();
     let strategy = if strategy.is_empty() { Value::Null } else { strategy.join("_").into() };
     let platform = platform(device);
-    // The stack follows from the maker.
+    // The vendor determines the stack.
     let stack = match (config.value("software_stack"), platform.as_str()) {
         (Some(stack), _) => stack.clone(),
         (None, Some("nvd")) => "cuda".into(),
@@ -184,7 +184,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
     })
 }
 
-/// TensorPrimat's name for the maker of a device; null where the device is not known.
+/// TensorPrimat's name for the vendor of a device; null if the device is unknown.
 fn platform(device: &str) -> Value {
     let lower = device.to_lowercase();
     let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));

@@ -1,4 +1,4 @@
-//! A JSON document that stands on several lines between the lines of a log.
+//! A JSON document on several lines between the lines of a log.
 
 /// Longest document that is gathered.
 const LONGEST: usize = 16 << 20;
@@ -7,21 +7,21 @@ const LONGEST: usize = 16 << 20;
 pub(crate) struct Block {
     pub(crate) text: String,
     pub(crate) first_line: u64,
-    /// Lines of it that no recognizer had a use for.
+    /// Lines of it that no recognizer read.
     pub(crate) passed_over: u64,
     depth: usize,
     quoted: bool,
     escaped: bool,
 }
 
-/// How far a document has come.
+/// State of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// More lines are needed.
     Open,
     /// All brackets are closed.
     Complete,
-    /// It is not one, or too long.
+    /// It is not a document, or too long.
     Broken,
 }
 
@@ -60,7 +60,7 @@ impl Block {
                 _ => {}
             }
         }
-        // A string does not go on in the next line.
+        // A string cannot continue on the next line.
         if self.quoted { Progress::Broken } else { Progress::Open }
     }
 }

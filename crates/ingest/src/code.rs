@@ -1,7 +1,7 @@
-//! Finds the Python source code that some tools print in front of their log. Source code states
+//! Finds Python source code that some tools print before their log. Source code states
 //! defaults, not what ran.
 
-/// Whether source code goes on at this line, given whether the lines before it were source code.
+/// Whether this line is source code, given whether the lines before it were.
 pub(crate) fn continues(line: &str, before: bool) -> bool {
     let Some(first) = line.bytes().next() else { return before };
     match first {
@@ -11,7 +11,7 @@ pub(crate) fn continues(line: &str, before: bool) -> bool {
         b'c' if line.starts_with("class ") && line.trim_ascii_end().ends_with(':') => true,
         b'@' if line.starts_with("@torch") || line.starts_with("@dataclass") => true,
         _ if !before => false,
-        // A rule, a date, a bracketed prefix or a level begin the log; dots lead to the values of a dump.
+        // A rule, a date, a bracketed prefix or a level begin the log; dots precede the values of a dump.
         b'=' | b'-' | b'*' => !(line.len() >= 20 && line.trim_ascii_end().bytes().all(|byte| byte == first)),
         b'0'..=b'9' | b'[' | b'>' => false,
         b'I' | b'W' | b'D' => !["INFO", "WARN", "DEBUG"].iter().any(|level| line.starts_with(level)),

@@ -1,14 +1,14 @@
-//! What a measured run amounts to: utilization, cost, energy, memory, time to a budget of tokens. The formulas are
-//! those of TensorPrimat, whose records are read and written, where they are right.
+//! Figures derived from a measured run: utilization, cost, energy, memory, time to a budget of tokens. The formulas are
+//! those of TensorPrimat, whose records are read and written, except where they are wrong.
 
-/// Tokens of the yardstick that costs and times refer to.
+/// Tokens that costs and times refer to.
 pub const TRILLION: f64 = 1e12;
 /// Carbon dioxide of a kilowatt-hour, kg: TensorPrimat's figure, so that its records can be compared.
 pub const CO2_KG_PER_KWH: f64 = 0.5;
 /// Share of the memory that a larger batch may fill, as TensorPrimat assumes.
 const FILLED: f64 = 0.9;
 
-/// How much of the peak is used.
+/// Utilization of the peak rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilization {
     /// Model TFLOP/s of the whole run.
@@ -111,14 +111,14 @@ pub fn memory(used_gb: f64, total_gb: f64, batch: f64, sequence: f64) -> MemoryU
 /// How a run scales.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaling {
-    /// Tokens a second that as many lone accelerators would give.
+    /// Tokens per second of as many independent accelerators.
     pub ideal_throughput: f64,
     /// Measured over ideal, per cent.
     pub efficiency_percent: f64,
 }
 
-/// Scaling of a run against what one accelerator reaches **alone**. Against its own rate per accelerator, as the
-/// TensorPrimat has it, it is always 100 %.
+/// Scaling of a run against the rate of one accelerator **alone**. Against its own rate per accelerator, as
+/// TensorPrimat computes it, it is always 100 %.
 #[must_use]
 pub fn scaling(tokens_per_second: f64, gpus: f64, alone: f64) -> Scaling {
     Scaling { ideal_throughput: alone * gpus, efficiency_percent: tokens_per_second / (alone * gpus) * 100.0 }

@@ -1,8 +1,8 @@
 //! Growing logs read as they grow, with the same recognizers as whole files: bytes in, observations out, in constant
-//! memory. What was read so far can be finished as a whole file is.
+//! memory. The lines read so far can be summarized as a whole file is.
 //!
-//! A log of which some dozens of observations were of one kind is searched for the word of their lines and for timers; the
-//! other lines, which may be a thousand times as many, are not looked at one by one from then on.
+//! After some dozens of observations of one kind, the log is searched for the trigger word of their lines and for timers; the
+//! other lines, which may be a thousand times as many, are no longer examined one by one.
 
 use memchr::memmem::Finder;
 
@@ -14,29 +14,29 @@ use crate::prefix::without_prefix;
 use crate::reading::Context;
 use crate::timers::{self, Timers};
 
-/// Longest line that is kept while its end is waited for.
+/// Longest incomplete line that is kept.
 const LONGEST: usize = 1 << 20;
 
-/// Observations after which the word of their lines is searched for.
+/// Observations after which the log is searched for the trigger word of their lines.
 const SETTLED: u64 = 32;
 
-/// Observations and bytes after which it is, too: in a log with much between the steps, looking at every line costs most.
+/// Observations and bytes after which it is, too: in a log with many lines between steps, examining every line costs most.
 const SETTLED_EARLY: (u64, u64) = (4, 2 << 20);
 
 /// Reads a log piece by piece.
 pub struct Follow {
     intake: Intake,
     timers: Timers,
-    /// The beginning of a line that has no end yet.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
-    /// Whether the rest of the line is passed over because it is too long.
+    /// Whether the rest of the line is skipped because it is too long.
     dropping: bool,
     number: u64,
     bytes: u64,
     cut: u64,
     out: Vec<Observation>,
     observed: u64,
-    /// The words that are searched for, once the log is settled.
+    /// The trigger words that are searched for, once they are known.
     words: Vec<Finder<'static>>,
 }
 
@@ -58,7 +58,7 @@ impl Follow {
         }
     }
 
-    /// Reads the next bytes of the log, wherever they are cut, and gives `each` what their lines say.
+    /// Reads the next bytes of the log, wherever they are cut, and passes the observations in their lines to `each`.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Observation)) {
         self.bytes += bytes.len() as u64;
         if self.searches() && !self.dropping {
@@ -82,7 +82,7 @@ impl Follow {
             self.number += u64::from(end == Some(b'\n'));
             self.observed += self.out.len() as u64;
             self.out.drain(..).for_each(&mut each);
-            // What was read, not what was handed over: the answer must not depend on where the bytes are cut.
+            // Bytes read, not bytes received: the result must not depend on where the bytes are cut.
             let read = self.bytes - bytes.len() as u64;
             if self.words.is_empty() && self.is_settled(read) {
                 self.settle();
@@ -108,13 +108,13 @@ impl Follow {
         !self.words.is_empty() && self.partial.is_empty() && !self.timers.open()
     }
 
-    /// Whether enough was observed to know what lines are waited for.
+    /// Whether enough was observed to know which lines are relevant.
     fn is_settled(&self, read: u64) -> bool {
         let (least, bytes) = SETTLED_EARLY;
         self.observed >= SETTLED || self.observed >= least && read >= bytes
     }
 
-    /// Notes the words that are searched for from now on.
+    /// Sets the words that are searched for from now on.
     fn settle(&mut self) {
         if let Some(word) = self.intake.word() {
             self.words = vec![word.clone()];
@@ -122,11 +122,11 @@ impl Follow {
         }
     }
 
-    /// Reads the lines with one of the words among the whole lines of `bytes`; returns what has no end yet.
+    /// Reads those whole lines of `bytes` that contain one of the words; returns the incomplete rest.
     fn search<'b>(&mut self, bytes: &'b [u8], each: &mut impl FnMut(Observation)) -> &'b [u8] {
         let end = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
         let (mut rest, unfinished) = bytes.split_at(end);
-        // Where each word stands next.
+        // The next position of each word.
         let words = std::mem::take(&mut self.words);
         let mut offset = 0;
         let mut next: Vec<Option<usize>> = words.iter().map(|word| word.find(rest)).collect();
@@ -162,7 +162,7 @@ impl Follow {
         unfinished
     }
 
-    /// Forgets the line that has no end yet: the file was replaced, and what follows is another line.
+    /// Drops the incomplete line: the file was replaced, and other lines follow.
     pub fn broken_off(&mut self) {
         self.partial.clear();
         self.dropping = false;
@@ -175,13 +175,13 @@ impl Follow {
         self.bytes
     }
 
-    /// Lines that were too long and were passed over.
+    /// Lines that were skipped because they are too long.
     #[must_use]
     pub fn cut_lines(&self) -> u64 {
         self.cut
     }
 
-    /// What a whole file of what was read would have given. The line without an end is read as the last one.
+    /// The result that a file of these bytes would give. The incomplete line is read as the last one.
     pub fn finish(mut self, mut each: impl FnMut(Observation)) -> Ingested {
         let rest = std::mem::take(&mut self.partial);
         if !rest.is_empty() {
@@ -194,7 +194,7 @@ impl Follow {
         self.intake.finish()
     }
 
-    /// Reads a line that was not searched, unless it is known which lines are waited for and this one is not.
+    /// Reads a line outside the search, unless the relevant lines are known and this is none of them.
     fn whole_line(&mut self, line: &[u8]) {
         let waited_for = |words: &[Finder<'_>]| words.iter().any(|word| word.find(line).is_some());
         if self.words.is_empty() || self.timers.open() || waited_for(&self.words) {

@@ -18,7 +18,7 @@ use super::{code, json, notebook, plausibility, tensorboard};
 /// Largest JSON document that is read as a whole.
 const LARGEST_DOCUMENT: u64 = 128 << 20;
 
-/// What became of the lines of a file.
+/// Counts of the lines of a file, by how they were read.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Tally {
     /// Bytes, unpacked.
@@ -29,11 +29,11 @@ pub struct Tally {
     pub recognized: u64,
     /// Lines that held configuration.
     pub noted: u64,
-    /// Lines no format has a use for.
+    /// Lines that no format recognizes.
     pub passed_over: u64,
     /// Lines of a known format that cannot be used, by reason: how many, and the first.
     pub skipped: BTreeMap<String, Skipped>,
-    /// Whether the last line has no end: the file may be cut there.
+    /// Whether the last line is incomplete: the file may be truncated.
     pub unfinished_last_line: bool,
     /// Lines too long to be kept whole.
     pub cut_lines: u64,
@@ -48,19 +48,19 @@ pub struct Skipped {
     pub first_line: u64,
 }
 
-/// What a file gave.
+/// Results of reading a file.
 #[derive(Debug, Clone, Default)]
 pub struct Ingested {
     /// The file as the user named it.
     pub file: String,
-    /// Readings, the leading one first.
+    /// Readings, the most important first.
     pub readings: Vec<Reading>,
     /// What became of the lines.
     pub tally: Tally,
 }
 
 impl Context {
-    /// A number that the file's name gives behind a short name: `tp4` in `run_dp1_tp4_pp8.log`.
+    /// A number in the file's name after a short name: `tp4` in `run_dp1_tp4_pp8.log`.
     #[must_use]
     pub fn hint(&self, short: &str) -> Option<f64> {
         let name = self.name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
@@ -71,11 +71,11 @@ impl Context {
     }
 }
 
-/// Reads everything there is to read in `source`.
+/// Reads all of `source`.
 ///
 /// # Errors
 ///
-/// The source cannot be read, or holds no known format: then the message says what stands there and what is expected.
+/// The source cannot be read, or has no known format: then the message states what was found and what was expected.
 pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestError> {
     let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
     from_text(unpacked(source).map_err(failed)?, context)
@@ -115,7 +115,7 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
             first.drain(..3);
         }
         if !json::json(&first).is_ok_and(|document| document.is_object()) {
-            // Not an object a line: the whole is a document, or several one behind the other.
+            // Not one object per line: the file is one document or several in sequence.
             let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
             limited.read_to_end(&mut first).map_err(failed)?;
             first.retain(|byte| *byte != 0);
@@ -139,7 +139,7 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
     Ok(ingested)
 }
 
-/// What packed a file, and what unpacks it, by its first bytes.
+/// Compression formats by their first bytes, and the tool that unpacks each.
 fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let known: [(&[u8], &str, &str); 4] = [
         (b"\x28\xb5\x2f\xfd", "Zstandard", "zstd -dc"),
@@ -150,7 +150,7 @@ fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
     known.into_iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, name, unpack)| (name, unpack))
 }
 
-/// What to say where nothing was recognized.
+/// The message if nothing was recognized.
 fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option<String>) -> String {
     let name = &context.name;
     if tally.bytes == 0 {
@@ -187,7 +187,7 @@ fn looks_like_document(bytes: &[u8]) -> bool {
     }
 }
 
-/// Readings kept of one file.
+/// Most readings kept of one file.
 const MOST_READINGS: usize = 4096;
 /// Segments that one file is split into because lines contradict each other.
 const MOST_SEGMENTS: usize = 1024;
@@ -200,14 +200,14 @@ pub(crate) struct Intake {
     readings: Vec<Reading>,
     pub(crate) tally: Tally,
     first_line: String,
-    /// Whether the lines at hand are Python source code, as some tools print in front of their log.
+    /// Whether the current lines are Python source code, which some tools print before their log.
     code: bool,
     block: Option<Block>,
     /// Lines of the outputs of a notebook so far.
     notebook_lines: u64,
     /// Number of the line before.
     last_line: u64,
-    /// Segments that contradictions have ended.
+    /// Segments that ended because of contradictions.
     segments: usize,
 }
 
@@ -238,7 +238,7 @@ impl Intake {
         Ok(())
     }
 
-    /// One document, or several one behind the other.
+    /// One document, or several in sequence.
     fn documents(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         for document in json::documents(text)? {
@@ -260,7 +260,7 @@ impl Intake {
         Ok(())
     }
 
-    /// A document over several lines: nothing read around it belongs to it.
+    /// A document over several lines: the lines around it do not belong to it.
     fn document(&mut self, document: &Value, number: u64) -> Outcome {
         let mut segment = Segment::new();
         let outcome = segment.json(document, number);
@@ -292,10 +292,10 @@ impl Intake {
         self.tally.recognized > before
     }
 
-    /// Reads a line; returns whether a tool's reader took it.
+    /// Reads a line; returns whether a recognizer of a tool read it.
     pub(crate) fn line(&mut self, line: Line<'_>) -> bool {
         let trimmed = line.text.trim_ascii_start();
-        // Between a carriage return and a line feed is no blank line.
+        // A carriage return and a line feed do not enclose a blank line.
         let again = std::mem::replace(&mut self.last_line, line.number) == line.number;
         if trimmed.is_empty() {
             if !again {
@@ -327,19 +327,19 @@ impl Intake {
         outcome == Outcome::Took
     }
 
-    /// The word of the lines that were read last.
+    /// The trigger word of the lines that were read last.
     pub(crate) fn word(&self) -> Option<&memchr::memmem::Finder<'static>> {
         self.segment.word()
     }
 
-    /// Hands over what the lines since the last call said.
+    /// Passes on the observations since the last call.
     pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
         self.segment.observed(out);
     }
 
-    /// Offers a line to the segment at hand, or to a new one where it contradicts that.
+    /// Offers a line to the current segment, or to a new one if it contradicts the current one.
     fn offered(&mut self, line: Line<'_>, trimmed: &str) -> Outcome {
-        // A document on one line is no line of text: its strings hold many lines, and its keys are no settings.
+        // A document on one line is no line of text: its strings may contain many lines, and its keys are no settings.
         if let Some(outcome) = self.one_line_document(trimmed, line.number) {
             return outcome;
         }
@@ -368,7 +368,7 @@ impl Intake {
         outcome
     }
 
-    /// Offers a line that holds a whole document; `None` where no reader of documents wants it.
+    /// Offers a line that is a whole document; `None` if no recognizer reads it.
     fn one_line_document(&mut self, trimmed: &str, number: u64) -> Option<Outcome> {
         if !trimmed.starts_with("{\"") {
             return None;
@@ -394,12 +394,12 @@ impl Intake {
         }
     }
 
-    /// Gathers a JSON document that stands on several lines between others.
+    /// Collects a JSON document on several lines between others.
     fn block(&mut self, line: Line<'_>, outcome: Outcome) {
         match &mut self.block {
             None if Block::begins(line.text) && outcome == Outcome::No => self.block = Some(Block::new(line.number)),
             None => return,
-            // A line that a tool's reader takes is no part of a document.
+            // A line that a recognizer reads is no part of a document.
             Some(_) if matches!(outcome, Outcome::Took) => {
                 self.block = None;
                 return;
@@ -434,7 +434,7 @@ impl Intake {
                 continue;
             }
             plausibility::check(&mut reading);
-            // Among equals the order of the file and of the table of formats holds.
+            // Ties keep the order of the file and of the table of formats.
             let at = self.readings.partition_point(|known| known.weight >= reading.weight);
             self.readings.insert(at, reading);
         }

@@ -13,7 +13,7 @@ pub struct TracedJob {
     pub name: String,
     /// When it was submitted, seconds from an origin that the jobs share.
     pub submitted: f64,
-    /// Accelerators that it took; in the Standard Workload Format processors.
+    /// Accelerators that it used; in the Standard Workload Format processors.
     pub accelerators: f64,
     /// How long it ran, s.
     pub seconds: f64,
@@ -28,7 +28,7 @@ pub struct JobTrace {
     pub format: &'static str,
     /// The jobs in the order of their submission.
     pub jobs: Vec<TracedJob>,
-    /// Why jobs were left out, and how many.
+    /// Why jobs were left out, with counts.
     pub skipped: BTreeMap<&'static str, usize>,
 }
 
@@ -70,7 +70,7 @@ impl JobTrace {
         *self.skipped.entry(reason).or_default() += 1;
     }
 
-    /// Keeps a job that ran; counts another.
+    /// Keeps a job that ran; counts others.
     fn take(
         &mut self,
         name: String,
@@ -154,7 +154,7 @@ fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, St
         name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
     };
     let names: Vec<String> = header.iter().map(plain).collect();
-    // Of several names the earlier in the table is meant.
+    // Of several names the earlier in the table counts.
     let place = |column: Column| {
         let (_, known) = COLUMNS.iter().find(|(one, _)| *one == column)?;
         known.iter().find_map(|name| names.iter().position(|found| found == name))
@@ -230,7 +230,7 @@ fn moment(text: &str) -> Option<f64> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         return Some(at.as_millisecond() as f64 / 1e3);
     }
-    // Philly writes the zone behind: "2017-10-09 07:01:57 PDT".
+    // Philly appends the zone: "2017-10-09 07:01:57 PDT".
     let plain: String = text.split_whitespace().take(2).collect::<Vec<_>>().join("T");
     let at: DateTime = plain.parse().ok()?;
     let at = at.to_zoned(jiff::tz::TimeZone::UTC).ok()?;

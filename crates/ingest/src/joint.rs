@@ -1,11 +1,11 @@
-//! Readings of several files that belong together: a benchmark that says when it ran, and power sampled meanwhile.
+//! Readings of several files that belong together: a benchmark that states when it ran, and power sampled meanwhile.
 
 use serde_json::{Map, Value, json};
 
 use super::intake::Ingested;
 use super::reading::{PowerSample, Reading};
 
-/// Joins every benchmark that has a window with every trace of power that covers some of it. What is found is a fact
+/// Joins every benchmark that has a window with every trace of power that overlaps it. The result is a fact
 /// of the reading of power: `joint_with_` and the tool of the benchmark.
 pub fn join(files: &mut [Ingested]) {
     let benchmarks: Vec<(&'static str, [f64; 2], Option<f64>, String)> = files

@@ -1,4 +1,4 @@
-//! JSON, and what Python prints that is nearly JSON.
+//! JSON, and Python output that is nearly JSON.
 
 use std::fmt;
 
@@ -52,16 +52,16 @@ pub(crate) fn python_literal(text: &str) -> Option<Value> {
     serde_json::from_str(&out).ok()
 }
 
-/// Values a document may hold; a small file can otherwise fill the memory.
+/// Most values of a document; a small file could otherwise fill the memory.
 const MOST_VALUES: usize = 4 << 20;
 
-/// Parses JSON, and what Python writes and calls JSON: bare `NaN` and `Infinity` become the words `nan` and `inf`.
+/// Parses JSON as Python writes it, too: bare `NaN` and `Infinity` become the words `nan` and `inf`.
 ///
 /// # Errors
 ///
-/// Where and why it is no JSON, or that it holds too many values.
+/// The position and reason if it is no JSON, or that it has too many values.
 pub(crate) fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
-    // Too many values are too many with other words as well.
+    // Quoting words does not reduce the number of values.
     let mend = |error: &serde_json::Error| if error.is_data() { None } else { words_for_numbers(text) };
     parsed(text).or_else(|error| match mend(&error) {
         Some(mended) => parsed(&mended),
@@ -77,7 +77,7 @@ fn parsed(text: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// One document, or several one behind the other.
+/// One document, or several in sequence.
 ///
 /// # Errors
 ///
@@ -99,7 +99,7 @@ pub(crate) fn documents(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
     Ok(out)
 }
 
-/// Builds a value and counts what it holds.
+/// Builds a value and counts its parts.
 struct Bounded<'a>(&'a mut usize);
 
 impl Bounded<'_> {
@@ -177,7 +177,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 }
 
-/// The text with bare `NaN` and `Infinity` quoted, or `None` where there is nothing to quote.
+/// The text with bare `NaN` and `Infinity` quoted, or `None` if it has none.
 fn words_for_numbers(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + 64);
     let (mut quoted, mut escaped, mut changed, mut at) = (false, false, false, 0);

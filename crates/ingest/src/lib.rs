@@ -3,8 +3,8 @@
 //! A file is read once, in constant memory, line by line ([`lines`]) or, where it is JSON, document by document. The
 //! documents of one file are kept apart: each is read in a segment of its own. Every line is offered to the recognizers
 //! ([`recognizer`]) whose trigger words it holds; each returns [`Reading`]s: facts by name, configuration with its
-//! origin, and training runs with their series. Figures that are worked out state how, the [`Tally`] counts what was
-//! read, passed over and skipped, and notes name figures that are impossible or contradict each other.
+//! origin, and training runs with their series. Derived figures state how they were derived, the [`Tally`] counts lines
+//! read, ignored and skipped, and notes name figures that are impossible or contradict each other.
 
 #![forbid(unsafe_code)]
 
@@ -52,7 +52,7 @@ pub use series::Warmup;
 
 use std::path::{Path, PathBuf};
 
-/// Why a file gave nothing.
+/// Why a file has no readings.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// It cannot be read.
@@ -60,7 +60,7 @@ pub enum IngestError {
     Read {
         /// The file as named.
         file: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// No format was recognized in it.
@@ -72,7 +72,7 @@ pub enum IngestError {
 ///
 /// # Errors
 ///
-/// What reading the directory says.
+/// If the directory cannot be read.
 pub fn files_below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);

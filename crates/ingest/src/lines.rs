@@ -7,19 +7,19 @@ use std::io::{self, BufRead, BufReader, Read};
 use crate::prefix::without_prefix;
 use crate::quantity::trusted;
 
-/// Longest line kept; what a longer one holds beyond it is dropped. One line is one JSON document in some formats.
+/// Longest line kept; longer ones are truncated. In some formats one line is a whole JSON document.
 const LONGEST: usize = 64 << 20;
-/// Bytes asked of the source at a time.
+/// Bytes read from the source at a time.
 const CHUNK: usize = 1 << 18;
 
 /// One line of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// Without its end, colors and NUL bytes, and without what a launcher or collector put in front.
+    /// Without its end, colors, NUL bytes and prefixes of launchers or collectors.
     pub text: &'a str,
-    /// Which line of the file it is, from 1. Parts between carriage returns share the number of their line.
+    /// Number of the line, from 1. Parts between carriage returns share the number of their line.
     pub number: u64,
-    /// Whether it had an end; the last line of a file that is still written, or was cut, has none.
+    /// Whether it is complete; the last line of a growing or truncated file is not.
     pub whole: bool,
 }
 
@@ -35,9 +35,9 @@ pub struct Lines<R> {
     ended: bool,
     /// Bytes read so far.
     pub bytes: u64,
-    /// Lines that were too long and were cut.
+    /// Lines that were truncated because they are too long.
     pub cut: u64,
-    /// Whether the last line had no end: the file may have been cut there.
+    /// Whether the last line is incomplete: the file may be truncated.
     pub unfinished: bool,
     dropping: bool,
     torn: bool,
@@ -61,11 +61,11 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Gives `each` every line, with its bytes cleaned.
+    /// Passes every line to `each`, cleaned.
     ///
     /// # Errors
     ///
-    /// What reading the source says.
+    /// If the source cannot be read.
     pub fn each(&mut self, mut each: impl FnMut(Line<'_>)) -> io::Result<()> {
         loop {
             while let Some((from, to, end)) = self.next_range() {
@@ -85,7 +85,7 @@ impl<R: Read> Lines<R> {
                 return Ok(());
             }
             if self.buffer.len() - self.start > LONGEST {
-                // What was gathered of an endless line is all that is looked at.
+                // Of an endless line, only the kept beginning is examined.
                 if !std::mem::replace(&mut self.dropping, true) {
                     let rest = self.buffer.get(self.start..).unwrap_or_default();
                     self.cut += 1;
@@ -123,7 +123,7 @@ impl<R: Read> Lines<R> {
         let got = loop {
             match self.source.read(self.buffer.get_mut(before..).unwrap_or_default()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // An archive that was cut gives what it holds.
+                // A truncated archive is read as far as it goes.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.bytes > 0 => {
                     self.torn = true;
                     break Ok(0);
@@ -139,12 +139,12 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The source unpacked where it is gzip, also where several members follow each other, and as UTF-8 where its first
+/// The source, unpacked if it is gzip, including several members in sequence, and as UTF-8 if its first
 /// bytes say UTF-16, which is what PowerShell redirects to a file.
 ///
 /// # Errors
 ///
-/// What reading the source says.
+/// If the source cannot be read.
 pub fn unpacked<'a>(source: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     decoded(Box::new(source))
 }
@@ -207,11 +207,11 @@ impl<R: BufRead> Read for Utf16<R> {
     }
 }
 
-/// The text of a line without what steers a terminal; nothing is copied where there is nothing to take out.
+/// The text of a line without terminal control sequences; nothing is copied if it has none.
 pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
     let raw = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw);
     if memchr::memchr2(0x1b, 0, raw).is_none() {
-        // Checking whole lines is a good deal faster than looking for the place to mend; few need it.
+        // Checking whole lines is faster than finding the invalid bytes; few lines have any.
         return std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
     }
     let mut out = Vec::with_capacity(raw.len());
@@ -232,7 +232,7 @@ pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// What follows the first byte that ends a sequence; nothing where it has no end. NUL bytes in between do not count.
+/// The rest after the first byte that ends a sequence; empty if the sequence has no end. NUL bytes in between are ignored.
 fn behind(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
     let end = bytes.iter().position(|byte| ends(*byte)).map_or(bytes.len(), |at| at + 1);
     bytes.get(end..).unwrap_or_default()

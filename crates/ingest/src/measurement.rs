@@ -1,5 +1,5 @@
-//! Readings as our measurement YAML: what was measured, under which configuration, where every figure comes from, and
-//! what is still missing before a prediction can be held against it.
+//! Readings as measurement YAML: what was measured, under which configuration, where every figure comes from, and
+//! what is missing for a comparison with a prediction.
 
 use serde_json::{Map, Value, json};
 

@@ -1,10 +1,10 @@
-//! Files as users name them: a path, and behind it what the file itself does not say.
+//! Files as users name them: a path, followed by settings that the file itself does not state.
 
 use std::path::{Path, PathBuf};
 
 use super::reading::{Config, Origin, SETTINGS};
 
-/// A file or directory, and what the user says of it: `train.log:num_gpus=64,seq_len=4096`.
+/// A file or directory, and settings that the user adds: `train.log:num_gpus=64,seq_len=4096`.
 #[derive(Debug, Clone, Default)]
 pub struct NamedFile {
     /// The path.
@@ -14,10 +14,10 @@ pub struct NamedFile {
 }
 
 impl NamedFile {
-    /// Reads an argument. A file whose name is the whole argument is that file.
+    /// Reads an argument. If a file of that whole name exists, it is that file.
     ///
     /// # Errors
-    /// What is wrong behind the path.
+    /// A mistake after the path.
     pub fn parse(argument: &str) -> Result<NamedFile, String> {
         let whole = Path::new(argument);
         let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
@@ -34,7 +34,7 @@ impl NamedFile {
     /// Reads an argument that may not be UTF-8; then it is a path and nothing else.
     ///
     /// # Errors
-    /// What is wrong behind the path.
+    /// A mistake after the path.
     pub fn of(argument: &Path) -> Result<NamedFile, String> {
         match argument.to_str() {
             Some(text) => NamedFile::parse(text),
@@ -42,7 +42,7 @@ impl NamedFile {
         }
     }
 
-    /// Its settings over those that hold for all files.
+    /// Its settings, overriding those for all files.
     #[must_use]
     pub fn over(&self, all: &Config) -> Config {
         let mut settings = self.settings.clone();
@@ -51,7 +51,7 @@ impl NamedFile {
     }
 }
 
-/// Notes `NAME=VALUE` as the user's.
+/// Adds `NAME=VALUE` as the user's setting.
 ///
 /// # Errors
 /// No assignment, or no setting of that name, with the nearest that there is.
@@ -66,7 +66,7 @@ pub fn assign(settings: &mut Config, assignment: &str) -> Result<(), String> {
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         return Err(format!("no setting \"{name}\"{near}"));
     };
-    // A release such as 12.8 is text, whatever it looks like.
+    // A release such as 12.8 is text, not a number.
     match value.parse::<f64>().ok().filter(|_| !known.ends_with("_version")) {
         Some(number) => settings.number(known, Some(number), Origin::User),
         None => settings.note(known, value, Origin::User),

@@ -21,7 +21,7 @@ pub(crate) fn outputs(document: &Value) -> Vec<String> {
                 (None, Some(plain)) => text += &joined(plain),
                 (None, None) => continue,
             }
-            // Streams of one cell may be cut anywhere; anything else is whole.
+            // Streams of one cell may be cut anywhere; other outputs are complete.
             if output.get("output_type").and_then(Value::as_str) != Some("stream") {
                 text.push('\n');
             }

@@ -1,4 +1,4 @@
-//! What one line of a growing log says: the unit in which a log is followed.
+//! Observations: what a line of a growing log reports.
 
 use crate::training::Step;
 
@@ -7,9 +7,9 @@ use crate::training::Step;
 pub enum Observation {
     /// A training step, or the average over a log interval.
     Step(Step),
-    /// A part of the steps since the last one, as the tool's own timers see it.
+    /// A part of the steps since the last one, by the tool's own timers.
     Timer(Timer),
-    /// What a serving engine says about itself.
+    /// The status of a serving engine.
     Server(Server),
     /// The state of one device.
     Device(Device),
@@ -18,9 +18,9 @@ pub enum Observation {
 /// A timer of a training tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timer {
-    /// Its name, as the tool has it.
+    /// Its name in the tool.
     pub name: String,
-    /// Seconds on the fastest rank, or on the only one that says.
+    /// Seconds on the fastest rank, or on the only one that reports.
     pub least: f64,
     /// Seconds on the slowest rank.
     pub most: f64,
@@ -52,7 +52,7 @@ pub struct Device {
     pub at: Option<f64>,
     /// Power, W.
     pub watts: Option<f64>,
-    /// Share of the time in which it was busy, from 0 to 1.
+    /// Utilization, from 0 to 1.
     pub busy: Option<f64>,
     /// Clock of the multiprocessors, MHz.
     pub clock_mhz: Option<f64>,
@@ -60,13 +60,13 @@ pub struct Device {
     pub celsius: Option<f64>,
 }
 
-/// Observations that wait to be taken. One line has few; where they are not taken, no more are kept.
+/// Observations to be collected. One line has few; if they are not collected, further ones are dropped.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fresh<T> {
     items: Vec<T>,
 }
 
-/// Observations kept until they are taken: one line has no more.
+/// Most observations kept: one line has no more.
 const MOST: usize = 64;
 
 impl<T> Default for Fresh<T> {
@@ -88,7 +88,7 @@ impl<T> Fresh<T> {
         self.items.last_mut()
     }
 
-    /// Hands over those that were kept.
+    /// Returns and removes the kept ones.
     pub(crate) fn take(&mut self, out: &mut Vec<Observation>, wrap: impl Fn(T) -> Observation) {
         out.extend(self.items.drain(..).map(wrap));
     }

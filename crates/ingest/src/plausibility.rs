@@ -15,9 +15,9 @@ const MOST_MEMORY: f64 = 4e3;
 const MOST_WATTS: f64 = 1e4;
 /// GB/s of bus bandwidth that no accelerator reaches.
 const MOST_BANDWIDTH: f64 = 2e4;
-/// How far two figures that should be equal may lie apart.
+/// Tolerated difference of two figures that should be equal.
 const TOLERANCE: f64 = 0.05;
-/// How far a rate over single steps may lie from the mean over all of them.
+/// Tolerated difference of a rate over single steps from the mean over all of them.
 const RATE_TOLERANCE: f64 = 0.25;
 /// Notes on one reading.
 const MOST_NOTES: usize = 8;
@@ -153,7 +153,7 @@ fn statistic(report: &Map<String, Value>, block: &str, name: &str) -> Option<f64
     nested.or_else(|| report.get(&format!("{block}.{name}"))).and_then(json_number)
 }
 
-/// Percentiles must not fall, and no statistic lies outside the extremes.
+/// Percentiles must not decrease, and statistics must be within the extremes.
 fn check_latencies(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     for block in LATENCIES {
         let get = |name: &str| statistic(report, block, name);
@@ -204,7 +204,7 @@ fn check_rates(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>
             }
         }
     }
-    // The Trainer prints both rates with three digits behind the point.
+    // The Trainer prints both rates with three decimals.
     let rates = (get("train_samples_per_second"), get("train_steps_per_second"), get("global_batch_size"));
     if let (Some(samples), Some(steps), Some(batch)) = rates {
         let (least, most) = (batch * (steps - 6e-4), batch * (steps + 6e-4));

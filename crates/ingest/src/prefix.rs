@@ -1,11 +1,11 @@
-//! What launchers and collectors put in front of every line: the rank of `torchrun`, `srun -l` and `mpirun`, the actor
+//! Prefixes that launchers and collectors add to every line: the rank of `torchrun`, `srun -l` and `mpirun`, the actor
 //! of Ray, the container of Compose, the time of Kubernetes.
 
-/// The line without it. Blanks that the tool itself wrote stay where the prefix shows which are its own.
+/// The line without its prefix. Blanks that the tool itself wrote are kept if the prefix shows which those are.
 #[must_use]
 pub(crate) fn without_prefix(line: &str) -> &str {
     let mut line = line;
-    // A collector writes in front of what a launcher wrote; deeper nesting has not been seen.
+    // A collector adds its prefix before that of a launcher; deeper nesting has not been seen.
     for _ in 0..3 {
         match prefix(line.as_bytes()).and_then(|length| line.get(length..)) {
             Some(rest) => line = rest,
@@ -28,7 +28,7 @@ fn prefix(line: &[u8]) -> Option<usize> {
     Some(length + usize::from(line.get(length) == Some(&b' ')))
 }
 
-/// How many bytes of this kind stand at the beginning.
+/// Number of leading bytes of this kind.
 fn run(bytes: &[u8], kind: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| kind(byte)).count()
 }
@@ -63,7 +63,7 @@ fn rank(line: &[u8]) -> Option<usize> {
     ((1..=6).contains(&digits) && blanks < 6 && line.get(at..at + 2) == Some(b": ")).then_some(at + 1)
 }
 
-/// `2025-01-01T00:00:00.123456789Z `, and what the container runtime writes behind it: `stdout F `.
+/// `2025-01-01T00:00:00.123456789Z `, and what the container runtime adds: `stdout F `.
 fn stamp(line: &[u8]) -> Option<usize> {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let fits = |(byte, shape): (&u8, &u8)| if *shape == b'd' { byte.is_ascii_digit() } else { byte == shape };

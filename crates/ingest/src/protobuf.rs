@@ -8,7 +8,7 @@ pub(crate) enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Takes the next field off a message: its number and value. `None` at its end, or where it is damaged.
+/// Reads the next field of a message: its number and value. `None` at its end, or if it is damaged.
 pub(crate) fn field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
     let key = varint(rest)?;
     let value = match key & 7 {
@@ -24,14 +24,14 @@ pub(crate) fn field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
     Some((key >> 3, value))
 }
 
-/// Takes so many bytes off a message.
+/// Reads this number of bytes of a message.
 pub(crate) fn split<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (now, later) = rest.split_at_checked(length)?;
     *rest = later;
     Some(now)
 }
 
-/// Takes a number of variable length off a message.
+/// Reads a number of variable length from a message.
 pub(crate) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

@@ -1,4 +1,4 @@
-//! Numbers with the unit that stands next to them, converted to seconds, gigabytes or watts.
+//! Numbers with their units, converted to seconds, gigabytes or watts.
 
 use crate::text::{after, leading, unblanked};
 
@@ -66,47 +66,47 @@ impl Measure {
         }
     }
 
-    /// The factor of a unit by its name: `ms`, `(ms)` and `[ms]` are the same.
+    /// The factor of a unit by name: `ms`, `(ms)` and `[ms]` are the same.
     pub(crate) fn factor(self, unit: &str) -> Option<f64> {
         let unit = unit.trim().trim_matches(['(', ')', '[', ']', '.']);
         self.units().iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
     }
 }
 
-/// The word that `text` begins with, as far as a unit may reach.
+/// The first word of `text`, up to the length of a unit.
 fn unit_word(text: &str) -> &str {
     let text = unblanked(text);
     let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()
 }
 
-/// A finite number and the unit behind it, converted. `default` is the factor where no known unit follows.
+/// A finite number with its unit, converted. `default` is the factor if no known unit follows.
 pub(crate) fn quantity(text: &str, measure: Measure, default: f64) -> Option<f64> {
     let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
     let word = unit_word(rest.trim_start_matches(['(', '[']));
     Some(value * measure.factor(word).unwrap_or(default))
 }
 
-/// Seconds behind `key`, see [`quantity`]; a colon, an equals sign and blanks may stand between.
+/// Seconds after `key`, see [`quantity`]; a colon, an equals sign and blanks may be between.
 pub(crate) fn seconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
     let value = after(line, key)?;
     quantity(value.trim_start_matches([':', '=', ' ', '\t']), Measure::Time, default)
 }
 
-/// Milliseconds that `text` begins with; without a unit they are taken as `default` seconds.
+/// Milliseconds at the beginning of `text`; without a unit, `default` is the factor to seconds.
 pub(crate) fn milliseconds(text: &str, default: f64) -> Option<f64> {
     let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
     let word = unit_word(rest.trim_start_matches(['(', '[']));
-    // The factors first: `708 usec` are 0.708 and not 0.7079999 ms.
+    // Multiply the factors first: `708 usec` are 0.708 and not 0.7079999 ms.
     Some(value * (Measure::Time.factor(word).unwrap_or(default) * 1e3))
 }
 
-/// Milliseconds behind `key`, see [`seconds_after`].
+/// Milliseconds after `key`, see [`seconds_after`].
 pub(crate) fn milliseconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
     milliseconds(after(line, key)?.trim_start_matches([':', '=', ' ', '\t']), default)
 }
 
-/// Gigabytes that `text` begins with; without a unit they are taken as `default` says.
+/// Gigabytes at the beginning of `text`; `default` is the factor without a unit.
 pub(crate) fn gigabytes(text: &str, default: f64) -> Option<f64> {
     quantity(text, Measure::Memory, default)
 }
@@ -127,7 +127,7 @@ pub(crate) fn duration(text: &str) -> Option<f64> {
     (parts.count() <= 3 && seconds.is_finite()).then_some(days * 86_400.0 + seconds)
 }
 
-/// Units that are complete as they are: no longer unit of another size begins with them.
+/// Units that are complete: no longer unit of another size begins with them.
 const COMPLETE: [&str; 30] = [
     "ms",
     "us",
@@ -161,7 +161,7 @@ const COMPLETE: [&str; 30] = [
     "infer/sec",
 ];
 
-/// The part of a line without an end that can be trusted. A file that was cut may end in the middle of a number, or
+/// The reliable part of an incomplete line. A truncated file may end in the middle of a number, or
 /// between a number and its unit: such a number is left out.
 pub(crate) fn trusted(text: &str) -> &str {
     let line = text.trim_end();
@@ -175,10 +175,10 @@ pub(crate) fn trusted(text: &str) -> &str {
     if let Some(digit) = word.rfind(|c: char| c.is_ascii_digit()) {
         let unit = word.get(digit + 1..).unwrap_or_default();
         let complete = COMPLETE.contains(&unit) || unit == "s";
-        // Blanks behind a plain number may have been followed by its unit.
+        // Blanks after a plain number may have been followed by its unit.
         return if complete { text } else { front };
     }
-    // The word may be the unit of the number in front of it.
+    // The word may be the unit of the number before it.
     let front = front.trim_end();
     if !front.ends_with(|c: char| c.is_ascii_digit()) || COMPLETE.contains(&word) {
         return text;

@@ -1,4 +1,4 @@
-//! What was read out of a file: facts by name, and what of the configuration stood there.
+//! What was read from a file: facts by name, and settings.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl Facts {
         }
     }
 
-    /// Sets a fact where there is a value.
+    /// Sets a fact if there is a value.
     pub fn some<T: Into<Value>>(&mut self, name: impl Into<String>, value: Option<T>) {
         if let Some(value) = value {
             self.set(name, value);
@@ -70,25 +70,25 @@ impl From<Facts> for Value {
     }
 }
 
-/// An object of JSON. Collecting one would compile a sort of its own for every kind of iterator.
+/// A JSON object. Collecting one would instantiate a sort for every kind of iterator.
 pub(crate) fn object(entries: impl IntoIterator<Item = (String, Value)>) -> Map<String, Value> {
     let mut out = Map::new();
     out.extend(entries);
     out
 }
 
-/// Where a setting comes from, best last.
+/// Where a setting comes from; later variants take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// From the workload the user named: it fills what nothing else states.
+    /// From the workload that the user named: it fills settings that nothing else states.
     Workload,
     /// Taken from the name of the file.
     FileName,
-    /// Worked out from other figures; the words say how.
+    /// Derived from other figures; the text states how.
     Derived(&'static str),
-    /// It stands in the file.
+    /// Stated in the file.
     File,
-    /// The user said so.
+    /// Stated by the user.
     User,
 }
 
@@ -158,12 +158,12 @@ pub struct Setting {
     pub line: u64,
 }
 
-/// Settings read, each with where it comes from. A better origin replaces a worse one; among equals the first stays.
+/// Settings read, each with its origin. A better origin replaces a worse one; of equal origins the first is kept.
 #[derive(Debug, Clone, Default)]
 pub struct Config(BTreeMap<&'static str, (Value, Origin)>);
 
 impl Config {
-    /// Notes a setting.
+    /// Adds a setting.
     pub fn note(&mut self, name: &'static str, value: impl Into<Value>, origin: Origin) {
         let value = value.into();
         if value.is_null() || self.0.get(name).is_some_and(|(_, known)| *known >= origin) {
@@ -172,14 +172,14 @@ impl Config {
         self.0.insert(name, (value, origin));
     }
 
-    /// Notes a number; whole ones are written without a fraction.
+    /// Adds a number; whole ones are written without a fraction.
     pub fn number(&mut self, name: &'static str, value: Option<f64>, origin: Origin) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             self.note(name, tidy(value), origin);
         }
     }
 
-    /// Whether a setting is known to be another number.
+    /// Whether a setting is known and differs from this number.
     #[must_use]
     pub fn differs(&self, name: &str, value: Option<f64>) -> bool {
         matches!((self.get(name), value), (Some(known), Some(value)) if known != value)
@@ -197,7 +197,7 @@ impl Config {
         self.0.get(name)?.0.as_str()
     }
 
-    /// A setting as it is.
+    /// A setting as JSON.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.0.get(name).map(|(value, _)| value)
@@ -208,14 +208,14 @@ impl Config {
         self.0.iter().map(|(name, (value, origin))| (*name, value, *origin))
     }
 
-    /// Lays `other` over this one, by the same rule.
+    /// Merges `other` into this one, by the same rule.
     pub fn merge(&mut self, other: &Config) {
         for (name, value, origin) in other.iter() {
             self.note(name, value.clone(), origin);
         }
     }
 
-    /// What follows from what is known: GPUs and parallel degrees, batches.
+    /// Derives settings from known ones: GPUs and parallel degrees, batches.
     pub fn complete(&mut self) {
         let get = |config: &Config, name| config.get(name).filter(|value| *value > 0.0);
         let model = ["tensor_parallel", "pipeline_parallel", "context_parallel"].map(|name| get(self, name));
@@ -241,27 +241,27 @@ impl Config {
     }
 }
 
-/// A number as JSON, without a fraction where it has none.
+/// A number as JSON, without a fraction if it is whole.
 #[must_use]
 pub fn tidy(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
 }
 
-/// What kind of measurement a reading is; the better one leads where a file holds several.
+/// Kinds of measurement; the best one is listed first if a file has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Weight {
     /// A table of the state of devices at one moment.
     State,
     /// Samples of power, memory or utilization.
     Samples,
-    /// Lines a server writes on the side.
+    /// Status lines of a server.
     Server,
-    /// Step lines that other tools write beside their own.
+    /// Step lines that other tools write, too.
     #[default]
     Steps,
-    /// Results: what a benchmark ends with.
+    /// Results at the end of a benchmark.
     Result,
-    /// A record made to be read by programs.
+    /// A machine-readable record.
     Record,
 }
 
@@ -285,7 +285,7 @@ pub struct Reading {
     pub format: &'static str,
     /// `training`, `serving`, `power`, …
     pub kind: &'static str,
-    /// Which reading leads.
+    /// Rank among the readings of a file.
     pub weight: Weight,
     /// What was found.
     pub facts: Facts,
@@ -293,7 +293,7 @@ pub struct Reading {
     pub config: Config,
     /// Runs of a training log.
     pub runs: Vec<Run>,
-    /// Steps that are warm-up whatever their time: one, with some tools more.
+    /// Steps that always count as warm-up: one, with some tools more.
     pub usual_warmup: usize,
     /// Samples of power with a time, for joining with what ran meanwhile.
     pub power: Vec<PowerSample>,
@@ -301,13 +301,13 @@ pub struct Reading {
     pub devices: Vec<String>,
     /// When a benchmark ran, seconds since 1970.
     pub window: Option<[f64; 2]>,
-    /// What the reader should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     /// The document itself where it is benchmark JSON, so that it is written again without loss.
     pub document: Option<Box<Value>>,
 }
 
-/// What the caller knows of a file, and how it is to be read.
+/// Information of the caller about a file, and options for reading.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// The file, as the user named it.
@@ -316,6 +316,6 @@ pub struct Context {
     pub warmup: Warmup,
     /// Seed of the bootstrap.
     pub seed: u64,
-    /// What the user set.
+    /// The user's settings.
     pub settings: Config,
 }

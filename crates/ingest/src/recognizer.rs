@@ -1,4 +1,4 @@
-//! What a format has to do to be recognized, and the table of all formats.
+//! The interface of recognizers, and the table of all formats.
 
 use serde_json::Value;
 
@@ -7,40 +7,40 @@ use super::lines::Line;
 use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
 
-/// What became of a line.
+/// Result of offering a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is not one of this format.
+    /// It does not belong to this format.
     No,
-    /// It holds configuration; others may want it as well.
+    /// It has configuration; other recognizers may read it, too.
     Noted,
     /// It was read.
     Took,
-    /// It is one of this format, but cannot be used, for this reason.
+    /// It belongs to this format, but cannot be used, for this reason.
     Skipped(&'static str),
-    /// It is the first of another document and was not read: it is offered again to recognizers that have read nothing.
+    /// It begins another document and was not read: it is offered again to recognizers that have read nothing.
     Begins,
 }
 
 /// Reads one format, or one family of formats.
 pub trait Recognizer: Send {
-    /// Words one of which every line of interest holds. While [`Recognizer::open`] says so, all lines are offered.
+    /// Trigger words: every relevant line contains one. While [`Recognizer::open`] is true, all lines are offered.
     fn triggers(&self) -> &'static [&'static str];
 
     /// Offers a line.
     fn line(&mut self, line: Line<'_>) -> Outcome;
 
-    /// Whether the lines that follow belong to a table or block that has begun.
+    /// Whether a table or block has begun that the next lines belong to.
     fn open(&self) -> bool {
         false
     }
 
-    /// Whether those lines are rows that no other format has: then it is asked first.
+    /// Whether those lines are rows that no other format has: then it is offered them first.
     fn table(&self) -> bool {
         false
     }
 
-    /// A blank line was met while [`Recognizer::open`]: many tables end with one.
+    /// A blank line while [`Recognizer::open`]: many tables end with one.
     fn blank(&mut self) {}
 
     /// Offers a document of JSON: a file of it, or one line.
@@ -54,7 +54,7 @@ pub trait Recognizer: Send {
         false
     }
 
-    /// Whether it reads the state of devices, which is printed beside the results of other tools.
+    /// Whether it reads the state of devices, which is printed together with the results of other tools.
     fn ambient(&self) -> bool {
         false
     }
@@ -69,14 +69,14 @@ pub trait Recognizer: Send {
         Vec::new()
     }
 
-    /// Hands over what the lines since the last call said, for logs that are read as they grow.
+    /// Returns the observations since the last call, for logs that are read as they grow.
     fn observed(&mut self, _out: &mut Vec<Observation>) {}
 
-    /// What was read, at the end of the document.
+    /// The readings, at the end of the document.
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading>;
 }
 
-/// Every format there is.
+/// All formats.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Recognizer>> {
     vec![

@@ -6,25 +6,25 @@ use serde_json::{Map, Value};
 
 use super::reading::{Config, Context, Facts, Origin};
 
-/// Reports kept; what follows is counted.
+/// Most reports kept; later ones are counted.
 const KEPT: usize = 2000;
 
-/// A name, within a block where it has one, and its value.
+/// A name, its block if it has one, and its value.
 type Named = (Option<String>, String, Value);
 
-/// The reports read so far, and the one at hand.
+/// The reports read so far, and the current one.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     done: Vec<Facts>,
     now: Facts,
-    /// Facts that came again with the same value since the last new one: they belong to the next report where one
+    /// Facts repeated with the same value since the last new one: they belong to the next report if one
     /// follows at once.
     again: Vec<Named>,
     dropped: usize,
 }
 
 impl Reports {
-    /// Ends the report at hand; what follows belongs to another.
+    /// Ends the current report.
     pub(crate) fn begin(&mut self) {
         self.again.clear();
         if self.now.is_empty() {
@@ -42,12 +42,12 @@ impl Reports {
         }
     }
 
-    /// The report at hand.
+    /// The current report.
     pub(crate) fn now(&self) -> &Facts {
         &self.now
     }
 
-    /// Sets a fact. Another value of one that the report at hand already has begins another report.
+    /// Sets a fact. Another value of a fact that the current report already has begins the next report.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.take((None, name.to_owned(), value.into()));
     }
@@ -101,12 +101,12 @@ impl Reports {
     }
 }
 
-/// Settings that several results of one reading state. One in which they differ holds for none of the others.
+/// Settings that several results of one reading state. If results differ in a setting, it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed(BTreeMap<&'static str, Option<Value>>);
 
 impl Agreed {
-    /// Notes what one result states.
+    /// Adds the settings of one result.
     pub(crate) fn state(&mut self, name: &'static str, value: impl Into<Value>) {
         let value = value.into();
         let known = self.0.entry(name).or_insert_with(|| Some(value.clone()));
@@ -128,7 +128,7 @@ impl Agreed {
     }
 }
 
-/// Reports that are complete.
+/// The complete reports.
 #[derive(Debug)]
 pub(crate) struct Finished {
     reports: Vec<Facts>,
@@ -146,7 +146,7 @@ impl Finished {
         self.reports.iter().all(|report| report.get(name) == Some(value)).then_some(value)
     }
 
-    /// The facts of the only report; of several a list under `results`.
+    /// The facts of the only report; several are listed under `results`.
     pub(crate) fn facts(mut self) -> (Facts, Vec<String>) {
         let mut notes = Vec::new();
         if self.dropped > 0 {

@@ -1,4 +1,4 @@
-//! Scalars by name and step, as TensorBoard and Weights & Biases keep them, turned into steps of training.
+//! Scalars by name and step, as TensorBoard and Weights & Biases keep them, converted to training steps.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ enum Kind {
     Batch,
 }
 
-/// Names of scalars as frameworks write them, without what stands before the last slash: Megatron-LM, NeMo, torchtitan,
+/// Names of scalars as frameworks write them, after the last slash: Megatron-LM, NeMo, torchtitan,
 /// Hugging Face Trainer, Lightning, litgpt.
 const NAMES: [(&str, Kind); 39] = [
     ("loss", Kind::Loss),
@@ -67,7 +67,7 @@ const NAMES: [(&str, Kind); 39] = [
     ("global-batch-size", Kind::Batch),
 ];
 
-/// What a scalar of that name is; `None` for what is of no use here, validation above all.
+/// The kind of a scalar by name; `None` for those that are not used, such as validation.
 fn kind(name: &str) -> Option<Kind> {
     let name = name.trim().to_ascii_lowercase();
     let parts: Vec<&str> = name.split('/').collect();
@@ -75,12 +75,12 @@ fn kind(name: &str) -> Option<Kind> {
     if parts.iter().any(strange) {
         return None;
     }
-    // A name with slashes of its own is known whole.
+    // A known name that contains slashes itself.
     let known = |text: &str| NAMES.iter().find(|(known, _)| *known == text).map(|(_, kind)| *kind);
     known(&name).or_else(|| known(parts.last()?))
 }
 
-/// One step in the making.
+/// An incomplete step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     step: Step,
@@ -89,16 +89,16 @@ struct Record {
     useful: bool,
 }
 
-/// Scalars gathered.
+/// Scalars read so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scalars {
     records: BTreeMap<u64, Record>,
-    /// Scalars of a name that is not known, one of each.
+    /// Unknown names of scalars, each once.
     passed_over: std::collections::BTreeSet<String>,
 }
 
 impl Scalars {
-    /// Takes a scalar; tells whether it is of use.
+    /// Adds a scalar; returns whether it is used.
     pub(crate) fn take(&mut self, name: &str, step: u64, value: f64, at: Option<f64>, line: u64) -> bool {
         let Some(kind) = kind(name) else {
             if self.passed_over.len() < 64 {
@@ -131,7 +131,7 @@ impl Scalars {
         true
     }
 
-    /// The steps as a reading; none where no scalar is of use.
+    /// The steps as a reading; `None` if no scalar is used.
     pub(crate) fn finish(self, tool: &'static str, format: &'static str, context: &Context) -> Vec<Reading> {
         let mut records: Vec<Record> = self.records.into_values().filter(|record| record.useful).collect();
         if records.is_empty() {

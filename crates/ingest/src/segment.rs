@@ -1,5 +1,5 @@
-//! The recognizers at work on one document. A file that holds several documents is read in as many segments, so that
-//! nothing one of them states is used for another.
+//! The recognizers of one document. A file of several documents is read in as many segments, so that
+//! statements of one are not used for another.
 
 use std::sync::LazyLock;
 
@@ -33,9 +33,9 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
     Words { automaton, owners: words.into_iter().map(|(owner, _)| owner).collect() }
 });
 
-/// What a segment did with a line.
+/// Result of offering a line to a segment.
 pub(crate) enum Offered {
-    /// The line was read or passed over.
+    /// The line was read or ignored.
     Done(Outcome),
     /// The line contradicts what the segment has read: another document begins with it.
     Contradicts,
@@ -46,20 +46,20 @@ pub(crate) struct Segment {
     recognizers: Vec<Box<dyn Recognizer>>,
     /// First and last line that each recognizer read.
     ranges: Vec<Option<[u64; 2]>>,
-    /// Who read the last line, and the first word of its lines: the next is likely to be one of its own.
+    /// The recognizer that read the last line, and its trigger word: it probably reads the next line, too.
     hot: usize,
     hot_word: Option<memmem::Finder<'static>>,
-    /// Whether that was a row of a table, which shows no word.
+    /// Whether that was a row of a table, which has no trigger word.
     hot_table: bool,
     /// Which recognizers are in the middle of a table or block.
     open: u64,
     /// Whether a result was read, other than the state of devices.
     measured: bool,
-    /// Results in the order of the lines: who read them, from which to which line. Further turns are not listed.
+    /// Results in the order of the lines: recognizer, first and last line. Further alternations are not listed.
     stretches: Vec<(usize, [u64; 2])>,
 }
 
-/// Turns of recognizers that are followed.
+/// Most alternations of recognizers that are recorded.
 const TURNS: usize = 64;
 
 impl Segment {
@@ -91,7 +91,7 @@ impl Segment {
         self.hot_table &= self.open >> self.hot.min(63) & 1 != 0;
     }
 
-    /// Offers a line to those it may concern, until one has read it. Source code states no settings.
+    /// Offers a line to recognizers with a matching trigger word until one reads it. Source code states no settings.
     pub(crate) fn line(&mut self, line: Line<'_>, code: bool) -> Offered {
         let hot = self.hot;
         let mut wanted = self.open;
@@ -159,7 +159,7 @@ impl Segment {
         speaking.any(|(_, recognizer)| recognizer.contradicts(line))
     }
 
-    /// Notes that a recognizer read a line.
+    /// Records that a recognizer read a line.
     fn took(&mut self, index: usize, number: u64) {
         let Some(recognizer) = self.recognizers.get(index) else { return };
         self.hot_table = recognizer.table();
@@ -171,7 +171,7 @@ impl Segment {
         }
     }
 
-    /// Notes a result of a recognizer.
+    /// Records a result of a recognizer.
     fn extend(&mut self, index: usize, number: u64, ambient: bool) {
         if let Some(range) = self.ranges.get_mut(index) {
             *range = Some([range.map_or(number, |[first, _]| first), number]);
@@ -188,8 +188,8 @@ impl Segment {
         }
     }
 
-    /// From where to where each recognizer read results. One that takes turns with others has read from its first to
-    /// its last line; one that does so once more has read two stretches.
+    /// The lines in which each recognizer read results: up to two ranges, or the one from its first to its last line if it
+    /// alternated with others more often.
     fn results(&self) -> Vec<(usize, [u64; 2])> {
         let turns = |index: usize| self.stretches.iter().filter(|(other, _)| *other == index).count();
         let stretches = self.stretches.iter().map(|(index, stretch)| match self.ranges.get(*index) {
@@ -207,12 +207,12 @@ impl Segment {
         outcome
     }
 
-    /// The word of the lines that were read last, where those are no rows of a table and no block is open.
+    /// The trigger word of the lines that were read last, unless those are rows of a table or a block is open.
     pub(crate) fn word(&self) -> Option<&memmem::Finder<'static>> {
         self.hot_word.as_ref().filter(|_| !self.hot_table && self.open == 0)
     }
 
-    /// Hands over what the recognizer that read the last line has seen.
+    /// Returns the observations of the recognizer that read the last line.
     pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
         if let Some(recognizer) = self.recognizers.get_mut(self.hot) {
             recognizer.observed(out);
@@ -256,7 +256,7 @@ impl Segment {
     }
 }
 
-/// Whether a setting on this line holds for what a recognizer read: it must stand in front of that, and behind the
+/// Whether a setting on this line applies to results of a recognizer: it must precede them, and follow the
 /// results of all tools that ended before.
 fn concerns(line: u64, index: usize, [first, _]: [u64; 2], results: &[(usize, [u64; 2])]) -> bool {
     let earlier = |(other, [_, to]): &(usize, [u64; 2])| *other != index && *to < first && line <= *to;

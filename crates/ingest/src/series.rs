@@ -5,23 +5,23 @@ use serde_json::{Value, json};
 
 /// Values kept. Up to here every figure is exact.
 pub const KEPT: usize = 1 << 16;
-/// Values at the beginning among which the warm-up is looked for; they are always kept.
+/// Values at the beginning that may be warm-up; they are always kept.
 const HEAD: usize = 64;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
-/// Values that one resample draws at the most; longer series are drawn in blocks.
+/// Most values drawn by a resample; longer series are drawn in blocks.
 const DRAWN: usize = 2048;
 
 /// What counts as warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Warmup {
-    /// The first step of a run that begins at its start, and what more a tool is known to need (JAX: two).
+    /// The first step of a run that is logged from its beginning, or as many as the tool needs (JAX: two).
     #[default]
     First,
-    /// All steps until the time settles: the first of three in a row within 5 % (or three scaled median absolute
+    /// All steps until the time is steady: the first of three consecutive ones within 5 % (or three scaled median absolute
     /// deviations) of the median of the second half.
     ChangePoint,
-    /// So many steps of every run, wherever it begins.
+    /// This number of steps of every run, wherever it begins.
     Steps(usize),
 }
 
@@ -34,7 +34,7 @@ pub struct Stats {
     pub first: f64,
     /// The last value.
     pub last: f64,
-    /// Values taken off at the beginning.
+    /// Values removed at the beginning.
     pub warmup_dropped: usize,
     /// Mean of all values.
     pub mean_all: f64,
@@ -63,7 +63,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// As JSON, in the words of the expectations.
+    /// As JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let mut out = json!({
@@ -85,21 +85,21 @@ impl Stats {
 pub struct Series {
     n: usize,
     last: f64,
-    /// Sums over what came behind the head, around the first value there.
+    /// Sums over the values after the head, relative to the first of them.
     origin: f64,
     sum: f64,
     squares: f64,
     least: f64,
     most: f64,
     kept: Vec<f64>,
-    /// Of the sample: which value is the next to be kept, how often blocks were joined, the state of its generator.
+    /// Sampling: the next value to keep, how often blocks were joined, the state of the generator.
     next: usize,
     doublings: u32,
     state: u64,
 }
 
 impl Series {
-    /// Takes one more value; what is not finite is not one.
+    /// Adds a value; values that are not finite are ignored.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -120,9 +120,9 @@ impl Series {
         self.last = value;
     }
 
-    /// Keeps a value and draws which is the next: one of every block of `stride`, wherever in it. Where the room is full
-    /// neighboring blocks are joined, of whose two values one is kept. The sample is thereby in order, and as even over
-    /// the series as a sample can be that no rhythm of the values can fool.
+    /// Keeps a value and draws the next one to keep: one of every block of `stride`. If the buffer is full,
+    /// neighboring blocks are joined and one of their two values is kept. The sample is therefore in order, evenly spread over
+    /// the series, and not biased by periodic values.
     fn keep(&mut self, value: f64) {
         if self.kept.len() == KEPT {
             let mut to = HEAD;
@@ -153,7 +153,7 @@ impl Series {
         self.n
     }
 
-    /// Whether the series has no value.
+    /// Whether the series is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.n == 0
@@ -171,7 +171,7 @@ impl Series {
         (self.n > 0).then_some(self.last)
     }
 
-    /// The values kept, in order: all where there are not more than [`KEPT`].
+    /// The values kept, in order: all if there are at most [`KEPT`].
     #[must_use]
     pub fn kept(&self) -> &[f64] {
         &self.kept
@@ -197,7 +197,7 @@ impl Series {
         self.moments(0).map(|(mean, _)| mean)
     }
 
-    /// The median of what is kept.
+    /// The median of the kept values.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
         let mut values = self.kept.clone();
@@ -233,8 +233,8 @@ impl Series {
         dropped.min(self.n.saturating_sub(1))
     }
 
-    /// After how many values the series settles: the first of three in a row within 5 %, or three scaled median
-    /// absolute deviations, of the median of the second half. 0 where it never does, or has fewer than six values.
+    /// After how many values the series is steady: the first of three in a row within 5 %, or three scaled median
+    /// absolute deviations, of the median of the second half. 0 if it never is, or has fewer than six values.
     #[must_use]
     pub fn change_point(&self) -> usize {
         let Some(second_half) = self.kept.get(self.kept.len() / 2..).filter(|_| self.n >= 6) else { return 0 };
@@ -246,8 +246,8 @@ impl Series {
         self.kept.windows(3).take(HEAD.min(self.n / 2)).position(settled).unwrap_or(0)
     }
 
-    /// Which values behind the first `drop` are outliers, by their place from 1, and what they are: the first `most`.
-    /// None where the series is longer than what is kept of it.
+    /// The first `most` outliers after the first `drop` values, with their positions from 1.
+    /// `None` if not all values were kept.
     #[must_use]
     pub fn outliers(&self, drop: usize, most: usize) -> Vec<(usize, f64)> {
         let Some(values) = self.kept.get(drop..).filter(|values| self.n == self.kept.len() && !values.is_empty())
@@ -259,7 +259,7 @@ impl Series {
         places.take(most).map(|(index, value)| (drop + index + 1, *value)).collect()
     }
 
-    /// Statistics without the first `drop` values; none where nothing is left.
+    /// Statistics without the first `drop` values; `None` if no values are left.
     #[must_use]
     pub fn stats(&self, drop: usize, seed: u64) -> Option<Stats> {
         let (mean, std) = self.moments(drop)?;
@@ -321,7 +321,7 @@ fn splitmix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7). Sorts in part.
+/// The quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7). Sorts partially.
 #[must_use]
 pub fn quantile(values: &mut [f64], q: f64) -> f64 {
     let at = q * (values.len().saturating_sub(1)) as f64;

@@ -1,4 +1,4 @@
-//! A recorded training step as tasks that wait for each other: traces of the PyTorch profiler (Kineto), and Chakra execution
+//! A recorded training step as tasks with dependencies: traces of the PyTorch profiler (Kineto), and Chakra execution
 //! traces.
 
 mod chakra;
@@ -9,20 +9,20 @@ use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 
-/// What is moved between accelerators.
+/// Collective and point-to-point operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Collective {
-    /// Everyone gets the sum.
+    /// All ranks receive the sum.
     AllReduce,
-    /// Everyone gets all parts.
+    /// All ranks receive all parts.
     AllGather,
-    /// Everyone gets a part of the sum.
+    /// Each rank receives a part of the sum.
     ReduceScatter,
-    /// Everyone sends a part to everyone.
+    /// Each rank sends a part to each.
     AllToAll,
-    /// Everyone gets what one has.
+    /// All ranks receive the data of one.
     Broadcast,
-    /// One sends to one.
+    /// One rank sends to another.
     PointToPoint,
 }
 
@@ -40,7 +40,7 @@ impl Collective {
         }
     }
 
-    /// The collective that a library's word means: `allreduce`, `_allgather_base`, `ncclDevKernel_SendRecv`.
+    /// The collective that a library's name denotes: `allreduce`, `_allgather_base`, `ncclDevKernel_SendRecv`.
     fn named(word: &str) -> Option<Collective> {
         let word: String = word.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         let known = [
@@ -56,29 +56,29 @@ impl Collective {
     }
 }
 
-/// What a task is.
+/// Kinds of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// Products of matrices and attention: bound by the matrix units.
+    /// Matrix products and attention: bound by the matrix units.
     Matrix,
     /// Other kernels: bound by memory.
     Elementwise,
-    /// Work described by its amount, of a trace that was not measured.
+    /// Work described by its amount, in a trace without times.
     Work {
         /// Floating-point operations.
         flops: f64,
         /// Bytes of its tensors.
         bytes: f64,
     },
-    /// To, from or within memories.
+    /// Copies to, from or within memories.
     Copy,
     /// Communication.
     Collective {
-        /// What is moved.
+        /// The operation.
         what: Collective,
-        /// Bytes, counted as nccl-tests do; `None` where the trace does not say.
+        /// Bytes, counted as nccl-tests do; `None` if the trace does not state them.
         bytes: Option<f64>,
-        /// Ranks that take part; `None` where the trace does not say.
+        /// Participating ranks; `None` if the trace does not state them.
         ranks: Option<f64>,
         /// Distance between these ranks.
         stride: f64,
@@ -90,15 +90,15 @@ pub enum Kind {
 pub struct Task {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The stream that it ran on, which does one task at a time; `None` where it takes none.
+    /// The stream that it ran on, which runs one task at a time; `None` if it needs no stream.
     pub lane: Option<u32>,
-    /// How long it ran, s; 0 where it was not measured.
+    /// Duration, s; 0 if it was not measured.
     pub seconds: f64,
-    /// Between the end of what it waits for and its begin: the host, s.
+    /// Delay by the host between the end of its dependencies and its start, s.
     pub delay: f64,
-    /// Tasks that it waits for, by their place in the list.
+    /// Dependencies, as indices into the list.
     pub after: Vec<u32>,
 }
 
@@ -115,7 +115,7 @@ pub struct StepTrace {
     pub rank: Option<(u32, u32)>,
     /// Steps in the trace; the one of median length is taken.
     pub steps: usize,
-    /// What readers should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Reads a trace, packed with gzip or not.
 ///
 /// # Errors
-/// Neither format, or no task in it that ran on an accelerator.
+/// Neither format, or no task that ran on an accelerator.
 pub fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     let mut text = Cow::Borrowed(bytes);
     if bytes.starts_with(&[0x1f, 0x8b]) {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::protobuf::{Field, field};
 use super::scalars::Scalars;
 
-/// Largest record that is read: scalars are small, and images and graphs are passed over.
+/// Largest record that is read: scalars are small, and images and graphs are skipped.
 const LARGEST: u64 = 64 << 20;
 
 /// Whether bytes begin with a TFRecord: a length, and the checksum of the length.
@@ -36,7 +36,7 @@ pub(crate) fn read(source: &mut dyn Read) -> io::Result<(Scalars, u64, bool)> {
     }
 }
 
-/// Reads until the buffer is full or the source ends; returns how much there was.
+/// Reads until the buffer is full or the source ends; returns the number of bytes.
 fn filled(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut n = 0;
     while let Some(rest) = buffer.get_mut(n..).filter(|rest| !rest.is_empty()) {
@@ -50,7 +50,7 @@ fn filled(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(n)
 }
 
-/// Takes the scalars of an event.
+/// Reads the scalars of an event.
 fn take(event: &[u8], record: u64, scalars: &mut Scalars) {
     let (mut step, mut at, mut summary) = (0, None, None);
     let mut rest = event;
@@ -72,7 +72,7 @@ fn take(event: &[u8], record: u64, scalars: &mut Scalars) {
     }
 }
 
-/// Name and value of a `Summary.Value`; none where it is no scalar.
+/// Name and value of a `Summary.Value`; `None` if it is no scalar.
 fn scalar(bytes: &[u8]) -> Option<(String, f64)> {
     let (mut tag, mut found, mut rest) = (None, None, bytes);
     while let Some((number, value)) = field(&mut rest) {

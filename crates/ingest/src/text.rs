@@ -8,7 +8,7 @@ use memchr::memchr_iter;
 pub(crate) fn find(line: &str, key: &str) -> Option<usize> {
     let (line, key) = (line.as_bytes(), key.as_bytes());
     let (Some(first), Some(last)) = (key.first(), key.last()) else { return Some(0) };
-    // The far end is looked at first: it turns away nearly all that begins alike, without a call to compare.
+    // The last byte is compared first: it rejects nearly all candidates without comparing slices.
     memchr_iter(*first, line).find(|at| {
         line.get(at + key.len() - 1) == Some(last) && line.get(*at..).is_some_and(|rest| rest.starts_with(key))
     })
@@ -20,12 +20,12 @@ pub(crate) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.get(at + key.len()..).map(unblanked)
 }
 
-/// Without leading blanks; far quicker than asking of every character whether Unicode calls it white.
+/// Without leading ASCII blanks; much faster than Unicode white space.
 pub(crate) fn unblanked(text: &str) -> &str {
     without(text, |byte| byte.is_ascii_whitespace())
 }
 
-/// Without leading bytes of this kind, which are ASCII.
+/// Without leading ASCII bytes of this kind.
 fn without(text: &str, kind: impl Fn(u8) -> bool) -> &str {
     let skipped = text.bytes().take_while(|byte| byte.is_ascii() && kind(*byte)).count();
     text.get(skipped..).unwrap_or_default()
@@ -37,7 +37,7 @@ pub(crate) fn labeled(line: &str) -> Labeled<'_> {
     Labeled { line, from: 0 }
 }
 
-/// Gives them one by one.
+/// Iterates over them.
 #[derive(Debug, Clone)]
 pub(crate) struct Labeled<'a> {
     line: &'a str,
@@ -64,7 +64,7 @@ pub(crate) fn words(line: &str) -> Words<'_> {
     Words { rest: line }
 }
 
-/// Gives them one by one.
+/// Iterates over them.
 #[derive(Debug, Clone)]
 pub(crate) struct Words<'a> {
     rest: &'a str,
@@ -83,24 +83,24 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// What stands between `key` and the next `end`, trimmed.
+/// The text between `key` and the next `end`, trimmed.
 pub(crate) fn between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str> {
     let rest = after(line, key)?;
     rest.split(end).next().map(str::trim)
 }
 
-/// Whether `line` holds `key`.
+/// Whether `line` contains `key`.
 pub(crate) fn has(line: &str, key: &str) -> bool {
     find(line, key).is_some()
 }
 
-/// The number right behind `key`, a colon or an equals sign and blanks in between allowed.
+/// The number after `key`; a colon or an equals sign and blanks may be between.
 pub(crate) fn number_after(line: &str, key: &str) -> Option<f64> {
     number(without(after(line, key)?, |byte| matches!(byte, b':' | b'=' | b' ' | b'\t')))
 }
 
-/// A number with nothing behind it, as a cell of a table holds one whose unit its column states: a line of another
-/// document that happens to have as many commas holds none.
+/// A number without a suffix, as in the cells of a table whose columns state the unit: a line of another
+/// document that happens to have as many commas has none.
 pub(crate) fn plain_number(cell: &str) -> Option<f64> {
     cell.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
@@ -115,21 +115,21 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
     number(text).filter(|value| *value >= 0.0 && *value < 1e19).map(|value| value as u64)
 }
 
-/// Digits that a double holds exactly, whatever they are.
+/// Number of digits that a double represents exactly.
 const EXACT_DIGITS: usize = 15;
-/// Powers of ten up to there, which are exact as well: the quotient is the nearest double (Clinger 1990).
+/// Exact powers of ten: the quotient is the nearest double (Clinger 1990).
 const TENS: [f64; EXACT_DIGITS + 1] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// The number that `text` begins with, and what follows it. Blanks in front, a sign, thousands separators, an
-/// exponent, `nan` and `inf` are understood.
+/// The number at the beginning of `text`, and the rest. Leading blanks, a sign, thousands separators, an
+/// exponent, `nan` and `inf` are accepted.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let text = unblanked(text);
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let mut at = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
     let (mut commas, mut point, start) = (false, None, at);
-    // Digits as one whole number, and how many there are.
+    // Digits as a whole number, and their count.
     let (mut digits, mut mantissa) = (0_usize, 0_u64);
     loop {
         match bytes.get(at) {
@@ -142,7 +142,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
                 point = Some(digits);
                 at += 1;
             }
-            // A thousands separator has three digits behind it, and digits in front.
+            // A thousands separator is preceded by digits and followed by three.
             Some(b',')
                 if point.is_none()
                     && at > start
@@ -202,7 +202,7 @@ pub(crate) fn human(text: &str) -> Option<f64> {
     Some(value * scale).filter(|value| value.is_finite())
 }
 
-/// The cells of one line of CSV: quotes are understood, blanks around cells are not part of them.
+/// The cells of one line of CSV, unquoted and trimmed.
 pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
     if memchr::memchr(b'"', line.as_bytes()).is_none() {
         let mut out = Vec::with_capacity(16);
@@ -232,12 +232,12 @@ pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
     out
 }
 
-/// The same, to be kept.
+/// The same, owned.
 pub(crate) fn owned_cells(line: &str) -> Vec<String> {
     cells(line).into_iter().map(Cow::into_owned).collect()
 }
 
-/// Seconds since 1970 of a date and time in one of the forms that tools write; without a zone it is taken as UTC.
+/// Seconds since 1970 of a date and time in one of the forms that tools write; UTC without a zone.
 pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
     let mut parts = [0_f64; 6];
     let mut rest = text.trim_start();

@@ -8,20 +8,20 @@ use memchr::memmem::Finder;
 use crate::observation::Timer;
 use crate::text::{after, has, leading, number_after, whole};
 
-/// Timers of one line that are taken.
+/// Most timers of one line.
 const MOST: usize = 64;
 
 /// Reads timers.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    /// Seconds a unit, inside a block of one timer a line.
+    /// Seconds per unit, inside a block of one timer per line.
     block: Option<f64>,
 }
 
-/// Words one of which every line of timers holds, but for the rows of a block.
+/// Trigger words: every line of timers except the rows of a block contains one.
 pub(crate) const WORDS: [&str; 3] = ["time across ranks (", "time (ms) |", "MxRtt/Rnk:"];
 
-/// The words prepared once: most lines hold none of them, and are passed over by these searches alone.
+/// The prepared searches for these words: most lines contain none and need no other test.
 static FINDERS: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| WORDS.map(Finder::new));
 
 impl Timers {
@@ -59,7 +59,7 @@ impl Timers {
     }
 }
 
-/// Seconds a unit: what stands in brackets behind the words.
+/// Seconds per unit, as stated in brackets after the words.
 fn scale(text: &str, words: &str) -> f64 {
     match after(text, words).map(|unit| unit.starts_with("(s)")) {
         Some(true) => 1.0,

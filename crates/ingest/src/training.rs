@@ -1,5 +1,5 @@
-//! Steps of training runs: gathered from whatever lines a tool writes, cut into runs where counting starts again,
-//! copies that other ranks print of a step left out.
+//! Steps of training runs: collected from the lines of a tool, split into runs where counting restarts,
+//! without the copies that other ranks print.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use super::observation::{Fresh, Observation};
 use super::reading::{Config, Context, Facts, Origin, Reading, tidy};
 use super::series::{Series, Stats};
 
-/// Runs kept apart; what follows joins the last.
+/// Most runs kept apart; later ones join the last.
 const RUNS: usize = 64;
-/// Records remembered to find copies by other ranks: ranks are not further apart than this.
+/// Records kept to find copies by other ranks: copies are not further apart than this.
 const RECENT: usize = 8;
 /// Records listed one by one.
 pub(crate) const LISTED: usize = 2000;
 
-/// One step, or the average over one log interval, as a line states it. What a line lacks is `None`.
+/// One step, or the average over one log interval, as a line states it. Missing fields are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Step {
     /// Counter of steps.
@@ -50,7 +50,7 @@ pub struct Step {
 pub struct Run {
     /// Records.
     pub n: usize,
-    /// First step, and the second: their distance is the log interval.
+    /// First step.
     pub first_step: Option<u64>,
     /// The step of the second record.
     pub second_step: Option<u64>,
@@ -58,10 +58,10 @@ pub struct Run {
     pub last_step: Option<u64>,
     /// Highest step.
     pub max_step: Option<u64>,
-    /// Distance between records where it is always the same.
+    /// Distance between records if it is constant.
     pub interval: Option<u64>,
     irregular: bool,
-    /// Whether the first steps are warm-up although the run does not begin at its start: it was compiled anew.
+    /// Whether the first steps are warm-up although the run does not begin at step 0: it was compiled again.
     pub cold: bool,
     /// Steps planned.
     pub planned: Option<u64>,
@@ -124,13 +124,13 @@ impl Run {
         }
     }
 
-    /// Steps between two records, where it is always the same.
+    /// Steps between two records if their distance is constant.
     #[must_use]
     pub fn log_interval(&self) -> Option<u64> {
         self.interval.filter(|_| !self.irregular)
     }
 
-    /// The settings of this run: its own, and those of its reading where it states none.
+    /// The settings of this run: its own, else those of its reading.
     #[must_use]
     pub fn settings(&self, reading: &Reading) -> Config {
         let mut out = Config::default();
@@ -143,7 +143,7 @@ impl Run {
         out
     }
 
-    /// Whether the run begins at its start rather than in the middle: at step 0 or 1, or one log interval in.
+    /// Whether the log has the beginning of the run: it starts at step 0 or 1, or after one log interval.
     #[must_use]
     pub fn starts(&self) -> bool {
         match (self.first_step, self.second_step) {
@@ -154,7 +154,7 @@ impl Run {
         }
     }
 
-    /// Statistics of one of the series of this run, its warm-up taken off.
+    /// Statistics of one of the series of this run without its warm-up.
     #[must_use]
     pub fn stats(&self, series: &Series, usual: usize, context: &Context) -> Option<Stats> {
         let drop = series.warmup(context.warmup, self.starts(), usual);
@@ -162,7 +162,7 @@ impl Run {
     }
 }
 
-/// What makes a record a copy of one already seen.
+/// How copies of a record are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Copies {
     /// The same step, time and loss: printed twice.
@@ -175,13 +175,13 @@ pub enum Copies {
 /// Steps of all runs of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Training {
-    /// All records as if they were one run.
+    /// All records as one run.
     pub all: Run,
     /// The runs, in order.
     pub runs: Vec<Run>,
     /// Records of other ranks.
     pub copies: usize,
-    /// What copies look like.
+    /// How copies are recognized.
     pub rule: Copies,
     recent: VecDeque<(u64, u64, u64, u64)>,
     fresh: Fresh<Step>,
@@ -194,7 +194,7 @@ impl Training {
         Training { rule, ..Training::default() }
     }
 
-    /// Takes a record; returns whether it is a new one.
+    /// Adds a record; returns whether it is new.
     pub fn push(&mut self, step: Step) -> bool {
         let bits = |value: Option<f64>| value.map_or(0, f64::to_bits);
         let seconds = if self.rule == Copies::EveryRank { 0 } else { bits(step.seconds.or(step.tokens_per_gpu)) };
@@ -227,12 +227,12 @@ impl Training {
         true
     }
 
-    /// Hands over the steps since the last call.
+    /// Returns the steps since the last call.
     pub fn observed(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Step);
     }
 
-    /// Notes a setting of the run at hand.
+    /// Adds a setting of the current run.
     pub fn stated(&mut self, name: &'static str, value: Option<f64>) {
         if let Some(run) = self.runs.last_mut() {
             run.config.number(name, value, Origin::File);
@@ -247,7 +247,7 @@ impl Training {
         }
     }
 
-    /// Whether nothing was found.
+    /// Whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.n == 0
@@ -265,7 +265,7 @@ impl Training {
         planned.filter(|_| self.runs.iter().all(|run| run.planned == planned))
     }
 
-    /// Facts all formats share: records, first and last step under the name the tool has for them, step times, loss.
+    /// Facts all formats share: records, first and last step under the tool's name for them, step times, loss.
     pub fn facts(&self, steps: &str, usual: usize, context: &Context) -> Facts {
         let mut facts = Facts::default();
         let all = &self.all;
@@ -306,7 +306,7 @@ impl Training {
             run.config.number("global_batch_size", run.batch, Origin::File);
             run.config.number("total_steps", run.planned.map(|planned| planned as f64), Origin::File);
         }
-        // What every run states holds for the reading.
+        // Settings that all runs state apply to the reading.
         if let Some((first, others)) = self.runs.split_first() {
             for (name, value, origin) in first.config.iter() {
                 if others.iter().all(|run| run.config.value(name) == Some(value)) {
@@ -343,7 +343,7 @@ pub fn ends(series: &Series) -> Option<Value> {
     Some(json!({"n": series.len(), "first": series.first()?, "last": series.last()?}))
 }
 
-/// Tokens a second from batch, sequence and mean step time.
+/// Tokens per second from batch, sequence and mean step time.
 #[must_use]
 pub fn tokens_per_second(config: &Config, batch: Option<f64>, seconds: f64) -> Option<f64> {
     let batch = batch.or_else(|| config.get("global_batch_size"))?;

@@ -1,6 +1,6 @@
-//! The predecessor dashboard's estimator: plain inputs to plain answers, reproduced from its published behavior to 1e-9.
+//! The predecessor dashboard's estimator: numbers in, numbers out, reproduced from its published behavior to 1e-9.
 //!
-//! Faithful also where it is weak, since people carry its figures over: the work of a step counts the micro-batch and
+//! Its errors are reproduced, too, since users compare with its figures: the work of a step counts the micro-batch and
 //! its tokens the global batch, devices do not divide the work, GB and GiB are mixed. Two of its thresholds are known only within bounds, see [`BALANCED`].
 
 use crate::number::Number;
@@ -11,7 +11,7 @@ pub const GIB: f64 = 1_073_741_824.0;
 pub const TPU_MFU: f64 = 0.55;
 /// Utilization that it starts from on everything else.
 pub const BASE_MFU: f64 = 0.35;
-/// Factor on it where memory is fuller than [`CROWDED`].
+/// Factor on it if more of the memory is used than [`CROWDED`].
 pub const CROWDED_FACTOR: f64 = 0.7;
 /// Factor on it with tensor parallelism, whatever its degree.
 pub const TENSOR_FACTOR: f64 = 0.93;
@@ -31,7 +31,7 @@ const LOW_MFU: f64 = 0.3;
 /// Layers that it takes by default.
 const LAYERS: f64 = 32.0;
 
-/// Its input.
+/// The input of the estimator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input<N = f64> {
     /// Parameters, experts and all.
@@ -54,7 +54,7 @@ pub struct Input<N = f64> {
     pub tp: N,
     /// Pipeline stages.
     pub pp: N,
-    /// Whether activations are computed again.
+    /// Whether activations are recomputed.
     pub checkpointing: bool,
     /// Dense rate in 16 bit of one device, TFLOP/s: it is used for every precision.
     pub tflops: N,
@@ -84,7 +84,7 @@ pub enum Bottleneck {
 }
 
 impl Bottleneck {
-    /// The dashboard's word.
+    /// The dashboard's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Bottleneck {
     }
 }
 
-/// What it answers. Its "GB" of memory are GiB.
+/// Its output. Its "GB" of memory are GiB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer<N = f64> {
     /// FLOPs of a step, by its count.
@@ -128,7 +128,7 @@ pub struct Answer<N = f64> {
 }
 
 impl<N: Number> Input<N> {
-    /// Devices that it pays for.
+    /// Devices in the price.
     #[must_use]
     pub fn devices(&self) -> N {
         (self.dp.clone() * self.tp.clone() * self.pp.clone()).named("N", "devices that are paid for", "")
@@ -174,7 +174,7 @@ impl<N: Number> Input<N> {
     }
 }
 
-/// Answers.
+/// Computes the estimate.
 #[must_use]
 pub fn estimate<N: Number>(i: &Input<N>) -> Answer<N> {
     let number = |value: f64| N::from(value);
@@ -254,7 +254,7 @@ impl<N: Number> Answer<N> {
 }
 
 impl Answer {
-    /// What it warns of, in its order.
+    /// Its warnings, in its order.
     #[must_use]
     pub fn warnings(&self, i: &Input) -> Vec<&'static str> {
         let full = self.memory_percent > 100.0;

@@ -1,5 +1,5 @@
-//! What an engine computes with: plain numbers, or equations that record how a figure came about. An engine that is written
-//! over [`Number`] is its own explanation.
+//! The numbers that engines compute with: plain ones, or equations that record how a figure was computed. An engine that is written
+//! over [`Number`] explains its own figures.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -7,7 +7,7 @@ use std::ops::{Add, Div, Mul, Sub};
 pub trait Number:
     Clone + From<f64> + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// A rule or constant of the engine: how equations call it, what it is, its unit, and where it comes from.
+    /// A rule or constant of the engine: its symbol, meaning, unit and origin.
     fn given(symbol: &'static str, name: &'static str, unit: &'static str, value: f64, origin: &'static str) -> Self;
 
     /// Names a result in equations that use it. Plain numbers have no names.

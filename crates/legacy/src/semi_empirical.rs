@@ -1,6 +1,6 @@
 //! The calibrated model of the predecessor system, reproduced to 1e-9 relative.
 //!
-//! Faithful also where it is weak: throughput does not depend on the size of the model, memory is clipped rather than
+//! Its errors are reproduced, too: throughput does not depend on the size of the model, memory is clipped rather than
 //! checked, and the median latency is a constant for any accelerator faster than `lat_base_coeff / lat_min`.
 
 pub mod coefficients;
@@ -41,9 +41,9 @@ pub enum Quantity {
     Draw,
 }
 
-/// Where the model's numbers come from.
+/// Inputs of the model.
 pub trait Source {
-    /// What they are.
+    /// The input.
     type Number: Number;
     /// A coefficient of the profile.
     fn coefficient(&self, of: &Coefficient) -> Self::Number;
@@ -51,7 +51,7 @@ pub trait Source {
     fn quantity(&self, of: Quantity) -> Self::Number;
 }
 
-/// What is switched on.
+/// Options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
     /// Inference rather than training.
@@ -95,7 +95,7 @@ pub struct Answer<N> {
     pub node_watts: N,
 }
 
-/// Answers one phase. Symbols as in the calibration guide.
+/// Estimates one phase. Symbols as in the calibration guide.
 pub fn answer<S: Source>(source: &S, on: Switches) -> Answer<S::Number> {
     let c = |of: &Coefficient| source.coefficient(of);
     let q = |of: Quantity| source.quantity(of);

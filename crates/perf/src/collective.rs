@@ -167,7 +167,7 @@ pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
     let ring = 2.0 * ring_latency(f, &g) + transfer(moved, bw, f.message_ramp);
     // A double binary tree sends every byte up and down once, at a little less than the ring's rate.
     let tree = 2.0 * tree_latency(f, &g) + transfer(2.0 * bytes, 0.92 * bw, f.message_ramp);
-    // One-shot: everybody sends everything to everybody; only worth it for small vectors in one domain.
+    // One-shot: every rank sends everything to every other; only worth it for small vectors in one domain.
     let one_shot = if g.crosses() {
         f64::INFINITY
     } else {

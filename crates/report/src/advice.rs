@@ -23,7 +23,7 @@ pub fn line(advice: &Advice) -> String {
 
 /// All of it, with reasons and sources.
 #[must_use]
-pub fn tell(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
+pub fn render(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
     let mut out = String::new();
     if let Some(fit) = fit {
         let _ = writeln!(out, "{}", wrap(&fit.verdict.describe(), width, "  "));

@@ -36,7 +36,7 @@ fn object(kept: Option<&Node>, keys: &[&str], over: impl IntoIterator<Item = (&'
 /// A scenario as the dashboard writes it: with its model, its parallelism, its workload and its hardware.
 #[must_use]
 pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
-    let asked = input(scenario, &scenario.base);
+    let inputs = input(scenario, &scenario.base);
     let said = parts.workload.document.get("benchboard");
     let unknown = |value: f64| if value > 0.0 { number(value) } else { Value::Null };
     let moe = scenario.model.is_some_and(|model| model.is_moe());
@@ -44,11 +44,11 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     let name = named.or_else(|| parts.model.as_ref().map(|model| model.id.clone()));
     let mut model = vec![
         ("name", json!(name.unwrap_or_else(|| parts.workload.name.to_string()))),
-        ("parameters", number(asked.parameters / 1e9)),
-        ("contextLength", number(asked.context)),
+        ("parameters", number(inputs.parameters / 1e9)),
+        ("contextLength", number(inputs.context)),
         ("precision", json!(format(&scenario.base).name())),
-        ("hiddenSize", unknown(asked.hidden)),
-        ("numLayers", unknown(asked.layers)),
+        ("hiddenSize", unknown(inputs.hidden)),
+        ("numLayers", unknown(inputs.layers)),
     ];
     if said.is_none() {
         model.push(("architectureType", json!(if moe { "moe" } else { "dense" })));
@@ -57,25 +57,25 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     }
     let keys = ["name", "parameters", "architectureType", "numExperts", "contextLength", "precision"];
     let keys: Vec<&str> = keys.into_iter().chain(["hiddenSize", "numLayers", "numHeads", "vocabularySize"]).collect();
-    let accumulation = (asked.batch / (asked.worked() * asked.dp)).round().max(1.0);
-    let sp = scenario.base.plan.sp.unwrap_or(asked.tp > 1.0);
+    let accumulation = (inputs.batch / (inputs.worked() * inputs.dp)).round().max(1.0);
+    let sp = scenario.base.plan.sp.unwrap_or(inputs.tp > 1.0);
     let parallelism = [
-        ("dataParallel", number(asked.dp)),
-        ("tensorParallel", number(asked.tp)),
-        ("pipelineParallel", number(asked.pp)),
+        ("dataParallel", number(inputs.dp)),
+        ("tensorParallel", number(inputs.tp)),
+        ("pipelineParallel", number(inputs.pp)),
         (
             "gradientAccumulationSteps",
             said.and_then(|said| said.get("gradientAccumulationSteps"))
                 .and_then(Node::number)
                 .map_or_else(|| number(accumulation), number),
         ),
-        ("activationCheckpointing", json!(asked.checkpointing)),
+        ("activationCheckpointing", json!(inputs.checkpointing)),
         ("sequenceParallel", json!(sp)),
     ];
     let workload = [
         ("type", json!(if scenario.mode() == Mode::Training { "training" } else { "inference" })),
-        ("batchSize", number(asked.batch)),
-        ("microBatchSize", number(asked.micro)),
+        ("batchSize", number(inputs.batch)),
+        ("microBatchSize", number(inputs.micro)),
         ("targetMetric", json!("tokens_per_second")),
     ];
     let aim = said.and_then(|said| said.get("targetMetric")).and_then(Node::text).map(str::to_owned);
@@ -89,26 +89,26 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
         "model": object(said, &keys, model),
         "parallelism": object(None, &[], parallelism),
         "workload": workload,
-        "hardware": hardware(parts, &asked),
+        "hardware": hardware(parts, &inputs),
     })
 }
 
 /// A target as the dashboard's hardware profile: of one device.
-fn hardware(parts: &Parts, asked: &Input) -> Value {
+fn hardware(parts: &Parts, inputs: &Input) -> Value {
     let said = parts.target.document.get("benchboard");
     let sheet = parts.accelerator.as_ref();
     let fixed = [
         ("id", json!(&*parts.target.name)),
         ("vendor", json!(parts.target.vendor)),
-        ("fp16Tflops", number(asked.tflops)),
-        ("vramSizeGB", number(asked.memory_gb)),
-        ("interconnectBandwidthGBps", number(asked.link_gb_per_sec)),
-        ("costPerHour", number(asked.usd_per_hour)),
+        ("fp16Tflops", number(inputs.tflops)),
+        ("vramSizeGB", number(inputs.memory_gb)),
+        ("interconnectBandwidthGBps", number(inputs.link_gb_per_sec)),
+        ("costPerHour", number(inputs.usd_per_hour)),
     ];
     let mut over: Vec<(&'static str, Value)> = fixed.into();
     if said.is_none() {
         let of = |value: Option<f64>| value.map_or(Value::Null, number);
-        let kind = match (asked.gpu, asked.tpu) {
+        let kind = match (inputs.gpu, inputs.tpu) {
             (true, _) => "gpu",
             (false, true) => "tpu",
             (false, false) => "other",
@@ -134,7 +134,7 @@ fn hardware(parts: &Parts, asked: &Input) -> Value {
 
 /// An answer under the dashboard's names.
 #[must_use]
-pub fn result(parts: &Parts, asked: &Input, answer: &Answer) -> Value {
+pub fn result(parts: &Parts, inputs: &Input, answer: &Answer) -> Value {
     json!({
         "scenarioId": &*parts.workload.name,
         "hardwareId": &*parts.target.name,
@@ -152,15 +152,15 @@ pub fn result(parts: &Parts, asked: &Input, answer: &Answer) -> Value {
         "allReduceTimeMs": answer.all_reduce_ms,
         "communicationOverhead": answer.communication_percent,
         "bottleneck": answer.bottleneck.name(),
-        "warnings": answer.warnings(asked),
+        "warnings": answer.warnings(inputs),
     })
 }
 
 /// The answer to a scenario, under the dashboard's names.
 #[must_use]
 pub fn answered(scenario: &Scenario, parts: &Parts) -> Value {
-    let asked = input(scenario, &scenario.base);
-    result(parts, &asked, &estimator::estimate(&asked))
+    let inputs = input(scenario, &scenario.base);
+    result(parts, &inputs, &estimator::estimate(&inputs))
 }
 
 /// Four digits, with a prefix where that is shorter.

@@ -13,7 +13,7 @@ const CHART: (f64, f64) = (760.0, 420.0);
 
 /// What a document can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kind {
+pub enum DocumentFormat {
     /// Markdown.
     #[default]
     Markdown,
@@ -27,19 +27,25 @@ pub enum Kind {
     Svg,
 }
 
-impl Kind {
+impl DocumentFormat {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Markdown, Kind::Html, Kind::Json, Kind::Csv, Kind::Svg];
+    pub const ALL: [DocumentFormat; 5] = [
+        DocumentFormat::Markdown,
+        DocumentFormat::Html,
+        DocumentFormat::Json,
+        DocumentFormat::Csv,
+        DocumentFormat::Svg,
+    ];
 
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Markdown => "Markdown",
-            Kind::Html => "HTML",
-            Kind::Json => "JSON",
-            Kind::Csv => "CSV",
-            Kind::Svg => "SVG",
+            DocumentFormat::Markdown => "Markdown",
+            DocumentFormat::Html => "HTML",
+            DocumentFormat::Json => "JSON",
+            DocumentFormat::Csv => "CSV",
+            DocumentFormat::Svg => "SVG",
         }
     }
 
@@ -47,11 +53,11 @@ impl Kind {
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
-            Kind::Markdown => "md",
-            Kind::Html => "html",
-            Kind::Json => "json",
-            Kind::Csv => "csv",
-            Kind::Svg => "svg",
+            DocumentFormat::Markdown => "md",
+            DocumentFormat::Html => "html",
+            DocumentFormat::Json => "json",
+            DocumentFormat::Csv => "csv",
+            DocumentFormat::Svg => "svg",
         }
     }
 }
@@ -80,20 +86,20 @@ impl Document {
 
     /// What it can be written as: as a picture only where something is charted.
     #[must_use]
-    pub fn kinds(&self) -> Vec<Kind> {
+    pub fn kinds(&self) -> Vec<DocumentFormat> {
         let charted = self.chart().is_some();
-        Kind::ALL.into_iter().filter(|kind| *kind != Kind::Svg || charted).collect()
+        DocumentFormat::ALL.into_iter().filter(|kind| *kind != DocumentFormat::Svg || charted).collect()
     }
 
     /// The text of the file.
     #[must_use]
-    pub fn write(&self, kind: Kind) -> String {
+    pub fn write(&self, kind: DocumentFormat) -> String {
         match kind {
-            Kind::Markdown => markdown::text(&self.blocks),
-            Kind::Html => html::page(&self.title, &self.blocks),
-            Kind::Json => self.json(),
-            Kind::Csv => self.csv(),
-            Kind::Svg => self.chart().map_or_else(String::new, svg::alone),
+            DocumentFormat::Markdown => markdown::text(&self.blocks),
+            DocumentFormat::Html => html::page(&self.title, &self.blocks),
+            DocumentFormat::Json => self.json(),
+            DocumentFormat::Csv => self.csv(),
+            DocumentFormat::Svg => self.chart().map_or_else(String::new, svg::alone),
         }
     }
 
@@ -153,11 +159,11 @@ mod tests {
     #[test]
     fn people_get_what_is_shown_and_programs_the_numbers_behind() {
         let document = document();
-        assert!(document.write(Kind::Markdown).contains("| a, \"b\" | 1.23 k |"));
-        let page = document.write(Kind::Html);
+        assert!(document.write(DocumentFormat::Markdown).contains("| a, \"b\" | 1.23 k |"));
+        let page = document.write(DocumentFormat::Html);
         assert!(page.contains("A &lt;title&gt;") && page.contains("data-v=\"1234.5\""));
-        assert_eq!(document.write(Kind::Csv), "what,value\n\"a, \"\"b\"\"\",1234.5\nnone,\n");
-        let json: Value = serde_json::from_str(&document.write(Kind::Json)).unwrap();
+        assert_eq!(document.write(DocumentFormat::Csv), "what,value\n\"a, \"\"b\"\"\",1234.5\nnone,\n");
+        let json: Value = serde_json::from_str(&document.write(DocumentFormat::Json)).unwrap();
         assert_eq!(json["rows"][0]["value"], 1234.5);
         assert_eq!(json["rows"][1]["value"], Value::Null);
     }
@@ -165,7 +171,7 @@ mod tests {
     #[test]
     fn a_picture_is_offered_where_something_is_charted() {
         let mut document = document();
-        assert!(!document.kinds().contains(&Kind::Svg));
+        assert!(!document.kinds().contains(&DocumentFormat::Svg));
         let bar = |name: &str, value| Bar {
             name: name.to_owned(),
             parts: vec![("part".to_owned(), value)],
@@ -174,8 +180,8 @@ mod tests {
             limit: None,
         };
         document.blocks.push(Block::Bars(Bars { title: "bars".to_owned(), bars: vec![bar("x", 1.0), bar("y", 2.0)] }));
-        assert!(document.kinds().contains(&Kind::Svg));
-        let picture = document.write(Kind::Svg);
+        assert!(document.kinds().contains(&DocumentFormat::Svg));
+        let picture = document.write(DocumentFormat::Svg);
         assert!(picture.starts_with("<svg") && picture.contains("<style>"), "{picture}");
     }
 }

@@ -19,7 +19,7 @@ const TOP: usize = 3;
 /// The whole answer as text, wrapped to `width` columns: figures, phases, what bounds it, where time and memory go, the
 /// first three pieces of advice, what to know about the numbers.
 #[must_use]
-pub fn tell(
+pub fn render(
     parts: &Parts,
     track: &str,
     scenario: &Scenario,

@@ -13,7 +13,7 @@ pub const NONE: &str = "evidence: none. Measured rows exist for the analytical a
 
 /// Counts of measured rows, and the nearest row of every figure with our error there.
 #[must_use]
-pub fn tell(supports: &[Support], width: usize) -> String {
+pub fn render(supports: &[Support], width: usize) -> String {
     let Some(first) = supports.first() else { return format!("{}\n", wrap(NONE, width, "  ")) };
     let mut out = "evidence: measured rows (sources) that have in common\n".to_owned();
     let column = |text: &str| (text.to_owned(), Align::Right);

@@ -6,24 +6,24 @@ use atlas_plan::explain::{Origin, Term};
 /// The tree down to `depth` levels below its root, wrapped to `width` columns. A term described once is not taken apart
 /// again.
 #[must_use]
-pub fn tell(tree: &Term, metric: &str, depth: usize, width: usize) -> String {
+pub fn render(tree: &Term, metric: &str, depth: usize, width: usize) -> String {
     let mut out = format!("{metric}: {}\n\n", tree.name);
-    let mut teller = Teller { out: &mut out, width: width.max(40), described: Vec::new(), hidden: false };
-    teller.term(tree, "", "", depth);
-    if teller.hidden {
+    let mut renderer = Renderer { out: &mut out, width: width.max(40), described: Vec::new(), hidden: false };
+    renderer.term(tree, "", "", depth);
+    if renderer.hidden {
         out.push_str("\n… stands for terms below; --depth N shows them, --format json shows all\n");
     }
     out
 }
 
-struct Teller<'a> {
+struct Renderer<'a> {
     out: &'a mut String,
     width: usize,
     described: Vec<(String, f64)>,
     hidden: bool,
 }
 
-impl Teller<'_> {
+impl Renderer<'_> {
     /// A term and, `depth` levels deep, what it is made of. `first` stands before its first line, `rest` before others.
     fn term(&mut self, term: &Term, first: &str, rest: &str, depth: usize) {
         let below = if term.terms.is_empty() { " " } else { "│" };

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn all_charts_stand_in_one_picture() {
+    fn all_charts_are_in_one_picture() {
         let bars = |n: usize| {
             let bar = Bar {
                 name: "x".to_owned(),

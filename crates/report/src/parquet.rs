@@ -24,7 +24,7 @@ const UNCOMPRESSED: i64 = 0;
 
 /// What a column may hold.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// One of these texts.
     Words(Vec<String>),
     /// One of these numbers.
@@ -39,7 +39,7 @@ pub struct Column {
     /// Its name.
     pub name: String,
     /// What it may hold.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// A column's values in a row group.
@@ -120,9 +120,9 @@ pub fn footer(columns: &[Column], groups: &[Group]) -> Vec<u8> {
     for column in columns {
         let mut element = Thrift::default();
         element.field(1).integer(physical(&column.kind));
-        element.field(3).integer(if column.kind == Kind::Figures { OPTIONAL } else { REQUIRED });
+        element.field(3).integer(if column.kind == ColumnKind::Figures { OPTIONAL } else { REQUIRED });
         element.field(4).text(&column.name);
-        if matches!(column.kind, Kind::Words(_)) {
+        if matches!(column.kind, ColumnKind::Words(_)) {
             element.field(6).integer(UTF8);
         }
         file.nested(element);
@@ -140,8 +140,8 @@ pub fn footer(columns: &[Column], groups: &[Group]) -> Vec<u8> {
     out
 }
 
-fn physical(kind: &Kind) -> i64 {
-    if matches!(kind, Kind::Words(_)) { BYTE_ARRAY } else { DOUBLE }
+fn physical(kind: &ColumnKind) -> i64 {
+    if matches!(kind, ColumnKind::Words(_)) { BYTE_ARRAY } else { DOUBLE }
 }
 
 fn row_group(columns: &[Column], group: &Group) -> Thrift {
@@ -151,7 +151,7 @@ fn row_group(columns: &[Column], group: &Group) -> Thrift {
         let mut meta = Thrift::default();
         meta.field(1).integer(physical(&column.kind));
         let encodings: &[i64] =
-            if column.kind == Kind::Figures { &[PLAIN, RLE] } else { &[PLAIN, RLE, RLE_DICTIONARY] };
+            if column.kind == ColumnKind::Figures { &[PLAIN, RLE] } else { &[PLAIN, RLE, RLE_DICTIONARY] };
         meta.field(2).list(Type::I32, encodings.len());
         encodings.iter().for_each(|encoding| meta.element(*encoding));
         meta.field(3).list(Type::Binary, 1);
@@ -175,20 +175,20 @@ fn row_group(columns: &[Column], group: &Group) -> Thrift {
 }
 
 /// A list's values one after another; how many they are.
-fn dictionary(kind: &Kind, out: &mut Vec<u8>) -> usize {
+fn dictionary(kind: &ColumnKind, out: &mut Vec<u8>) -> usize {
     match kind {
-        Kind::Words(words) => {
+        ColumnKind::Words(words) => {
             for word in words {
                 out.extend_from_slice(&u32::try_from(word.len()).unwrap_or(u32::MAX).to_le_bytes());
                 out.extend_from_slice(word.as_bytes());
             }
             words.len()
         }
-        Kind::Numbers(numbers) => {
+        ColumnKind::Numbers(numbers) => {
             numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
             numbers.len()
         }
-        Kind::Figures => 0,
+        ColumnKind::Figures => 0,
     }
 }
 
@@ -345,10 +345,10 @@ mod tests {
     }
 
     #[test]
-    fn groups_say_where_they_lie() {
+    fn row_groups_state_their_offsets() {
         let columns = [
-            Column { name: "target".to_owned(), kind: Kind::Words(vec!["a".to_owned(), "b".to_owned()]) },
-            Column { name: "figure".to_owned(), kind: Kind::Figures },
+            Column { name: "target".to_owned(), kind: ColumnKind::Words(vec!["a".to_owned(), "b".to_owned()]) },
+            Column { name: "figure".to_owned(), kind: ColumnKind::Figures },
         ];
         let values = [Values::Places(vec![0, 0, 1]), Values::Figures(vec![1.0, f64::NAN, 3.0])];
         let mut out = MAGIC.to_vec();

@@ -124,7 +124,7 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
 /// Decodes what a summary needs. Figures stand under `record`, or alongside the names in abridged records.
 fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Entry> {
     let mut fields = Fields::open(file, "", node, problems)?;
-    // Everything else in a record is somebody else's.
+    // Other code reads everything else in a record.
     fields.all();
     let target = fields.required_text("target");
     let workload = fields.required_text("workload");

@@ -50,7 +50,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     checked.problems.sort();
     let mut snippets = snippet::Snippets::default();
     for problem in &checked.problems {
-        complain(&snippets.tell(problem));
+        complain(&snippets.render(problem));
     }
     let problems = &checked.problems;
     output::print(&globals.charset().write(&format!(

@@ -21,7 +21,7 @@ const COLUMNS: usize = 100;
 
 impl Snippets {
     /// The complaint, its place, the line with a caret below what is meant, and the remedy.
-    pub(super) fn tell(&mut self, problem: &Diagnostic) -> String {
+    pub(super) fn render(&mut self, problem: &Diagnostic) -> String {
         let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
         let mut out = format!("{}: {path}{}\n  --> {}\n", problem.severity.name(), problem.message, problem.location());
         let text = self.texts.entry(Arc::clone(&problem.file)).or_insert_with(|| source(&problem.file));

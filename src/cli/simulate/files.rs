@@ -58,7 +58,7 @@ impl Folder {
     }
 
     /// Says how much was written where.
-    pub(in crate::cli) fn tell(&self) {
+    pub(in crate::cli) fn print_paths(&self) {
         complain(&format!("wrote {} files {}_… to {}", self.files, self.stem, self.path.display()));
     }
 }

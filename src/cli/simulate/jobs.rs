@@ -12,6 +12,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output::{self, complain};
 use crate::cli::watching;
 use atlas_config::library::Library;
+use atlas_core::count::Count;
 use atlas_document::sources::read_text;
 use atlas_ingest::job_trace;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
@@ -68,7 +69,7 @@ pub(super) fn traced(path: &Path, args: &Args, library: &Library) -> color_eyre:
         submitted: Span(job.submitted - begin),
         workload: None,
         nodes: None,
-        accelerators: Some(job.accelerators),
+        accelerators: Some(Count::floor(job.accelerators)),
         steps: None,
         seconds: Some(Span(job.seconds)),
         communication: None,
@@ -117,7 +118,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
     }
     match args.format {
         Format::Table => {
-            output::print(&globals.charset().write(&report::tell(jobs, input.accelerators, &sizes, &out)))?;
+            output::print(&globals.charset().write(&report::render(jobs, input.accelerators, &sizes, &out)))?;
         }
         Format::Json => output::print(&serialized(&document, false)?)?,
         Format::Yaml => output::print(&serialized(&document, true)?)?,
@@ -130,7 +131,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         if !cancelled {
             folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
         }
-        folder.tell();
+        folder.print_paths();
     }
     if cancelled {
         output::complain("ended early; what is described is of the jobs until then");
@@ -147,14 +148,17 @@ fn input(
     gauge: &Gauge,
 ) -> color_eyre::Result<(cluster::Input, Vec<u32>)> {
     let target = jobs.cluster.target.as_deref().map(|name| library.target(name)).transpose().map_err(Failure::from)?;
-    let per_node = target.map_or(1.0, |target| target.accelerators_per_node.into());
+    let per_node = target.map_or(Count::ONE, |target| target.accelerators_per_node);
     let per_node = jobs.cluster.accelerators_per_node.unwrap_or(per_node);
-    let accelerators = jobs.cluster.accelerators.or(target.map(|target| target.accelerators())).unwrap_or(1.0);
+    let accelerators = match (jobs.cluster.accelerators, target) {
+        (Some(stated), _) => f64::from(stated),
+        (None, target) => target.map_or(1.0, |target| target.accelerators()),
+    };
     let stated = target.and_then(|target| target.network.as_ref()).and_then(|network| network.oversubscription);
     let oversubscription = jobs.cluster.oversubscription.or(stated).unwrap_or(1.0);
     let fabric = (oversubscription > 1.0).then(|| Fabric {
-        accelerators_per_host: per_node as u32,
-        hosts_per_leaf: jobs.cluster.nodes_per_leaf.unwrap_or(jobs::NODES_PER_LEAF) as u32,
+        accelerators_per_host: per_node.get(),
+        hosts_per_leaf: jobs.cluster.nodes_per_leaf.unwrap_or(jobs::NODES_PER_LEAF).get(),
         oversubscription,
         placement: jobs.cluster.placement.unwrap_or_default(),
     });
@@ -162,7 +166,7 @@ fn input(
     let mut list = Vec::new();
     let mut sizes = Vec::new();
     for job in &jobs.jobs {
-        let size = job.accelerators.or(job.nodes.map(|nodes| nodes * per_node)).unwrap_or(1.0);
+        let size = job.accelerators.map(f64::from).or(job.nodes.map(|nodes| nodes * per_node)).unwrap_or(1.0);
         if size > accelerators {
             problems.push(format!("{}: wants {size} accelerators of {accelerators}", job.name));
         }
@@ -175,7 +179,7 @@ fn input(
                 }
                 None => Err("a workload needs a target under cluster:".to_owned()),
             }
-            .map(|traffic| (traffic.step * steps, traffic)),
+            .map(|traffic| (traffic.step * *steps, traffic)),
             _ => Err("lasts for an unknown time".to_owned()),
         };
         match time {

@@ -37,7 +37,7 @@ pub(super) fn run(path: &Path, args: &Args, library: &Library, globals: &Globals
     }
     let document = report::document(&label, &trace, &answers);
     match args.format {
-        Format::Table => output::print(&globals.charset().write(&report::tell(&label, &trace, &answers)))?,
+        Format::Table => output::print(&globals.charset().write(&report::render(&label, &trace, &answers)))?,
         Format::Json => output::print(&serialized(&document, false)?)?,
         Format::Yaml => output::print(&serialized(&document, true)?)?,
         Format::Csv => output::print(&report::csv_of(&answers))?,
@@ -46,7 +46,7 @@ pub(super) fn run(path: &Path, args: &Args, library: &Library, globals: &Globals
         let mut folder = Folder::open(place, &path.file_stem().unwrap_or_default().to_string_lossy())?;
         folder.json("replay.json", &document)?;
         folder.text("exchanges.csv", &report::csv_of(&answers))?;
-        folder.tell();
+        folder.print_paths();
     }
     Ok(())
 }

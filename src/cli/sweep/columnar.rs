@@ -7,12 +7,12 @@ use super::rows::{VERDICTS, verdict};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::{Row, Sweep};
-use atlas_report::parquet::{Column, Group, Kind, MAGIC, Values, footer, group};
+use atlas_report::parquet::{Column, ColumnKind, Group, MAGIC, Values, footer, group};
 
 /// Rows of a group: some megabytes, and what a kill costs at most in work done again.
 const GROUP: usize = 1 << 16;
 
-/// Points of a block as workers tell them: places of each row one after another, and figures.
+/// Points of a block as workers write them: places of each row one after another, and figures.
 #[derive(Default)]
 pub(super) struct Batch {
     places: Vec<u32>,
@@ -34,7 +34,7 @@ pub(super) struct Columnar<'s> {
 impl<'s> Columnar<'s> {
     pub(super) fn new(sweep: &Sweep, metrics: &'s [&'static Metric]) -> Columnar<'s> {
         let names = |name: &dyn Fn(&atlas_plan::scenario::Parts) -> String| {
-            Kind::Words(sweep.contenders.iter().map(|(parts, _)| name(parts)).collect())
+            ColumnKind::Words(sweep.contenders.iter().map(|(parts, _)| name(parts)).collect())
         };
         let column = |name: &str, kind| Column { name: name.to_owned(), kind };
         let mut columns = vec![
@@ -47,11 +47,11 @@ impl<'s> Columnar<'s> {
                 _ => None,
             };
             let numbers: Option<Vec<f64>> = axis.values.iter().map(number).collect();
-            let words = || Kind::Words(axis.values.iter().map(Setting::to_string).collect());
-            column(axis.knob.name(), numbers.map_or_else(words, Kind::Numbers))
+            let words = || ColumnKind::Words(axis.values.iter().map(Setting::to_string).collect());
+            column(axis.knob.name(), numbers.map_or_else(words, ColumnKind::Numbers))
         }));
-        columns.extend(metrics.iter().map(|metric| column(metric.name, Kind::Figures)));
-        columns.push(column("verdict", Kind::Words(VERDICTS.map(str::to_owned).to_vec())));
+        columns.extend(metrics.iter().map(|metric| column(metric.name, ColumnKind::Figures)));
+        columns.push(column("verdict", ColumnKind::Words(VERDICTS.map(str::to_owned).to_vec())));
         let applies = sweep
             .contenders
             .iter()
@@ -69,7 +69,7 @@ impl<'s> Columnar<'s> {
 
     fn empty(&mut self) {
         let values = |column: &Column| match column.kind {
-            Kind::Figures => Values::Figures(Vec::new()),
+            ColumnKind::Figures => Values::Figures(Vec::new()),
             _ => Values::Places(Vec::new()),
         };
         self.pending = self.columns.iter().map(values).collect();
@@ -77,7 +77,7 @@ impl<'s> Columnar<'s> {
     }
 
     /// Tells a point.
-    pub(super) fn tell(&self, out: &mut Batch, row: &Row<'_>) {
+    pub(super) fn write_row(&self, out: &mut Batch, row: &Row<'_>) {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         // Target and workload are described by their contender.
         out.places.extend([place(row.contender), place(row.contender)]);

@@ -133,7 +133,7 @@ impl<'s> Columns<'s> {
     }
 
     /// Writes a point's line.
-    pub(super) fn tell(&self, out: &mut Vec<u8>, row: &Row<'_>) {
+    pub(super) fn write_row(&self, out: &mut Vec<u8>, row: &Row<'_>) {
         out.extend_from_slice(self.contenders.get(row.contender).map_or(&[], |text| text));
         for (values, digit) in self.values.iter().zip(row.digits) {
             out.extend_from_slice(values.get(*digit));

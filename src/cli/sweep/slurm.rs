@@ -25,9 +25,9 @@ pub(super) fn part(
     let Some(path) = &args.out else { return Err(Failure::usage(["--part needs --out"]).into()) };
     part.write(path, fingerprint, size, |points, out| {
         let end = points.end;
-        let tell = |out: &mut Vec<u8>, row: &Row<'_>| columns.tell(out, row);
+        let write_row = |out: &mut Vec<u8>, row: &Row<'_>| columns.write_row(out, row);
         let next =
-            sweep.run(points, &Gauge::default(), tell, |block: Block<Vec<u8>>| out.write_all(&block.described))?;
+            sweep.run(points, &Gauge::default(), write_row, |block: Block<Vec<u8>>| out.write_all(&block.described))?;
         if next == end { Ok(()) } else { Err(eyre!("stopped at point {next} of {end}")) }
     })
 }

@@ -238,13 +238,13 @@ fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         let story =
             validate::story::story(table.kind, &table.text, id, engine).map_err(|problem| table.named(problem))?;
         if let Some(story) = story {
-            return Ok(output::print(&globals.charset().write(&tell(&story)))?);
+            return Ok(output::print(&globals.charset().write(&render(&story)))?);
         }
     }
     Err(eyre!("no row has the id \"{id}\"; `atlas validate --format csv` lists all ids"))
 }
 
-fn tell(story: &validate::story::Story) -> String {
+fn render(story: &validate::story::Story) -> String {
     let two = |rows: Vec<(String, String)>| {
         let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
         rows.into_iter().for_each(|(name, value)| table.row([format!("  {name}"), value]));

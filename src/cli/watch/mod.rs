@@ -145,13 +145,13 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             let (read, said) = feed.poll(TURN, |seen| state.observe(source, at, seen));
             more |= read >= TURN;
             for event in said {
-                tell(&event, &state, args, globals)?;
+                print(&event, &state, args, globals)?;
             }
         }
         // While a long log is caught up with, only its end is news.
         if !more {
             for event in state.tick(at) {
-                tell(&event, &state, args, globals)?;
+                print(&event, &state, args, globals)?;
                 alarm(&event, &state, args, followed.as_ref());
             }
             let finished = state.progress().is_some_and(|progress| progress.step >= progress.of);
@@ -173,10 +173,10 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         measured.push(feed.finish(|seen| state.observe(source, at, seen)));
     }
     for event in state.tick(at) {
-        tell(&event, &state, args, globals)?;
+        print(&event, &state, args, globals)?;
         alarm(&event, &state, args, followed.as_ref());
     }
-    tell(&Event::Ended, &state, args, globals)?;
+    print(&Event::Ended, &state, args, globals)?;
     keep::keep(Kind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
     let outside = matches!(state.standing, Standing::Slower { .. }) || state.stalled();
     if state.times.records() == 0 {
@@ -227,7 +227,7 @@ fn nap(time: Duration, stop: &AtomicBool) {
     }
 }
 
-fn tell(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+fn print(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let text = match args.format {
         Format::Text => globals.charset().write(&event.text(state)).into_owned(),
         Format::Json => event.json(state).to_string(),

@@ -182,7 +182,7 @@ fn derivation(app: &App, about: &str) -> Option<Document> {
     let mut grid =
         Grid { head: names.into_iter().map(|name| (name.to_owned(), Align::Left)).collect(), rows: Vec::new() };
     terms(&tree, 0, &mut grid);
-    let described = explanation::tell(&tree, metric.name, DERIVATION.0, DERIVATION.1);
+    let described = explanation::render(&tree, metric.name, DERIVATION.0, DERIVATION.1);
     Some(titled(format!("Where {} comes from: {about}", metric.label), vec![Block::Code(described)], grid))
 }
 

@@ -31,7 +31,7 @@ fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
     h.keys("<Tab>");
     assert!(dialog(&h).line.text().ends_with("_compare.html"));
     h.keys("<Up><Up>");
-    assert_eq!(dialog(&h).kind(), Kind::Svg, "round to the last: a comparison is charted");
+    assert_eq!(dialog(&h).kind(), DocumentFormat::Svg, "round to the last: a comparison is charted");
     // Letters are the name's, not commands.
     h.keys("qx");
     assert!(dialog(&h).line.text().ends_with("svgqx"));
@@ -85,18 +85,22 @@ fn every_view_has_a_document_in_every_format_it_offers() {
         h.keys(keys);
         h.work();
         let document = document(&h.app, "2030-01-01T00:00:00Z").unwrap_or_else(|| panic!("{keys}"));
-        assert!(document.write(Kind::Markdown).contains(part), "{keys}\n{}", document.write(Kind::Markdown));
+        assert!(
+            document.write(DocumentFormat::Markdown).contains(part),
+            "{keys}\n{}",
+            document.write(DocumentFormat::Markdown)
+        );
         assert!(document.rows.rows.iter().all(|row| row.len() == document.rows.head.len()), "{keys}");
-        assert_eq!(document.kinds().contains(&Kind::Svg), charted, "{keys}");
+        assert_eq!(document.kinds().contains(&DocumentFormat::Svg), charted, "{keys}");
         for kind in document.kinds() {
             let text = document.write(kind);
             assert!(!text.trim().is_empty(), "{keys} {kind:?}");
             match kind {
-                Kind::Json => drop(serde_json::from_str::<serde_json::Value>(&text).unwrap()),
-                Kind::Csv => assert_eq!(text.lines().count(), 1 + document.rows.rows.len(), "{keys}\n{text}"),
-                Kind::Html => assert!(text.starts_with("<!doctype html>")),
-                Kind::Svg => assert!(text.starts_with("<svg")),
-                Kind::Markdown => {}
+                DocumentFormat::Json => drop(serde_json::from_str::<serde_json::Value>(&text).unwrap()),
+                DocumentFormat::Csv => assert_eq!(text.lines().count(), 1 + document.rows.rows.len(), "{keys}\n{text}"),
+                DocumentFormat::Html => assert!(text.starts_with("<!doctype html>")),
+                DocumentFormat::Svg => assert!(text.starts_with("<svg")),
+                DocumentFormat::Markdown => {}
             }
         }
     }
@@ -106,7 +110,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
 fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
     let mut h = Hands::new();
     h.keys("Wjj/tp<Enter><Right>");
-    let text = document(&h.app, "").unwrap().write(Kind::Markdown);
+    let text = document(&h.app, "").unwrap().write(DocumentFormat::Markdown);
     assert!(text.contains("atlas report --target 8xH100 --workload") && text.contains("--set tp=16"), "{text}");
     assert!(text.contains("8xH100 (as in the files)"));
 }

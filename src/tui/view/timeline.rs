@@ -16,7 +16,7 @@ use crate::tui::theme::Role;
 use crate::tui::timeline::{Lane, Picture, Timeline, picture};
 use atlas_core::units::duration_ms;
 use atlas_sim::training::program::Action;
-use atlas_sim::training::schedule::Kind;
+use atlas_sim::training::schedule::PassKind;
 use atlas_sim::training::{StreamKind, Task, TaskKind};
 
 /// Columns of the lanes' names.
@@ -66,9 +66,9 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// A task's color.
 fn role(kind: TaskKind) -> Role {
     match plain(kind) {
-        TaskKind::Pass(Kind::Forward) => Role::Bar1,
-        TaskKind::Pass(Kind::Backward) => Role::Bar2,
-        TaskKind::Pass(Kind::Weights) => Role::Bar3,
+        TaskKind::Pass(PassKind::Forward) => Role::Bar1,
+        TaskKind::Pass(PassKind::Backward) => Role::Bar2,
+        TaskKind::Pass(PassKind::Weights) => Role::Bar3,
         TaskKind::Transfer => Role::Bar4,
         TaskKind::Reduce => Role::Bar5,
         TaskKind::Gather => Role::Bar6,
@@ -90,9 +90,9 @@ pub(in crate::tui) fn plain(kind: TaskKind) -> TaskKind {
 /// A task's kind in words, and the letter on its bar.
 pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
     match kind {
-        TaskKind::Pass(Kind::Forward) => ("forward", "F"),
-        TaskKind::Pass(Kind::Backward) => ("backward", "B"),
-        TaskKind::Pass(Kind::Weights) => ("weight gradients", "W"),
+        TaskKind::Pass(PassKind::Forward) => ("forward", "F"),
+        TaskKind::Pass(PassKind::Backward) => ("backward", "B"),
+        TaskKind::Pass(PassKind::Weights) => ("weight gradients", "W"),
         TaskKind::Transfer => ("transfer", "T"),
         TaskKind::Reduce => ("reduction of gradients", "R"),
         TaskKind::Gather => ("weight all-gather", "G"),
@@ -110,9 +110,9 @@ pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
 
 /// Every kind, in the legend's order.
 pub(in crate::tui) const KINDS: [TaskKind; 8] = [
-    TaskKind::Pass(Kind::Forward),
-    TaskKind::Pass(Kind::Backward),
-    TaskKind::Pass(Kind::Weights),
+    TaskKind::Pass(PassKind::Forward),
+    TaskKind::Pass(PassKind::Backward),
+    TaskKind::Pass(PassKind::Weights),
     TaskKind::Inside(Action::Tensor),
     TaskKind::Transfer,
     TaskKind::Reduce,
@@ -244,7 +244,7 @@ fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 /// A task's kind in one or two short words.
 fn short(kind: TaskKind) -> &'static str {
     match plain(kind) {
-        TaskKind::Pass(Kind::Weights) => "weights",
+        TaskKind::Pass(PassKind::Weights) => "weights",
         TaskKind::Inside(_) => "layer net",
         TaskKind::Reduce => "reduce",
         TaskKind::Gather => "gather",

@@ -1,5 +1,5 @@
 //! What the Trace Event Format asks of a trace, and what a viewer needs to draw it: looked up event by event, so that it
-//! holds where no viewer is at hand.
+//! holds without a viewer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,14 +1,14 @@
-//! What a model's type settles without its config saying so: the code that Hugging Face runs for it.
+//! Properties that follow from a model's type rather than its config: those of Hugging Face's code for it.
 
-use crate::transformer::{Bias, Kind, NormKind, QkNorm};
+use crate::transformer::{Bias, NormKind, QkNorm, TransformerKind};
 use atlas_core::count::Count;
 
 /// Defaults of one `model_type`, as the classes of the `transformers` library have them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Family {
-    /// What models of this kind are called.
+    /// Name of models of this kind.
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: TransformerKind,
     pub(super) gated_mlp: bool,
     pub(super) attention_bias: Bias,
     /// Which projections `attention_bias: true` means.
@@ -20,7 +20,7 @@ pub(super) struct Family {
     pub(super) learned_positions: bool,
     /// Where the config leaves `tie_word_embeddings` out.
     pub(super) tied_embeddings: bool,
-    /// Width of a head where the config leaves it out; `None`: hidden size over heads.
+    /// Width of a head if the config does not state it; `None`: hidden size over heads.
     pub(super) head_dim: Option<Count>,
     /// Share of the layers with the window that the config states, unless it lists its layers' types.
     pub(super) window_share: f64,
@@ -45,7 +45,7 @@ pub(super) enum ExpertKeys {
 /// Llama's own: every other family is described by how it differs.
 const LLAMA: Family = Family {
     name: "Llama",
-    kind: Kind::Decoder,
+    kind: TransformerKind::Decoder,
     gated_mlp: true,
     attention_bias: Bias::None,
     bias_if_stated: Bias::All,
@@ -135,12 +135,12 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
             ..LLAMA
         },
         "phi3" => Family { name: "Phi-3", ..LLAMA },
-        "bert" => Family { name: "BERT", kind: Kind::Encoder, ..GPT2 },
+        "bert" => Family { name: "BERT", kind: TransformerKind::Encoder, ..GPT2 },
         _ => return None,
     })
 }
 
-/// Every `model_type` that is known, for complaints.
+/// Every known `model_type`, for error messages.
 pub(super) const KNOWN: &[&str] = &[
     "llama",
     "llama4",
@@ -166,5 +166,5 @@ pub(super) const KNOWN: &[&str] = &[
     "bert",
 ];
 
-/// What an unknown type is read as.
+/// The family used for unknown types.
 pub(super) const FALLBACK: Family = LLAMA;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use self::family::{ExpertKeys, FALLBACK, Family, KNOWN};
 use super::model::{Architecture, Model};
-use super::transformer::{Bias, Experts, Indexer, Kind, Latent, Transformer, Window};
+use super::transformer::{Bias, Experts, Indexer, Latent, Transformer, TransformerKind, Window};
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::node::Position;
@@ -41,7 +41,7 @@ pub fn read(path: &Path) -> Result<Model, Diagnostics> {
     }
 }
 
-/// Reads a config from its text. Complaints go to `diagnostics`; `None` means that one of them is an error.
+/// Reads a config from its text. Problems go to `diagnostics`; `None` means that one of them is an error.
 pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnostics) -> Option<Model> {
     // JSON is YAML but for tabs between its tokens, and the YAML parser tells positions.
     let mut as_yaml = Diagnostics::new();
@@ -63,7 +63,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     let node = part.unwrap_or(&root);
     let model_type = node.get("model_type").and_then(Node::text).map(str::to_owned).or_else(|| outer_type.clone());
     let mut fields = Fields::open(file, id, node, diagnostics)?;
-    // Configs hold many keys that say nothing of the architecture.
+    // Configs have many keys that do not describe the architecture.
     fields.all();
     let family = choose(&mut fields, model_type.as_deref());
     let tied = root.get("tie_word_embeddings").map(|node| node.value == atlas_document::Value::Bool(true));
@@ -115,12 +115,12 @@ fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
     FALLBACK
 }
 
-/// The first of two names under which a number stands.
+/// The number under the first of two names that is present.
 fn either(fields: &mut Fields<'_>, key: &'static str, other: &'static str, bounds: Bounds) -> Option<Count> {
     if fields.node(key).is_some() { fields.count(key, bounds) } else { fields.count(other, bounds) }
 }
 
-/// As [`either`], and missing where neither stands.
+/// As [`either`], and missing if neither is present.
 fn needed(fields: &mut Fields<'_>, key: &'static str, other: &'static str) -> Option<Count> {
     if fields.node(key).is_none() && fields.node(other).is_none() {
         fields.missing(key);
@@ -139,7 +139,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     let head_dim = fields.count("head_dim", WIDTH);
     let latent = latent(fields);
     let indexer = indexer(fields);
-    let gpt2 = family.learned_positions && family.kind == Kind::Decoder;
+    let gpt2 = family.learned_positions && family.kind == TransformerKind::Decoder;
     let ffn = match family.experts {
         ExpertKeys::Llama4 => either(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
         // GPT-2's inner width is four times the outer one unless stated.

@@ -1,14 +1,14 @@
 //! The `vision_config` of a config: how a model reads images.
 
 use crate::images::{Images, Projector, Sizes};
-use crate::transformer::{Bias, Kind, NormKind, Patches, QkNorm, Transformer};
+use crate::transformer::{Bias, NormKind, Patches, QkNorm, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::node::Node;
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
 
-/// What the code of an encoder settles without its config saying so.
+/// Properties of an encoder that follow from its code rather than its config.
 #[derive(Clone, Copy)]
 struct Encoder {
     gated: bool,
@@ -25,7 +25,7 @@ const PIXTRAL: Encoder = Encoder { gated: true, biases: false, norm: NormKind::R
 /// Qwen2.5-VL's (arXiv 2502.13923, section 2.1.1).
 const QWEN: Encoder = Encoder { gated: true, biases: true, norm: NormKind::RmsNorm, learned_positions: false };
 
-/// What reads images, of a config that has a `vision_config`; `None` with a warning for types that are not known.
+/// The vision encoder of a config with a `vision_config`; `None` with a warning for unknown types.
 pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: &Transformer) -> Option<Images> {
     root.all();
     let inner = root.node("vision_config").and_then(|node| node.get("model_type")).and_then(Node::text);
@@ -107,7 +107,7 @@ fn encoder(
         let (hidden_size, n_layers, n_heads) = (hidden_size?, n_layers?, n_heads?);
         let across = Count::floor((image_size / patch_size.max(Count::ONE)).floor());
         let encoder = Transformer {
-            kind: Kind::Vision,
+            kind: TransformerKind::Vision,
             hidden_size,
             n_layers,
             n_heads,

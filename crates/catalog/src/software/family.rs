@@ -9,9 +9,9 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 use super::fields::{SERVING_FIELDS, ServingChange, TRAINING_FIELDS, TrainingChange, TraitField};
 use super::release::{Day, Version};
 
-/// What software is for.
+/// Use of software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SoftwareKind {
     /// Training.
     Training,
     /// Serving.
@@ -20,19 +20,19 @@ pub enum Kind {
     Both,
 }
 
-impl Kind {
-    const WORDS: [(&'static str, Kind); 3] =
-        [("training", Kind::Training), ("serving", Kind::Serving), ("both", Kind::Both)];
+impl SoftwareKind {
+    const WORDS: [(&'static str, SoftwareKind); 3] =
+        [("training", SoftwareKind::Training), ("serving", SoftwareKind::Serving), ("both", SoftwareKind::Both)];
 
     /// The kind of that name.
     #[must_use]
-    pub fn named(word: &str) -> Option<Kind> {
-        Kind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
+    pub fn named(word: &str) -> Option<SoftwareKind> {
+        SoftwareKind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
     }
 
     /// Whether software of this kind does all that `wanted` asks.
     #[must_use]
-    pub const fn does(self, wanted: Kind) -> bool {
+    pub const fn does(self, wanted: SoftwareKind) -> bool {
         (self.trains() || !wanted.trains()) && (self.serves() || !wanted.serves())
     }
 
@@ -40,22 +40,22 @@ impl Kind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Training => "training",
-            Kind::Serving => "serving",
-            Kind::Both => "both",
+            SoftwareKind::Training => "training",
+            SoftwareKind::Serving => "serving",
+            SoftwareKind::Both => "both",
         }
     }
 
     /// Whether it trains.
     #[must_use]
     pub const fn trains(self) -> bool {
-        matches!(self, Kind::Training | Kind::Both)
+        matches!(self, SoftwareKind::Training | SoftwareKind::Both)
     }
 
     /// Whether it serves.
     #[must_use]
     pub const fn serves(self) -> bool {
-        matches!(self, Kind::Serving | Kind::Both)
+        matches!(self, SoftwareKind::Serving | SoftwareKind::Both)
     }
 }
 
@@ -70,7 +70,7 @@ pub enum Confidence {
     Measured,
     /// From memory, not looked up.
     Memory,
-    /// An assumption that stands in where nothing is documented.
+    /// An assumption, used if nothing is documented.
     Assumed,
 }
 
@@ -134,12 +134,12 @@ impl Change {
     }
 }
 
-/// What a document says of one trait.
+/// A document's statement of one trait.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stated {
-    /// What the software does by default.
+    /// The default of the software.
     pub default: Change,
-    /// What its own recipes or performance guide turn on, where that differs.
+    /// The setting of its own recipes or performance guide, if that differs.
     pub tuned: Option<Change>,
     /// Index into the family's sources.
     pub source: usize,
@@ -150,7 +150,7 @@ pub(super) struct Stated {
 pub struct Release {
     /// Its number as the project writes it, without a leading `v`.
     pub id: String,
-    /// Other numbers of it: those of the container that ships it, say.
+    /// Other version numbers of it, such as those of its container.
     pub aliases: Vec<String>,
     /// When it came out.
     pub date: Option<Day>,
@@ -167,13 +167,13 @@ impl Release {
         self.versions.iter().any(|version| version.is_calendar())
     }
 
-    /// The version numbered in the same way as `asked`.
-    pub(super) fn version_like(&self, asked: Version) -> Option<Version> {
-        self.versions.iter().copied().find(|version| version.against(asked).is_some())
+    /// The version numbered in the same way as `requested`.
+    pub(super) fn version_like(&self, requested: Version) -> Option<Version> {
+        self.versions.iter().copied().find(|version| version.against(requested).is_some())
     }
 }
 
-/// Traits that hold on some devices only.
+/// Traits that apply to some devices only.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DeviceRule {
     pub vendors: Vec<String>,
@@ -189,20 +189,20 @@ pub(super) struct DeviceRule {
     pub stated: Vec<Stated>,
 }
 
-/// A family of software: what it is called, its releases, and what each does.
+/// A family of software: its names, its releases, and their traits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     /// Unique id: `vllm`.
     pub id: String,
-    /// What its makers call it.
+    /// Its full name.
     pub name: String,
-    /// What it is for.
-    pub kind: Kind,
+    /// Its use.
+    pub kind: SoftwareKind,
     /// Other names, as tables and users write them.
     pub aliases: Vec<String>,
-    /// Words that may stand between the name and the release: `mcore`, `sdk`.
+    /// Words that may be between the name and the release: `mcore`, `sdk`.
     pub release_words: Vec<String>,
-    /// The family whose traits hold where this one says nothing.
+    /// The family whose traits apply unless this one states its own.
     pub base: Option<String>,
     /// The family that it was before its first release.
     pub predecessor: Option<String>,
@@ -212,7 +212,7 @@ pub struct Family {
     pub plugins: Vec<(String, String)>,
     /// Releases, oldest first.
     pub releases: Vec<Release>,
-    /// What its traits cite.
+    /// Sources that its traits cite.
     pub sources: Vec<Source>,
     /// Caveats.
     pub note: Option<String>,
@@ -223,7 +223,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Decodes a document. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes a document. Problems go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Family> {
         let before = diagnostics.errors();
         let label = node.get("id").and_then(Node::text).unwrap_or("software");
@@ -231,7 +231,7 @@ impl Family {
         let at = fields.at();
         let id = fields.required_text("id");
         let name = fields.text("name");
-        let kind = fields.choice("kind", &Kind::WORDS);
+        let kind = fields.choice("kind", &SoftwareKind::WORDS);
         if kind.is_none() && !fields.has("kind") {
             fields.missing("kind");
         }
@@ -276,7 +276,7 @@ impl Family {
     }
 }
 
-/// A complaint about a key that was read by hand.
+/// Reports a problem of a key that is read by other code.
 fn complain(fields: &mut Fields<'_>, entry: &Entry, message: String, help: Option<String>) {
     let file = Arc::clone(fields.file());
     fields.diagnostics().push(Diagnostic {

@@ -1,5 +1,6 @@
-//! The traits by name: how documents write them, how they are shown, what they mean.
+//! The traits by name: spelling in documents, display, meaning.
 
+use atlas_core::count::Count;
 use atlas_core::plan::{Recompute, Sharding};
 use atlas_document::Node;
 use atlas_perf::serving::{Admission, Stack};
@@ -7,7 +8,7 @@ use atlas_perf::traits::*;
 
 /// A value of a trait as documents write it.
 pub(super) trait Value: Sized + Copy {
-    /// Reads it; the error says what was expected.
+    /// Reads it; the error states what was expected.
     fn read(node: &Node) -> Result<Self, String>;
     /// Writes it as documents do.
     fn show(&self) -> String;
@@ -104,12 +105,13 @@ impl Value for f64 {
     }
 }
 
-impl Value for Option<f64> {
-    fn read(node: &Node) -> Result<Option<f64>, String> {
+impl Value for Option<Count> {
+    fn read(node: &Node) -> Result<Option<Count>, String> {
         if node.text() == Some("any") {
             return Ok(None);
         }
-        amount(node).filter(|value| *value >= 1.0).map(Some).ok_or_else(|| "a number from 1, or any".to_owned())
+        let count = amount(node).and_then(Count::exact).and_then(Count::nonzero);
+        count.map(Some).ok_or_else(|| "a whole number from 1, or any".to_owned())
     }
 
     fn show(&self) -> String {
@@ -192,7 +194,7 @@ impl Value for MemoryRule {
 pub struct TraitField {
     /// Its key in documents.
     pub key: &'static str,
-    /// What it means, in a few words.
+    /// Its meaning, in a few words.
     pub help: &'static str,
 }
 
@@ -280,13 +282,13 @@ section! {
         runtime: Stack, "kind of runtime";
         batching: Batching, "how requests share the device";
         admission: Admission, "when the queue is looked at";
-        gather_steps: Option<f64>, "decode steps for which waiting requests gather at most";
+        gather_steps: Option<Count>, "decode steps for which waiting requests gather at most";
         gather_ratio: f64, "waiting over running requests at which they no longer gather";
         attention: AttentionKernel, "kernel of attention over prompts";
         decode_attention: DecodeAttention, "how keys and values are read in decoding";
         decode_graphs: GraphCapture, "what decode steps replay";
-        graph_batch: Option<f64>, "largest batch that is captured, sequences";
-        graph_context: Option<f64>, "longest context that is captured, tokens";
+        graph_batch: Option<Count>, "largest batch that is captured, sequences";
+        graph_context: Option<Count>, "longest context that is captured, tokens";
         prompts: PromptLaunch, "how prompts are launched";
         host: HostOverlap, "what the host does while the device computes";
         host_with_drafts: HostOverlap, "the same while tokens are drafted";
@@ -307,7 +309,7 @@ section! {
         int8: QuantizedProduct, "products of int8 weights";
         int4: QuantizedProduct, "products of int4 weights";
         quantized_kv: QuantizedKv, "KV format of quantized checkpoints";
-        max_num_seqs: Option<f64>, "most sequences in a step";
+        max_num_seqs: Option<Count>, "most sequences in a step";
         max_num_batched_tokens: TokenBudget, "most tokens in a step";
         prefill: PrefillPolicy, "how prompts and decoding share steps";
         memory: MemoryRule, "memory for weights and KV cache";

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use atlas_document::decode::nearest;
 use thiserror::Error;
 
-use super::family::{Family, Kind, Release};
+use super::family::{Family, Release, SoftwareKind};
 use super::release::{Day, Version};
 use super::resolve::newest_at;
 use super::{Caveat, Software, registry};
 
-/// Words that may stand between any name and its release.
+/// Words that may be between any name and its release.
 const BEFORE_RELEASE: [&str; 8] = ["release", "version", "build", "v", "framework", "ngc", "container", "image"];
 /// Words that request the newest release.
 const NEWEST: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev", "branch"];
@@ -31,7 +31,7 @@ pub enum SoftwareError {
     Kind {
         /// The family's id.
         family: String,
-        /// What was asked of it.
+        /// What was requested.
         wanted: &'static str,
     },
     /// The family has no such release.
@@ -75,13 +75,13 @@ fn is_version(word: &str) -> bool {
 }
 
 impl Software {
-    /// The software that a text means, or `None`: see [`Software::parse`].
+    /// The software that a text names, or `None`: see [`Software::parse`].
     #[must_use]
     pub fn find(name: &str) -> Option<Software> {
         Software::parse(name).ok()
     }
 
-    /// The software that a text means: `id`, `id@release`, an alias, or free text that holds an alias and perhaps a
+    /// The software that a text names: `id`, `id@release`, an alias, or free text with an alias and possibly a
     /// release. Without a release, the newest is meant. A release between two that are known counts as the earlier one;
     /// one after the newest, within its major version, counts as the newest; the caveat says so. Where a name means one
     /// family in training and another in serving, [`Software::parse_for`] tells them apart.
@@ -95,8 +95,8 @@ impl Software {
     /// As [`Software::parse`], among the families that train, or serve.
     ///
     /// # Errors
-    /// As [`Software::parse`], and where the family does not do what is asked.
-    pub fn parse_for(text: &str, kind: Kind) -> Result<Software, SoftwareError> {
+    /// As [`Software::parse`], or if the family is not for the requested use.
+    pub fn parse_for(text: &str, kind: SoftwareKind) -> Result<Software, SoftwareError> {
         match read(text, Some(kind)) {
             Err(SoftwareError::Family { .. }) => {}
             found => return found,
@@ -107,15 +107,15 @@ impl Software {
         }
     }
 
-    /// The newest release of a family, or of its predecessor, that was out at a date; the oldest where none was. `None`
-    /// where there is no such family.
+    /// The newest release of a family, or of its predecessor, that was released by a date; the oldest if none was. `None`
+    /// if there is no such family.
     #[must_use]
     pub fn at(family: &str, date: Day) -> Option<Software> {
         named(family, None).map(|found| at(found.family, date))
     }
 }
 
-fn read(text: &str, kind: Option<Kind>) -> Result<Software, SoftwareError> {
+fn read(text: &str, kind: Option<SoftwareKind>) -> Result<Software, SoftwareError> {
     let text = text.trim();
     let fits = |family: &Arc<Family>| kind.is_none_or(|kind| family.kind.does(kind));
     if let Some((name, release)) = text.split_once('@') {
@@ -131,7 +131,7 @@ fn read(text: &str, kind: Option<Kind>) -> Result<Software, SoftwareError> {
     }
     let found = named(text, kind).ok_or_else(|| unknown(text))?;
     let Some(release) = stated_release(&found) else { return Ok(newest(found.family)) };
-    // Images numbered by month hold the release of that month.
+    // Images numbered by month contain the release of that month.
     match Version::parse(&release).and_then(Version::month) {
         Some(month) if !found.family.releases.iter().any(Release::is_calendar) => Ok(at(found.family, month)),
         _ => of_release(found.family, &release),
@@ -154,19 +154,19 @@ struct Found {
 }
 
 /// The names of families of a kind, or of all.
-fn names(kind: Option<Kind>) -> impl Iterator<Item = &'static registry::Name> {
+fn names(kind: Option<SoftwareKind>) -> impl Iterator<Item = &'static registry::Name> {
     registry::names().iter().filter(move |name| kind.is_none_or(|kind| name.kind.does(kind)))
 }
 
 /// The family that the whole text names.
-fn whole(text: &str, kind: Option<Kind>) -> Option<Found> {
+fn whole(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
     let words = normal(text);
     let name = names(kind).find(|name| name.words == words)?;
     Some(Found { family: registry::by_id(name.id)?, end: words.len(), words })
 }
 
 /// The family that a text names: by the whole text, else by the longest name in it, the first of several.
-fn named(text: &str, kind: Option<Kind>) -> Option<Found> {
+fn named(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
     if let Some(found) = whole(text, kind) {
         return Some(found);
     }
@@ -204,26 +204,27 @@ fn newest(family: Arc<Family>) -> Software {
     Software { caveat: release.map(|_| Caveat::Newest), family, release }
 }
 
-fn of_release(family: Arc<Family>, asked: &str) -> Result<Software, SoftwareError> {
+fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, SoftwareError> {
     let exact = family.releases.iter().position(|release| {
-        release.id.eq_ignore_ascii_case(asked) || release.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(asked))
+        release.id.eq_ignore_ascii_case(requested)
+            || release.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(requested))
     });
     if let Some(index) = exact {
         return Ok(Software { family, release: Some(index), caveat: None });
     }
-    let words = normal(asked);
+    let words = normal(requested);
     let stated = words.iter().any(|word| is_version(word));
-    if words.iter().any(|word| NEWEST.contains(&word.as_str())) && (!stated || Version::parse(asked).is_none()) {
+    if words.iter().any(|word| NEWEST.contains(&word.as_str())) && (!stated || Version::parse(requested).is_none()) {
         return Ok(newest(family));
     }
     let missing = |family: &Family| {
         let known: Vec<&str> = family.releases.iter().map(|release| release.id.as_str()).collect();
         let known = if known.is_empty() { "none, so leave it out".to_owned() } else { known.join(", ") };
-        SoftwareError::Release { family: family.id.clone(), release: asked.to_owned(), known }
+        SoftwareError::Release { family: family.id.clone(), release: requested.to_owned(), known }
     };
     // "Neuron SDK 2.18.0": the number in the text.
     let inner = || words.iter().find(|word| is_version(word)).and_then(|word| Version::parse(word));
-    let Some(version) = Version::parse(asked).or_else(inner) else { return Err(missing(&family)) };
+    let Some(version) = Version::parse(requested).or_else(inner) else { return Err(missing(&family)) };
     // Dates instead of order where the numbering changed: only releases numbered alike are compared.
     let alike: Vec<(usize, Version)> = family
         .releases
@@ -251,7 +252,7 @@ fn of_release(family: Arc<Family>, asked: &str) -> Result<Software, SoftwareErro
     if beyond && version.major() > most {
         return Err(missing(&family));
     }
-    let caveat = Some(Caveat::Earlier { asked: asked.to_owned(), beyond });
+    let caveat = Some(Caveat::Earlier { requested: requested.to_owned(), beyond });
     Ok(Software { family, release: Some(index), caveat })
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use atlas_document::{Diagnostics, Origin};
 
-use super::family::{Family, Kind};
+use super::family::{Family, SoftwareKind};
 use super::name::normal;
 use crate::shipped::{Document, documents};
 
@@ -54,7 +54,7 @@ pub(super) struct Name {
     pub words: Vec<String>,
     pub id: &'static str,
     /// What the family is for.
-    pub kind: Kind,
+    pub kind: SoftwareKind,
 }
 
 /// Every id, then every name and alias: where several mean the same words, the first counts.
@@ -64,7 +64,7 @@ pub(super) fn names() -> &'static [Name] {
         let (mut ids, mut others) = (Vec::new(), Vec::new());
         for slot in slots() {
             let [kind, name, aliases] = slot.document.part().values(["kind", "name", "aliases"]);
-            let kind = kind.as_ref().and_then(|kind| Kind::named(kind.text()?)).unwrap_or(Kind::Both);
+            let kind = kind.as_ref().and_then(|kind| SoftwareKind::named(kind.text()?)).unwrap_or(SoftwareKind::Both);
             let named = |text: &str| Name { words: normal(text), id: slot.id, kind };
             ids.push(named(slot.id));
             let aliases = aliases.iter().filter_map(|aliases| aliases.items()).flatten();
@@ -74,7 +74,7 @@ pub(super) fn names() -> &'static [Name] {
     })
 }
 
-/// Complaints about every document that ships.
+/// Problems of all built-in documents.
 #[cfg(test)]
 pub(super) fn problems() -> Diagnostics {
     let mut problems = Diagnostics::new();

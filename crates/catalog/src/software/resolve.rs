@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_perf::traits::{ServingTraits, TrainingTraits};
 
-use super::family::{Change, DeviceRule, Family, Kind, Release, Stated};
+use super::family::{Change, DeviceRule, Family, Release, SoftwareKind, Stated};
 use super::fields::{SERVING_FIELDS, ServingChange, TRAINING_FIELDS, TrainingChange};
 use super::release::Day;
 use super::{Caveat, Software, registry};
@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 4;
 /// What of a device decides about traits, in the words of the accelerator catalog.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AcceleratorClass<'a> {
-    /// Who makes it.
+    /// Its vendor.
     pub vendor: &'a str,
     /// Architecture or family: Hopper, CDNA3, TPU …
     pub generation: &'a str,
@@ -104,8 +104,8 @@ fn footing(family: &Family, release: Option<usize>) -> Option<(Arc<Family>, Opti
         let newest = base.releases.len().checked_sub(1);
         return Some((base, newest));
     };
-    if let Some(asked) = own.base_version {
-        let known = |one: &Release| one.version_like(asked).and_then(|version| version.against(asked));
+    if let Some(requested) = own.base_version {
+        let known = |one: &Release| one.version_like(requested).and_then(|version| version.against(requested));
         let found = base.releases.iter().rposition(|one| known(one).is_some_and(std::cmp::Ordering::is_le));
         return Some((base, found));
     }
@@ -241,7 +241,7 @@ impl Software {
 
     fn own_traits(&self, class: &AcceleratorClass<'_>) -> Vec<TraitRow> {
         let mut rows: Vec<TraitRow> = Vec::new();
-        let mut assumed = |kind: Kind, help: &'static str, change: Change| {
+        let mut assumed = |kind: SoftwareKind, help: &'static str, change: Change| {
             rows.push(TraitRow {
                 kind,
                 key: change.key(),
@@ -258,17 +258,17 @@ impl Software {
         if self.family.kind.trains() {
             let all = TrainingChange::all(&TrainingTraits::default());
             for (change, field) in all.into_iter().zip(TRAINING_FIELDS) {
-                assumed(Kind::Training, field.help, Change::Training(change));
+                assumed(SoftwareKind::Training, field.help, Change::Training(change));
             }
         }
         if self.family.kind.serves() {
             let all = ServingChange::all(&ServingTraits::default());
             for (change, field) in all.into_iter().zip(SERVING_FIELDS) {
-                assumed(Kind::Serving, field.help, Change::Serving(change));
+                assumed(SoftwareKind::Serving, field.help, Change::Serving(change));
             }
         }
         walk(&self.family, self.release, class, &mut |family, place, stated| {
-            let kind = if stated.default.trains() { Kind::Training } else { Kind::Serving };
+            let kind = if stated.default.trains() { SoftwareKind::Training } else { SoftwareKind::Serving };
             let key = stated.default.key();
             let Some(row) = rows.iter_mut().find(|row| row.kind == kind && row.key == key) else { return };
             let Some(source) = family.source(stated.source) else { return };
@@ -306,7 +306,7 @@ impl Software {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraitRow {
     /// Training or serving.
-    pub kind: Kind,
+    pub kind: SoftwareKind,
     /// Its key in documents.
     pub key: &'static str,
     /// What it means.

@@ -28,15 +28,15 @@ const fn class(vendor: &'static str, generation: &'static str, memory_gb: f64) -
 }
 
 fn serving(spec: &str, class: &AcceleratorClass<'_>) -> ServingTraits {
-    resolve(spec, Kind::Serving, class).unwrap().serving.unwrap().default
+    resolve(spec, SoftwareKind::Serving, class).unwrap().serving.unwrap().default
 }
 
 fn training(spec: &str, class: &AcceleratorClass<'_>) -> Profile<TrainingTraits> {
-    resolve(spec, Kind::Training, class).unwrap().training.unwrap()
+    resolve(spec, SoftwareKind::Training, class).unwrap().training.unwrap()
 }
 
 #[test]
-fn every_document_decodes_without_complaint() {
+fn every_document_decodes_without_problems() {
     let problems = registry::problems();
     assert!(problems.is_empty(), "{problems}");
     assert!(ids().count() > 50);
@@ -102,9 +102,9 @@ fn every_source_is_cited_and_every_trait_has_one() {
 #[test]
 fn all_names_in_the_measurement_tables_are_known() {
     for (text, kind) in [
-        (measurements::training(), Kind::Training),
-        (measurements::inference(), Kind::Serving),
-        (measurements::serving_latency(), Kind::Serving),
+        (measurements::training(), SoftwareKind::Training),
+        (measurements::inference(), SoftwareKind::Serving),
+        (measurements::serving_latency(), SoftwareKind::Serving),
     ] {
         let text = text.unwrap();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -174,7 +174,8 @@ fn free_text_means_the_family_and_release_that_a_reader_sees() {
 #[test]
 fn a_name_may_mean_one_family_in_training_and_another_in_serving() {
     let both = |name: &str| {
-        [Kind::Training, Kind::Serving].map(|kind| Software::parse_for(name, kind).unwrap().family.id.clone())
+        [SoftwareKind::Training, SoftwareKind::Serving]
+            .map(|kind| Software::parse_for(name, kind).unwrap().family.id.clone())
     };
     assert_eq!(both("DeepSpeed"), ["deepspeed", "deepspeed-inference"]);
     assert_eq!(both("Megatron-LM"), ["megatron-core", "megatron-inference"]);
@@ -184,7 +185,7 @@ fn a_name_may_mean_one_family_in_training_and_another_in_serving() {
 }
 
 #[test]
-fn a_release_that_is_not_listed_says_what_stands_in() {
+fn a_release_that_is_not_listed_states_its_substitute() {
     let said = |text: &str| Software::parse(text).unwrap().caveat_text();
     assert_eq!(said("vllm@0.11.0"), None);
     assert_eq!(said("vllm").unwrap(), "release of vLLM not stated; 0.33.0, the newest known, is assumed");
@@ -263,7 +264,7 @@ fn devices_decide_what_the_software_says_they_decide() {
 #[test]
 fn a_plug_in_answers_on_its_devices() {
     let ascend = class("Huawei", "Ascend", 64.0);
-    let found = resolve("vllm@0.11.0", Kind::Serving, &ascend).unwrap();
+    let found = resolve("vllm@0.11.0", SoftwareKind::Serving, &ascend).unwrap();
     assert_eq!((found.family.id.as_str(), found.software().spec().as_str()), ("vllm-ascend", "vllm-ascend@0.9.1"));
     let text = found.software().caveat_text().unwrap();
     assert_eq!(text, "vLLM Ascend 0.9.1 stands for vllm@0.11.0 on this device");
@@ -285,8 +286,8 @@ fn recipes_differ_from_defaults_where_the_software_says_so() {
     assert_eq!(titan.regather, Regather::OnceUnderPipeline);
     assert_eq!((titan.sharding, titan.most_sharding_with_pipeline), (Sharding::Zero3, Sharding::Zero3));
     assert_eq!(training("deepspeed", &H100).default.most_sharding_with_pipeline, Sharding::Zero1);
-    assert!(resolve("vllm", Kind::Serving, &H100).unwrap().training.is_none());
-    let error = resolve("vllm", Kind::Training, &H100).unwrap_err().to_string();
+    assert!(resolve("vllm", SoftwareKind::Serving, &H100).unwrap().training.is_none());
+    let error = resolve("vllm", SoftwareKind::Training, &H100).unwrap_err().to_string();
     assert_eq!(error, "vllm has no part in training");
 }
 
@@ -322,21 +323,21 @@ fn listed_traits_are_those_that_are_resolved() {
             let software = Software { family: Arc::clone(&family), release, caveat: None };
             let resolved = software.resolve(&H100);
             let rows = software.traits(&H100);
-            let value = |kind: Kind, key: &str| {
+            let value = |kind: SoftwareKind, key: &str| {
                 let row = rows.iter().find(|row| row.kind == kind && row.key == key);
                 row.map(|row| (row.value.clone(), row.tuned.clone().unwrap_or_else(|| row.value.clone())))
             };
             if let Some(profile) = resolved.training {
                 let tuned = fields::TrainingChange::all(&profile.tuned);
                 for (change, tuned) in fields::TrainingChange::all(&profile.default).iter().zip(&tuned) {
-                    let listed = value(Kind::Training, change.key());
+                    let listed = value(SoftwareKind::Training, change.key());
                     assert_eq!(listed, Some((change.show(), tuned.show())), "{} {}", software.spec(), change.key());
                 }
             }
             if let Some(profile) = resolved.serving {
                 let tuned = fields::ServingChange::all(&profile.tuned);
                 for (change, tuned) in fields::ServingChange::all(&profile.default).iter().zip(&tuned) {
-                    let listed = value(Kind::Serving, change.key());
+                    let listed = value(SoftwareKind::Serving, change.key());
                     assert_eq!(listed, Some((change.show(), tuned.show())), "{} {}", software.spec(), change.key());
                 }
             }
@@ -424,7 +425,7 @@ fn a_broken_document_names_line_and_remedy() {
         ),
         ("serving:\n  host: { value: none }\n", "found no source, which is not listed"),
         ("serving:\n  host: none\n", "found no value; write `{ value: …, source: KEY }`"),
-        ("serving:\n  max_num_seqs: { value: 0, source: a }\n", "expected a number from 1, or any"),
+        ("serving:\n  max_num_seqs: { value: 0, source: a }\n", "expected a whole number from 1, or any"),
         ("releases:\n  - { release: 26.10, date: 2026-10 }\n", "quote it: YAML reads 26.10 as 26.1"),
         (
             "releases:\n  - { release: \"2\", date: 2026 }\n  - { release: \"1\", date: 2025 }\n",
@@ -458,7 +459,7 @@ proptest! {
     fn a_release_counts_as_itself_or_as_an_earlier_one(minor in 2..33u32, patch in 0..9u32) {
         let found = Software::parse(&format!("vllm@0.{minor}.{patch}")).unwrap();
         let known = Version::parse(&found.release().unwrap().id).unwrap();
-        let asked = Version::parse(&format!("0.{minor}.{patch}")).unwrap();
-        prop_assert!(known.against(asked).unwrap().is_le());
+        let requested = Version::parse(&format!("0.{minor}.{patch}")).unwrap();
+        prop_assert!(known.against(requested).unwrap().is_le());
     }
 }

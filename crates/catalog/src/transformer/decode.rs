@@ -1,6 +1,8 @@
 //! A transformer as `models.yaml` describes it.
 
-use super::{Bias, Experts, Indexer, Kind, Latent, Linear, LinearKind, NormKind, Patches, QkNorm, Transformer, Window};
+use super::{
+    Bias, Experts, Indexer, Latent, Linear, LinearKind, NormKind, Patches, QkNorm, Transformer, TransformerKind, Window,
+};
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 
@@ -10,10 +12,10 @@ const NATURAL: Bounds = Bounds { max: 1e8, ..Bounds::NATURAL };
 impl Transformer {
     pub(crate) fn decode(fields: &mut Fields<'_>) -> Option<Transformer> {
         let kinds = [
-            ("decoder", Kind::Decoder),
-            ("encoder", Kind::Encoder),
-            ("encoder_decoder", Kind::EncoderDecoder),
-            ("vision", Kind::Vision),
+            ("decoder", TransformerKind::Decoder),
+            ("encoder", TransformerKind::Encoder),
+            ("encoder_decoder", TransformerKind::EncoderDecoder),
+            ("vision", TransformerKind::Vision),
         ];
         let kind = fields.choice("kind", &kinds).unwrap_or_default();
         let hidden_size = fields.required_count("hidden_size", WIDTH);
@@ -51,7 +53,7 @@ impl Transformer {
         });
         let experts = fields.map("moe", Experts::decode).flatten();
         let vocab_size = match kind {
-            Kind::Vision => Some(Count::ZERO),
+            TransformerKind::Vision => Some(Count::ZERO),
             _ => fields.required_count("vocab_size", WIDTH),
         };
         let max_context = fields.required_count("max_context", Bounds { max: 1e10, ..WIDTH });

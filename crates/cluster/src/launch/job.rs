@@ -327,7 +327,6 @@ fn training(scenario: &Scenario, estimate: &Estimate, options: &Options) -> Trai
     let share = answer.map_or(0.0, |answer| answer.full_recompute_share);
     let partial = plan
         .recompute_layers
-        .and_then(Count::nonzero)
         .map(f64::from)
         .or_else(|| (stated == Recompute::Auto && share > 0.0 && share < 1.0).then(|| (share * layers).ceil()));
     let (global, sequence) = (count(scenario.global(phase)), count(phase.shape.prompt + phase.shape.generate));
@@ -367,9 +366,9 @@ fn serving(scenario: &Scenario, model: &Model) -> Serving {
         quantized: plan.format.filter(|format| *format != native),
         kv: plan.kv,
         prompt: count(phase.shape.prompt),
-        generate: count(serving.generate_max.and_then(Count::nonzero).map_or(phase.shape.generate, f64::from)),
+        generate: count(serving.generate_max.map_or(phase.shape.generate, f64::from)),
         concurrency: count(scenario.concurrency(phase)),
-        rate: serving.request_rate.filter(|rate| *rate > 0.0),
+        rate: serving.request_rate,
         max_num_seqs: maybe(serving.max_num_seqs),
         max_num_batched_tokens: maybe(serving.max_num_batched_tokens),
         memory_share: serving.gpu_memory_utilization,

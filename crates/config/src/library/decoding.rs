@@ -31,7 +31,7 @@ impl File {
         }
     }
 
-    /// A file that is there and cannot be read.
+    /// A file that exists but cannot be read.
     pub(super) fn unreadable(label: Arc<str>, kind: Kind, stem: &str) -> File {
         let mut file = File::empty(label, kind, stem, String::new().into());
         file.broken.add_file(&file.label, None);
@@ -97,7 +97,7 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     let mut of =
         |nodes: Vec<Node>, problems: &mut Diagnostics| entries(&label, "workloads", &list(nodes), problems, broken);
     let workloads = of(foreign.workloads, problems);
-    // What is wrong with a tailored workload is wrong with the general one, which says so.
+    // A problem of a target-specific workload is also one of the general workload, which reports it.
     let mut said = Diagnostics::new();
     let fitted = foreign.tailored.into_iter().filter_map(|tailored| {
         let workload = Arc::clone(of(vec![tailored.workload], &mut said).pop()?.get()?);
@@ -111,7 +111,7 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     file.methodology = foreign.methodology;
 }
 
-/// The entries of a list that ships, whose soundness is a test's business.
+/// The entries of a built-in list; a test checks that they are valid.
 fn shipped<T: Listed>(label: &Arc<str>, document: &Document) -> Vec<Arc<Entry<T>>> {
     let entry = |part: Part| {
         let [name] = part.values(["name"]);

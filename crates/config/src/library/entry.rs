@@ -1,4 +1,4 @@
-//! Entries of the lists, decoded on first use: the first frame shows many and reads two.
+//! Entries of the lists, decoded on first use: the first frame lists many and needs two.
 
 use atlas_core::count::Count;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
 
 /// What a document of the library holds.
 pub trait Listed: Sized {
-    /// Decodes an entry as it was written; `name` is what it is known by.
+    /// Decodes an entry; `name` is the name that it is listed by.
     fn decode(file: &Arc<str>, name: &str, node: &Node, problems: &mut Diagnostics) -> Option<Self>;
     /// Its name.
     fn name(&self) -> &Arc<str>;
@@ -46,18 +46,18 @@ impl Listed for Profile {
     }
 }
 
-/// A target, a workload or a profile in force.
+/// A loaded target, workload or profile.
 #[derive(Debug, Clone)]
 pub struct Entry<T> {
     /// Its name.
     pub name: Arc<str>,
-    /// Of what ships: the file's name, and where in it this is written.
+    /// Of a built-in entry: the file's name, and the position of the entry in it.
     shipped: Option<(Arc<str>, Part)>,
     decoded: OnceLock<Option<Arc<T>>>,
 }
 
 impl<T: Listed> Entry<T> {
-    /// An entry of what ships, which is known to be sound.
+    /// A built-in entry, which is known to be valid.
     pub(super) fn shipped(file: &Arc<str>, name: Arc<str>, part: Part) -> Entry<T> {
         Entry { name, shipped: Some((Arc::clone(file), part)), decoded: OnceLock::new() }
     }
@@ -67,7 +67,7 @@ impl<T: Listed> Entry<T> {
         Entry { name: Arc::clone(entry.name()), shipped: None, decoded: Some(Arc::new(entry)).into() }
     }
 
-    /// All of it. There is always something: what ships is sound, and the rest is decoded.
+    /// The decoded entry. It always exists: built-in entries are valid, and the others are decoded already.
     #[must_use]
     pub fn get(&self) -> Option<&Arc<T>> {
         let read = || {
@@ -77,18 +77,18 @@ impl<T: Listed> Entry<T> {
         self.decoded.get_or_init(read).as_ref()
     }
 
-    /// All of it, where a user wrote it.
+    /// The decoded entry, if a user wrote it.
     #[must_use]
     pub fn own(&self) -> Option<&Arc<T>> {
         if self.shipped.is_none() { self.known() } else { None }
     }
 
-    /// All of it, where it is decoded already, as everything is that a user wrote.
+    /// The decoded entry, if it is decoded already, as entries of users always are.
     pub(super) fn known(&self) -> Option<&Arc<T>> {
         self.decoded.get()?.as_ref()
     }
 
-    /// Where this is written, if it is not decoded yet.
+    /// Position of the entry, if it is not decoded yet.
     fn unread(&self) -> Option<Part> {
         self.shipped.as_ref().filter(|_| self.decoded.get().is_none()).map(|(_, part)| *part)
     }
@@ -107,7 +107,7 @@ impl Entry<Target> {
 }
 
 impl Entry<Workload> {
-    /// What is done: training or inference.
+    /// Training or inference.
     #[must_use]
     pub fn mode(&self) -> Option<Mode> {
         let written = self.unread().and_then(|part| {
@@ -118,7 +118,7 @@ impl Entry<Workload> {
     }
 }
 
-/// Everything in a list.
+/// All entries of a list.
 #[derive(Debug, Clone)]
 pub(super) struct Entries<T> {
     listed: Vec<Arc<Entry<T>>>,
@@ -154,17 +154,17 @@ impl<T: Listed> Entries<T> {
         self.listed.iter().map(|entry| &*entry.name)
     }
 
-    /// Those that are decoded already, as all are that a user wrote.
+    /// The entries that are decoded already, as those of users always are.
     pub(super) fn known(&self) -> impl Iterator<Item = &Arc<T>> {
         self.listed.iter().filter_map(|entry| entry.decoded.get()?.as_ref())
     }
 
-    /// Notes what a file was to define and could not.
+    /// Records an entry that could not be decoded.
     pub(super) fn lacks(&mut self, broken: &Broken) {
         self.broken.extend(broken);
     }
 
-    /// The complaint about an entry of the list, where the user wrote something else under its name that cannot be read.
+    /// The diagnostic of a user's entry of this name that could not be read.
     pub(super) fn complaint(&self, kind: &str, entry: &Arc<T>) -> Option<Diagnostic> {
         if self.broken.is_empty() || !self.find(entry.name()).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             return None;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ships_is_sound_and_its_lists_say_what_is_in_it() {
+    fn built_in_lists_are_valid_and_name_their_entries() {
         let library = Library::load(&Sources::built_in(), None);
         let targets: Vec<Target> = file_as_a_user_has_it("workload/targets.yaml");
         assert_eq!(library.target_list().len(), targets.len());

@@ -1,4 +1,4 @@
-//! What ships of the predecessor dashboard: read when a name is requested that no list has.
+//! Built-in entries of the predecessor dashboard, read when a name is in no list.
 
 use std::sync::Arc;
 

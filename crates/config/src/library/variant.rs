@@ -8,10 +8,10 @@ use crate::{Mode, Workload};
 use atlas_document::diagnostic::{Diagnostic, Diagnostics};
 use atlas_document::node::{Entry, Node, Position, Value};
 
-/// What stands between the name of a workload and that of the model which replaces its own.
+/// Separates the name of a workload from that of the model which replaces its own.
 const SEPARATOR: &str = ":model=";
 
-/// The workloads that were derived so far. They stay where they are, so that they can be lent out like listed ones.
+/// The workloads that were derived so far. They are never moved, so that they can be borrowed like listed ones.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Variants(OnceLock<Box<Variant>>);
 

@@ -1,9 +1,9 @@
-//! Which file systems keep quiet about changes.
+//! File systems that do not report all changes.
 
 use std::path::Path;
 
-/// The magic numbers of file systems whose changes may be made by another machine, or by a server behind the kernel's
-/// back; inotify hears of neither.
+/// Magic numbers of file systems that other machines or a server may change without the kernel's
+/// knowledge; inotify reports neither.
 #[cfg(target_os = "linux")]
 const SILENT: [u32; 20] = [
     0x0000_6969, // NFS
@@ -28,8 +28,8 @@ const SILENT: [u32; 20] = [
     0x0000_564c, // NCP
 ];
 
-/// Whether the file system at `path` does not tell of every change, so that one has to look. `false` where that cannot
-/// be found out.
+/// Whether the file system at `path` does not report every change, so that it must be polled. `false` if that cannot
+/// be determined.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn is_silent(path: &Path) -> bool {
@@ -37,7 +37,7 @@ pub fn is_silent(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| SILENT.contains(&((found.f_type as u64 & 0xffff_ffff) as u32)))
 }
 
-/// Elsewhere `notify` polls by itself where it has to.
+/// On other platforms `notify` polls by itself where necessary.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
 pub fn is_silent(_: &Path) -> bool {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_file_systems_speak_for_themselves() {
+    fn local_file_systems_report_their_changes() {
         assert!(!is_silent(Path::new("/proc")));
         assert!(!is_silent(Path::new("/no/such/place")));
     }

@@ -1,4 +1,4 @@
-//! What the watched files look like at one moment.
+//! State of the watched files at one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -6,16 +6,16 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// More files than a directory of documents has; a watch on `/usr/bin` by mistake must not hurt.
+/// More files than a directory of documents has; limits the cost of watching `/usr/bin` by mistake.
 const MOST_FILES: usize = 4096;
 
-/// What tells one state of a file from another. Times alone do not: a rename over brings the time of the new file,
+/// Distinguishes states of a file. Times alone do not: a rename brings the time of the new file,
 /// which may be older, and a copy may keep it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
     inode: u64,
-    /// Size and times of a file; of a subdirectory only that it is there.
+    /// Size and times of a file; of a subdirectory only that it exists.
     contents: Option<(u64, i64, i64)>,
 }
 
@@ -26,20 +26,20 @@ impl Stamp {
     }
 }
 
-/// Which directory a path means, as it may mean another one tomorrow: device and inode.
+/// Identity of the directory at a path: device and inode.
 pub(super) type DirectoryId = (u64, u64);
 
-/// The stamps of all watched files, and the directories to watch to hear of changes to them.
+/// The stamps of all watched files, and the directories that must be watched for changes to them.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     files: BTreeMap<PathBuf, Stamp>,
     directories: Vec<(PathBuf, DirectoryId)>,
-    /// Where symbolic links among the files lead.
+    /// Targets of symbolic links among the files.
     targets: BTreeSet<PathBuf>,
 }
 
 impl Snapshot {
-    /// Looks at everything now.
+    /// Takes all stamps.
     pub(super) fn take(paths: &[PathBuf]) -> Snapshot {
         let mut look = Look::default();
         for path in paths {
@@ -53,13 +53,13 @@ impl Snapshot {
         &self.directories
     }
 
-    /// Whether a symbolic link among the files leads to `path`.
+    /// Whether a symbolic link among the files points to `path`.
     pub(super) fn links_to(&self, path: &Path) -> bool {
         self.targets.contains(path)
     }
 
-    /// This snapshot with the older stamps for everything that `old` has seen under one of `old_paths`: what happened
-    /// since then is yet to be described. What was not watched before keeps its stamp of now.
+    /// This snapshot with the older stamps of everything that `old` has under one of `old_paths`: later changes
+    /// are yet to be reported. Paths that were not watched before keep their new stamps.
     pub(super) fn with_stamps_of(mut self, old: &Snapshot, old_paths: &[PathBuf]) -> Snapshot {
         let was_watched = |path: &Path| old_paths.iter().any(|old| path == old || path.parent() == Some(old));
         self.files.retain(|path, stamp| match old.files.get(path) {
@@ -67,14 +67,14 @@ impl Snapshot {
                 *stamp = *before;
                 true
             }
-            // Watched before and not seen then: it has come since.
+            // Watched before and missing then: it is new.
             None => !was_watched(path),
         });
         self
     }
 
-    /// What changed, came or went since `before`. A file that stands in `hinted` and was there both times has been
-    /// written to, even where its stamp does not show it: two writes within one tick of the file system's clock.
+    /// Paths that changed, appeared or disappeared since `before`. A file that is in `hinted` and exists in both has been
+    /// written to, even if its stamp is equal: two writes within one tick of the file system's clock.
     pub(super) fn changes_since(&self, before: &Snapshot, hinted: &[PathBuf]) -> BTreeSet<PathBuf> {
         let is_file = |path: &Path| self.files.get(path).is_some_and(|stamp| stamp.contents.is_some());
         let written = self
@@ -87,14 +87,14 @@ impl Snapshot {
     }
 }
 
-/// A snapshot while it is taken. Most paths lie side by side, and what is above them is looked at once for all: a start
+/// A snapshot while it is taken. Most paths share their parents, which are examined once: the program
 /// does this before its first frame.
 #[derive(Debug, Default)]
 struct Look {
     taken: Snapshot,
-    /// What was looked at for links on the way, with everything above it.
+    /// Paths already examined for links, with their parents.
     walked: BTreeSet<OsString>,
-    /// Whose nearest directory that exists, at it or above, is watched.
+    /// Paths whose nearest existing directory, at or above, is watched.
     sought: BTreeSet<OsString>,
 }
 
@@ -105,7 +105,7 @@ impl Look {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 self.watch(&absolute, &metadata);
-                // Also for the directory itself to be described, when it is swapped for an empty one.
+                // So that the directory itself is reported when an empty one replaces it.
                 self.taken.files.insert(path.to_owned(), Stamp::of(&metadata));
                 for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES) {
                     let name = entry.file_name();
@@ -122,7 +122,7 @@ impl Look {
         }
     }
 
-    /// A file, a subdirectory, or a link to either. A link that leads nowhere is as good as no file.
+    /// A file, a subdirectory, or a link to either. A dangling link counts as no file.
     fn add_entry(&mut self, path: PathBuf) {
         if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink())
             && let Ok(target) = fs::canonicalize(&path)
@@ -135,7 +135,7 @@ impl Look {
         }
     }
 
-    /// A link that is set to another target changes the directory that holds it, not the one it leads to.
+    /// Changing the target of a link changes the directory that contains it, not the one it points to.
     fn watch_links_on_the_way(&mut self, absolute: &Path) {
         for part in absolute.ancestors() {
             if !self.walked.insert(part.into()) {
@@ -150,7 +150,7 @@ impl Look {
         }
     }
 
-    /// The nearest directory above that exists.
+    /// The nearest existing parent directory.
     fn watch_parent(&mut self, absolute: &Path) {
         for parent in absolute.ancestors().skip(1) {
             if !self.sought.insert(parent.into()) {
@@ -172,7 +172,7 @@ impl Look {
     }
 }
 
-/// Not what hides or what editors leave behind for a moment.
+/// Not hidden files or temporary files of editors.
 fn is_of_interest(name: &str) -> bool {
     !(name.starts_with('.') || name.starts_with('#') || name.ends_with('~') || name.ends_with(".swp"))
 }

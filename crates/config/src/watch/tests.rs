@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Far longer than anything should take, as the machine may be busy with something else.
+/// Far longer than anything should take, as the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Scene {
@@ -31,8 +31,8 @@ impl Scene {
 
     fn watching(root: TempDir, paths: &[&str], mode: WatchMode) -> Scene {
         let paths: Vec<PathBuf> = paths.iter().map(|path| root.path().join(path)).collect();
-        let (tell, changes) = channel();
-        let mut watch = FileWatch::new(&paths, mode, move |changed| drop(tell.send(changed)));
+        let (sender, changes) = channel();
+        let mut watch = FileWatch::new(&paths, mode, move |changed| drop(sender.send(changed)));
         watch.start().unwrap();
         Scene { root, watch, changes }
     }
@@ -78,11 +78,11 @@ impl Scene {
     }
 }
 
-/// Every way of changing a file that an editor or a tool has.
+/// All ways in which editors and tools change a file.
 fn every_way(scene: &Scene) {
     scene.write("data/a.yaml", "a: 2\n");
     scene.expect("data/a.yaml");
-    // Renamed over, the way most editors and all careful programs write.
+    // Replaced by a rename, as most editors write.
     scene.write("data/.a.tmp", "a: 3\n");
     fs::rename(scene.path("data/.a.tmp"), scene.path("data/a.yaml")).unwrap();
     scene.expect("data/a.yaml");
@@ -92,7 +92,7 @@ fn every_way(scene: &Scene) {
     scene.expect("data/a.yaml");
     scene.write("data/new.yaml", "new: 1\n");
     scene.expect("data/new.yaml");
-    // The directory is swapped for another, with older files even.
+    // The directory is replaced by another with older files.
     fs::create_dir(scene.path("next")).unwrap();
     scene.write("next/a.yaml", "a: 5\n");
     fs::rename(scene.path("data"), scene.path("previous")).unwrap();
@@ -119,9 +119,9 @@ fn what_changes_before_the_thread_starts_is_reported() {
     let root = TempDir::new().unwrap();
     let path = root.path().join("a.yaml");
     fs::write(&path, "a: 1\n").unwrap();
-    let (tell, changes) = channel();
+    let (sender, changes) = channel();
     let mut watch =
-        FileWatch::new(std::slice::from_ref(&path), WatchMode::Auto, move |changed| drop(tell.send(changed)));
+        FileWatch::new(std::slice::from_ref(&path), WatchMode::Auto, move |changed| drop(sender.send(changed)));
     fs::write(&path, "a: 22\n").unwrap();
     watch.start().unwrap();
     assert_eq!(changes.recv_timeout(PATIENCE).unwrap(), [path]);

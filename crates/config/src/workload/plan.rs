@@ -1,5 +1,5 @@
-//! Reads how a workload is run. Fields that a plan keeps are read section by section, as the table describes them; here is
-//! what has a form of its own: recomputation and optimizer as a word or a mapping, pools, formats.
+//! Reads how a workload is run. Fields that a plan keeps are read section by section, as the table describes them; this file reads
+//! those of a special form: recomputation and optimizer as a word or a mapping, pools, formats.
 
 use crate::read_field::{ReadField as _, read_section, word};
 use atlas_core::count::Count;
@@ -47,7 +47,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
     plan
 }
 
-/// One pool. The table has the fields of the prefill pool; the decode pool has the same ones.
+/// Reads one pool. The table has the fields of the prefill pool; those of the decode pool are the same.
 fn pool(fields: &mut Fields<'_>) -> PoolSpec {
     PoolSpec {
         workers: fields.count_of(Knob::PrefillWorkers).or(Some(Count::ONE)),
@@ -84,7 +84,7 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
         (format(Knob::Compute.spec().key()), format(Knob::GradientFormat.spec().key()));
     plan.experts = format(Knob::ExpertPrecision.spec().key());
     let states = format("optimizer");
-    // Activations narrower than 16 bits can only be those that are multiplied (W4A8); wider ones say nothing, since
+    // Activations narrower than 16 bits can only be those that are multiplied (W4A8); wider ones carry no information, since
     // activations between layers are kept in 16 bits in W8A8 and W4A4 deployments too.
     let narrow = |format: &Format| matches!(format, Format::Fp8 | Format::Mxfp8 | Format::Int8 | Format::Fp4);
     plan.compute = plan.compute.or(format("activations").filter(narrow));

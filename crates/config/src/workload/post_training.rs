@@ -1,4 +1,4 @@
-//! `post_training`: what a training workload is a part of, when its answers are sampled or preferred.
+//! `post_training`: reinforcement learning or preference optimization that a training workload is a part of.
 
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
@@ -13,7 +13,7 @@ pub enum PostTrainingMethod {
 }
 
 impl PostTrainingMethod {
-    /// Both with their names in files.
+    /// Both variants with their names in files.
     pub const WORDS: [(&'static str, PostTrainingMethod); 2] =
         [("rl", PostTrainingMethod::Rl), ("dpo", PostTrainingMethod::Dpo)];
 }
@@ -21,7 +21,7 @@ impl PostTrainingMethod {
 /// A step of reinforcement learning or preference optimization around the optimizer's.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PostTrainingSpec {
-    /// What is trained on; reinforcement learning where it is silent.
+    /// What is trained on; reinforcement learning by default.
     pub method: Option<PostTrainingMethod>,
     /// The serving workload that generates the answers, by name.
     pub rollout: Option<String>,
@@ -31,7 +31,7 @@ pub struct PostTrainingSpec {
     pub responses: Option<Count>,
     /// Frozen models of the same size that read every answer.
     pub scorers: Option<Count>,
-    /// Nodes that only roll out; all nodes alternate where it is silent.
+    /// Nodes that only roll out; by default all nodes alternate.
     pub rollout_nodes: Option<Count>,
     /// Whether the next step is rolled out beside training, one step behind.
     pub asynchronous: Option<bool>,

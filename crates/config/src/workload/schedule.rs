@@ -97,7 +97,7 @@ impl Schedule<'_> {
             }
         };
         let arrival = fields.map("arrival", read_arrival).unwrap_or_default();
-        // An empty list is how some write "none".
+        // Some files write an empty list for "none".
         let written = fields.node("overrides").filter(|node| !node.items().is_some_and(<[Node]>::is_empty));
         let overrides = written.cloned().unwrap_or_else(|| Node::synthetic(atlas_document::Value::Map(Vec::new())));
         fields.finish();
@@ -106,7 +106,7 @@ impl Schedule<'_> {
             self.complain(Severity::Error, node, path.clone(), message, Some("add duration_minutes".to_owned()));
         }
         let merged = self.workload.merged(&overrides);
-        // Only the shape is read here, so keys it does not know are no news: the whole workload warned about them.
+        // Only the shape is read here; the whole workload already warned about unknown keys.
         let mut scratch = Diagnostics::new();
         let (shape, plan) = Fields::open(self.file, format!("{path}.overrides"), &merged, &mut scratch)
             .map(|mut fields| {
@@ -139,7 +139,7 @@ impl Schedule<'_> {
 }
 
 fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
-    // The predecessor model takes a positive whole number here and ignores anything else; so do we, and say so.
+    // The predecessor model takes a positive whole number here and ignores anything else; so does this, with a warning.
     let dp_override = match fields.node("dp_override").map(|node| &node.value) {
         Some(atlas_document::Value::Int(dp)) => u32::try_from(*dp).ok().map(Count::new).and_then(Count::nonzero),
         _ => None,

@@ -1,6 +1,6 @@
 //! How requests arrive, and the limits within which an answer is good.
 
-use super::slot::{number, word};
+use super::slot::{number, positive, word};
 use super::{Field, Group, Kind, Knob, entry, real};
 use crate::plan::Arrivals;
 
@@ -39,7 +39,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         &["serving", "slo", "ttft_ms"],
         "a request is good where its first token comes within this; 0: whenever it comes",
     )
-    .slot(number!(simulation.slo_ttft_ms))
+    .slot(positive!(simulation.slo_ttft_ms))
     .usual(0.0)
     .unit("ms")
     .inference()
@@ -53,7 +53,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         &["serving", "slo", "tpot_ms"],
         "a request is good where its tokens come this fast after the first; 0: however slowly",
     )
-    .slot(number!(simulation.slo_tpot_ms))
+    .slot(positive!(simulation.slo_tpot_ms))
     .usual(0.0)
     .unit("ms")
     .inference()
@@ -67,7 +67,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         &["serving", "slo", "e2e_ms"],
         "a request is good where its last token comes within this; 0: whenever it comes",
     )
-    .slot(number!(simulation.slo_e2e_ms))
+    .slot(positive!(simulation.slo_e2e_ms))
     .usual(0.0)
     .unit("ms")
     .inference()

@@ -1,7 +1,7 @@
-//! Keys and values: pools that compute them apart from decoding, conversations that find them again, and where they are kept.
+//! The KV cache: pools that prefill separately, conversations that reuse it, and tiers that store it.
 
 use super::serving::served;
-use super::slot::{count, number, word};
+use super::slot::{count, nonzero, number, word};
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::plan::{KvTransfer, Routing};
 
@@ -15,7 +15,7 @@ pub(super) const CACHE: &[Field] = &[
         &["serving", "prefill_accelerators"],
         "accelerators that only prefill, apart from those that decode; 0: both on all",
     )
-    .slot(count!(serving.prefill_accelerators))
+    .slot(nonzero!(serving.prefill_accelerators))
     .usual(0.0)
     .files(0.0, 1e9)
     .inference()
@@ -27,7 +27,7 @@ pub(super) const CACHE: &[Field] = &[
         &["serving", "conversations", "count"],
         "conversations under way at once, over all replicas: they decide how much of a prompt is found; 0: prefix_hit does",
     )
-    .slot(count!(serving.conversations))
+    .slot(nonzero!(serving.conversations))
     .usual(0.0)
     .files(0.0, 1e9),
     served(

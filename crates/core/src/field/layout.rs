@@ -1,6 +1,6 @@
-//! How a model is cut over devices, and the sequences that it is cut for.
+//! How a model is distributed over devices, and its sequences.
 
-use super::slot::{count, flag, number, word};
+use super::slot::{count, flag, nonzero, number, word};
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::bounds::Bounds;
 use crate::plan::{ContextExchange, PipelineSchedule, Sharding, SharedExperts};
@@ -240,7 +240,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["shard"],
         "HSDP shard group size; 0: all replicas",
     )
-    .slot(count!(shard))
+    .slot(nonzero!(shard))
     .usual(0.0)
     .files(1.0, 1e6)
     .training()
@@ -299,7 +299,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["sequence", "image_size"],
         "side of a square image as large as the images are; 0: the size that the vision encoder was made for",
     )
-    .slot(count!(image_size))
+    .slot(nonzero!(image_size))
     .usual(0.0)
     .files(1.0, 16_384.0)
     .unit("px")
@@ -366,7 +366,7 @@ pub(super) const LAYOUT: &[Field] = &[
         &["sequence", "generate_max"],
         "longest output that is let through; 0: no limit",
     )
-    .slot(count!(serving.generate_max))
+    .slot(nonzero!(serving.generate_max))
     .usual(0.0)
     .files(1.0, 1e9)
     .unit("tok")

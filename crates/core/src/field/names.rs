@@ -3,7 +3,7 @@
 /// One setting. Panes and tables show them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Knob {
-    /// What answers.
+    /// Engine.
     Engine,
     /// Training framework or serving engine, with its release.
     Software,
@@ -55,7 +55,7 @@ pub enum Knob {
     Compiled,
     /// How tokens travel to experts.
     MoeDispatcher,
-    /// What happens to tokens beyond the capacity of an expert.
+    /// Handling of tokens beyond the capacity of an expert.
     MoeCapacity,
     /// Load of the busiest expert-parallel rank over the mean.
     ExpertImbalance,
@@ -83,7 +83,7 @@ pub enum Knob {
     Dp,
     /// Context-parallel ranks.
     Cp,
-    /// What ranks that share a sequence exchange.
+    /// Data that ranks sharing a sequence exchange.
     CpCommType,
     /// Expert-parallel ranks.
     Ep,
@@ -97,7 +97,7 @@ pub enum Knob {
     RedundantExperts,
     /// How experts that every token passes run.
     SharedExperts,
-    /// Two halves of a batch take turns.
+    /// Two halves of a batch alternate.
     TwoBatchOverlap,
     /// Sequence parallelism.
     Sp,
@@ -147,7 +147,7 @@ pub enum Knob {
     LongPrefillTokenThreshold,
     /// The next step is scheduled while the accelerator computes.
     OverlapScheduling,
-    /// Decode steps between two looks at the queue.
+    /// Decode steps between two polls of the queue.
     RecvInterval,
     /// Whole outputs are reserved at admission.
     ReserveOutput,
@@ -163,7 +163,7 @@ pub enum Knob {
     DraftTokens,
     /// Probability that a draft is accepted.
     DraftAcceptance,
-    /// What drafts.
+    /// Drafting method.
     DraftMethod,
     /// Acceptance that each drafted position loses.
     DraftDecline,
@@ -203,7 +203,7 @@ pub enum Knob {
     PrefillEp,
     /// Attention groups of those.
     PrefillAttentionDp,
-    /// Over what keys and values travel from those.
+    /// Link over which keys and values leave those.
     KvTransfer,
     /// How requests arrive.
     Arrivals,
@@ -221,7 +221,7 @@ pub enum Knob {
     NetworkGbps,
     /// Downlinks over uplinks.
     Oversubscription,
-    /// What kind of price an hour is paid at.
+    /// Kind of hourly price.
     PriceBasis,
     /// Rental of a node.
     HourlyUsd,
@@ -237,9 +237,9 @@ pub enum Knob {
     Pue,
     /// Emissions of the grid.
     KgCo2ePerKwh,
-    /// Most that an accelerator may draw.
+    /// Power limit of an accelerator.
     PowerCap,
-    /// Power that a rack has.
+    /// Power available to a rack.
     RackKw,
     /// Nodes of a rack.
     NodesPerRack,
@@ -249,15 +249,15 @@ pub enum Knob {
     NetworkShare,
     /// Spares over the price of the nodes.
     SparesShare,
-    /// People who run a node.
+    /// Cost of staff per node.
     StaffUsdNodeYear,
-    /// Rent of the building.
+    /// Colocation.
     UsdPerKwMonth,
     /// Interest.
     CapitalCost,
-    /// Years of writing off.
+    /// Depreciation period.
     AmortizationYears,
-    /// Share of the time that owned hardware works.
+    /// Share of the time for which owned hardware is in use.
     Utilization,
     /// Seed of the noise.
     Seed,
@@ -273,38 +273,38 @@ pub enum Knob {
     Jitter,
     /// Nodes that are slow all the time.
     SlowNodes,
-    /// How slow.
+    /// Their time over that of others.
     SlowFactor,
     /// Mean time between failures of a node.
     NodeMtbf,
     /// Work between two checkpoints.
     CheckpointInterval,
-    /// What a checkpoint costs.
+    /// Time of a checkpoint.
     Checkpoint,
     /// Whether checkpoints are written alongside the work.
     CheckpointAsync,
-    /// What a failure costs besides lost work.
+    /// Time to recover from a failure besides lost work.
     Restart,
 }
 
 /// The section that shows a knob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// What answers.
+    /// Engine.
     Engine,
-    /// What the software stack does.
+    /// Software.
     Runtime,
-    /// How the model is cut.
+    /// Parallelism.
     Parallelism,
-    /// How long the sequences are, and how many.
+    /// Sequences.
     Sequence,
-    /// How requests come and are scheduled.
+    /// Serving.
     Serving,
-    /// How much hardware, at which price.
+    /// Hardware and price.
     Target,
     /// Reproducibility.
     Run,
-    /// What only a simulation sees.
+    /// Simulation.
     Simulation,
 }
 

@@ -1,6 +1,6 @@
-//! How work is done on a device: the engine that answers, formats, what is recomputed, overlap.
+//! How work is done on a device: engine, formats, recomputation, overlap.
 
-use super::slot::{count, flag, number, word};
+use super::slot::{count, flag, nonzero, number, word};
 use super::{Field, Group, Kind, Knob, REASONING, Step, entry, ranks, real, whole};
 use crate::mode::Mode;
 use crate::plan::{
@@ -197,7 +197,7 @@ pub(super) const RUNTIME: &[Field] = &[
         &["recompute", "layers"],
         "layers recomputed in full; the others follow `recompute`",
     )
-    .slot(count!(recompute_layers))
+    .slot(nonzero!(recompute_layers))
     .usual(0.0)
     .files(0.0, 1e6)
     .training()

@@ -1,6 +1,6 @@
 //! How requests are offered, scheduled and drafted.
 
-use super::slot::{count, flag, number, word};
+use super::slot::{count, flag, nonzero, number, positive, word};
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::plan::{DraftMethod, LoadKind};
 
@@ -51,7 +51,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "request_rate"],
         "requests per second that arrive at random, in place of a concurrency; with load open, the concurrency limits those in flight; 0: none",
     )
-    .slot(number!(serving.request_rate))
+    .slot(positive!(serving.request_rate))
     .usual(0.0)
     .files(0.0, 1e30)
     .unit("req/s")
@@ -66,7 +66,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "run_requests"],
         "requests of the whole run, whose start and end count; 0: the load never ends",
     )
-    .slot(count!(serving.run_requests))
+    .slot(nonzero!(serving.run_requests))
     .usual(0.0)
     .files(1.0, 1e9)
     .unit("req")
@@ -133,7 +133,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "long_prefill_token_threshold"],
         "most prompt tokens of one request in a step, so that short prompts pass long ones; 0: no limit",
     )
-    .slot(count!(serving.long_prefill_token_threshold))
+    .slot(nonzero!(serving.long_prefill_token_threshold))
     .usual(0.0)
     .unit("tok")
     .inference()
@@ -288,6 +288,6 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "speculative", "max_batch"],
         "sequences of a replica beyond which nothing is drafted; 0: always drafted",
     )
-    .slot(count!(serving.draft_max_batch))
+    .slot(nonzero!(serving.draft_max_batch))
     .usual(0.0),
 ];

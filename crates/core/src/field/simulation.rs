@@ -1,6 +1,6 @@
-//! What only a simulation can tell apart: chance, stragglers, failures.
+//! Fields that only simulations use: randomness, stragglers, failures.
 
-use super::slot::{count, flag, number};
+use super::slot::{count, flag, nonzero, number, positive};
 use super::{Field, Group, Kind, Knob, Step, entry, real, whole};
 
 pub(super) const SIMULATION: &[Field] = &[
@@ -24,7 +24,7 @@ pub(super) const SIMULATION: &[Field] = &[
         &["simulation", "requests"],
         "requests that each run serves and counts; 0: as many as the load asks for, a thousand at least",
     )
-    .slot(count!(simulation.requests))
+    .slot(nonzero!(simulation.requests))
     .usual(0.0)
     .unit("req")
     .inference()
@@ -88,7 +88,7 @@ pub(super) const SIMULATION: &[Field] = &[
         &["simulation", "node_mtbf_h"],
         "mean time between failures of one node; 0: none fails (Llama 3's nodes: 6,300 h, arXiv 2407.21783, table 5)",
     )
-    .slot(number!(simulation.node_mtbf_h))
+    .slot(positive!(simulation.node_mtbf_h))
     .usual(0.0)
     .unit("h")
     .training()
@@ -102,7 +102,7 @@ pub(super) const SIMULATION: &[Field] = &[
         &["simulation", "checkpoint_interval_s"],
         "work between two checkpoints; 0: Daly's interval for these failures",
     )
-    .slot(number!(simulation.checkpoint_interval_s))
+    .slot(positive!(simulation.checkpoint_interval_s))
     .usual(0.0)
     .unit("s")
     .training()

@@ -30,7 +30,7 @@ pub enum Slot {
     },
 }
 
-/// What holds if neither files nor knobs state a value.
+/// The value if neither files nor knobs state one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Usual {
     /// It follows from hardware, model, software or other fields.
@@ -60,6 +60,28 @@ macro_rules! count {
     };
 }
 
+/// The slot of a number for which files and knobs write 0 if there is none: `positive!(simulation.slo_ttft_ms)`.
+macro_rules! positive {
+    ($($path:tt)+) => {
+        $crate::field::Slot::Number {
+            get: |plan| plan.$($path)+,
+            put: |plan, value| plan.$($path)+ = value.filter(|value| *value > 0.0),
+        }
+    };
+}
+
+/// The slot of a count for which files and knobs write 0 if there is none: `nonzero!(serving.run_requests)`.
+macro_rules! nonzero {
+    ($($path:tt)+) => {
+        $crate::field::Slot::Number {
+            get: |plan| plan.$($path)+.map(f64::from),
+            put: |plan, value| {
+                plan.$($path)+ = value.map($crate::count::Count::floor).and_then($crate::count::Count::nonzero);
+            },
+        }
+    };
+}
+
 /// The slot of something that is on or off.
 macro_rules! flag {
     ($($path:tt)+) => {
@@ -83,4 +105,4 @@ macro_rules! word {
     };
 }
 
-pub(super) use {count, flag, number, word};
+pub(super) use {count, flag, nonzero, number, positive, word};

@@ -1,4 +1,4 @@
-//! What the machine is and costs, and the run on it.
+//! The hardware, its cost, and the run on it.
 
 use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
 use crate::plan::PriceBasis;

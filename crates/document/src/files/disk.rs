@@ -1,4 +1,4 @@
-//! What writing asks of the system, one call each, so that tests can let each of them fail.
+//! The system calls of a write, so that tests can let each of them fail.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Write as _};
@@ -10,19 +10,19 @@ use super::stale::PREFIX;
 
 /// The calls of one write, in this order.
 pub(super) trait Disk {
-    /// Makes an empty temporary file, which is removed when it is dropped.
+    /// Creates an empty temporary file, which is removed when it is dropped.
     fn create(&self, dir: &Path) -> io::Result<NamedTempFile>;
-    /// Writes some of the bytes, and says how many.
+    /// Writes some of the bytes, and returns how many.
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize>;
     /// Gives a file the mode, owner and group of the one that it will replace.
     fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()>;
-    /// Brings a file to the disk.
+    /// Synchronizes a file.
     fn sync(&self, file: &File) -> io::Result<()>;
-    /// Puts a file in the place of another.
+    /// Renames a file over another.
     fn rename(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
     /// Creates a file; an existing one is an error.
     fn rename_new(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
-    /// Brings the names of a directory to the disk.
+    /// Synchronizes a directory.
     fn sync_directory(&self, dir: &Path) -> io::Result<()>;
 }
 
@@ -36,7 +36,7 @@ impl Disk for System {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            // What the umask leaves of it, as for any new file.
+            // The mode that the umask leaves, as for any new file.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
         builder.tempfile_in(dir)
@@ -79,7 +79,7 @@ impl Disk for System {
 
     fn sync_directory(&self, dir: &Path) -> io::Result<()> {
         match File::open(dir).and_then(|dir| dir.sync_all()) {
-            // Some file systems have no such call, and a directory may be written to without being readable.
+            // Some file systems do not support this, and a directory may be writable without being readable.
             Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied) => {
                 Ok(())
             }

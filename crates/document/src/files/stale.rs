@@ -1,4 +1,4 @@
-//! Temporary files that a killed process left behind.
+//! Temporary files of killed processes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 /// How names of temporary files begin; six letters and digits follow.
 pub(super) const PREFIX: &str = ".atlas-";
-/// No write takes so long: a temporary file of this age has lost its writer.
+/// No write takes this long: a temporary file of this age is abandoned.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// Directories that this process has looked into.
+/// Directories that this process has cleaned.
 static SEEN: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
-/// Removes abandoned temporary files of a directory, once in the life of a process. What cannot be removed stays.
+/// Removes abandoned temporary files of a directory, once per process. Errors are ignored.
 pub(super) fn remove(dir: &Path) {
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     if seen.get_or_insert_default().insert(dir.to_owned()) {
@@ -25,7 +25,7 @@ pub(super) fn remove(dir: &Path) {
 pub(super) fn remove_older_than(dir: &Path, age: Duration) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_temporary)) {
-        // A time that lies in the future, as of a clock that was set back, is no age.
+        // A time in the future, after a clock was set back, does not count.
         let old =
             entry.metadata().ok().filter(|meta| meta.is_file()).and_then(|meta| meta.modified().ok()?.elapsed().ok());
         if old.is_some_and(|old| old >= age) {

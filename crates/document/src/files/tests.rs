@@ -37,7 +37,7 @@ impl Disk for Faulty {
 
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize> {
         let some = if self.short { bytes.len().min(3) } else { bytes.len() };
-        // A disk that is full takes a part first.
+        // A full disk accepts a part first.
         match self.call() {
             Ok(()) => System.write(file, &bytes[..some]),
             Err(error) => {
@@ -163,7 +163,7 @@ fn a_file_written_in_pieces_appears_when_it_is_whole() {
 }
 
 #[test]
-fn links_stay_and_the_file_behind_them_is_written() {
+fn links_are_kept_and_their_targets_are_written() {
     let dir = tempdir().unwrap();
     std::fs::create_dir(dir.path().join("shared")).unwrap();
     std::fs::write(dir.path().join("shared/f"), OLD).unwrap();

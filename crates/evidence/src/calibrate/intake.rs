@@ -137,7 +137,7 @@ fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
         unknown.extend(strange);
         gathered.rows.push(row);
     }
-    tell(name, unknown, &mut gathered.notes);
+    notes_on_unknown(name, unknown, &mut gathered.notes);
     refuse(problems)?;
     Ok(gathered)
 }
@@ -173,7 +173,7 @@ fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
 }
 
 /// Lists the unknown columns.
-fn tell(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String>) {
+fn notes_on_unknown(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String>) {
     unknown.sort();
     unknown.dedup();
     if !unknown.is_empty() {
@@ -218,7 +218,7 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
         }
     }
     refuse(problems)?;
-    tell(name, unknown, &mut gathered.notes);
+    notes_on_unknown(name, unknown, &mut gathered.notes);
     Ok(gathered)
 }
 

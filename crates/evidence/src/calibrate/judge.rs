@@ -212,7 +212,7 @@ pub fn median_errors<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> Option
 #[must_use]
 pub fn criteria(rows: &[Observation]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut tell = |rows: Vec<&Observation>, what: &str| {
+    let mut note = |rows: Vec<&Observation>, what: &str| {
         let names: Vec<&str> = rows.iter().take(3).map(|row| row.short()).collect();
         let more = if rows.len() > 3 { format!(" and {} more", rows.len() - 3) } else { String::new() };
         if !rows.is_empty() {
@@ -220,21 +220,21 @@ pub fn criteria(rows: &[Observation]) -> Vec<String> {
         }
     };
     let of = |wanted: &dyn Fn(&&Observation) -> bool| rows.iter().filter(wanted).collect::<Vec<&Observation>>();
-    tell(
+    note(
         of(&|row| row.warmup == Some(false)),
         "no warm-up was left out: the run begins in its middle, or was short; expected 20 steps or more before",
     );
     let short = |row: &&Observation| row.figure("warmup_steps").is_some_and(|steps| (1.0..20.0).contains(&steps.value));
-    tell(of(&short), "fewer than 20 steps of warm-up");
+    note(of(&short), "fewer than 20 steps of warm-up");
     let spread = |row: &&Observation| {
         let main = row.figure("step_time_s").or_else(|| row.throughput());
         main.and_then(|main| main.variation()).is_some_and(|cv| cv >= 0.05)
     };
-    tell(of(&spread), "the spread is 5 % or more: other processes, throttling, or a warm-up that lasted longer");
+    note(of(&spread), "the spread is 5 % or more: other processes, throttling, or a warm-up that lasted longer");
     let few = |row: &&Observation| {
         let percentile = row.figure("p95_ms").or_else(|| row.figure("p99_ms")).is_some();
         percentile && row.figure("samples").is_some_and(|n| n.value < 100.0)
     };
-    tell(of(&few), "fewer than 100 requests stand behind its percentiles");
+    note(of(&few), "fewer than 100 requests stand behind its percentiles");
     warnings
 }

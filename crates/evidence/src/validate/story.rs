@@ -146,7 +146,7 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
                 i.stack,
                 i.admission,
                 i.graphs.name(),
-                i.max_num_seqs,
+                i.most_sequences(),
                 i.max_num_batched_tokens,
                 immature(i)
             ),

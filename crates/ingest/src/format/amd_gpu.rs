@@ -25,7 +25,7 @@ fn push(metric: &mut ByDevice, device: u64, value: Option<f64>) {
     }
 }
 
-/// Of one state the values, of several the means.
+/// The mean of each device.
 fn listed(metric: &ByDevice) -> Option<Value> {
     let values = || metric.values().filter_map(|series| series.mean().map(tidy));
     (!metric.is_empty()).then(|| values().collect())
@@ -176,7 +176,7 @@ impl RocmSmi {
         if watts.len() > 1 {
             self.cap = watts.last().copied().flatten().or(self.cap);
         }
-        // VRAM% and GPU% close the row.
+        // VRAM% and GPU% are the last columns.
         if let [.., vram, gpu] = percents.as_slice() {
             push(&mut self.used_percent, index, *vram);
             push(&mut self.busy, index, *gpu);
@@ -230,7 +230,7 @@ impl RocmSmi {
 pub struct AmdSmi {
     /// What the columns hold.
     columns: Vec<&'static str>,
-    /// What the row at hand holds.
+    /// Values of the current row.
     figures: Vec<(&'static str, f64)>,
     csv: bool,
     n: u64,
@@ -268,7 +268,7 @@ impl Recognizer for AmdSmi {
             self.power(gpu, None, watts);
             return Outcome::Took;
         }
-        // Rows outnumber heads.
+        // Rows are more frequent than headers, so test for them first.
         if !self.columns.is_empty() {
             let outcome = if self.csv { self.row(cells(text).iter().map(Cow::as_ref)) } else { self.row(words(text)) };
             if outcome == Outcome::Took {
@@ -394,7 +394,7 @@ impl AmdSmi {
         self.figures.clear();
         for value in values {
             if is_unit(value) {
-                // The unit is that of the figure in front of it.
+                // A unit belongs to the figure before it.
                 if let Some((_, figure)) = self.figures.last_mut().filter(|(name, _)| *name == "vram_used") {
                     *figure *= megabytes(value);
                 }
@@ -405,7 +405,7 @@ impl AmdSmi {
             if name.is_empty() || matches!(value, "" | "N/A" | "-") {
                 continue;
             }
-            // A word that is no figure: the row is of another table.
+            // A word that is no figure: the row belongs to another table.
             let figure = leading(value).filter(|(_, rest)| rest.is_empty() || is_unit(rest));
             let Some((value, _)) = figure.filter(|(value, _)| value.is_finite()) else { return Outcome::No };
             match *name {

@@ -70,7 +70,7 @@ fn reading(document: &Value, context: &Context) -> Reading {
     losses.iter().for_each(|value| run.loss.push(*value));
     rates.iter().for_each(|value| run.learning_rate.push(*value));
     if run.seconds.is_empty() {
-        // A report that was cut down to its averages.
+        // A report that has only averages.
         if let Some(seconds) = number("performance_metrics", "avg_step_time_seconds") {
             run.seconds.push(seconds);
         }

@@ -13,7 +13,7 @@ pub struct Composer {
     training: Training,
     config: Config,
     block: Option<Step>,
-    /// Tokens per second of all accelerators, in the block and the last there was.
+    /// Tokens per second of all accelerators, in this block and the last one stated.
     total: Option<f64>,
     rates: Option<(f64, f64)>,
 }

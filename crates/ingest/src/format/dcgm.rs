@@ -18,7 +18,7 @@ const BLANK: f64 = 9.223_372_036_854_775e18;
 /// From here on floating-point values are blanks.
 const BLANK_FP64: f64 = 140_737_488_355_328.0;
 
-/// Reads the samples; of a metric that comes again the last counts.
+/// Reads the samples; if a metric is repeated, the last value counts.
 #[derive(Debug, Default)]
 pub struct Exporter {
     metrics: BTreeMap<String, BTreeMap<String, Option<f64>>>,
@@ -140,7 +140,7 @@ impl Exporter {
         Outcome::Took
     }
 
-    /// The devices by their number, with the host in front where there are several, and the instance behind.
+    /// The devices by number, with the host as prefix if there are several, and the instance as suffix.
     fn names(&self) -> BTreeMap<String, String> {
         let parts = |key: &str| -> [String; 3] {
             let mut parts = key.split('\n').map(str::to_owned);

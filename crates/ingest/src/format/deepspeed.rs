@@ -29,7 +29,7 @@ impl Recognizer for DeepSpeed {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
-        // The timer's lines and the steps' are nearly all there is in a log of any length.
+        // Lines of the timer and of steps are nearly all lines of a long log.
         if has(text, "SamplesPerSec=") && !has(text, "E2E latency=") {
             return self.throughput(line);
         }
@@ -80,7 +80,7 @@ impl DeepSpeed {
         let most = after(text, "MaxMemAllocated=").and_then(|text| gigabytes(text, 1.0));
         let new = self.timer.push(Step {
             step,
-            // What copies look like: the rate stands where a time would.
+            // How copies are recognized: by the rate, since there is no time.
             tokens_per_gpu: Some(current),
             memory_gb: most,
             line: line.number,
@@ -178,7 +178,7 @@ impl DeepSpeed {
             notes,
             ..Reading::default()
         };
-        // The rates were kept where a run keeps tokens a second; they become step times.
+        // The rates were kept in the place of tokens per second; they become step times.
         let batch = reading.config.get("global_batch_size");
         let mut timer = self.timer;
         for (run, derived) in timer.runs.iter_mut().zip(derived) {

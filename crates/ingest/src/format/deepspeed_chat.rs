@@ -79,7 +79,7 @@ impl Recognizer for DeepSpeedChat {
         if has(text, "PPO Epoch:") {
             return self.chat_counter(text, "Epoch", "Step", "Actor Loss");
         }
-        // `Epoch: 0, Step: 3, Rank: 0, loss = 2.23`: one rank stands for all.
+        // `Epoch: 0, Step: 3, Rank: 0, loss = 2.23`: one rank is read.
         if number_after(text, ", Rank") == Some(0.0) && has(text, "Step:") {
             return self.chat_counter(text, "Epoch", "Step", "loss");
         }
@@ -212,7 +212,7 @@ impl DeepSpeedChat {
         Outcome::Took
     }
 
-    /// The batch of RLHF, where rates and times agree on a whole number.
+    /// The batch of RLHF, if rates and times give a whole number.
     fn rlhf_batch(&self) -> Option<f64> {
         let mut batches = self.rlhf_batches.clone();
         let median = (!batches.is_empty()).then(|| crate::series::quantile(&mut batches, 0.5))?;

@@ -1,4 +1,4 @@
-//! `nvidia-smi dmon` and `dcgmi dmon`: columns under a head that comes again and again.
+//! `nvidia-smi dmon` and `dcgmi dmon`: columns under a header that is repeated.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ enum Kind {
     Dcgm,
 }
 
-/// Columns at the most: `dmon` has about thirty, DCGM as many as one asks for.
+/// Most columns: `dmon` has about thirty, DCGM as many as the user requests.
 const COLUMNS: usize = 128;
 
 /// What a column holds.
@@ -29,7 +29,7 @@ enum Column {
     Device,
     Date,
     Time,
-    /// The figure of this place in the list of series.
+    /// A figure, by its index in the list of series.
     Figure(usize),
 }
 
@@ -39,10 +39,10 @@ pub struct Dmon {
     kind: Kind,
     columns: Vec<Column>,
     series: Vec<(String, Series)>,
-    /// The series that is power.
+    /// The series of power.
     power: Option<usize>,
     n: u64,
-    /// Seconds of the days gone by, and the latest time, where rows state the time of day alone.
+    /// Seconds of past days, and the latest time, if rows state only the time of day.
     days: f64,
     latest: f64,
     devices: Devices,
@@ -179,7 +179,7 @@ impl Dmon {
         for word in words(text) {
             match self.columns.get(found) {
                 Some(Column::Device) => device = word,
-                // A word is no figure: the row is of another table.
+                // A word is no figure: the row belongs to another table.
                 Some(Column::Figure(_)) if figure(word).is_none() && !blank(word) => return Outcome::No,
                 _ => {}
             }
@@ -192,7 +192,7 @@ impl Dmon {
         self.row(text)
     }
 
-    /// A time of day that does not begin anew at midnight.
+    /// A time of day that continues to grow after midnight.
     fn through_midnight(&mut self, at: f64) -> f64 {
         const DAY: f64 = 86_400.0;
         if self.latest - (at + self.days) > DAY / 2.0 {
@@ -231,7 +231,7 @@ impl Dmon {
     }
 }
 
-/// Whether a word stands for a figure that is not known.
+/// Whether a word marks an unknown figure.
 fn blank(word: &str) -> bool {
     matches!(word, "-" | "N/A" | "[N/A]")
 }

@@ -137,7 +137,7 @@ impl Recognizer for GenAiPerf {
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
-        // The unit of a wrapped label may stand on a line that is missing.
+        // The unit of a wrapped label may be on a line that is missing.
         let whole = |(label, _): &(String, Vec<String>)| label.contains('(') && label.ends_with(')');
         self.wrapped = self.wrapped.filter(whole);
         self.flush();
@@ -196,7 +196,7 @@ impl GenAiPerf {
             }
             return Outcome::Took;
         }
-        // `(per` and `sec)` may be the wrapped part of a label whose values stand on its first line.
+        // `(per` and `sec)` may be the wrapped part of a label whose values are on its first line.
         self.flush();
         self.wrapped = Some((label, values));
         Outcome::Took

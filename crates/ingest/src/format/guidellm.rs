@@ -1,4 +1,4 @@
-//! GuideLLM's own results: `benchmarks.json` and `benchmarks.csv`, a benchmark a rate.
+//! GuideLLM's own results: `benchmarks.json` and `benchmarks.csv`, one benchmark per rate.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! GuideLLM's tables on the console: `Benchmarks Info:` counts requests, `Benchmarks Stats:` holds the figures. Two lines
+//! GuideLLM's tables on the console: `Benchmarks Info:` counts requests, `Benchmarks Stats:` contains the figures. Two lines
 //! name the columns: a group with its unit, and the statistic of each column.
 
 use serde_json::{Map, Value};
@@ -139,7 +139,7 @@ impl GuideLlmConsole {
                 Column::Other => {}
             }
         }
-        // Both tables have a row for each benchmark; the second adds to what the first said.
+        // Both tables have a row for each benchmark; the second completes the first.
         let measured = |result: &Map<String, Value>| result.keys().any(|name| name.contains("throughput"));
         let counted = self.results.iter_mut().find(|result| {
             result.get("mode").and_then(Value::as_str) == Some(mode) && !measured(result) && measured(&row)
@@ -170,7 +170,7 @@ fn column(group: &str, name: &str) -> Column {
     }
     let unit = group.split_once('(').and_then(|(_, unit)| Measure::Time.factor(unit.trim_end_matches(')')));
     match (unit, name) {
-        // The factor first: seconds are exactly a thousand milliseconds.
+        // Multiply by the factor first: seconds are exactly a thousand milliseconds.
         (Some(unit), "mean" | "median" | "p90" | "p95" | "p99") => {
             Column::Figure(format!("{ours}.{name}"), (unit * 1e6).round() / 1e3)
         }

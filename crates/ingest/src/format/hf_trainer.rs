@@ -1,4 +1,4 @@
-//! The Hugging Face Trainer: dictionaries it prints, with a summary a rank, and `trainer_state.json`.
+//! The Hugging Face Trainer: dictionaries that it prints, with a summary per rank, and `trainer_state.json`.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub struct HfTrainer {
     state: Option<Value>,
     tokens: Option<f64>,
     config: Config,
-    /// The block of `***** train metrics *****` at hand.
+    /// The current block of `***** train metrics *****`.
     block: Option<serde_json::Map<String, Value>>,
     /// The last progress bar of training, and how many steps such a bar has.
     bar: Option<Bar>,
@@ -181,7 +181,7 @@ impl Recognizer for HfTrainer {
                 run.seconds.push(seconds / steps as f64);
             }
         } else if let (Some(runtime), Some(steps)) = (runtime, steps.filter(|steps| *steps > 0.0)) {
-            // One figure over all steps, warm-up included: there is no better in these files.
+            // One figure over all steps, including warm-up: these files have no better one.
             if training.is_empty() {
                 training.push(Step { seconds: Some(runtime / steps), ..Step::default() });
             } else if let Some(run) = training.runs.last_mut() {
@@ -223,7 +223,7 @@ struct Bar {
     seconds: Option<f64>,
 }
 
-/// The bars of a line: where carriage returns were lost there are several.
+/// The bars of a line: several if carriage returns were lost.
 fn bars(text: &str) -> Vec<Bar> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -285,7 +285,7 @@ impl HfTrainer {
         }
     }
 
-    /// Takes the block at hand for a record, as the dictionary that says the same.
+    /// Reads the current block as a record, as the equivalent dictionary.
     fn close(&mut self, line: u64) {
         if let Some(block) = self.block.take().filter(|block| !block.is_empty()) {
             self.record(&Value::Object(block), line);

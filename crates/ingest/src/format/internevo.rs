@@ -23,7 +23,7 @@ impl Recognizer for InternEvo {
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let Some(rate) = number_after(text, "tgs (tokens/gpu/second)=") else { return Outcome::No };
-        // `step=` alone also ends other words: the counter stands behind a comma, a blank or nothing.
+        // `step=` also ends other words: the counter follows a comma, a blank or nothing.
         let step = [",step=", " step=", ",step: "].iter().find_map(|name| number_after(text, name));
         let Some(step) = step else { return Outcome::Skipped("an InternEvo step without a counter") };
         let loss = [",loss=", " loss="].iter().find_map(|name| number_after(text, name));

@@ -1,4 +1,4 @@
-//! LitGPT and its forerunner lit-llama: `Epoch 1 | iter 1 step 0 | loss train: 1.646, val: n/a | iter time: 820.31 ms`,
+//! LitGPT and its predecessor lit-llama: `Epoch 1 | iter 1 step 0 | loss train: 1.646, val: n/a | iter time: 820.31 ms`,
 //! older `iter 0 step 1: loss 1.8, iter time: 1234.5ms (optimizer.step)`. Times are those of micro-batches.
 
 use crate::lines::Line;
@@ -30,7 +30,7 @@ impl Recognizer for LitGpt {
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         if has(text, "iter time:") {
-            // The time stands last: `iter time: 1205.55 ms`.
+            // The time is the last field: `iter time: 1205.55 ms`.
             let time = text.rsplit_once("iter time:").map_or("", |(_, time)| time);
             let seconds = quantity(time, Measure::Time, 1e-3);
             let (Some(iteration), Some(seconds)) = (number_after(text, "iter "), seconds) else {

@@ -31,7 +31,7 @@ pub struct LlamaBatched {
     sweep: Vec<Value>,
     /// What the columns of the open table hold.
     columns: Vec<Option<&'static str>>,
-    /// The arguments of the run at hand.
+    /// The arguments of the current run.
     arguments: Map<String, Value>,
 }
 
@@ -87,7 +87,7 @@ impl Recognizer for LlamaBatched {
             let Some(name) = column else { continue };
             let figure = leading(cell).filter(|(value, rest)| value.is_finite() && rest.is_empty());
             let Some((value, _)) = figure else {
-                // A row of words is the head of another table.
+                // A row of words is the header of another table.
                 self.columns.clear();
                 return Outcome::No;
             };

@@ -1,4 +1,4 @@
-//! llama.cpp's timings: five lines a run, under names that changed (`llama_print_timings`,
+//! llama.cpp's timings: five lines per run, under names that changed (`llama_print_timings`,
 //! `llama_perf_context_print`, the server's `slot print_timing`).
 
 use serde_json::Value;
@@ -42,13 +42,13 @@ impl Recognizer for LlamaCpp {
         let (rates, counts) =
             if prompt { (&mut self.prompt, &mut self.prompt_tokens) } else { (&mut self.eval, &mut self.eval_tokens) };
         let Some(rest) = after(text, "eval time =") else { return Outcome::No };
-        // A line that was cut may lack the rate, or a part of what it follows from.
+        // A truncated line may lack the rate, or the figures to compute it from.
         if !line.whole && !text.trim_ascii_end().ends_with(')') {
             return Outcome::Skipped("a llama.cpp timing that was cut");
         }
         let rate = after(rest, "per token,").and_then(number);
         let rate = rate.or_else(|| rate_from(rest));
-        // A phase of no time has the rate `inf`: the run is one all the same.
+        // A phase that takes no time has the rate `inf`; the run is valid.
         if rate.is_none() && !has(rest, "per token") {
             return Outcome::Skipped("a llama.cpp timing without a rate");
         }
@@ -81,7 +81,7 @@ impl Recognizer for LlamaCpp {
     }
 }
 
-/// Old versions print no rate: tokens over milliseconds is it.
+/// Old versions print no rate: it is tokens over milliseconds.
 fn rate_from(rest: &str) -> Option<f64> {
     let seconds = quantity(rest, Measure::Time, 1e-3).filter(|time| *time > 0.0)?;
     Some(after(rest, "/").and_then(number)? / seconds)

@@ -62,7 +62,7 @@ impl Recognizer for LlmPerf {
     }
 }
 
-/// Nested groups as newer versions keep them, under the flat names of older ones.
+/// Nested groups of newer versions, under the flat names of older ones.
 fn flattened(map: &Map<String, Value>) -> Map<String, Value> {
     let mut out = Map::new();
     let mut open: Vec<(String, &Value)> = map.iter().map(|(name, value)| (name.clone(), value)).collect();

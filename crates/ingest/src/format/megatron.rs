@@ -1,8 +1,8 @@
-//! Iteration lines of Megatron-LM and all that descends from it: Megatron-DeepSpeed, Primus, MindSpeed, GPT-NeoX.
+//! Iteration lines of Megatron-LM and its descendants: Megatron-DeepSpeed, Primus, MindSpeed, GPT-NeoX.
 //!
 //! `iteration 10/ 500000 | consumed samples: 10240 | elapsed time per iteration (ms): 13035.3 | … |`, with names and
-//! units that changed over the years. Values may be pairs `instant/average` (Primus), in front may stand a rank, a
-//! date or both, behind may be glued what another rank says.
+//! units that changed over the years. Values may be pairs `instant/average` (Primus); a prefix may have a rank, a
+//! date or both, and the output of another rank may be appended.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{self, after, has, leading, number, number_after, whole};
 use crate::training::{LISTED, Step, Training};
 
-/// What the descendants differ in.
+/// The differences between descendants.
 #[derive(Debug, Default, Clone, Copy)]
 struct Marks {
     dated: bool,
@@ -34,7 +34,7 @@ pub struct Megatron {
     config: Config,
     marks: Marks,
     dialect: Dialect,
-    /// Whether the line at hand is of another log.
+    /// Whether the current line belongs to another log.
     begins: bool,
     skipped: Option<f64>,
     nan: Option<f64>,
@@ -54,7 +54,7 @@ pub struct Megatron {
     rank: String,
 }
 
-/// The parts of one iteration line that the shared [`Step`] has no room for.
+/// The fields of an iteration line that the shared [`Step`] lacks.
 #[derive(Debug, Default)]
 struct Extras {
     pairs: serde_json::Map<String, Value>,
@@ -68,7 +68,7 @@ struct Extras {
     dialect: Dialect,
 }
 
-/// What the lines of one descendant have in common. A line may lack the loss.
+/// Common properties of the lines of a descendant. A line may lack the loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Dialect {
     loss: Option<LossName>,
@@ -84,7 +84,7 @@ enum LossName {
 }
 
 impl Dialect {
-    /// Whether two lines cannot be of the same log.
+    /// Whether two lines cannot belong to the same log.
     fn differs(self, other: Dialect) -> bool {
         fn apart<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
             matches!((a, b), (Some(a), Some(b)) if a != b)
@@ -122,7 +122,7 @@ impl Recognizer for Megatron {
             (self.marks, self.begins) = (marks, false);
             return Outcome::Begins;
         }
-        // Behind the last bar may stand what another rank says.
+        // The output of another rank may follow the last bar.
         let glued = memchr::memrchr(b'|', text.as_bytes()).and_then(|at| text.get(at + 1..));
         if let Some(glued) = glued.filter(|glued| glued.len() > 8) {
             self.about(glued);
@@ -150,7 +150,7 @@ impl Megatron {
         while let Some(value) = after(rest, "max allocated:") {
             let before = rest.get(..rest.len() - value.len()).unwrap_or_default();
             let rank = before.rfind("[Rank").and_then(|at| before.get(at + 5..)).and_then(|rank| {
-                // `[Rank 3]`, `[Rank (0, 1)]` of other forks is no number.
+                // `[Rank 3]`; `[Rank (0, 1)]` of other forks is no number.
                 whole(rank)
             });
             if let Some((figure, unit)) = leading(value).filter(|(figure, _)| figure.is_finite()) {
@@ -210,12 +210,12 @@ impl Megatron {
         while !rest.is_empty() {
             let (field, behind) = match memchr::memchr(b'|', rest.as_bytes()) {
                 Some(at) => (rest.get(..at).unwrap_or_default(), rest.get(at + 1..).unwrap_or_default()),
-                // What has no bar behind it at the end of a cut file may be half a number.
+                // A field without a bar at the end of a truncated file may be half a number.
                 None if !line.whole => break,
                 None => (rest, ""),
             };
             rest = behind;
-            // Looking for a slash first is much cheaper, and most fields have none.
+            // Searching for a slash first is much cheaper, and most fields have none.
             let slash = memchr::memchr(b'/', field.as_bytes());
             let counter = slash
                 .and_then(|_| after(field, "iteration "))
@@ -242,7 +242,7 @@ impl Megatron {
         taken + self.take(step, extras)
     }
 
-    /// What stands in front of the counter.
+    /// The prefix of the counter.
     fn prefix(&mut self, field: &str) {
         self.marks.dated |= field.find('[').and_then(|at| field.get(at + 1..)).is_some_and(|rest| {
             rest.starts_with("20") && rest.as_bytes().get(4).is_some_and(|byte| matches!(byte, b'-' | b'/'))
@@ -387,7 +387,7 @@ impl Megatron {
         }
     }
 
-    /// Works out how many GPUs there were where nothing says so.
+    /// Derives the number of GPUs if nothing states it.
     fn gpus(&mut self, context: &Context) {
         let config = &mut self.config;
         let hint = |name| context.hint(name);
@@ -409,7 +409,7 @@ impl Megatron {
         if let (Some(megabytes), Some(shard)) = (self.footprint_mb, self.shard_billion) {
             let bytes = megabytes * 1_048_576.0 / (shard * 1e9);
             let dp = 12.0 / (bytes - 6.0);
-            // How many shards make the model; uneven ones (embeddings on one stage) are left out.
+            // Number of shards of the model; uneven ones (embeddings on one stage) are left out.
             let shards = config.get("parameters_billion").map(|all| all / shard);
             let shards = shards.filter(|shards| (shards / shards.round() - 1.0).abs() < 0.02).map(f64::round);
             if bytes > 6.0 && bytes < 17.5 && (dp - dp.round()).abs() < 0.02 * dp {
@@ -474,7 +474,7 @@ impl Megatron {
     }
 }
 
-/// Notes a value, or an instant and an average, for the list of records.
+/// Adds a value, or an instant and an average, to the list of records.
 fn pair(extras: &mut Extras, name: &str, value: &str, scale: f64) {
     let Some((instant, rest)) = leading(value) else { return };
     if let Some(average) = rest.strip_prefix('/').and_then(text::number) {

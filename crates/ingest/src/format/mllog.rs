@@ -26,7 +26,7 @@ pub struct MlLog {
     accuracy: Series,
     validation: Series,
     throughput: Series,
-    /// Step times and losses of blocks of steps, which are no steps themselves.
+    /// Step times and losses of blocks of steps, which are not single steps.
     block_seconds: Series,
     loss: Series,
     start: Option<f64>,
@@ -50,7 +50,7 @@ impl Recognizer for MlLog {
         }
         let Some(start) = text::after(line.text, ":::MLL") else { return Outcome::No };
         let start = start.trim_start_matches(|c: char| c != '{');
-        // Another rank may have written behind it.
+        // The output of another rank may follow.
         let mut stream = serde_json::Deserializer::from_str(start).into_iter::<Value>();
         match stream.next() {
             Some(Ok(record)) => self.record(&record, line.number),
@@ -192,7 +192,7 @@ impl MlLog {
         ] {
             config.number(ours, self.named.get(name).and_then(json_number), Origin::File);
         }
-        // `32xNVIDIA DGX H100` says nodes, not devices: nothing is made of it.
+        // `32xNVIDIA DGX H100` counts nodes, not devices: it is ignored.
         config.merge(&context.settings);
         let mut facts = self.training.facts("steps", 1, context);
         let timed = self.training.all.n;
@@ -247,7 +247,7 @@ impl MlLog {
         let n = self.power.len() as f64;
         let watts = || self.power.iter().map(|(_, watts)| *watts);
         let mean = watts().sum::<f64>() / n;
-        // Readings of one instant are one reading: the last is taken.
+        // Of several readings of one instant the last is used.
         let mut distinct: BTreeMap<u64, f64> = BTreeMap::new();
         for (at, watts) in &self.power {
             distinct.insert((at * 1e3) as u64, *watts);

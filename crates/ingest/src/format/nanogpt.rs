@@ -51,7 +51,7 @@ impl Recognizer for NanoGpt {
         }
         let Some((iteration, rest)) = after(text, "iter ").and_then(leading) else { return Outcome::No };
         let Some(rest) = rest.strip_prefix(": loss ") else { return Outcome::No };
-        // lit-llama, which descends from it, puts a colon behind the word.
+        // lit-llama, which descends from it, adds a colon to the word.
         let Some(seconds) = seconds_after(rest, "time", 1.0).filter(|seconds| *seconds > 0.0) else {
             return Outcome::Skipped("a nanoGPT iteration without a time");
         };
@@ -107,7 +107,7 @@ impl Recognizer for NanoGpt {
 #[derive(Debug, Default)]
 pub struct ModdedNanoGpt {
     training: Training,
-    /// The validations, from which steps are timed where the log has no other lines.
+    /// The validations, from which steps are timed if the log has no other lines.
     validated: Training,
     validation_clock: Clock,
     validation_loss: Series,
@@ -171,7 +171,7 @@ impl Recognizer for ModdedNanoGpt {
         };
         if training.runs.last().is_some_and(|run| run.planned.is_some() && planned.is_some() && run.planned != planned)
         {
-            // Another run: its clock began anew.
+            // Another run: its clock restarted.
             *clock = Clock::default();
         }
         let difference = clock.difference(step, milliseconds).filter(|difference| *difference >= 0.0);
@@ -228,7 +228,7 @@ impl Recognizer for ModdedNanoGpt {
         facts.set("val_records", self.validations);
         facts.some("val_loss", ends(&self.validation_loss));
         let mut config = Config::default();
-        // The speed runs are runs of one node, and print its devices in front.
+        // The speed runs use one node and print its devices first.
         let how = Origin::Derived("one node with the devices that nvidia-smi lists");
         config.number("num_gpus", context.settings.get("gpus_per_node"), how);
         let reading = Reading {

@@ -92,7 +92,7 @@ impl Recognizer for Nemo1 {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        // Where carriage returns were lost several bars stand on one line.
+        // If carriage returns were lost, several bars are on one line.
         let starts: Vec<usize> = line.text.match_indices("Epoch ").map(|(at, _)| at).collect();
         let mut outcome = Outcome::No;
         for (index, start) in starts.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Nemo1 {
         }
         let offset = match self.offset {
             Some((known, length, offset)) if known == epoch && length == of => offset,
-            // The next epoch goes on where this one ends.
+            // The next epoch continues the count.
             Some((known, Some(length), offset)) if known + 1.0 == epoch => offset + length as f64,
             _ => global - now,
         };
@@ -198,7 +198,7 @@ impl Nemo1 {
         if step.seconds.is_none() {
             return Outcome::Skipped("a progress bar without a time a step");
         }
-        // A bar is painted again while a step lasts. The first painting already has all figures.
+        // A bar is printed repeatedly during a step. The first one already has all figures.
         let mut record = json!({"step": now as u64, "of": step.planned, "global_step": global_step,
             "consumed_samples": consumed, "reduced_train_loss": loss});
         if let Some(map) = record.as_object_mut() {

@@ -1,4 +1,4 @@
-//! `nvidia-smi --query-gpu=… --format=csv`: columns in any order, with or without units, with its head once, at every
+//! `nvidia-smi --query-gpu=… --format=csv`: columns in any order, with or without units, with its header once, at every
 //! sample, or not at all.
 
 use std::borrow::Cow;
@@ -71,7 +71,7 @@ pub struct Query {
 
 impl Recognizer for Query {
     fn triggers(&self) -> &'static [&'static str] {
-        // Samples without a head are found by their units.
+        // Samples without a header are recognized by their units.
         &[
             "utilization.gpu",
             "power.draw",
@@ -108,7 +108,7 @@ impl Recognizer for Query {
             self.heads += 1;
             return Outcome::Took;
         }
-        // Rows outnumber heads.
+        // Rows are more frequent than headers, so test for them first.
         let row = if self.columns.is_empty() { Outcome::No } else { self.sample(text) };
         if row == Outcome::Took {
             return row;
@@ -195,7 +195,7 @@ impl Query {
                 Outcome::No
             };
         }
-        // Several columns may be of one kind: instant and average power, of which old devices know one.
+        // Several columns may be of one kind: instant and average power, of which old devices report one.
         let (mut watts, mut utilization, mut used, mut temperature, mut clock) = (None, None, None, None, None);
         for (column, value) in self.columns.iter().zip(&values) {
             let slot = match column {
@@ -266,7 +266,7 @@ fn with_unit(cell: &str) -> Option<f64> {
     Some(value * factor)
 }
 
-/// Columns of a sample without a head, by their units; the first of a unit is what one asks for first.
+/// Columns of a sample without a header, by their units; the first of a unit is the one usually requested first.
 fn headless(text: &str) -> Option<Vec<Column>> {
     let values = cells(text);
     let mut columns = Vec::new();

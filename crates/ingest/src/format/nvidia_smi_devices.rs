@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Setting, Weight, tidy};
 use crate::series::Series;
 
-/// What is known of one device.
+/// Properties of one device.
 #[derive(Debug, Default)]
 pub(super) struct Device {
     pub(super) power: Series,
@@ -31,7 +31,7 @@ pub(super) struct Devices<Name> {
 }
 
 impl<Name: Ord> Devices<Name> {
-    /// What the device table of a node states about a run on that node.
+    /// Facts from the device table of a node about a run on that node.
     pub(super) fn settings(&self) -> Vec<Setting> {
         let Some(device) = self.config.text("device") else { return Vec::new() };
         let setting = |name, value: Value, origin| Setting { name, value, origin, line: self.first_line };
@@ -43,7 +43,7 @@ impl<Name: Ord> Devices<Name> {
         out
     }
 
-    /// Notes the name of a device; the first stays.
+    /// Records the name of a device; the first one is kept.
     pub(super) fn named(&mut self, name: &str, line: u64) {
         if self.config.text("device").is_none() {
             self.first_line = line;
@@ -62,7 +62,7 @@ impl<Name: Ord> Devices<Name> {
         (!watts.is_empty()).then(|| watts.iter().sum())
     }
 
-    /// The figures of every device: of one state the value, of several the mean.
+    /// The figures of every device: the value if there is one sample, the mean if there are several.
     pub(super) fn facts(&self) -> Facts {
         let means = |pick: fn(&Device) -> &Series| -> Vec<Value> {
             self.all.values().map(|device| pick(device).mean().map_or(Value::Null, tidy)).collect()

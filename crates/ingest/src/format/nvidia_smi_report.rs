@@ -1,4 +1,4 @@
-//! The report of `nvidia-smi -q`, old drivers and new: sections of `name : value`, a device at a time.
+//! The report of `nvidia-smi -q`, old drivers and new: sections of `name : value` for each device.
 
 use serde_json::json;
 
@@ -13,9 +13,9 @@ use crate::text::{has, leading};
 pub struct Report {
     open: bool,
     section: String,
-    /// The device at hand, by its bus address.
+    /// The current device, by its bus address.
     current: Option<String>,
-    /// Power of the device at hand: an average stands before an instantaneous figure, and is the one that counts.
+    /// Power of the current device: an average precedes the instantaneous figure and takes precedence.
     has_power: bool,
     devices: Devices<String>,
     reports: u64,
@@ -55,7 +55,7 @@ impl Recognizer for Report {
                 inner.clone_into(&mut self.section);
                 return Outcome::Took;
             }
-            // Another line at the margin ends the report.
+            // Any other unindented line ends the report.
             self.open = false;
             return Outcome::No;
         };
@@ -121,7 +121,7 @@ impl Report {
             },
             ("FB Memory Usage", "Total") => self.devices.total = figure("MiB").or(self.devices.total),
             ("FB Memory Usage", "Used") => figure("MiB").into_iter().for_each(|mib| device.used.push(mib)),
-            // Newer drivers say `GPU` where older ones say `Gpu`.
+            // Newer drivers write `GPU`, older ones `Gpu`.
             ("Utilization", "Gpu" | "GPU") => figure("%").into_iter().for_each(|share| device.utilization.push(share)),
             ("Temperature", "GPU Current Temp") => {
                 figure("C").into_iter().for_each(|degrees| device.temperature.push(degrees));

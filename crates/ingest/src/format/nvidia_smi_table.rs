@@ -1,4 +1,4 @@
-//! The table of plain `nvidia-smi`: one state, or many where it was watched.
+//! The table of plain `nvidia-smi`: once, or repeatedly.
 
 use serde_json::json;
 

@@ -36,14 +36,14 @@ pub struct PerfAnalyzer {
     results: Vec<Map<String, Value>>,
     block: Option<Map<String, Value>>,
     part: Part,
-    /// Whether the lines at hand are those of the measurement settings.
+    /// Whether the current lines are the measurement settings.
     settings: bool,
     columns: Vec<Column>,
     batch: Option<f64>,
     csv: bool,
 }
 
-/// Which side the lines of a block are of.
+/// Which side the lines of a block describe.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Part {
     #[default]
@@ -121,7 +121,7 @@ impl Recognizer for PerfAnalyzer {
 }
 
 impl PerfAnalyzer {
-    /// Ends the block at hand.
+    /// Ends the current block.
     fn close(&mut self) {
         self.columns.clear();
         let block = self.block.take().filter(|block| block.contains_key("inferences_per_s"));
@@ -173,13 +173,13 @@ impl PerfAnalyzer {
         Outcome::Took
     }
 
-    /// `Concurrency: 1, throughput: 1407.84 infer/sec, latency 708 usec`: it repeats the blocks above it.
+    /// `Concurrency: 1, throughput: 1407.84 infer/sec, latency 708 usec` repeats the blocks above it.
     fn summary(&mut self, text: &str) -> Outcome {
         self.close();
         let load = [("Concurrency:", "concurrency"), ("Request Rate:", "request_rate")];
         let load = load.iter().find_map(|(mark, name)| Some((*name, text.strip_prefix(mark).and_then(number)?)));
         let rate = number_after(text, "throughput:");
-        // The time is left out where its unit is missing: it was cut off.
+        // The time is left out if its unit is missing: the line was truncated.
         let latency = after(text, ", latency").and_then(|rest| {
             let (value, unit) = leading(rest)?;
             Some(value * (Measure::Time.factor(unit)? * 1e3))

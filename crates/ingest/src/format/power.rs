@@ -1,4 +1,4 @@
-//! Power of several devices over time: means, energy by the trapezoid rule, what a window holds.
+//! Power of several devices over time: means, energy by the trapezoid rule, samples in a window.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::observation::{Device, Fresh, Observation};
 use crate::reading::{Facts, PowerSample, object};
 use crate::series::Series;
 
-/// Samples kept for joining with a benchmark; what follows still counts in means and energy.
+/// Samples kept for joining with a benchmark; later ones still count in means and energy.
 const SAMPLES: usize = 1 << 20;
 /// Devices kept apart.
 const DEVICES: usize = 4096;
@@ -72,7 +72,7 @@ impl Devices {
         }
     }
 
-    /// Notes what else is known of the device whose power was taken last; a sample without power counts as well.
+    /// Records other figures of the device whose power was recorded last; a sample without power counts, too.
     pub fn state(&mut self, state: Device) {
         match self.fresh.last_mut().filter(|last| last.index == state.index && last.watts == state.watts) {
             Some(last) => *last = state,
@@ -85,7 +85,7 @@ impl Devices {
         self.fresh.take(out, Observation::Device);
     }
 
-    /// Notes the time of a sample that may lack power.
+    /// Records the time of a sample that may lack power.
     pub fn seen(&mut self, at: f64) {
         self.from = Some(self.from.map_or(at, |known| known.min(at)));
         self.to = Some(self.to.map_or(at, |known| known.max(at)));

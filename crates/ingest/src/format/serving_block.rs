@@ -1,4 +1,4 @@
-//! The text block that vLLM's and SGLang's benchmarks end with, of all versions, and the one-line results of their
+//! The text block at the end of vLLM's and SGLang's benchmarks, of all versions, and the one-line results of their
 //! offline benchmarks.
 
 use serde_json::{Map, Value};
@@ -61,7 +61,7 @@ const SGLANG: [&str; 8] = [
     "Concurrency",
 ];
 
-/// What is known of the benchmark that wrote a block.
+/// Which benchmark wrote a block.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Writer {
     sglang: bool,
@@ -197,7 +197,7 @@ impl ServingBlock {
             block.insert("backend".to_owned(), value.into());
             return Outcome::Took;
         }
-        // A date or a rank may stand in front of the row: the longest name that it ends with is meant.
+        // A date or a rank may precede the row: the longest name that it ends with counts.
         let known = ROWS.iter().filter(|(name, _)| {
             let front = label.len().checked_sub(name.len()).and_then(|at| label.split_at_checked(at));
             front.is_some_and(|(front, end)| {
@@ -224,7 +224,7 @@ impl ServingBlock {
         }
     }
 
-    /// Results that stand on one line of their own.
+    /// Results on a single line.
     fn one_line(&mut self, text: &str) -> Outcome {
         // vLLM: `Throughput: 7.15 requests/s, 4656.00 total tokens/s, 1830.46 output tokens/s`
         if let (Some(requests), true) = (number_after(text, "Throughput:"), has(text, "requests/s")) {

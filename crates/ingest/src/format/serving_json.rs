@@ -1,5 +1,5 @@
-//! JSON of serving benchmarks: vLLM's `bench serve` of all versions (milliseconds, and seconds where a tool built on
-//! it says so), `bench throughput` and `bench latency`, SGLang's JSON lines.
+//! JSON of serving benchmarks: vLLM's `bench serve` of all versions (milliseconds, or seconds if a tool built on
+//! it states so), `bench throughput` and `bench latency`, SGLang's JSON lines.
 
 use serde_json::{Map, Value};
 
@@ -82,7 +82,7 @@ impl Recognizer for ServingJson {
                 settings.state("model", model);
             }
             let config = settings.config(context);
-            // Of several results none has the window of all.
+            // With several results, no single window applies.
             let window = Some(first).filter(|_| of.len() == 1);
             let window = window.and_then(|first| first.get("benchmark_window_unix")).and_then(Value::as_array);
             let window = window.and_then(|ends| Some([ends.first()?.as_f64()?, ends.get(1)?.as_f64()?]));

@@ -45,7 +45,7 @@ const CACHE: [&str; 3] = ["gpu_cache_usage_perc", "kv_cache_usage_perc", "token_
 const LENGTHS: [(&str, &str); 2] =
     [("request_prompt_tokens", "mean_input_tokens"), ("request_generation_tokens", "mean_output_tokens")];
 
-/// Samples of one scrape; a sample that comes again begins another.
+/// Samples of one scrape; a repeated sample begins the next one.
 #[derive(Debug, Default)]
 struct Scrape {
     values: BTreeMap<(String, String), f64>,
@@ -98,7 +98,7 @@ impl Recognizer for ServingMetrics {
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        // Of a range of times the last value counts.
+        // Of a range query the last value counts.
         let mut last: BTreeMap<(&str, String), Sample<'_>> = BTreeMap::new();
         for sample in answer(document).into_iter().filter(|sample| known(sample.name).is_some()) {
             last.insert((sample.name, sample.labels.key()), sample);
@@ -148,7 +148,7 @@ impl ServingMetrics {
 }
 
 impl Server {
-    /// Ends a scrape. One that was cut does not replace a whole one.
+    /// Ends a scrape. A truncated one does not replace a complete one.
     fn close(&mut self) {
         let scrape = std::mem::take(&mut self.now);
         self.scrapes += 1;

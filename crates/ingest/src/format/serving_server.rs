@@ -1,4 +1,4 @@
-//! What serving engines write about themselves while they serve: vLLM every ten seconds, SGLang every so many batches.
+//! Status lines of serving engines: vLLM writes one every ten seconds, SGLang one every few batches.
 
 use serde_json::{Value, json};
 

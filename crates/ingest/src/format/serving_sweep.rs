@@ -1,4 +1,4 @@
-//! Tables of sweeps over request rates, as tools built on GuideLLM write them: one CSV row a rate, latencies with
+//! Tables of sweeps over request rates, as tools built on GuideLLM write them: one CSV row per rate, latencies with
 //! their unit in the name of the column.
 
 use serde_json::{Map, Value};
@@ -93,13 +93,13 @@ impl Recognizer for Sweep {
 /// Columns that hold no figure.
 const TEXTS: [&str; 4] = ["", "model", "mode", "date"];
 
-/// Whether a cell is a number with something behind it, such as `73 %`.
+/// Whether a cell is a number with a suffix, such as `73 %`.
 fn has_unit(cell: &str) -> bool {
     let plain = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | ',' | 'e' | 'E');
     cell.starts_with(|c: char| c.is_ascii_digit()) && !cell.trim().chars().all(plain)
 }
 
-/// Our name for a column, and the factor to its unit; an empty name for what is not read.
+/// Our name for a column, and the factor to its unit; an empty name for columns that are not read.
 fn column(name: &str) -> (String, f64) {
     let lower = name.to_lowercase().replace('-', " ");
     let milliseconds = if has(&lower, "(s)") || has(&lower, "(sec") { 1e3 } else { 1.0 };

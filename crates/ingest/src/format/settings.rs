@@ -1,5 +1,5 @@
 //! Configuration dumps: Megatron's dotted argument list, YAML of NeMo and Primus, JSON of DeepSpeed, keyword lists of
-//! dataclasses and the summary of the Hugging Face Trainer. They are no measurement, but say what was measured.
+//! dataclasses and the summary of the Hugging Face Trainer. They contain no measurements, but the configuration that was measured.
 
 use std::sync::LazyLock;
 
@@ -68,13 +68,13 @@ const NAMES: [(&str, &str); 53] = [
     ("fp8", "precision"),
 ];
 
-/// All names at once, of those that begin at one place the longest.
+/// Searches for all names at once; the longest match counts.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let names = NAMES.iter().map(|(name, _)| name);
     AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(names).ok()
 });
 
-/// Words in lines of interest. Shorter names would be found everywhere.
+/// Words in relevant lines. Shorter names would be found everywhere.
 const TRIGGERS: &[&str] = &[
     "......",
     "parallel_size",
@@ -103,10 +103,10 @@ const TRIGGERS: &[&str] = &[
 /// Settings kept; a longer list is no list of settings.
 const KEPT: usize = 4096;
 
-/// Gathers settings.
+/// Collects settings.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// Settings with the name that the file has for them.
+    /// Settings with their names in the file.
     stated: Vec<(&'static str, Setting)>,
 }
 
@@ -151,7 +151,7 @@ impl Recognizer for Settings {
     }
 }
 
-/// Gives `each` every assignment of a line: their name, ours, and the value.
+/// Passes every assignment of a line to `each`: its name in the file, our name, and the value.
 fn assignments(text: &str, mut each: impl FnMut(&'static str, &'static str, Value)) {
     // Step lines and whole command lines of other tools are longer than any line of a dump.
     if text.len() > 4096 || code(text) {
@@ -180,7 +180,7 @@ fn code(text: &str) -> bool {
     begins.iter().any(|word| text.starts_with(word)) || text::has(text, "self.") || text::has(text, "nn.")
 }
 
-/// What is assigned to a name: behind dots, a colon, an equals sign, or as an argument on a command line.
+/// The value assigned to a name: after dots, a colon, an equals sign, or as an argument on a command line.
 fn assigned(name: &'static str, ours: &str, behind: &str) -> Option<Value> {
     let value = behind.strip_prefix(['"', '\'']).unwrap_or(behind);
     let value = value.trim_start_matches([' ', '\t']);

@@ -16,7 +16,7 @@ struct Test {
     ranks: Option<f64>,
     /// Bytes, algorithm and bus bandwidth in GB/s.
     rows: Vec<[f64; 3]>,
-    /// Of the older output: bytes and algorithm bandwidth, until the bus bandwidth follows.
+    /// For the older output: bytes and algorithm bandwidth, until the bus bandwidth follows.
     payload: Option<f64>,
     algbw: Option<f64>,
 }

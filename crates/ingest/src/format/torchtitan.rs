@@ -94,7 +94,7 @@ impl Recognizer for TorchTitan {
         if self.records.len() < LISTED {
             self.records.push(json!([step, rate, mfu]));
         }
-        // The device counts binary; the figures of a measurement are decimal.
+        // The device uses binary units; the figures of a measurement are decimal.
         record.memory_gb = memory.map(|(gib, _)| gib * 1.073_741_824);
         self.training.push(Step { step: Some(step), loss, tokens_per_gpu: Some(rate), ..record });
         Outcome::Took
@@ -148,7 +148,7 @@ impl Recognizer for TorchTitan {
 }
 
 impl TorchTitan {
-    /// What stands in front of the first step.
+    /// The lines before the first step.
     fn about(&mut self, text: &str) -> Outcome {
         if let Some(mesh) = after(text, "device mesh with") {
             // `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`

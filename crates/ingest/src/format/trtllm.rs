@@ -12,7 +12,7 @@ use crate::reports::Reports;
 use crate::text::{has, leading, number};
 use crate::training::LISTED;
 
-/// Rows by their label without its unit, and our names. The unit scales times and says what a rate is of.
+/// Rows by their label without its unit, and our names. The unit scales times and states what a rate counts.
 const ROWS: [(&str, &str); 30] = [
     ("Request Throughput", "request_throughput"),
     ("Total Output Throughput", "output_throughput"),
@@ -292,7 +292,7 @@ impl TrtLlm {
     }
 }
 
-/// Whether a report is one of this tool's.
+/// Whether a report was written by this tool.
 fn certain(report: &Facts) -> bool {
     MARKS.iter().any(|name| report.get(name).is_some())
         || ["request_latency_ms", "ttft_ms", "tpot_ms", "itl_ms"].iter().any(|name| report.get(name).is_some())
@@ -309,7 +309,7 @@ fn row(label: &str) -> Option<(&'static str, f64)> {
         return Some((ours, 1.0));
     }
     let (name, unit) = label.strip_suffix(')')?.rsplit_once('(')?;
-    // `[TTFT]`, `[w/ ctx]` and `[w/o ctx]` stand between the name and its unit.
+    // `[TTFT]`, `[w/ ctx]` and `[w/o ctx]` are between the name and its unit.
     let name = name.split('[').next().unwrap_or_default().trim_end();
     let unit = unit.trim();
     let ours = known(name)?;

@@ -13,7 +13,7 @@ use crate::scalars::Scalars;
 #[derive(Debug, Default)]
 pub struct Wandb {
     scalars: Scalars,
-    /// The columns of a table that has begun: name without the run's.
+    /// The columns of the current table, without the name of the run.
     columns: Vec<String>,
     step: usize,
     time: Option<usize>,
@@ -44,7 +44,7 @@ impl Wandb {
         let at = |name: &str| cells.iter().position(|cell| cell.trim() == name);
         let chart = || at("Step").filter(|_| cells.iter().any(|cell| cell.ends_with("__MIN")));
         let step = at("_step").or_else(chart)?;
-        // A chart of several runs holds their columns beside each other: they are not one run.
+        // A chart of several runs has columns for each: they are not one run.
         let runs: std::collections::BTreeSet<&str> =
             cells.iter().filter_map(|cell| Some(cell.split_once(" - ")?.0)).collect();
         if runs.len() > 1 {

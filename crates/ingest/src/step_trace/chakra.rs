@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use super::{Collective, Kind, StepTrace, Task, is_matrix};
 use crate::protobuf::{Field, field, split, varint};
 
-/// Streams that nodes are put on: the trace has none.
+/// Streams assigned to nodes, since the trace has none.
 const COMPUTE: u32 = 0;
 const NETWORK: u32 = 1;
 const MEMORY: u32 = 2;
 
-/// What a node states.
+/// The fields of a node.
 #[derive(Default)]
 struct Node {
     id: u64,
@@ -54,7 +54,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     if cut {
         notes.push("the trace is cut off: its last node is left out".to_owned());
     }
-    // Nodes of the host have no time on an accelerator, but order what has.
+    // Nodes of the host take no time on an accelerator, but order those that do.
     let place: HashMap<u64, u32> = nodes.iter().zip(0..).map(|(node, index)| (node.id, index)).collect();
     if place.len() < nodes.len() {
         return Err("Chakra: several nodes have one number".to_owned());
@@ -86,7 +86,7 @@ fn task(node: &Node) -> Task {
         _ => (Kind::Elementwise, COMPUTE),
     };
     let seconds = if node.on_host { 0.0 } else { node.micros * 1e-6 };
-    // What takes no time takes no place on a stream either.
+    // Tasks that take no time occupy no stream.
     let takes_none = seconds == 0.0 && matches!(kind, Kind::Elementwise | Kind::Matrix);
     let lane = (!takes_none).then_some(lane);
     Task { name: node.name.clone(), kind, lane, seconds, delay: 0.0, after: Vec::new() }

@@ -1,5 +1,5 @@
-//! Traces of the PyTorch profiler: kernels with streams and times. What waits for what is not recorded; it follows from
-//! when tasks began.
+//! Traces of the PyTorch profiler: kernels with streams and times. Dependencies are not recorded; they follow from
+//! the start times of tasks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,7 +42,7 @@ struct Event {
     args: BTreeMap<String, Value>,
 }
 
-/// Events of accelerators and the marks of steps; others are passed over as they are read.
+/// Events of accelerators and markers of steps; others are skipped while reading.
 #[derive(Default)]
 struct Events {
     device: Vec<Event>,
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Events {
     }
 }
 
-/// An event, or something else that is passed over.
+/// An event, or something else that is skipped.
 struct Lenient(Option<Event>);
 
 impl<'de> Deserialize<'de> for Lenient {
@@ -162,7 +162,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     Ok(StepTrace { format: "PyTorch profiler (Kineto)", tasks, device, rank, steps, notes })
 }
 
-/// The step of median length, µs, and how many there are. Marks of the accelerator are preferred to those of the host.
+/// The step of median length, µs, and how many there are. Markers of the accelerator are preferred to those of the host.
 fn step(marks: &[Event]) -> (Option<(f64, f64)>, usize) {
     let of = |cat: &str| -> Vec<&Event> { marks.iter().filter(|mark| mark.cat == cat && mark.dur > 0.0).collect() };
     let mut steps = of("gpu_user_annotation");
@@ -174,8 +174,8 @@ fn step(marks: &[Event]) -> (Option<(f64, f64)>, usize) {
     (window, steps.len().max(1))
 }
 
-/// The tasks, with what they evidently waited for: the one before on their stream; the task of another stream that ended
-/// while theirs stood idle; and collectives for the kernel that ended last before them, which made what they send.
+/// The tasks, with inferred dependencies: the one before on their stream; the task of another stream that ended
+/// while theirs was idle; and for collectives the kernel that ended last before them, which produced their data.
 fn tasks(events: &[Event], begin: Option<f64>) -> Vec<Task> {
     let begin = begin.or(events.first().map(|event| event.ts)).unwrap_or(0.0);
     let mut lanes: BTreeMap<String, u32> = BTreeMap::new();
@@ -213,7 +213,7 @@ fn tasks(events: &[Event], begin: Option<f64>) -> Vec<Task> {
         last.insert(lane, (index, end));
         let at = ends.partition_point(|(other, ..)| *other <= end);
         ends.insert(at, (end, index, lane));
-        // Only what ends late matters to what comes.
+        // Only the latest ends matter to later tasks.
         if ends.len() > 4096 {
             ends.drain(..2048);
         }

@@ -9,12 +9,12 @@ use atlas_catalog::Catalog;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
-/// Devices of a node that a profile of one device is taken for: what GPU boxes, TPU hosts' slices and the like have.
+/// Devices per node assumed for a profile of one device: usual for GPU servers and TPU slices.
 pub const DEVICES_PER_NODE: f64 = 8.0;
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
 const ACCELERATORS_OF_NODE: f64 = 0.55;
 
-/// Whether a document is one of the dashboard's.
+/// Whether a document was written by the dashboard.
 #[must_use]
 pub fn is(root: &Node) -> bool {
     let entries = root.items().unwrap_or(std::slice::from_ref(root));
@@ -33,7 +33,7 @@ fn is_profile(node: &Node) -> bool {
     node.get("fp16Tflops").is_some() || node.get("vramSizeGB").is_some()
 }
 
-/// Reads a document of the dashboard's.
+/// Reads a document of the dashboard.
 pub(super) fn read(file: &Arc<str>, root: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Foreign {
     let mut scenarios: Vec<&Node> = Vec::new();
     let mut profiles: Vec<&Node> = Vec::new();
@@ -87,7 +87,7 @@ fn listed<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
     })
 }
 
-/// A name as ids are spelt.
+/// A name in the spelling of ids.
 fn slug(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -111,12 +111,12 @@ fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
     Some((named?, name))
 }
 
-/// Keys of a scenario or profile that its own description does not consist of.
+/// Keys of a scenario or profile that are not part of its description.
 const BESIDE: [&str; 4] = [ENTRY, "hardware", "result", "results"];
-/// The key of the entry that an export was made of.
+/// The key of the entry that was exported.
 pub const ENTRY: &str = "atlas";
 
-/// A fingerprint of what a scenario or profile says itself, by which changes after an export are seen.
+/// A fingerprint of the content of a scenario or profile; it detects changes after an export.
 #[must_use]
 pub fn fingerprint(document: &serde_json::Value) -> String {
     let own = document.as_object().map(|fields| {
@@ -127,8 +127,8 @@ pub fn fingerprint(document: &serde_json::Value) -> String {
     format!("{:016x}", atlas_document::fingerprint::fingerprint(text.as_bytes()))
 }
 
-/// The entry that an export was made of, where the export is as it was. Says so where it was changed: then the entry is
-/// made anew of what the document says.
+/// The entry that was exported, if the export is unchanged. Otherwise reports the change; then the entry is
+/// built from the document.
 fn original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Node> {
     let kept = node.get(ENTRY)?;
     let entry = kept.get("entry").filter(|entry| entry.get("name").is_some())?;
@@ -216,7 +216,7 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     let label = ["id", "scenarioId", "name"].iter().find_map(|key| node.get(key).and_then(Node::text));
     let mut fields = Fields::open(file, label.unwrap_or("scenario").to_owned(), node, problems)?;
     let named = name_of(&mut fields);
-    // What a scenario may carry besides: kept out of the way.
+    // Other keys of a scenario, kept separately.
     for kept in
         ["hardware", "hardwareProfile", "hardwareProfiles", "hardwareId", "hardwareIds", "result", "results", ENTRY]
     {
@@ -300,7 +300,7 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
             tree.map("params", params, place(&["model"]))
         }
     };
-    // The dashboard has one length; half of it is taken for the answer, which other engines tell from the prompt.
+    // The dashboard has one length; half of it is assumed to be the output, which other engines distinguish from the prompt.
     let answer = if inference { (context / 2.0).floor() } else { 0.0 };
     let length = place(&["model", "contextLength"]);
     let sequence = Tree::default().number("prompt", context - answer, length).number("generate", answer, length);
@@ -332,7 +332,7 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     Some((tree.put("benchboard", described(node)).done(at), dp * tp * pp))
 }
 
-/// What the dashboard said that has no place elsewhere: the model, and what the scenario aims at.
+/// Fields of the dashboard without an equivalent: the model, and the goal of the scenario.
 fn described(node: &Node) -> Option<Node> {
     let model = node.get("model")?;
     let more = Tree::default()

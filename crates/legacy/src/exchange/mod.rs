@@ -3,8 +3,8 @@
 //! * [`dashboard`] – scenarios and hardware profiles of the predecessor dashboard, JSON
 //! * [`experiment`] – the single experiment YAML of the predecessor comparison tool
 //!
-//! Both come out as the entries that users write in `targets.yaml` and `workloads.yaml`, with the places where their
-//! values stand in the foreign file, so that everything downstream treats them alike.
+//! Both become entries as users write them in `targets.yaml` and `workloads.yaml`, with the positions of their
+//! values in the original file, so that other code treats them alike.
 
 pub mod dashboard;
 pub mod experiment;
@@ -16,7 +16,7 @@ use atlas_catalog::Catalog;
 use atlas_core::plan::Methodology;
 use atlas_document::{Diagnostics, Node};
 
-/// What a foreign document amounts to.
+/// The entries that a predecessor's document is imported as.
 #[derive(Debug, Clone, Default)]
 pub struct Foreign {
     /// Entries as of `targets.yaml`.
@@ -32,9 +32,9 @@ pub struct Foreign {
 /// A workload as it is run on one target.
 #[derive(Debug, Clone)]
 pub struct Tailored {
-    /// Under which methodology.
+    /// The methodology.
     pub methodology: Methodology,
-    /// On which target.
+    /// The target.
     pub target: String,
     /// The workload's entry, of the same name as the general one.
     pub workload: Node,
@@ -43,7 +43,7 @@ pub struct Tailored {
 /// Looks up a variable of the environment.
 pub type Variable<'v> = &'v dyn Fn(&str) -> Option<String>;
 
-/// Reads a foreign document of either kind; `None` where it is of neither. Complaints go to `problems`.
+/// Reads a predecessor's document of either kind; `None` if it is of neither. Diagnostics go to `problems`.
 #[must_use]
 pub fn read(
     file: &Arc<str>,

@@ -1,16 +1,16 @@
-//! Making documents out of pieces of others.
+//! Builds documents from parts of others.
 
 use atlas_document::node::{Entry, Position};
 use atlas_document::{Node, Value};
 
-/// A mapping under construction; what is absent is left out.
+/// A mapping under construction; absent values are left out.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     entries: Vec<Entry>,
 }
 
 impl Tree {
-    /// Adds a value with the place it comes from.
+    /// Adds a value with its origin.
     pub(super) fn put(mut self, key: &str, value: impl Into<Option<Node>>) -> Tree {
         if let Some(value) = value.into() {
             self.entries.push(Entry { key: key.to_owned().into(), key_at: value.at, value });
@@ -18,12 +18,12 @@ impl Tree {
         self
     }
 
-    /// Adds text that stands at `at`, or follows from what does.
+    /// Adds text that is at `at`, or derived from the value there.
     pub(super) fn text(self, key: &str, text: impl Into<String>, at: Position) -> Tree {
         self.put(key, Node { value: Value::Text(text.into().into()), at })
     }
 
-    /// Adds a number that stands at `at`, or follows from what does.
+    /// Adds a number that is at `at`, or derived from the value there.
     pub(super) fn number(self, key: &str, number: impl Into<Option<f64>>, at: Position) -> Tree {
         self.put(key, number.into().map(|number| self::number(number, at)))
     }
@@ -40,7 +40,7 @@ impl Tree {
     }
 }
 
-/// A number; whole ones as such.
+/// A number, as an integer if it is whole.
 pub(super) fn number(number: f64, at: Position) -> Node {
     let whole = number.fract() == 0.0 && number.abs() < 1e15;
     #[expect(clippy::cast_possible_truncation, reason = "whole and small")]

@@ -9,7 +9,7 @@ use super::record::Record;
 use super::table::Row;
 use super::text::{clause, number_after};
 
-/// What later steps need to know of the model.
+/// Properties of the model that later steps need.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
     /// All parameters.
@@ -129,7 +129,7 @@ fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, 
     }
 }
 
-/// A model cut short keeps its share of dense layers, at least one.
+/// A model with fewer layers keeps its share of dense layers, at least one.
 fn shortened(record: &mut Record, t: &Transformer, layers: f64, shape: &mut Shape) {
     let share = layers / t.n_layers;
     shape.params *= share.min(1.0);
@@ -158,7 +158,7 @@ fn vocabulary(record: &mut Record, notes: &str) {
     }
 }
 
-/// The architecture from the row's columns; what is not stated follows from the family or from the parameter count.
+/// The architecture from the row's columns; values that are not stated follow from the family or the parameter count.
 fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
     for column in ["n_layers", "hidden_size", "n_heads", "n_kv_heads", "head_dim", "vocab_size", "n_experts"] {
         record.take(row, column, column);
@@ -272,7 +272,7 @@ fn parameters(record: &Record, gated: bool, tied: bool, vocabulary: f64) -> f64 
     layers * (attention + mlp) + vocabulary * hidden * if tied { 1.0 } else { 2.0 }
 }
 
-/// What the record's architecture columns add up to.
+/// Parameters according to the record's architecture columns.
 fn stated(record: &Record) -> Shape {
     let n = |column: &str| record.number(column).unwrap_or(0.0);
     let gated = record.text("gated_mlp") != "false";

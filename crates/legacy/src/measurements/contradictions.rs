@@ -19,7 +19,7 @@ const MEASURED: [&str; 10] = [
     "e2e_ms_p99",
 ];
 
-/// Significant digits that a figure must have for its repetition to be no accident.
+/// Significant digits above which the repetition of a figure is not a coincidence.
 const DIGITS: usize = 4;
 /// Ratio of two figures of one configuration above which neither is a measurement of it.
 const APART: f64 = 2.0;
@@ -72,14 +72,14 @@ fn throughput(row: &Row) -> Option<f64> {
         .find_map(|column| row.positive(column))
 }
 
-/// Everything a row states but what was measured, where it stands in the source and its own name.
+/// All cells of a row except measured figures, its position in the source and its name.
 fn configuration(row: &Row) -> Option<String> {
     throughput(row)?;
     let own = |name: &str| MEASURED.contains(&name) || matches!(name, "id" | "source_path");
     Some(row.cells().filter(|(name, _)| !own(name)).map(|(_, cell)| format!("{cell}\n")).collect())
 }
 
-/// What a row measured, if at least two of the figures are unlikely to repeat by chance.
+/// The measured figures of a row, if at least two of them are unlikely to repeat by chance.
 fn figures(row: &Row) -> Option<String> {
     let cells: Vec<&str> = MEASURED.iter().map(|column| row.text(column)).filter(|cell| !cell.is_empty()).collect();
     let digits = |cell: &str| cell.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit).count();

@@ -76,7 +76,7 @@ fn memory(parts: &[String]) -> Option<f64> {
     parts.iter().find_map(|part| gigabytes(part))
 }
 
-/// What the catalog's id says and the name does not: form or memory.
+/// The part of the catalog's id that the name lacks: form or memory.
 fn unsaid(id: &str, name: &str) -> Vec<&'static str> {
     let said = words(&name.trim().to_ascii_lowercase());
     let of = words(id);

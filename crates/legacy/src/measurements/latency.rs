@@ -163,8 +163,8 @@ fn size(row: &Row, column: &str) -> f64 {
     quantity(row.text(column)).map(|(n, _)| n).filter(|n| *n >= 1.0).unwrap_or(1.0)
 }
 
-/// Layout of an aggregated deployment. The columns are a planner's reading of the run and multiply sizes in places: the
-/// same figures stand under tp 64 with experts 8 x 8 and under tp 8 with experts 1 x 8.
+/// Layout of an aggregated deployment. The columns are a planner's interpretation of the run and sometimes multiply sizes: the
+/// same figures occur with tp 64 and experts 8 x 8 and with tp 8 and experts 1 x 8.
 fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let (tp, groups) = (size(row, "tp_size"), size(row, "attention_dp_size"));
     let (sliced, whole) = (size(row, "moe_tp_size"), size(row, "moe_ep_size"));
@@ -209,8 +209,8 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     }
 }
 
-/// Layout where a mixture's experts lie on more ranks than tensor parallelism has and no groups are stated: the planner
-/// that writes these tables holds tensor parallelism times groups equal to the ranks of the experts.
+/// Layout if a mixture's experts are on more ranks than tensor parallelism has and no groups are stated: the planner
+/// that writes these tables keeps tensor parallelism times groups equal to the ranks of the experts.
 fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64) -> bool {
     let (sliced, whole) = (size(row, "moe_tp_size"), size(row, "moe_ep_size"));
     let groups = sliced * whole / tp;
@@ -232,9 +232,10 @@ fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64
 const NARROWEST_SLICE: f64 = 128.0;
 
 /// Why a pool's experts lie whole on its ranks, whatever its column says.
-const WHOLE_EXPERTS: &str = "slices of experts would be narrower than the 128 columns of a block, so they lie whole on the ranks";
+const WHOLE_EXPERTS: &str =
+    "slices of experts would be narrower than the 128 columns of a block, so they lie whole on the ranks";
 
-/// Layout of a deployment with prefill and decode apart.
+/// Layout of a deployment with separate pools for prefill and decode.
 fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let pool = |prefix: &str| {
         let n = |column: &str| size(row, &format!("{prefix}_{column}"));
@@ -267,7 +268,7 @@ fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     record.convert("num_accelerators", prefill.ranks() + decode.ranks(), "both pools");
 }
 
-/// Options of InferenceMAX's scripts for SGLang on Blackwell (`benchmarks/dsr1_fp8_b200.sh`): the queue is looked at
+/// Options of InferenceMAX's scripts for SGLang on Blackwell (`benchmarks/dsr1_fp8_b200.sh`): the queue is polled
 /// every 30 decode steps from 16 requests in flight, and DeepSeek's keys and values are stored in fp8.
 fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option<&Accelerator>) {
     let blackwell = device.is_some_and(|device| device.generation.starts_with("Blackwell"));
@@ -282,7 +283,7 @@ fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option
     }
 }
 
-/// Marks rows that repeat another row's figures to the last digit; the one whose layout is stated best stays.
+/// Excludes rows that repeat all digits of another row's figures; the row with the most complete layout is kept.
 pub(super) fn duplicates(records: &mut [Record]) {
     let mut groups: HashMap<(String, String), Vec<usize>> = HashMap::new();
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
@@ -293,7 +294,7 @@ pub(super) fn duplicates(records: &mut [Record]) {
         }
     }
     for group in groups.values().filter(|group| group.len() > 1) {
-        // Fewest inferred and assumed cells; the first of equals.
+        // The one with the fewest inferred and assumed cells; the first if several.
         let worth = |at: usize| {
             records.get(at).map_or((true, usize::MAX, usize::MAX), |record| {
                 let [_, assumed, inferred] = record.counts();
@@ -360,7 +361,8 @@ mod tests {
         let columns = "prefill_num_workers,prefill_attention_dp_size,prefill_moe_ep_size,decode_num_workers,\
             decode_attention_dp_size,decode_moe_ep_size";
         let pools = |sizes: &str| {
-            let row = format!("s,x,{FROM},sglang,,deepseek-ai/DeepSeek-R1,gb200,fp8,disagg,1024,1024,1,1,1,1,1,9.5,5.5");
+            let row =
+                format!("s,x,{FROM},sglang,,deepseek-ai/DeepSeek-R1,gb200,fp8,disagg,1024,1024,1,1,1,1,1,9.5,5.5");
             let (_, rows) = table::read(&format!("{HEAD},{columns}\n{row},{sizes}\n")).unwrap();
             let r = convert(&rows[0], &Catalog::built_in());
             ["prefill_ep", "decode_ep", "num_accelerators"].map(|column| r.text(column).to_owned())

@@ -1,4 +1,4 @@
-//! Tables of measurements with the columns of version 0.1, whose meaning partly stands in notes, names and dates, converted
+//! Tables of measurements with the columns of version 0.1, whose meaning is partly in notes, names and dates, converted
 //! to typed ones. Every value that is not copied verbatim is listed with its reason in the row.
 
 mod architecture;
@@ -70,19 +70,19 @@ pub enum ConvertError {
     Columns(String),
 }
 
-/// Whether a conversion reads what stands in prose.
+/// Whether a conversion reads prose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prose {
-    /// Notes, source and date count: for a conversion that is checked by hand.
+    /// Notes, source and date are read: for a conversion that is checked by hand.
     Read,
-    /// Only typed cells count; prose is copied.
+    /// Only typed cells are read; prose is copied.
     Ignore,
 }
 
 /// Columns of prose.
 const PROSE: [&str; 4] = ["source", "source_path", "date", "notes"];
 
-/// What a conversion did.
+/// The result of a conversion.
 #[derive(Debug, Default)]
 pub struct Report {
     typed_before: bool,

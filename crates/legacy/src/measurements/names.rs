@@ -84,7 +84,7 @@ pub(super) struct Found {
     pub model: Arc<Model>,
     /// Whether the name is the id itself.
     pub verbatim: bool,
-    /// Layers that the name states, of a model cut short: `llama3-70b-proxy-12L`.
+    /// Layers that the name states, if fewer than the model has: `llama3-70b-proxy-12L`.
     pub layers: Option<f64>,
 }
 
@@ -126,7 +126,7 @@ fn shorter(name: &str) -> Option<String> {
     date.then(|| head.to_owned())
 }
 
-/// The family of a model cut short and the number of layers its name states.
+/// The family of a model with fewer layers, and the number of layers in its name.
 fn cut(name: &str) -> (&str, Option<f64>) {
     let stated = |tail: &str| tail.strip_suffix('l')?.parse::<f64>().ok().filter(|n| *n >= 1.0 && n.fract() == 0.0);
     match name.rsplit_once('-') {

@@ -124,21 +124,21 @@ impl Record {
         }
     }
 
-    /// A value that the old row states in other words; `why` says where.
+    /// A value that the old row states in other words; `why` states where.
     pub(super) fn convert(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
         if self.put(column, value.cell()) {
             self.converted.push((column, why.to_string()));
         }
     }
 
-    /// A convention or default that stands in for what the row does not state.
+    /// A convention or default for a value that the row does not state.
     pub(super) fn assume(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
         if self.put(column, value.cell()) {
             self.assumed.push((column, why.to_string()));
         }
     }
 
-    /// A value derived from the row's own result, or from the fact that the run fit.
+    /// A value derived from the row's own result, or from the fact that the run fitted into memory.
     pub(super) fn infer(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
         if self.put(column, value.cell()) {
             self.inferred.push(column);

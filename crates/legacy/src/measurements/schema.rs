@@ -2,7 +2,7 @@
 
 use super::Kind;
 
-/// What a nonblank cell must be.
+/// The type of a cell that is not blank.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Type {
     /// Any text.
@@ -225,7 +225,7 @@ const SERVING: &[Column] = &[
     column("tpot_ms", Type::Positive),
 ];
 
-/// Columns that record how a row came about. `notes` stays for readers; the program does not read it.
+/// Columns that record the origin of a row. `notes` is for readers; the program ignores it.
 const BOOKKEEPING: &[Column] = &[
     column("excluded", Type::Text),
     column("inferred", Type::Text),

@@ -1,10 +1,10 @@
 //! Software names, versions and dates as `family@release`.
 
-use atlas_catalog::software::{Caveat, Day, Kind, Software};
+use atlas_catalog::software::{Caveat, Day, Software, SoftwareKind};
 
 use super::record::Record;
 
-/// What the software is used for.
+/// Use of the software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// Training.
@@ -14,8 +14,8 @@ pub(super) enum Side {
 }
 
 impl Side {
-    fn kind(self) -> Kind {
-        if self == Side::Training { Kind::Training } else { Kind::Serving }
+    fn kind(self) -> SoftwareKind {
+        if self == Side::Training { SoftwareKind::Training } else { SoftwareKind::Serving }
     }
 
     fn generic(self) -> &'static str {
@@ -23,7 +23,7 @@ impl Side {
     }
 }
 
-/// The software that a name means on this side. Some names stand for a training framework and an engine alike.
+/// The software that a name denotes for this use. Some names denote both a training framework and an engine.
 fn named(side: Side, name: &str) -> Option<Software> {
     // Options are no part of a name: `vLLM + FlashInfer`.
     let first = name.split(['+', ',', ';']).next().unwrap_or(name);
@@ -65,16 +65,16 @@ pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, d
     }
     // The release of the version column goes before one in the name.
     let build = version.strip_prefix("build ").and_then(|rest| rest.split(' ').next()).map(|n| format!("b{n}"));
-    let asked = build.or_else(|| release_in(version));
-    let stated = asked.as_ref().and_then(|asked| Software::parse(&format!("{id}@{asked}")).ok());
-    if let (Some(stated), Some(asked)) = (&stated, &asked) {
-        record.convert("software", spelled(stated, asked), format!("\"{name}\", version \"{version}\""));
+    let requested = build.or_else(|| release_in(version));
+    let stated = requested.as_ref().and_then(|requested| Software::parse(&format!("{id}@{requested}")).ok());
+    if let (Some(stated), Some(requested)) = (&stated, &requested) {
+        record.convert("software", spelled(stated, requested), format!("\"{name}\", version \"{version}\""));
         return id;
     }
     match &found.caveat {
         None if found.release.is_some() => record.convert("software", found.spec(), format!("\"{name}\"")),
-        Some(Caveat::Earlier { asked, .. }) => {
-            record.convert("software", format!("{id}@{asked}"), format!("\"{name}\""));
+        Some(Caveat::Earlier { requested, .. }) => {
+            record.convert("software", format!("{id}@{requested}"), format!("\"{name}\""));
         }
         Some(Caveat::OfDate(month)) => {
             record.assume("software", found.spec(), format!("\"{name}\", newest release of {month}"));
@@ -84,27 +84,27 @@ pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, d
     id
 }
 
-/// The release in a name that is an alias as a whole, else the newest at the row's date.
+/// The release of a name that is an alias itself, else the newest at the row's date.
 fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, date: &str) -> String {
     let id = &found.family.id;
     // Numbers of libraries alongside the software are not its own: `Megatron-LM (TE 2.11)`.
     let library = ["(TE ", "(PyTorch ", "(ROCm ", "(CUDA "].iter().any(|library| name.contains(library));
-    let asked = release_in(name).filter(|_| !library);
-    let stated = asked.as_ref().and_then(|asked| Software::parse(&format!("{id}@{asked}")).ok());
-    match (stated, asked) {
-        (Some(stated), Some(asked)) => {
-            record.convert("software", spelled(&stated, &asked), format!("\"{name}\""));
+    let requested = release_in(name).filter(|_| !library);
+    let stated = requested.as_ref().and_then(|requested| Software::parse(&format!("{id}@{requested}")).ok());
+    match (stated, requested) {
+        (Some(stated), Some(requested)) => {
+            record.convert("software", spelled(&stated, &requested), format!("\"{name}\""));
             id.clone()
         }
         _ => dated(record, found, name, version, date),
     }
 }
 
-/// The stated release as documents spell it: the catalog's if it is one, else as it was stated.
-fn spelled(found: &Software, asked: &str) -> String {
+/// The stated release as documents spell it: the catalog's if it has the release, else as stated.
+fn spelled(found: &Software, requested: &str) -> String {
     match found.caveat {
         None => found.spec(),
-        _ => format!("{}@{asked}", found.family.id),
+        _ => format!("{}@{requested}", found.family.id),
     }
 }
 
@@ -129,7 +129,7 @@ fn dated(record: &mut Record, found: &Software, name: &str, version: &str, date:
     at.family.id.clone()
 }
 
-/// Families that run one batch to its end rather than admit requests at every step.
+/// Families that finish a batch before they admit further requests.
 pub(super) fn batches_statically(family: &str) -> bool {
     !matches!(
         family,
@@ -151,7 +151,7 @@ pub(super) fn batches_statically(family: &str) -> bool {
     )
 }
 
-/// Families that split layers over devices which take turns, rather than slice them.
+/// Families that assign layers to devices that compute in sequence, rather than shard layers.
 pub(super) fn splits_layers(family: &str) -> bool {
     matches!(
         family,

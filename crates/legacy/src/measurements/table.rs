@@ -36,7 +36,7 @@ impl Row {
     }
 }
 
-/// Other names under which sources keep a column of the old tables.
+/// Other names of columns of the old tables.
 const ALIASES: &[(&str, &str)] = &[
     ("model_name", "model"),
     ("gpu", "accelerator"),

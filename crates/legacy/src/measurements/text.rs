@@ -1,6 +1,6 @@
 //! Numbers and phrases in the text of a row.
 
-/// A number with or without a unit, and whether it stood alone: `8` is plain; `8 GPUs`, `1,024` and `16k` are not.
+/// A number with or without a unit, and whether it was plain: `8` is; `8 GPUs`, `1,024` and `16k` are not.
 pub(super) fn quantity(text: &str) -> Option<(f64, bool)> {
     let text = text.trim();
     let finite = |x: f64| x.is_finite().then_some(x);
@@ -76,7 +76,7 @@ pub(super) fn clause<'a>(text: &'a str, phrase: &'a str) -> &'a str {
     found.get(..end).unwrap_or(found)
 }
 
-/// A word in lower case without what separates its parts: `ZeRO-3`, `zero_3` and `zero3` are one.
+/// A word in lower case without separators: `ZeRO-3`, `zero_3` and `zero3` are one.
 pub(super) fn plain(word: &str) -> String {
     word.chars().filter(char::is_ascii_alphanumeric).map(|ch| ch.to_ascii_lowercase()).collect()
 }

@@ -22,7 +22,7 @@ macro_rules! coefficients {
 /// One coefficient.
 #[derive(Debug, Clone, Copy)]
 pub struct Coefficient {
-    /// How the calibration guide calls it.
+    /// Its symbol in the calibration guide.
     pub symbol: &'static str,
     /// Where profiles state it.
     pub path: &'static str,

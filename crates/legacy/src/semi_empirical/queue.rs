@@ -1,13 +1,13 @@
-//! Waiting in line: the predecessor model's form of the Allen–Cunneen approximation.
+//! Queueing: the predecessor model's form of the Allen–Cunneen approximation.
 //!
 //! Two departures from the textbook are kept for parity: utilization is capped before it is divided among the servers,
 //! and the form for several servers has `(ca + cs)/2` without squares and without the division by `m`.
 
-/// Coefficients of variation outside this range are taken as its ends.
+/// Coefficients of variation are clamped to this range.
 const CV: (f64, f64) = (0.1, 5.0);
-/// Utilization never reaches one: queues would be endless.
+/// Utilization is kept below one, where the queue would grow without bound.
 const RHO_CAP: f64 = 0.999;
-/// From here on the service is stretched and utilization held at `RHO_HELD`.
+/// Above this utilization, the service time is stretched and utilization kept at `RHO_HELD`.
 const RHO_STRETCH: f64 = 0.99;
 const RHO_HELD: f64 = 0.98;
 
@@ -20,7 +20,7 @@ pub struct Arrivals {
     pub tokens_per_sec: f64,
     /// Requests per second, where stated.
     pub requests_per_sec: Option<f64>,
-    /// Share of the capacity that arrives otherwise.
+    /// Arrivals over capacity, if the rate is not stated.
     pub load_factor: f64,
     /// Parallel servers.
     pub servers: f64,
@@ -32,7 +32,7 @@ pub struct Arrivals {
     pub alone: [f64; 3],
 }
 
-/// What waits.
+/// The queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Waiting {
     /// Requests per second.

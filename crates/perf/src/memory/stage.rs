@@ -210,7 +210,7 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
     let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
     let gathered =
         if i.held_sharding() == Sharding::Zero3 { 2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes) } else { 0.0 };
-    // The matrix at hand as it is multiplied: the largest of a layer's.
+    // The matrix that is being multiplied: the largest of a layer.
     let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
     let frozen = i.images.filter(|images| !images.trained && stage.number <= 0.0);

@@ -30,7 +30,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let prefill = Machine::new(input, &pools.prefill, c);
     let decode = Machine::new(input, &pools.decode, c);
     let capacity = kv::capacity(input, &pools.decode, &decode.shape, c);
-    let most_sequences = input.max_num_seqs.max(1.0) * pools.decode.attention_dp.max(Count::ONE);
+    let most_sequences = input.most_sequences() * pools.decode.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most_sequences);
     let (servers, workers) = (pools.prefill.dp.max(Count::ONE), pools.decode.dp.max(Count::ONE));
     // Data-parallel groups and pipeline stages of one prefill replica work on different prompts at the same time.

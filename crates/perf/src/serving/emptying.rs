@@ -107,7 +107,7 @@ mod tests {
         (Machine::new(&input, &input.layout, &Constants::default()), input)
     }
 
-    /// Integral over all times at which anybody runs.
+    /// Integral over all times at which any sequence runs.
     fn integral(longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         let points = 100_000;
         (0..points).map(|i| of(longest * (f64::from(i) + 0.5) / f64::from(points))).sum::<f64>() * longest

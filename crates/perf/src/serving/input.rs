@@ -73,7 +73,7 @@ pub struct Formats {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gathering {
     /// Decode steps after which requests are let in, however few wait.
-    pub steps: f64,
+    pub steps: Count,
     /// Waiting over running requests at which they are let in before that.
     pub ratio: f64,
 }
@@ -83,7 +83,7 @@ impl Gathering {
     /// the steps are over, or until so many of the batch have ended that those who wait are enough.
     #[must_use]
     pub fn interval(self, life: f64) -> f64 {
-        (life * self.ratio.ln_1p()).min(self.steps).max(1.0)
+        (life * self.ratio.ln_1p()).min(self.steps.into()).max(1.0)
     }
 }
 
@@ -269,8 +269,8 @@ pub struct ServingInput {
     pub admission: Admission,
     /// Where waiting requests gather before they interrupt decoding.
     pub gathering: Option<Gathering>,
-    /// Largest batch whose decode steps replay captured graphs, sequences; infinite where any do.
-    pub graph_batch: f64,
+    /// Largest batch whose decode steps replay captured graphs, sequences; `None` if any do.
+    pub graph_batch: Option<Count>,
     /// Decode steps between two looks of a polling scheduler at what has come in (1 by
     /// default). The closed form has what short intervals cost in `polled_seconds`.
     pub recv_interval: Count,
@@ -283,8 +283,9 @@ pub struct ServingInput {
     /// Ranks over which a sequence's keys and values are spread in decode where tensor-parallel ranks would each keep all of
     /// them (decode context parallelism); 1 = none.
     pub context_ranks: Count,
-    /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
-    pub max_num_seqs: f64,
+    /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`); `None` without
+    /// a limit.
+    pub max_num_seqs: Option<Count>,
     /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron).
     pub compiled_batch: Option<Count>,
     /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
@@ -345,13 +346,13 @@ impl Default for ServingInput {
             python_executor: false,
             admission: Admission::EveryStep,
             gathering: None,
-            graph_batch: f64::INFINITY,
+            graph_batch: None,
             recv_interval: Count::ONE,
             beams: Count::ONE,
             reserve_output: false,
             whole_windows: false,
             context_ranks: Count::ONE,
-            max_num_seqs: 256.0,
+            max_num_seqs: Some(Count::new(256)),
             compiled_batch: None,
             max_num_batched_tokens: 8192.0,
             memory_utilization: 0.9,
@@ -387,6 +388,12 @@ impl Layout {
 }
 
 impl ServingInput {
+    /// Most sequences in one step, at least one; infinite without a limit.
+    #[must_use]
+    pub fn most_sequences(&self) -> f64 {
+        self.max_num_seqs.map_or(f64::INFINITY, |most| most.max(Count::ONE).into())
+    }
+
     /// Longest output over the mean one, rare long ones counted.
     #[must_use]
     pub fn longest_output(&self) -> f64 {
@@ -425,7 +432,7 @@ impl ServingInput {
             osl_spread: least(self.osl_spread, 1.0),
             beams: self.beams.max(Count::ONE),
             context_ranks: self.context_ranks.max(Count::ONE),
-            max_num_seqs: endless(self.max_num_seqs),
+            max_num_seqs: self.max_num_seqs.map(|most| most.max(Count::ONE)),
             max_num_batched_tokens: endless(self.max_num_batched_tokens),
             prefix_hit: least(self.prefix_hit, 0.0).min(1.0),
             ..*self

@@ -4,6 +4,7 @@
 use super::input::{GraphCapture, HostOverlap, Load, ServingInput, Stack, StepInputs};
 use crate::accelerator::Generation;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 /// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
 const UNFUSED: f64 = 3.0;
@@ -17,8 +18,8 @@ pub(super) struct Launch {
     pub issue: f64,
     /// The same for batches beyond the largest captured one.
     pub uncaptured: f64,
-    /// Sequences of the largest captured batch.
-    pub graph_batch: f64,
+    /// Sequences of the largest captured batch, if there is one.
+    pub graph_batch: Option<Count>,
     /// The host's time for a kernel of a prompt.
     pub prompt: f64,
     /// The host's time for the pieces of a layer's graph.

@@ -147,7 +147,7 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let replicas = input.layout.dp.max(Count::ONE);
     // Published runs did run, and a planner shows `fits`: one sequence is always granted.
     // The sequence limit counts per attention group: each is an engine rank with its own scheduler.
-    let most = input.max_num_seqs.max(1.0) * input.layout.attention_dp.max(Count::ONE);
+    let most = input.most_sequences() * input.layout.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most);
     let sustained = limit.min(steady_state::sustained(&machine, input, limit).max(1.0));
     let mut out = match input.load {
@@ -282,7 +282,7 @@ fn cycle_tpot(input: &ServingInput, cycle: &Cycle, before: f64) -> (TokenTime, S
     (token, Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 })
 }
 
-/// Gap between tokens: plain steps, and steps that carry somebody's prompt chunk.
+/// Gap between tokens: plain steps, and steps that carry a prompt chunk of another request.
 fn cycle_itl(cycle: &Cycle, tokens_per_step: f64) -> Spread {
     let per = |t: f64| t / tokens_per_step.max(1.0);
     let at = |q: f64| per(if cycle.prefill_share > 1.0 - q { cycle.mixed_step } else { cycle.decode_step });

@@ -393,7 +393,7 @@ impl Machine {
         out.launch += s.kernels * self.launch.kernel;
         // What no captured graph covers is launched by the host, kernel by kernel, alongside the accelerator: it shows only
         // where the accelerator is the faster one.
-        let beyond = sequences > self.launch.graph_batch;
+        let beyond = self.launch.graph_batch.is_some_and(|most| sequences > most);
         let mut issued = s.kernels * if beyond { self.launch.uncaptured } else { self.launch.issue };
         if prefill > 0.0 {
             // Prompts of fewer keys than an indexer selects attend to all.

@@ -6,7 +6,9 @@ use crate::arch::{Architecture, Attention, Indexer, Linear, LinearKind, Window};
 use crate::constants::Constants;
 use crate::roofline::FusedAttention;
 
+mod layouts;
 mod limits;
+mod software;
 
 /// The indexer of arXiv 2512.02556.
 const INDEXER: Indexer = Indexer { heads: Count::new(64), dim: Count::new(128), top_k: Count::new(2048) };
@@ -99,8 +101,8 @@ fn throughput_and_latency_grow_with_concurrency() {
 
 #[test]
 fn waiting_for_a_slot_shows_once_the_batch_is_full() {
-    let free = run(&ServingInput { max_num_seqs: 64.0, ..closed(64.0) });
-    let full = run(&ServingInput { max_num_seqs: 16.0, ..closed(64.0) });
+    let free = run(&ServingInput { max_num_seqs: Some(Count::new(64)), ..closed(64.0) });
+    let full = run(&ServingInput { max_num_seqs: Some(Count::new(16)), ..closed(64.0) });
     assert_eq!(free.first_token.slot, 0.0);
     assert!(full.first_token.slot > 0.0 && full.batch <= 16.0);
     assert!(full.ttft.mean > free.ttft.mean);
@@ -170,19 +172,6 @@ fn speculation_helps_at_low_load() {
 }
 
 #[test]
-fn separate_pools_keep_prefill_out_of_decoding() {
-    let two = Layout { dp: Count::new(2), ..Layout::default() };
-    let mut i = ServingInput { isl: 4096.0, ..closed(32.0) };
-    i.layout = Layout { dp: Count::new(4), ..Layout::default() };
-    let together = run(&i);
-    i.pools = Some(Pools { prefill: two, decode: two });
-    let apart = run(&i);
-    // No prompt chunk falls between two tokens of a request.
-    assert!(apart.itl.p99 < together.itl.p99);
-    assert!(apart.output_tokens_per_sec > 0.0 && apart.ttft.mean.is_finite());
-}
-
-#[test]
 fn quantiles_are_ordered() {
     for load in loads() {
         let e = run(&ServingInput { load, ..base() });
@@ -190,14 +179,6 @@ fn quantiles_are_ordered() {
             assert!(s.p50 <= s.p95 && s.p95 <= s.p99, "{load:?} {s:?}");
         }
     }
-}
-
-#[test]
-fn replicas_multiply_throughput() {
-    let one = run(&ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..base() });
-    let mut i = ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..base() };
-    i.layout.dp = Count::new(4);
-    assert!((run(&i).output_tokens_per_sec / one.output_tokens_per_sec - 4.0).abs() < 1e-9);
 }
 
 #[test]
@@ -214,7 +195,7 @@ fn degenerate_inputs_never_give_nan() {
                 Load::Open { rate: x },
             ];
             for load in loads {
-                let mut s = ServingInput { load, isl: y, osl: x, max_num_seqs: y, ..base() };
+                let mut s = ServingInput { load, isl: y, osl: x, max_num_seqs: Some(Count::floor(y)), ..base() };
                 s.layout.tp = if i % 2 == 0 { Count::floor(x.min(64.0)) } else { Count::ONE };
                 s.layout.attention_dp = if j % 2 == 0 { Count::ONE } else { Count::floor(y.min(64.0)) };
                 s.max_num_batched_tokens = x;
@@ -234,126 +215,6 @@ fn stream(i: &ServingInput) -> f64 {
 }
 
 #[test]
-fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
-    use crate::accelerator::Generation;
-    // An H20: the bandwidth of a H100, a seventh of its arithmetic.
-    let hopper = Accelerator { generation: Generation::Hopper, ..h100() };
-    let slow = Accelerator { flops: hopper.flops.map(|f| f / 6.7), ..hopper };
-    let on = |accelerator| ServingInput { accelerator, ..base() };
-    assert!(stream(&on(slow)) < 0.75 * stream(&on(hopper)));
-    // Padding is free until the tile is full.
-    let of = |batch| {
-        let load = Load::DecodeOnly { batch };
-        run(&ServingInput { load, isl: 16.0, osl: 16.0, ..on(slow) }).time.compute
-    };
-    assert!((of(1.0) - of(16.0)).abs() < 0.1 * of(1.0), "{} {}", of(1.0), of(16.0));
-    assert!(of(256.0) > 2.0 * of(1.0));
-}
-
-#[test]
-fn a_recurrent_state_costs_the_same_at_every_length() {
-    let linear = Linear {
-        kind: LinearKind::Mamba2,
-        share: 1.0,
-        heads: Count::new(128),
-        head_dim: Count::new(64),
-        state: Count::new(128),
-        groups: Count::new(8),
-        taps: Count::new(4),
-    };
-    let of_state = |state: u32| {
-        let linear = Some(Linear { state: Count::new(state), ..linear });
-        Architecture { attention_share: 0.0, linear, ..Architecture::default() }
-    };
-    let arch = of_state(128);
-    let of = |isl: f64| ServingInput { arch, isl, load: Load::DecodeOnly { batch: 32.0 }, ..base() };
-    let kv = |isl: f64| run(&of(isl)).time.kv;
-    assert!(kv(1e2) > 0.0 && (kv(1e2) - kv(1e5)).abs() < 1e-9 * kv(1e2));
-    let larger = of_state(256);
-    assert!(run(&ServingInput { arch: larger, ..of(1e3) }).time.kv > 1.9 * kv(1e3));
-    assert!(run(&ServingInput { arch: larger, ..of(1e3) }).max_concurrency < run(&of(1e3)).max_concurrency);
-}
-
-#[test]
-fn reading_per_query_head_costs_only_grouped_attention() {
-    let grouped = Architecture { kv_heads: Count::new(8), ..Architecture::default() };
-    for (arch, slower) in [(grouped, true), (Architecture::default(), false)] {
-        let of = |grouped_decode| {
-            let load = Load::DecodeOnly { batch: 64.0 };
-            run(&ServingInput { arch, grouped_decode, load, isl: 4096.0, ..base() }).output_tokens_per_sec
-        };
-        assert_eq!(of(false) < 0.9 * of(true), slower, "{} {}", of(false), of(true));
-    }
-}
-
-#[test]
-fn a_graph_of_fixed_shape_computes_its_empty_places() {
-    let of = |batch, compiled_batch| {
-        run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
-    };
-    assert!(of(1.0, Some(Count::new(32))) < of(1.0, None));
-    assert!(of(32.0, Some(Count::new(32))) < of(32.0, None));
-    // It attends to its whole bucket, a power of two, however much of it is filled.
-    let long = |isl: f64| {
-        let load = Load::DecodeOnly { batch: 8.0 };
-        run(&ServingInput { load, compiled_batch: Some(Count::new(8)), isl, osl: 24.0, ..base() }).time.kv
-    };
-    assert_eq!(long(1025.0), long(2024.0));
-    assert!(long(2025.0) > 1.9 * long(2024.0));
-}
-
-#[test]
-fn untuned_products_cost_one_weight_pass_per_row() {
-    let of = |tuned_products, load| run(&ServingInput { tuned_products, load, ..base() });
-    let slowdown = |batch| {
-        let load = Load::DecodeOnly { batch };
-        of(true, load).output_tokens_per_sec / of(false, load).output_tokens_per_sec
-    };
-    assert!(slowdown(1.0) < 1.01 && slowdown(64.0) > 1.5 && slowdown(64.0) > slowdown(32.0), "{}", slowdown(64.0));
-    let prompt = Load::PrefillOnly { batch: 4.0 };
-    assert_eq!(of(true, prompt).ttft.mean, of(false, prompt).ttft.mean);
-}
-
-#[test]
-fn experts_in_turn_cost_a_launch_each() {
-    let mixture = Architecture {
-        experts: Count::new(64),
-        top_k: Count::new(4),
-        moe_ffn: Count::new(1024),
-        ..Architecture::default()
-    };
-    let launch = |arch, experts_in_turn, batch| {
-        run(&ServingInput { arch, experts_in_turn, load: Load::DecodeOnly { batch }, ..base() }).time.launch
-    };
-    let more = |batch| launch(mixture, true, batch) - launch(mixture, false, batch);
-    assert!(more(1.0) > 0.0 && more(16.0) > 5.0 * more(1.0), "{} {}", more(1.0), more(16.0));
-    let dense = Architecture::default();
-    assert_eq!(launch(dense, true, 16.0), launch(dense, false, 16.0));
-}
-
-#[test]
-fn drafts_verified_as_sequences_read_their_keys_each() {
-    let speculation =
-        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
-    let kv = |expanded_drafts| {
-        run(&ServingInput { speculation, expanded_drafts, load: Load::DecodeOnly { batch: 32.0 }, ..base() }).time.kv
-    };
-    assert!((kv(true) / kv(false) - 5.0).abs() < 0.2, "{}", kv(true) / kv(false));
-}
-
-#[test]
-fn a_dataflow_graph_hides_collectives_behind_what_it_reads() {
-    use crate::accelerator::Generation;
-    let of = |generation| {
-        let accelerator = Accelerator { generation, link_bw: 16e9, ..h100() };
-        let layout = Layout { tp: Count::new(8), ..Layout::default() };
-        run(&ServingInput { accelerator, layout, stack: Stack::Compiled, load: Load::Static { batch: 1.0 }, ..base() })
-    };
-    let (dataflow, other) = (of(Generation::Other), of(Generation::Hopper));
-    assert!(dataflow.time.communication > 0.0 && dataflow.time.communication < other.time.communication);
-}
-
-#[test]
 fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
     let of = |batch| {
         let i = ServingInput { load: Load::Static { batch }, isl: 4096.0, osl: 4096.0, ..base() };
@@ -363,63 +224,6 @@ fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
     let seconds = |batch| of(batch).1;
     assert!(fits > 1.0 && whole > 0.0);
     assert!(seconds(fits + 1.0) > 1.15 * seconds(fits), "{} {}", seconds(fits), seconds(fits + 1.0));
-}
-
-#[test]
-fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
-    let mixture = Architecture {
-        experts: Count::new(64),
-        top_k: Count::new(4),
-        moe_ffn: Count::new(1024),
-        ..Architecture::default()
-    };
-    let time = |groups: u32, timed: bool| {
-        let groups = Count::new(groups);
-        let layout = Layout { ep: groups, attention_dp: groups, ..Layout::default() };
-        let many = 32.0 * groups;
-        let load = if timed { Load::DecodeOnly { batch: many } } else { closed(many).load };
-        run(&ServingInput { arch: mixture, layout, load, ..base() }).time
-    };
-    assert!(time(8, false).kv > 1.05 * time(2, false).kv);
-    let (two, eight) = (time(2, true).kv, time(8, true).kv);
-    assert!((eight / two - 1.0).abs() < 1e-9, "{two} {eight}");
-}
-
-#[test]
-fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
-    let wide = Layout { attention_dp: Count::new(16), ep: Count::new(16), ..Layout::default() };
-    let mixture = Architecture {
-        experts: Count::new(64),
-        top_k: Count::new(4),
-        moe_ffn: Count::new(4096),
-        ..Architecture::default()
-    };
-    let of = |concurrency: f64| {
-        let i = ServingInput { arch: mixture, isl: 4096.0, osl: 16.0, ..closed(concurrency) };
-        run(&ServingInput { layout: wide, pools: Some(Pools { prefill: wide, decode: wide }), ..i }).first_token.prefill
-    };
-    assert!(of(1.0) < 0.9 * of(512.0), "{} {}", of(1.0), of(512.0));
-}
-
-#[test]
-fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
-    let plain = Architecture::default();
-    let launch = |arch| run(&ServingInput { arch, ..base() }).time.launch;
-    let indexed = Architecture { indexer: Some(INDEXER), ..plain };
-    assert!(launch(indexed) > launch(plain));
-    assert!(launch(Architecture { streams: Count::new(4), ..plain }) > launch(plain));
-    let kv = |arch| run(&ServingInput { arch, isl: 60_000.0, load: Load::DecodeOnly { batch: 1.0 }, ..base() }).time.kv;
-    assert!(kv(indexed) < 0.3 * kv(plain));
-}
-
-#[test]
-fn work_in_python_costs_host_time() {
-    let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
-    assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
-    let speculation =
-        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
-    let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
-    assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
 }
 
 #[test]
@@ -433,123 +237,4 @@ fn a_run_of_few_arrivals_waits_for_its_last_answer() {
         assert!(of(rate, 4.0) < endless, "{rate}");
         assert!((of(rate, 1e6) - endless).abs() < 0.1 * endless, "{rate}");
     }
-}
-
-#[test]
-fn replicas_without_a_request_serve_nothing() {
-    let layout = |dp| Layout { dp, ..Layout::default() };
-    let requests = |n: f64| {
-        [
-            Load::Closed { concurrency: n, requests: f64::INFINITY },
-            Load::Static { batch: n },
-            Load::DecodeOnly { batch: n },
-            Load::PrefillOnly { batch: n },
-        ]
-    };
-    for load in requests(1.0) {
-        let of = |dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
-        assert!((of(Count::new(4)) / of(Count::ONE) - 1.0).abs() < 1e-6, "{load:?}");
-    }
-    for (one, four) in requests(1.0).into_iter().zip(requests(4.0)) {
-        let of = |load, dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
-        assert!((of(four, Count::new(4)) / of(one, Count::ONE) - 4.0).abs() < 1e-6, "{one:?}");
-    }
-}
-
-#[test]
-fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
-    let of = |eager_prompts| {
-        run(&ServingInput { eager_prompts, chunked_prefill: false, isl: 64.0, osl: 64.0, ..closed(32.0) })
-    };
-    let (compiled, eager) = (of(false), of(true));
-    assert!(eager.ttft.mean > compiled.ttft.mean && eager.tpot.mean > compiled.tpot.mean);
-    // Long prompts keep the accelerator longer than the host needs to launch them.
-    let long = |eager_prompts| run(&ServingInput { eager_prompts, isl: 60_000.0, ..closed(1.0) }).ttft.mean;
-    assert!((long(true) / long(false) - 1.0).abs() < 0.01);
-}
-
-#[test]
-fn weights_unpacked_to_a_buffer_pass_the_memory_again() {
-    let of =
-        |unpack_passes| stream(&ServingInput { formats: Formats { unpack_passes, ..Formats::default() }, ..base() });
-    assert!(of(5.0) < 0.45 * of(1.0));
-    assert_eq!(of(1.0), of(0.0));
-}
-
-#[test]
-fn keys_are_spread_only_over_ranks_that_keep_the_same() {
-    let of = |attention, context_ranks| {
-        let arch = Architecture { attention, ..base().arch };
-        let layout = Layout { tp: Count::new(8), ..Layout::default() };
-        run(&ServingInput { arch, layout, context_ranks, ..closed(8.0) }).max_concurrency
-    };
-    let latent = Attention::Latent {
-        q_rank: Some(Count::new(1536)),
-        kv_rank: Count::new(512),
-        nope: Count::new(128),
-        rope: Count::new(64),
-        value: Count::new(128),
-    };
-    assert!((of(latent, Count::new(8)) / of(latent, Count::ONE) - 8.0).abs() < 1e-6);
-    assert_eq!(of(latent, Count::new(64)), of(latent, Count::new(8)));
-    assert_eq!(of(Attention::Grouped, Count::new(8)), of(Attention::Grouped, Count::ONE));
-}
-
-#[test]
-fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
-    let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
-    let of = |compiled_batch, isl| {
-        run(&ServingInput { arch, compiled_batch, isl, load: Load::PrefillOnly { batch: 1.0 }, ..base() }).time.compute
-    };
-    assert!(of(Some(Count::ONE), 2048.0) > 3.0 * of(None, 2048.0));
-    // Fewer choices than experts are loaded one by one.
-    assert!(of(Some(Count::ONE), 8.0) < 1.5 * of(None, 8.0));
-}
-
-#[test]
-fn every_stage_of_a_pipeline_has_the_whole_token_budget() {
-    let of = |max_num_batched_tokens| {
-        let layout = Layout { pp: Count::new(4), ..Layout::default() };
-        let load = Load::PrefillOnly { batch: 64.0 };
-        run(&ServingInput { layout, load, isl: 1024.0, max_num_batched_tokens, ..base() }).total_tokens_per_sec
-    };
-    // Four times the budget in one step saves no more than the weights' share of it.
-    assert!(of(65_536.0) < 1.3 * of(8192.0));
-}
-
-#[test]
-fn streaming_costs_a_server_that_overlaps_nothing() {
-    let of = |load, host| run(&ServingInput { load, host, ..base() }).time.host;
-    let online = Load::Closed { concurrency: 64.0, requests: f64::INFINITY };
-    let gain = of(online, HostOverlap::None) - of(Load::Burst { requests: 64.0 }, HostOverlap::None);
-    assert!(gain > 50e-6, "{gain}");
-    let [none, front_end, scheduling] =
-        [HostOverlap::None, HostOverlap::FrontEnd, HostOverlap::Scheduling].map(|host| of(online, host));
-    assert!(scheduling < front_end && front_end < none, "{scheduling} {front_end} {none}");
-}
-
-#[test]
-fn a_host_that_launches_pieces_of_graphs_slows_small_steps_only() {
-    // Launches take longer than the step of one sequence, and less than that of a full batch.
-    let constants = Constants { kernel_prefill: 200e-6, ..Constants::default() };
-    let of = |batch, graphs| {
-        let load = Load::Static { batch };
-        let input = ServingInput { stack: Stack::Graphed, load, graphs, isl: 4096.0, ..base() };
-        estimate(&input, &constants).output_tokens_per_sec
-    };
-    let loss = |batch| of(batch, GraphCapture::Piecewise) / of(batch, GraphCapture::Full);
-    assert!(loss(1.0) < 1.0 && loss(1.0) < loss(256.0), "{} {}", loss(1.0), loss(256.0));
-    assert!(of(1.0, GraphCapture::None) < of(1.0, GraphCapture::Piecewise));
-}
-
-#[test]
-fn older_attention_kernels_take_longer_over_prompts() {
-    let of = |attention| {
-        let load = Load::PrefillOnly { batch: 4.0 };
-        let mut input = ServingInput { load, attention, isl: 16_384.0, ..base() };
-        input.accelerator.generation = Generation::Hopper;
-        run(&input).total_tokens_per_sec
-    };
-    let [first, second, native] = [FusedAttention::First, FusedAttention::Second, FusedAttention::Native].map(of);
-    assert!(first < second && second < native, "{first} {second} {native}");
 }

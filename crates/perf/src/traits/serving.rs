@@ -1,6 +1,7 @@
 //! Traits of serving software.
 
 use super::{AttentionKernel, ExpertExchange, ExpertProducts, words};
+use atlas_core::count::Count;
 
 words! {
     /// How the runtime drives the accelerator: this decides the fixed cost of a step.
@@ -128,7 +129,7 @@ words! {
 
     /// Shapes that the runtime executes.
     Shapes {
-        /// Those of the batch at hand.
+        /// Those of the current batch.
         Dynamic = "dynamic",
         /// Those of a graph compiled ahead, padded where the batch is smaller.
         Compiled = "compiled",
@@ -261,7 +262,7 @@ pub struct ServingTraits {
     pub admission: Admission,
     /// Decode steps after which waiting requests interrupt decoding, however few they are. None: they are let in before
     /// every step.
-    pub gather_steps: Option<f64>,
+    pub gather_steps: Option<Count>,
     /// Waiting over running requests at which they interrupt decoding before that.
     pub gather_ratio: f64,
     /// Attention over prompts.
@@ -271,9 +272,9 @@ pub struct ServingTraits {
     /// What decode steps replay.
     pub decode_graphs: GraphCapture,
     /// Largest batch that is captured, sequences; larger ones run eager. None: any.
-    pub graph_batch: Option<f64>,
+    pub graph_batch: Option<Count>,
     /// Longest context that is captured, tokens; longer ones run eager. None: any.
-    pub graph_context: Option<f64>,
+    pub graph_context: Option<Count>,
     /// How prompts are launched.
     pub prompts: PromptLaunch,
     /// What the host does alongside the device.
@@ -315,7 +316,7 @@ pub struct ServingTraits {
     /// KV format of quantized checkpoints.
     pub quantized_kv: QuantizedKv,
     /// Most sequences in a step; None: memory decides.
-    pub max_num_seqs: Option<f64>,
+    pub max_num_seqs: Option<Count>,
     /// Most tokens in a step.
     pub max_num_batched_tokens: TokenBudget,
     /// How prompts and decoding share steps.

@@ -106,7 +106,7 @@ impl<'a> Case<'a> {
 
     /// Whether requests arrive at a rate rather than being kept in flight.
     pub(super) fn open_load(&self) -> bool {
-        self.scenario.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0)
+        self.scenario.base.plan.serving.request_rate.is_some()
     }
 
     /// A number's value in force.

@@ -1,4 +1,4 @@
-//! The playbook: rules of the trade, each tried on the scenario at hand.
+//! The playbook: rules of practice, each tried on the current scenario.
 //!
 //! A rule is a condition under which it has something to propose, one or more knobs to turn, a reason and its source.
 //! What it gains is not claimed but computed: the changed scenario is estimated again, and what does not gain is not

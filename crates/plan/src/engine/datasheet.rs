@@ -5,7 +5,7 @@ use atlas_catalog::convolution::Convolutional;
 use atlas_catalog::images::Images;
 use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
-use atlas_catalog::transformer::{Bias, Kind, Transformer};
+use atlas_catalog::transformer::{Bias, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};
@@ -197,7 +197,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
     });
     let experts = t.experts.as_ref();
     let of = |get: fn(&transformer::Experts) -> Count| experts.map_or(Count::ZERO, get);
-    let patches = t.patches.filter(|_| t.kind == Kind::Vision);
+    let patches = t.patches.filter(|_| t.kind == TransformerKind::Vision);
     let layers = t.n_layers.max(Count::ONE);
     Architecture {
         layers: t.n_layers,
@@ -212,7 +212,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         attention,
         window: t.window.map(|window| Window { size: window.size, share: window.share }),
         streams: Count::ONE,
-        causal: matches!(t.kind, Kind::Decoder | Kind::EncoderDecoder),
+        causal: matches!(t.kind, TransformerKind::Decoder | TransformerKind::EncoderDecoder),
         positions: if t.learned_positions { t.max_context } else { Count::ZERO },
         attn_bias: matches!(t.attention_bias, Bias::Qkv | Bias::All),
         mlp_bias: t.mlp_bias,
@@ -228,14 +228,14 @@ pub fn architecture(t: &Transformer) -> Architecture {
         linear: linear(t),
         attention_gate: t.attention_gate,
         indexer: t.indexer.map(|indexer| Indexer { heads: indexer.heads, dim: indexer.dim, top_k: indexer.top_k }),
-        encoder_layers: if t.kind == Kind::EncoderDecoder { t.n_layers } else { Count::ZERO },
+        encoder_layers: if t.kind == TransformerKind::EncoderDecoder { t.n_layers } else { Count::ZERO },
         head: match (t.kind, patches) {
-            (Kind::Encoder, _) => Head::Masked,
+            (TransformerKind::Encoder, _) => Head::Masked,
             (_, Some(patches)) => Head::Classes(patches.classes),
             _ => Head::Language,
         },
         patch: patches.map(|patches| Count::floor(3.0 * patches.patch_size * patches.patch_size)),
-        token_types: if t.kind == Kind::Encoder { Count::new(2) } else { Count::ZERO },
+        token_types: if t.kind == TransformerKind::Encoder { Count::new(2) } else { Count::ZERO },
         convolutions: None,
     }
 }

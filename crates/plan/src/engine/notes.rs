@@ -84,7 +84,7 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
                     .to_owned(),
             );
         }
-        let rateless = scenario.base.plan.serving.request_rate.is_none_or(|rate| rate <= 0.0);
+        let rateless = scenario.base.plan.serving.request_rate.is_none();
         if rateless && matches!(settings.arrivals, Arrivals::Poisson | Arrivals::Gamma) {
             notes.push(format!(
                 "requests arrive at {:.3}/s, since request_rate says nothing: as fast as {} in flight would be served",
@@ -227,7 +227,7 @@ fn contradicted_memory(scenario: &Scenario) -> Option<String> {
 fn held_back(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let asked = &scenario.base.plan.serving;
     let stated = matches!(asked.load, Some(LoadKind::Open | LoadKind::Closed)) && asked.concurrency.is_some();
-    let rate = asked.request_rate.filter(|rate| *rate > 0.0 && stated)?;
+    let rate = asked.request_rate.filter(|_| stated)?;
     let served = estimate.detail?.serving?.requests_per_sec;
     (served < 0.999 * rate).then(|| {
         format!(
@@ -278,7 +278,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         Mode::Inference => {
             let asked = &phase.plan.serving;
             let concurrency = scenario.concurrency(phase);
-            let closed = asked.request_rate.is_none_or(|rate| rate <= 0.0);
+            let closed = asked.request_rate.is_none();
             assume(asked.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
         }
     }

@@ -33,14 +33,14 @@ pub fn comparable(a: Engine, b: Engine) -> bool {
     a == b || (a.reasons() && b.reasons())
 }
 
-/// Whether the answer has this figure for somebody: what cannot run has no rate, no latency and no price of a token, only
+/// Whether the answer has this figure: what cannot run has no rate, no latency and no price of a token, only
 /// what the hardware costs and the memory that it would take.
 #[must_use]
 pub fn holds(metric: &Metric, estimate: &Estimate) -> bool {
     estimate.runs() || matches!(metric.name, "usd_per_hour" | "peak_mem_gb" | "memory_fill" | "break_even_months")
 }
 
-/// The figure of an answer, if it has one that somebody could get: what cannot run has no rate, no latency and no price of
+/// The figure of an answer, if it is achievable: what cannot run has no rate, no latency and no price of
 /// a token, and what has no price costs nothing in particular.
 #[must_use]
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {

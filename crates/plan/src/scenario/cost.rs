@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Parts, Scenario};
 use atlas_catalog::price::Median;
 use atlas_config::Cost;
+use atlas_core::count::Count;
 use atlas_core::plan::PriceBasis;
 
 /// Network and storage over the purchase price of nodes, where a target states none: links between nodes are 9 to 13 % of
@@ -50,7 +51,7 @@ pub struct Terms {
     /// Power of a rack, kW, where that is limited.
     pub rack_kw: Option<f64>,
     /// Nodes of a rack; `None`: as many as its power allows.
-    pub nodes_per_rack: Option<f64>,
+    pub nodes_per_rack: Option<Count>,
     /// Network and storage over the purchase price of the nodes.
     pub network_share: f64,
     /// Spares over the purchase price of the nodes.
@@ -75,9 +76,9 @@ impl Terms {
             metered: cost.usd_per_kwh.is_some(),
             peak_usd_per_kwh: cost.peak_usd_per_kwh,
             peak_hours: cost.peak_hours.unwrap_or(0.0),
-            power_cap: cost.power_cap.filter(|watts| *watts > 0.0),
-            rack_kw: cost.rack_kw.filter(|kw| *kw > 0.0),
-            nodes_per_rack: cost.nodes_per_rack.filter(|nodes| *nodes > 0.0),
+            power_cap: cost.power_cap,
+            rack_kw: cost.rack_kw,
+            nodes_per_rack: cost.nodes_per_rack,
             network_share: cost.network_share.unwrap_or(NETWORK_SHARE),
             spares_share: cost.spares_share.unwrap_or(SPARES_SHARE),
             staff_usd_node_year: cost.staff_usd_node_year.unwrap_or(STAFF_USD_NODE_YEAR),

@@ -233,11 +233,11 @@ impl Scenario {
             Knob::SlowFactor => when(stated.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
             Knob::ArrivalCv => {
                 // A spread alone makes the arrivals of a rate gamma.
-                let rate = self.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0);
+                let rate = self.base.plan.serving.request_rate.is_some();
                 when(stated.arrivals.map_or(!rate, |arrivals| arrivals != Arrivals::Gamma), EVEN_GAPS)
             }
             Knob::CheckpointInterval | Knob::Checkpoint | Knob::CheckpointAsync | Knob::Restart => {
-                when(stated.node_mtbf_h.is_none_or(|hours| hours <= 0.0), NO_FAILURES)
+                when(stated.node_mtbf_h.is_none(), NO_FAILURES)
             }
             _ => None,
         }

@@ -63,7 +63,7 @@ impl Scenario {
     pub fn images(&self, phase: &Phase) -> Option<Images> {
         let count = Scenario::images_stated(phase)?;
         let vision = self.vision.as_deref()?;
-        let side = phase.plan.image_size.filter(|side| *side > 0.0).map_or(vision.usual_size(), f64::from);
+        let side = phase.plan.image_size.map_or(vision.usual_size(), f64::from);
         let trained = phase.shape.mode == Mode::Training && !phase.plan.freeze_vision.unwrap_or(false);
         Some(vision.images(count, side, trained))
     }

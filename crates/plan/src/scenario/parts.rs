@@ -45,7 +45,7 @@ impl Parts {
         }
     }
 
-    /// As [`Parts::find`], for documents at hand.
+    /// As [`Parts::find`], for documents that are loaded.
     ///
     /// # Errors
     /// As [`Parts::find`].

@@ -23,7 +23,7 @@ impl Phase {
     #[must_use]
     pub fn conversations(&self) -> Option<Conversations> {
         let stated = &self.plan.serving;
-        stated.conversations.filter(|count| *count > 0.0).map(|count| Conversations {
+        stated.conversations.map(|count| Conversations {
             count,
             turns: stated.turns.unwrap_or(1.0),
             shared: stated.shared_prefix.unwrap_or(Count::ZERO),

@@ -66,7 +66,7 @@ impl Scenario {
             Knob::Prompt => number(shape.prompt),
             Knob::Generate => number(shape.generate),
             Knob::Concurrency => number(self.concurrency(&self.base)),
-            Knob::MaxNumSeqs => number(plan.serving.max_num_seqs.map_or(served.max_num_seqs, f64::from)),
+            Knob::MaxNumSeqs => number(plan.serving.max_num_seqs.unwrap_or(served.max_num_seqs)),
             Knob::MaxNumBatchedTokens => {
                 number(plan.serving.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from))
             }
@@ -100,7 +100,7 @@ impl Scenario {
             Knob::PeakHours => number(self.terms.peak_hours),
             Knob::PowerCap => number(self.terms.power_cap.unwrap_or(0.0)),
             Knob::RackKw => number(self.terms.rack_kw.unwrap_or(0.0)),
-            Knob::NodesPerRack => number(self.terms.nodes_per_rack.unwrap_or(0.0)),
+            Knob::NodesPerRack => number(self.terms.nodes_per_rack.unwrap_or(Count::ZERO)),
             Knob::NetworkShare => number(self.terms.network_share),
             Knob::SparesShare => number(self.terms.spares_share),
             Knob::StaffUsdNodeYear => number(self.terms.staff_usd_node_year),
@@ -193,7 +193,7 @@ impl Scenario {
             Knob::PeakHours => self.terms.peak_hours = value,
             Knob::PowerCap => self.terms.power_cap = positive(value),
             Knob::RackKw => self.terms.rack_kw = positive(value),
-            Knob::NodesPerRack => self.terms.nodes_per_rack = positive(value),
+            Knob::NodesPerRack => self.terms.nodes_per_rack = Count::floor(value).nonzero(),
             Knob::NetworkShare => self.terms.network_share = value,
             Knob::SparesShare => self.terms.spares_share = value,
             Knob::StaffUsdNodeYear => self.terms.staff_usd_node_year = value,

@@ -104,9 +104,7 @@ impl Scenario {
     #[must_use]
     pub fn simulation(&self, phase: &Phase) -> Simulation {
         let stated = &phase.plan.simulation;
-        let rate = phase.plan.serving.request_rate.filter(|rate| *rate > 0.0);
-        // Files and knobs say 0 for none.
-        let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
+        let rate = phase.plan.serving.request_rate;
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
         let write = self.checkpoint_write(phase);
         let beside = stated.checkpoint_async == Some(true);
@@ -114,7 +112,7 @@ impl Scenario {
         Simulation {
             seed: seed(self.seed.saturating_add(i128::from(phase.index))),
             replications: stated.replications.unwrap_or(REPLICATIONS).get().max(1),
-            requests: stated.requests.and_then(Count::nonzero).map(Count::get),
+            requests: stated.requests.map(Count::get),
             steps: stated.steps.unwrap_or(STEPS).get().max(1),
             arrivals: stated.arrivals.unwrap_or(match (rate, stated.arrival_cv) {
                 (None, _) => Arrivals::Closed,
@@ -125,18 +123,13 @@ impl Scenario {
             prompt_cv: or_zero(stated.prompt_cv),
             generate_cv: or_zero(stated.generate_cv),
             routing: phase.plan.serving.routing.unwrap_or(Routing::Least),
-            long_prefill_token_threshold: phase
-                .plan
-                .serving
-                .long_prefill_token_threshold
-                .and_then(Count::nonzero)
-                .map(Count::get),
-            slo_ms: [stated.slo_ttft_ms, stated.slo_tpot_ms, stated.slo_e2e_ms].map(positive),
+            long_prefill_token_threshold: phase.plan.serving.long_prefill_token_threshold.map(Count::get),
+            slo_ms: [stated.slo_ttft_ms, stated.slo_tpot_ms, stated.slo_e2e_ms],
             jitter: or_zero(stated.jitter),
             slow_nodes: stated.slow_nodes.unwrap_or(Count::ZERO),
             slow_factor: stated.slow_factor.unwrap_or(SLOW_FACTOR),
-            node_mtbf: positive(stated.node_mtbf_h).map(|hours| 3600.0 * hours),
-            checkpoint_interval: positive(stated.checkpoint_interval_s),
+            node_mtbf: stated.node_mtbf_h.map(|hours| 3600.0 * hours),
+            checkpoint_interval: stated.checkpoint_interval_s,
             checkpoint: if beside { copy } else { write },
             checkpoint_write: if beside { write } else { 0.0 },
             restart: stated.restart_s.unwrap_or(RESTART_S),

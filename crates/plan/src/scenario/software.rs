@@ -70,8 +70,8 @@ impl SoftwareInForce {
         let class = AcceleratorClass::of(sheet, dies);
         let resolved = |name: &str| {
             let kind = match mode {
-                Mode::Training => software::Kind::Training,
-                Mode::Inference => software::Kind::Serving,
+                Mode::Training => software::SoftwareKind::Training,
+                Mode::Inference => software::SoftwareKind::Serving,
             };
             let found = software::resolve(name, kind, &class).ok()?;
             Some((found.software().spec(), found))
@@ -106,8 +106,8 @@ pub struct Served {
     pub admission: Admission,
     /// Where waiting requests gather before they interrupt decoding.
     pub gathering: Option<Gathering>,
-    /// Largest batch whose decode steps replay captured graphs, sequences.
-    pub graph_batch: f64,
+    /// Largest batch whose decode steps replay captured graphs, sequences; `None` if any do.
+    pub graph_batch: Option<Count>,
     /// Which part of a decode step replays captured graphs.
     pub graphs: ServingGraphs,
     /// Whether prompts run uncompiled, kernel by kernel.
@@ -149,7 +149,7 @@ pub struct Served {
     /// Bytes and arithmetic of weights and KV cache.
     pub formats: Formats,
     /// Most sequences in a step.
-    pub max_num_seqs: f64,
+    pub max_num_seqs: Count,
     /// Most tokens in a step.
     pub max_num_batched_tokens: f64,
     /// Whether prompt chunks share steps with decoding.
@@ -168,7 +168,7 @@ fn fused_attention(kernel: AttentionKernel) -> FusedAttention {
 }
 
 /// Sequences in a step where only memory limits them.
-const UNLIMITED: f64 = 2048.0;
+const UNLIMITED: Count = Count::new(2048);
 
 impl Default for Served {
     fn default() -> Served {
@@ -184,7 +184,7 @@ impl Served {
             continuous: t.batching == Batching::Continuous,
             admission: t.admission,
             gathering: t.gather_steps.map(|steps| Gathering { steps, ratio: t.gather_ratio }),
-            graph_batch: t.graph_batch.unwrap_or(f64::INFINITY),
+            graph_batch: t.graph_batch,
             graphs: if captured { t.decode_graphs } else { ServingGraphs::None },
             eager_prompts: t.prompts == PromptLaunch::Eager,
             experts_in_turn: t.experts == ExpertProducts::Sequential,

@@ -157,12 +157,11 @@ impl Rule {
                 let no_pipeline = training && shape.pp <= 1.0;
                 // Pools of whole replicas, none of them empty.
                 let replica = shape.tp * shape.pp * phase.groups();
-                let prefill = plan.serving.prefill_accelerators.unwrap_or(Count::ZERO);
-                let split = prefill > 0.0 && !training;
-                let pools = !split
-                    || (divides(phase.prefill_layout().replica(), f64::from(prefill))
+                let pools = plan.serving.prefill_accelerators.filter(|_| !training).is_none_or(|prefill| {
+                    divides(phase.prefill_layout().replica(), f64::from(prefill))
                         && divides(replica, replica * shape.dp - prefill)
-                        && prefill < replica * shape.dp);
+                        && prefill < replica * shape.dp
+                });
                 let together = !training && phase.pools().is_none();
                 let own = [Knob::PrefillTp, Knob::PrefillEp, Knob::PrefillAttentionDp];
                 // Nothing travels to experts where no attention groups share them.

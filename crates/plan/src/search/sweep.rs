@@ -69,7 +69,7 @@ impl Sweep {
         if turns_engine || self.contenders.iter().any(simulates) { SIMULATED_BLOCK } else { BLOCK }
     }
 
-    /// Answers the points of a range. `tell` adds a point to a block; `take` gets the blocks in order, and ends the sweep
+    /// Answers the points of a range. `fill` adds a point to a block; `take` gets the blocks in order, and ends the sweep
     /// by an error. Returns the number of the first point that was not taken: the end of the range, unless `gauge` was
     /// cancelled.
     ///
@@ -79,7 +79,7 @@ impl Sweep {
         &self,
         points: std::ops::Range<u64>,
         gauge: &Gauge,
-        tell: impl Fn(&mut T, &Row<'_>) + Sync,
+        fill: impl Fn(&mut T, &Row<'_>) + Sync,
         mut take: impl FnMut(Block<T>) -> io::Result<()>,
     ) -> io::Result<u64> {
         let all = self.size().ok_or_else(|| io::Error::other("more points than can be numbered"))?;
@@ -92,14 +92,14 @@ impl Sweep {
             for worker in 0..workers as u64 {
                 let (sender, receiver) = sync_channel(AHEAD);
                 blocks.push(receiver);
-                let (tell, step) = (&tell, size_of_block * workers as u64);
+                let (fill, step) = (&fill, size_of_block * workers as u64);
                 scope.spawn(move || {
                     let mut walker = Walker::new(self);
                     let mut first = from.saturating_add(worker * size_of_block);
                     while first < size && !gauge.cancelled() {
                         let next = size.min(first.saturating_add(size_of_block));
                         let mut described = T::default();
-                        let whole = walker.block(first, next, gauge, |row| tell(&mut described, row));
+                        let whole = walker.block(first, next, gauge, |row| fill(&mut described, row));
                         // A part of a block is no block. The receiver is gone if the sweep ended early.
                         if !whole || sender.send(Block { next, described }).is_err() {
                             return;
@@ -151,7 +151,7 @@ impl<'s> Walker<'s> {
     }
 
     /// Answers the points of a block, and says whether all: simulations end where the gauge is cancelled.
-    fn block(&mut self, first: u64, next: u64, gauge: &Gauge, mut tell: impl FnMut(&Row<'_>)) -> bool {
+    fn block(&mut self, first: u64, next: u64, gauge: &Gauge, mut fill: impl FnMut(&Row<'_>)) -> bool {
         self.seek(first);
         for point in first..next {
             if point > first {
@@ -171,7 +171,7 @@ impl<'s> Walker<'s> {
             }
             if self.sweep.conditions.iter().all(|condition| condition.holds(&self.estimate, scenario)) {
                 let (contender, digits) = (self.contender, self.digits.as_slice());
-                tell(&Row { contender, digits, scenario, estimate: &self.estimate });
+                fill(&Row { contender, digits, scenario, estimate: &self.estimate });
             }
         }
         true
@@ -266,14 +266,14 @@ impl Sweep {
         let grid = |(_, scenario): &(Parts, Scenario)| Grid { cells: vec![empty; size], here: self.place(scenario) };
         let mut grids: Vec<Grid> = self.contenders.iter().map(grid).collect();
         let every = Sweep { conditions: Vec::new(), ..self.clone() };
-        let tell = |described: &mut Vec<(usize, usize, Cell)>, row: &Row<'_>| {
+        let fill = |described: &mut Vec<(usize, usize, Cell)>, row: &Row<'_>| {
             let met = |condition: &Condition| condition.holds(row.estimate, row.scenario);
             let feasible = super::condition::fits(row.estimate) && self.conditions.iter().all(met);
             let axes = self.space.axes().iter().zip(row.digits);
             let point = axes.fold(0, |point, (axis, digit)| point * axis.values.len() + digit);
             described.push((row.contender, point, Cell { value: (metric.get)(row.estimate, row.scenario), feasible }));
         };
-        every.run(0..u64::MAX, gauge, tell, |block: Block<Vec<_>>| {
+        every.run(0..u64::MAX, gauge, fill, |block: Block<Vec<_>>| {
             for (contender, point, cell) in block.described {
                 if let Some(slot) = grids.get_mut(contender).and_then(|grid| grid.cells.get_mut(point)) {
                     *slot = cell;
@@ -318,10 +318,10 @@ mod tests {
 
     fn rows(sweep: &Sweep, from: u64) -> Vec<(usize, Vec<usize>, f64)> {
         let mut all = Vec::new();
-        let tell = |described: &mut Vec<_>, row: &Row<'_>| {
+        let fill = |described: &mut Vec<_>, row: &Row<'_>| {
             described.push((row.contender, row.digits.to_vec(), row.estimate.total.tokens_per_sec));
         };
-        let next = sweep.run(from..u64::MAX, &Gauge::default(), tell, |block: Block<Vec<_>>| {
+        let next = sweep.run(from..u64::MAX, &Gauge::default(), fill, |block: Block<Vec<_>>| {
             all.extend(block.described);
             Ok(())
         });
@@ -365,13 +365,13 @@ mod tests {
             axes.rotate_left(first);
             let space = Space::of(axes).unwrap();
             let sweep = Sweep { contenders: vec![(parts.clone(), scenario.clone())], space, conditions: Vec::new() };
-            let tell = |described: &mut Vec<String>, row: &Row<'_>| described.push(format!("{:?}", row.estimate));
+            let fill = |described: &mut Vec<String>, row: &Row<'_>| described.push(format!("{:?}", row.estimate));
             let mut all = Vec::new();
             let take = |block: Block<Vec<String>>| {
                 all.extend(block.described);
                 Ok(())
             };
-            sweep.run(0..u64::MAX, &Gauge::default(), tell, take).unwrap();
+            sweep.run(0..u64::MAX, &Gauge::default(), fill, take).unwrap();
             assert_eq!(all.len(), 1440);
             for (number, described) in all.iter().enumerate().step_by(7) {
                 let mut alone = scenario.clone();

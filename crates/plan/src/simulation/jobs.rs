@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::config::{as_mapping, named, settings};
 use super::words::Span;
 use atlas_config::library::Library;
+use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_sim::cluster::{Placement, Scheduler};
 
@@ -46,13 +47,13 @@ pub struct Cluster {
     pub target: Option<String>,
     /// Accelerators; those of the target where unset.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub accelerators: Option<f64>,
+    pub accelerators: Option<Count>,
     /// Accelerators of a node; those of the target's where unset.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub accelerators_per_node: Option<f64>,
+    pub accelerators_per_node: Option<Count>,
     /// Nodes under one leaf switch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodes_per_leaf: Option<f64>,
+    pub nodes_per_leaf: Option<Count>,
     /// Bandwidth of a leaf's nodes over that of its uplinks; the target's where unset, and 1 where that says none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oversubscription: Option<f64>,
@@ -63,7 +64,7 @@ pub struct Cluster {
 
 /// Nodes under one leaf by default: those of a scalable unit of NVIDIA's DGX SuperPOD reference architecture for
 /// H100 systems.
-pub const NODES_PER_LEAF: f64 = 32.0;
+pub const NODES_PER_LEAF: Count = Count::new(32);
 
 /// One job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -77,13 +78,13 @@ pub struct Job {
     pub workload: Option<String>,
     /// Nodes that it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<f64>,
+    pub nodes: Option<Count>,
     /// Accelerators that it takes, in place of nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub accelerators: Option<f64>,
+    pub accelerators: Option<Count>,
     /// Optimizer steps of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<f64>,
+    pub steps: Option<Count>,
     /// How long it lasts, in place of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Span>,
@@ -134,9 +135,9 @@ impl Config {
         let cluster = fields.required_map("cluster", &["target"], |f| {
             let cluster = Cluster {
                 target: f.text("target"),
-                accelerators: f.number("accelerators", Bounds { max: 1e7, ..Bounds::COUNT }),
-                accelerators_per_node: f.number("accelerators_per_node", Bounds { max: 65_536.0, ..Bounds::COUNT }),
-                nodes_per_leaf: f.number("nodes_per_leaf", Bounds { max: 1e6, ..Bounds::COUNT }),
+                accelerators: f.count("accelerators", Bounds { max: 1e7, ..Bounds::COUNT }),
+                accelerators_per_node: f.count("accelerators_per_node", Bounds { max: 65_536.0, ..Bounds::COUNT }),
+                nodes_per_leaf: f.count("nodes_per_leaf", Bounds { max: 1e6, ..Bounds::COUNT }),
                 oversubscription: f.number("oversubscription", Bounds { min: 1.0, max: 1e3, whole: false }),
                 placement: f.choice("placement", &PLACEMENTS),
             };
@@ -176,9 +177,9 @@ fn job(f: &mut Fields<'_>, index: usize, library: &Library) -> Job {
         name: f.text("name").unwrap_or_else(|| format!("job {}", index + 1)),
         submitted: span(f, "submitted").unwrap_or(Span(0.0)),
         workload: f.text("workload"),
-        nodes: f.number("nodes", count),
-        accelerators: f.number("accelerators", count),
-        steps: f.number("steps", Bounds { max: 1e9, ..Bounds::COUNT }),
+        nodes: f.count("nodes", count),
+        accelerators: f.count("accelerators", count),
+        steps: f.count("steps", Bounds { max: 1e9, ..Bounds::COUNT }),
         seconds: span(f, "seconds"),
         communication: f.number("communication", Bounds { min: 0.0, max: 1.0, whole: false }),
         limit: span(f, "limit"),

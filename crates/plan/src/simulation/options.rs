@@ -203,7 +203,7 @@ impl Options {
         let settings = scenario.simulation(&scenario.base);
         let count = |value: Option<Count>| value.and_then(Count::nonzero).map(Count::get);
         let span = |value: Option<f64>| value.filter(|value| *value > 0.0).map(Span);
-        let limit = |value: Option<f64>| value.filter(|value| *value > 0.0).map(|ms| Millis(1e-3 * ms));
+        let limit = |value: Option<f64>| value.map(|ms| Millis(1e-3 * ms));
         let spread = |mean: f64, cv: Option<f64>| {
             cv.filter(|cv| *cv > 0.0).map(|cv| Lengths(Distribution::LogNormal { mean, cv }))
         };
@@ -213,7 +213,7 @@ impl Options {
             return Options {
                 seed: Some(settings.seed),
                 replications: count(said.replications),
-                requests: count(said.requests),
+                requests: said.requests.map(Count::get),
                 arrivals: said.arrivals.or(said.arrival_cv.map(|_| Arrivals::Gamma)).map(|word| match word {
                     Arrivals::Closed => ArrivalsWord::Closed(None),
                     Arrivals::Poisson => ArrivalsWord::Poisson(None),

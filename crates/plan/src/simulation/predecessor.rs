@@ -10,7 +10,7 @@
 //! | `gradient_accumulation_steps`, `gradient_checkpointing`, `mixed_precision`, `vocab_size`, `num_attention_heads` | unused | used |
 //! | `topology_type`, latencies | unused | the network that gradients travel over |
 //! | `reduce_scatter`, `allgather` | one formula for all patterns | reduce-scatter, then all-gather, round a ring |
-//! | `alltoall` | the same formula | both as direct exchanges of everybody with everybody |
+//! | `alltoall` | the same formula | both as direct exchanges of all pairs of ranks |
 //! | `tree` topology | accelerators at every node | accelerators under a tree of switches |
 //! | `torus_2d` | nodes beyond a square unconnected | the squarest rectangle |
 //! | iterations | all at once | one after the other |

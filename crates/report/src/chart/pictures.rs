@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_that_cannot_be_had_has_no_shade_and_the_scenario_has_a_frame() {
+    fn an_infeasible_cell_has_no_shade_and_the_scenario_has_a_frame() {
         let cell = |share, shown: &str| (share, shown.to_owned());
         let chart = Heat {
             title: "t".to_owned(),

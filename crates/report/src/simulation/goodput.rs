@@ -22,7 +22,7 @@ fn with_width(interval: &Interval) -> String {
 
 /// In text.
 #[must_use]
-pub fn tell(study: &Study, width: usize) -> String {
+pub fn render(study: &Study, width: usize) -> String {
     let i = &study.input;
     let mut out = format!(
         "failures and checkpoints: {} nodes; one node fails every {} in the mean, any of them every {}\n",

@@ -17,7 +17,7 @@ fn span(seconds: f64) -> String {
 
 /// In text.
 #[must_use]
-pub fn tell(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> String {
+pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> String {
     let mut text = format!("{}: {} jobs on {accelerators} accelerators\n\n", config.name, config.jobs.len());
     let head = ["job", "accelerators", "submitted", "begins", "ends", "waits", "contention", "slowdown", ""];
     let align = |i: usize| if i == 0 || i == 8 { Align::Left } else { Align::Right };

@@ -17,7 +17,7 @@ fn span(seconds: f64) -> String {
 
 /// In text.
 #[must_use]
-pub fn tell(label: &str, trace: &StepTrace, answers: &Answers) -> String {
+pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
     let mut text = format!("{label}: {}, {} tasks", trace.format, trace.tasks.len());
     if let Some((rank, world)) = trace.rank {
         text += &format!(", rank {rank} of {world}");

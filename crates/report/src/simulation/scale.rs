@@ -32,7 +32,7 @@ fn communication(answer: &Answer) -> Option<f64> {
 
 /// In text.
 #[must_use]
-pub fn tell(curves: &[Curve], width: usize) -> String {
+pub fn render(curves: &[Curve], width: usize) -> String {
     let mut out = String::new();
     for (number, curve) in curves.iter().enumerate() {
         if number > 0 {

@@ -8,7 +8,7 @@ use atlas_sim::kernel::Interval;
 
 /// One run in full.
 #[must_use]
-pub fn tell(plan: &Plan, outcome: &Outcome, width: usize) -> String {
+pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
     let mut out = format!("{}\n", plan.name);
     match &outcome.first {
         Measured::Training(m) => out += &of_training(m),

@@ -10,7 +10,7 @@ use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Measured, serving, training};
 use atlas_sim::training::input::{StreamKind, Task, TaskKind};
 use atlas_sim::training::program::Action;
-use atlas_sim::training::schedule::Kind;
+use atlas_sim::training::schedule::PassKind;
 
 /// The trace of a run within a window: one object, events in `traceEvents`.
 #[must_use]
@@ -50,9 +50,9 @@ fn track(task: &Task) -> u32 {
 
 fn name(task: &Task) -> String {
     match task.kind {
-        TaskKind::Pass(Kind::Forward) => format!("forward {}", task.micro),
-        TaskKind::Pass(Kind::Backward) => format!("backward {}", task.micro),
-        TaskKind::Pass(Kind::Weights) => format!("weights {}", task.micro),
+        TaskKind::Pass(PassKind::Forward) => format!("forward {}", task.micro),
+        TaskKind::Pass(PassKind::Backward) => format!("backward {}", task.micro),
+        TaskKind::Pass(PassKind::Weights) => format!("weights {}", task.micro),
         TaskKind::Transfer => format!("send {}", task.micro),
         TaskKind::Reduce => "reduce".to_owned(),
         TaskKind::Gather => "gather".to_owned(),

@@ -55,7 +55,7 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Summary".to_owned()));
     let mut points = Vec::new();
     let serving = study.entries.first().is_some_and(|entry| entry.scenario.mode() == Mode::Inference);
-    let asked: &[(&str, &str)] = if serving {
+    let titles: &[(&str, &str)] = if serving {
         &[
             ("tokens_per_sec", "Fastest"),
             ("dollar_per_1m_tokens", "Cheapest per token"),
@@ -70,7 +70,7 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
             ("tokens_per_joule", "Most tokens per joule"),
         ]
     };
-    for (name, title) in asked {
+    for (name, title) in titles {
         if let Some((entry, value)) = best(study, name) {
             points.push(format!("{title}: {}, {}{}", entry.name, shown(name, value), interval(entry, name)));
         }

@@ -223,7 +223,7 @@ impl Sweep {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::document::Kind;
+    use crate::document::DocumentFormat;
 
     const FILE: &str = "\
 target,workload,tp,microbatch,tokens_per_sec,dollar_per_1m_tokens,verdict
@@ -238,14 +238,14 @@ b,w,4,2,,,fits
     #[test]
     fn the_best_points_are_those_that_can_run() {
         let document = read(FILE.as_bytes(), "x.csv", None).unwrap();
-        let text = document.write(Kind::Markdown);
+        let text = document.write(DocumentFormat::Markdown);
         assert!(text.contains("6 points, 4 of them can run"), "{text}");
         assert!(text.contains("target = a, workload = w, tp = 2, microbatch = 1"), "{text}");
         assert_eq!(document.rows.rows.len(), 4);
         // By another figure, where less is better.
         let cheap = read(FILE.as_bytes(), "x.csv", Some("dollar_per_1m_tokens")).unwrap();
-        assert!(cheap.write(Kind::Markdown).contains("target = b, workload = w, tp = 4"));
-        assert!(cheap.kinds().contains(&Kind::Svg));
+        assert!(cheap.write(DocumentFormat::Markdown).contains("target = b, workload = w, tp = 4"));
+        assert!(cheap.kinds().contains(&DocumentFormat::Svg));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::kernel::{EventQueue, Stream, Time};
 use crate::network::flows::{Flows, Happened, NetworkEvent};
 use crate::network::routing::Route;
 use crate::network::topology::Topology;
-use crate::network::{Kind, Wire};
+use crate::network::{NodeKind, Wire};
 
 /// Steps of every job from which its mean step is taken, after a first one that finds the network emptier.
 const STEPS: u32 = 12;
@@ -105,10 +105,10 @@ impl Fabric {
     /// likewise after all hosts.
     fn topology(&self, hosts: u32) -> Topology {
         let mut t = Topology::default();
-        t.nodes(Kind::Accelerator, hosts);
+        t.nodes(NodeKind::Accelerator, hosts);
         let leaves = hosts.div_ceil(self.hosts_per_leaf.max(1));
-        let first = t.nodes(Kind::Switch, leaves);
-        let core = t.node(Kind::Switch);
+        let first = t.nodes(NodeKind::Switch, leaves);
+        let core = t.node(NodeKind::Switch);
         for host in 0..hosts {
             t.cable(host, first + self.leaf(host), Wire { bandwidth: HOST, latency: 0.0 });
         }

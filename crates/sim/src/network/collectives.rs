@@ -8,15 +8,15 @@ use super::trees;
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Everybody gets everybody's sum.
+    /// All ranks receive the sum of all vectors.
     AllReduce,
-    /// Everybody gets a share of everybody's sum.
+    /// Each rank receives a share of the sum of all vectors.
     ReduceScatter,
-    /// Everybody gets everybody's share.
+    /// All ranks receive the shares of all.
     AllGather,
-    /// Everybody gets a share of everybody's vector.
+    /// Each rank receives a share of every rank's vector.
     AllToAll,
-    /// Everybody gets the first rank's vector.
+    /// All ranks receive the vector of the first.
     Broadcast,
     /// The last rank gets the first one's vector.
     PointToPoint,
@@ -61,9 +61,9 @@ pub enum Algorithm {
         /// Pieces.
         chunks: u32,
     },
-    /// Everybody sends to everybody at once.
+    /// Each rank sends to all others at once.
     Direct,
-    /// Everybody sends to one other at a time, in n - 1 rounds.
+    /// Each rank sends to one other at a time, in n - 1 rounds.
     Pairwise,
 }
 

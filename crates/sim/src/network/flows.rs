@@ -42,8 +42,8 @@ const DEPARTURES: usize = 0;
 const ARRIVALS: usize = 1;
 /// Rates closer than this are the same.
 const SAME: f64 = 1e-9;
-/// Hops that every flow has room for. Those of longer ways lie together, so that one collective over hundreds of links
-/// does not move everybody else's apart.
+/// Hops that every flow has room for. Those of longer routes are stored separately, so that one collective over hundreds of
+/// links does not spread those of all other flows in memory.
 const ROOM: usize = 4;
 /// Flows that every channel has room for from the beginning.
 const LISTED: u32 = 2;
@@ -125,7 +125,7 @@ pub struct Flows {
     hops: Vec<Hop>,
     /// Flows that are over, those of short ways and those of long ones.
     free: [Vec<u32>; 2],
-    /// Flows that a channel held back which somebody has left, and flows that have come, in this instant.
+    /// Flows that were limited by a channel that another flow has left, and new flows, at this time.
     relieved: Vec<u32>,
     fresh: Vec<u32>,
     settling: bool,

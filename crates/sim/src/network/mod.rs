@@ -34,7 +34,7 @@ pub use routing::Routing;
 use routing::{Route, Router};
 pub use shapes::{Fabric, Shape};
 use topology::Topology;
-pub use topology::{Kind, Wire};
+pub use topology::{NodeKind, Wire};
 use transfers::Transfers;
 
 /// What can happen.

@@ -210,7 +210,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::network::shapes::{Fabric, Shape};
-    use crate::network::topology::{Kind, Wire};
+    use crate::network::topology::{NodeKind, Wire};
 
     /// Whatever a router has been asked before, it finds the way that one finds that has been asked nothing; and no way
     /// is longer than the hops of a plain search.
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn there_is_no_way_to_what_is_cut_off() {
         let mut t = Topology::default();
-        t.nodes(Kind::Accelerator, 2);
+        t.nodes(NodeKind::Accelerator, 2);
         let mut router = Router::new(&t, Routing::First, 0);
         assert_eq!(router.route(0, 1), None);
         assert_eq!(router.route(0, 9), None);

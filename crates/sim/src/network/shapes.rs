@@ -1,6 +1,6 @@
 //! Networks as they are built.
 
-use super::topology::{Kind, Topology, Wire};
+use super::topology::{NodeKind, Topology, Wire};
 
 /// A network by its shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,7 +117,7 @@ impl Shape {
         let mut t = Topology::default();
         match *self {
             Shape::FullMesh { accelerators: n, link } => {
-                t.nodes(Kind::Accelerator, n);
+                t.nodes(NodeKind::Accelerator, n);
                 for a in 0..n {
                     for b in a + 1..n {
                         t.cable(a, b, link);
@@ -125,7 +125,7 @@ impl Shape {
                 }
             }
             Shape::Ring { accelerators: n, link } => {
-                t.nodes(Kind::Accelerator, n);
+                t.nodes(NodeKind::Accelerator, n);
                 row(&mut t, n, |k| k, true, link);
                 t = t.forwarding();
             }
@@ -156,11 +156,11 @@ fn row(t: &mut Topology, n: u32, node: impl Fn(u32) -> u32, wrapped: bool, link:
 }
 
 fn tree(t: &mut Topology, n: u32, fan_out: u32, link: Wire) {
-    let mut below = t.nodes(Kind::Accelerator, n);
+    let mut below = t.nodes(NodeKind::Accelerator, n);
     let mut count = n;
     while count > 1 {
         let switches = count.div_ceil(fan_out);
-        let first = t.nodes(if switches == 1 { Kind::ReducingSwitch } else { Kind::Switch }, switches);
+        let first = t.nodes(if switches == 1 { NodeKind::ReducingSwitch } else { NodeKind::Switch }, switches);
         for child in 0..count {
             t.cable(below + child, first + child / fan_out, link);
         }
@@ -170,7 +170,7 @@ fn tree(t: &mut Topology, n: u32, fan_out: u32, link: Wire) {
 
 fn torus(t: &mut Topology, sides: [u32; 3], wrapped: bool, link: Wire) {
     let [x, y, z] = sides;
-    t.nodes(Kind::Accelerator, x * y * z);
+    t.nodes(NodeKind::Accelerator, x * y * z);
     // x first, so that the shortest routes with the lowest numbers go dimension by dimension.
     for k in 0..z {
         for j in 0..y {
@@ -191,33 +191,33 @@ fn torus(t: &mut Topology, sides: [u32; 3], wrapped: bool, link: Wire) {
 
 fn clustered(t: &mut Topology, domains: u32, per_domain: u32, link: Wire, nic: Wire, fabric: Fabric) {
     let n = domains * per_domain;
-    t.nodes(Kind::Accelerator, n);
-    let switches = t.nodes(Kind::ReducingSwitch, domains);
+    t.nodes(NodeKind::Accelerator, n);
+    let switches = t.nodes(NodeKind::ReducingSwitch, domains);
     for a in 0..n {
         t.cable(a, switches + a / per_domain, link);
     }
     if domains < 2 {
         return;
     }
-    let cards = t.nodes(Kind::Nic, n);
+    let cards = t.nodes(NodeKind::Nic, n);
     // Inside the box the card is as quick as its port, and its share of the latency is in the port's.
     for a in 0..n {
         t.cable(a, cards + a, Wire { latency: 0.0, ..nic });
     }
     match fabric {
         Fabric::OneSwitch => {
-            let switch = t.node(Kind::Switch);
+            let switch = t.node(NodeKind::Switch);
             (0..n).for_each(|a| t.cable(cards + a, switch, nic));
         }
         Fabric::FatTree { domains_per_leaf, spines, oversubscription, latency } => {
             let per_leaf = domains_per_leaf.max(1) * per_domain;
-            let leaves = t.nodes(Kind::Switch, n.div_ceil(per_leaf));
+            let leaves = t.nodes(NodeKind::Switch, n.div_ceil(per_leaf));
             (0..n).for_each(|a| t.cable(cards + a, leaves + a / per_leaf, nic));
             let uplinks = f64::from(per_leaf) * nic.bandwidth / oversubscription.max(1e-9);
             spine(t, leaves, n.div_ceil(per_leaf), spines, uplinks, latency);
         }
         Fabric::Rails { spines, oversubscription, latency } => {
-            let rails = t.nodes(Kind::Switch, per_domain);
+            let rails = t.nodes(NodeKind::Switch, per_domain);
             (0..n).for_each(|a| t.cable(cards + a, rails + a % per_domain, nic));
             let uplinks = f64::from(domains) * nic.bandwidth / oversubscription.max(1e-9);
             spine(t, rails, per_domain, spines, uplinks, latency);
@@ -231,7 +231,7 @@ fn spine(t: &mut Topology, leaves: u32, count: u32, spines: u32, uplinks: f64, l
         return;
     }
     let spines = spines.max(1);
-    let first = t.nodes(Kind::Switch, spines);
+    let first = t.nodes(NodeKind::Switch, spines);
     let wire = Wire { bandwidth: uplinks / f64::from(spines), latency };
     for leaf in 0..count {
         (0..spines).for_each(|s| t.cable(leaves + leaf, first + s, wire));
@@ -240,8 +240,8 @@ fn spine(t: &mut Topology, leaves: u32, count: u32, spines: u32, uplinks: f64, l
 
 fn dragonfly(t: &mut Topology, [groups, routers, per_router]: [u32; 3], [terminal, local, global]: [Wire; 3]) {
     let n = groups * routers * per_router;
-    t.nodes(Kind::Accelerator, n);
-    let first = t.nodes(Kind::Switch, groups * routers);
+    t.nodes(NodeKind::Accelerator, n);
+    let first = t.nodes(NodeKind::Switch, groups * routers);
     (0..n).for_each(|a| t.cable(a, first + a / per_router, terminal));
     for group in 0..groups {
         let router = |r: u32| first + group * routers + r;

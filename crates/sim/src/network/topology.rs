@@ -2,7 +2,7 @@
 
 /// What stands at a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// Computes, sends and receives.
     Accelerator,
     /// A network card.
@@ -38,7 +38,7 @@ pub struct Wire {
 /// A graph of accelerators, network cards and switches.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Topology {
-    kinds: Vec<Kind>,
+    kinds: Vec<NodeKind>,
     links: Vec<Link>,
     accelerators: Vec<u32>,
     /// Links that leave each node, in the order in which they were laid.
@@ -50,19 +50,19 @@ pub struct Topology {
 
 impl Topology {
     /// Adds a node.
-    pub fn node(&mut self, kind: Kind) -> u32 {
+    pub fn node(&mut self, kind: NodeKind) -> u32 {
         let node = self.kinds.len() as u32;
         self.kinds.push(kind);
         self.leaving.push(Vec::new());
         self.arriving.push(Vec::new());
-        if kind == Kind::Accelerator {
+        if kind == NodeKind::Accelerator {
             self.accelerators.push(node);
         }
         node
     }
 
     /// Adds `count` nodes; the first one's number.
-    pub fn nodes(&mut self, kind: Kind, count: u32) -> u32 {
+    pub fn nodes(&mut self, kind: NodeKind, count: u32) -> u32 {
         let first = self.kinds.len() as u32;
         for _ in 0..count {
             self.node(kind);
@@ -91,7 +91,7 @@ impl Topology {
         Topology { forwarding: true, ..self }
     }
 
-    /// Multiplies the bandwidth of all links at a node: a worn cable, a card in a slow slot; 0 cuts the node off.
+    /// Multiplies the bandwidth of all links at a node: a damaged cable, a card in a slow slot; 0 disconnects the node.
     pub fn degrade(&mut self, node: u32, factor: f64) {
         let at = |list: &[Vec<u32>]| list.get(node as usize).cloned().unwrap_or_default();
         for link in at(&self.leaving).into_iter().chain(at(&self.arriving)) {
@@ -122,7 +122,7 @@ impl Topology {
     }
 
     /// What stands at a node.
-    pub fn kind(&self, node: u32) -> Option<Kind> {
+    pub fn kind(&self, node: u32) -> Option<NodeKind> {
         self.kinds.get(node as usize).copied()
     }
 
@@ -145,14 +145,14 @@ impl Topology {
 
     /// Whether a node passes on what is for others.
     pub fn passes_on(&self, node: u32) -> bool {
-        self.forwarding || self.kind(node) != Some(Kind::Accelerator)
+        self.forwarding || self.kind(node) != Some(NodeKind::Accelerator)
     }
 
     /// A reducing switch that all of `nodes` are cabled to, if there is one.
     pub fn common_switch(&self, nodes: &[u32]) -> Option<u32> {
         let (&first, others) = nodes.split_first()?;
         self.leaving(first).map(|(_, link)| link.to).find(|&switch| {
-            self.kind(switch) == Some(Kind::ReducingSwitch)
+            self.kind(switch) == Some(NodeKind::ReducingSwitch)
                 && others.iter().all(|&node| self.leaving(node).any(|(_, link)| link.to == switch))
         })
     }

@@ -132,7 +132,7 @@ pub(super) fn chain(b: &mut Builder, order: &[u32], bytes: f64, chunks: u32) {
     }
 }
 
-/// Pieces from all ranks (`reduce`), or from the first, to the switch, and from there to everybody else.
+/// Pieces from all ranks (`reduce`), or from the first, to the switch, and from there to all other ranks.
 pub(super) fn in_switch(b: &mut Builder, ranks: u32, bytes: f64, chunks: u32, reduce: bool) {
     let piece = bytes / f64::from(chunks);
     let switch = ranks;

@@ -102,7 +102,7 @@ impl Engine {
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.
-            max_num_seqs: (s.max_num_seqs * layout.attention_dp.max(Count::ONE)) as usize,
+            max_num_seqs: (s.most_sequences() * layout.attention_dp.max(Count::ONE)) as usize,
             groups: layout.attention_dp.clamp(Count::ONE, MOST_GROUPS).get() as usize,
             // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,

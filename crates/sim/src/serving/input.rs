@@ -299,7 +299,9 @@ impl Input {
         r.check("requests", f64::from(self.requests), 1.0, MOST_REQUESTS);
         r.check("warm_up", f64::from(self.warm_up), 0.0, f64::from(self.requests.saturating_sub(1)));
         r.check("block_size", f64::from(self.block_size), 1.0, 65_536.0);
-        r.check("max_num_seqs", s.max_num_seqs, 1.0, f64::INFINITY);
+        if let Some(most) = s.max_num_seqs {
+            r.check("max_num_seqs", most.into(), 1.0, f64::INFINITY);
+        }
         r.check("max_num_batched_tokens", s.max_num_batched_tokens, 1.0, f64::INFINITY);
         r.check("gpu_memory_utilization", s.memory_utilization, 0.05, 1.0);
         r.check("speculated tokens", f64::from(s.speculation.tokens), 0.0, 64.0);

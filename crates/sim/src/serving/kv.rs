@@ -92,7 +92,7 @@ impl KvPool {
     }
 
     /// Hands the computed pieces `names` over to the cache, whose blocks the caller has taken; they count as held.
-    /// Answers how many were new, up to the first that somebody else has handed over meanwhile.
+    /// Returns how many were new, up to the first that another sequence has added meanwhile.
     pub(super) fn keep(&mut self, names: &[u64]) -> u32 {
         let mut kept = 0;
         for &name in names {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_kept_is_not_kept_twice() {
+    fn blocks_kept_by_another_sequence_are_not_kept_twice() {
         let mut pool = KvPool::new(10, 1);
         assert!(pool.take(4));
         assert_eq!(pool.keep(&[1, 2]), 2);

@@ -63,7 +63,7 @@ pub(super) struct Replica {
     steps_gathered: u32,
     seen_upto: Time,
     preempted: bool,
-    /// Whether the last step left somebody waiting for lack of a place or of memory, and when it was composed.
+    /// Whether requests waited in the last step for lack of a slot or of memory, and when it was composed.
     full: bool,
     composed: Time,
     sum: Sum,
@@ -289,7 +289,7 @@ impl Replica {
     fn gathers(&self, e: &Engine) -> bool {
         e.gathering.is_some_and(|gathering| {
             let few = (self.waiting.len() as f64) < gathering.ratio * self.running.len() as f64;
-            few && f64::from(self.steps_gathered) < gathering.steps && !self.running.is_empty()
+            few && self.steps_gathered < gathering.steps.get() && !self.running.is_empty()
         })
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod admission;
+mod analytical;
 mod forms;
 mod memory;
 mod properties;
@@ -77,184 +78,6 @@ fn simulated(input: &Input) -> Output {
 fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
     let off = found / expected - 1.0;
     assert!(off.abs() <= tolerance, "{what}: {found} against {expected}, {:.2} %", 100.0 * off);
-}
-
-/// One request at a time: nothing queues, so the two engines must agree.
-#[test]
-fn the_quiet_limit_is_the_analytical_answer() {
-    let wide = Layout { tp: Count::new(8), ..Layout::default() };
-    let fp8 = Formats { dense_bytes: 1.0, dense: Precision::Fp8, ..Formats::default() };
-    let drafts =
-        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 1.0 / 32.0, ..Speculation::default() };
-    let pools = Pools { prefill: Layout::default(), decode: Layout { tp: Count::new(2), ..Layout::default() } };
-    let one = closed(1.0);
-    let cases = [
-        ("8B", one),
-        ("70B on 8", ServingInput { arch: llama_70b(), layout: wide, ..one }),
-        (
-            "70B in stages",
-            ServingInput { arch: llama_70b(), layout: Layout { tp: Count::new(4), pp: Count::new(2), ..wide }, ..one },
-        ),
-        ("mixture", ServingInput { arch: mixture(), layout: wide, ..one }),
-        (
-            "attention in groups",
-            ServingInput {
-                arch: mixture(),
-                layout: Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() },
-                isl: 4000.0,
-                ..one
-            },
-        ),
-        ("fp8", ServingInput { formats: fp8, ..one }),
-        ("long prompt", ServingInput { isl: 30_000.0, osl: 200.0, ..one }),
-        ("long output", ServingInput { isl: 100.0, osl: 4000.0, ..one }),
-        (
-            "windows",
-            ServingInput {
-                arch: Architecture { window: Some(Window { size: Count::new(1024), share: 0.5 }), ..llama_8b() },
-                isl: 8000.0,
-                ..one
-            },
-        ),
-        ("prefixes", ServingInput { prefix_hit: 0.5, ..one }),
-        ("separate prefill", ServingInput { chunked_prefill: false, ..one }),
-        ("pools", ServingInput { pools: Some(pools), ..one }),
-        ("drafts", ServingInput { speculation: drafts, osl: 2000.0, ..one }),
-    ];
-    let mut worst: f64 = 0.0;
-    for (name, case) in cases {
-        let theory = estimate(&case, &Constants::default());
-        let found = simulated(&Input::of(&case, &Constants::default(), 12));
-        for (what, f, t) in [
-            ("TTFT", found.ttft.mean, theory.ttft.mean),
-            ("TPOT", found.tpot.mean, theory.tpot.mean),
-            ("E2E", found.e2e.mean, theory.e2e.mean),
-            ("rate", found.requests_per_sec, theory.requests_per_sec),
-        ] {
-            println!("{name} {what}: {:+.2} %", 100.0 * (f / t - 1.0));
-            near(&format!("{name}, {what}"), f, t, 0.03);
-            worst = worst.max((f / t - 1.0).abs());
-        }
-    }
-    println!("largest deviation {:.2} %", 100.0 * worst);
-}
-
-/// A batch that starts and ends together.
-#[test]
-fn one_batch_is_the_analytical_answer() {
-    for batch in [2.0, 8.0, 32.0] {
-        let case = ServingInput { isl: 200.0, osl: 500.0, ..system(Load::Static { batch }) };
-        let theory = estimate(&case, &Constants::default());
-        let found = simulated(&Input::of(&case, &Constants::default(), 1));
-        near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
-        near("TTFT", found.ttft.mean, theory.ttft.mean, 0.03);
-        near("TPOT", found.tpot.mean, theory.tpot.mean, 0.03);
-    }
-}
-
-/// Many requests in flight: the closed form knows the batch's mean, the events its composition.
-#[test]
-fn the_steady_state_is_near_the_analytical_answer() {
-    for concurrency in [8.0, 32.0, 128.0] {
-        let case = closed(concurrency);
-        let theory = estimate(&case, &Constants::default());
-        let mut input = Input::of(&case, &Constants::default(), 20 * concurrency as u32);
-        input.warm_up = 4 * concurrency as u32;
-        input.lengths.osl = Distribution::Uniform { low: 1.0, high: 2.0 * case.osl - 1.0 };
-        let found = simulated(&input);
-        println!(
-            "{concurrency}: {:+.2} %",
-            100.0 * (found.steady_output_tokens_per_sec / theory.output_tokens_per_sec - 1.0)
-        );
-        near("tokens", found.steady_output_tokens_per_sec, theory.output_tokens_per_sec, 0.10);
-    }
-}
-
-/// Equal requests that begin at once stay in step for ever; found under way, some of them are together and most are not.
-#[test]
-fn bursts_of_equal_requests_persist_in_part() {
-    let case = ServingInput { isl: 4000.0, ..closed(32.0) };
-    let theory = estimate(&case, &Constants::default());
-    // Ten turns, the first of which begins at once.
-    let run = |staggered| {
-        let mut input = Input::of(&case, &Constants::default(), 10 * 32);
-        input.staggered = staggered;
-        simulated(&input)
-    };
-    let (found, in_step) = (run(true), run(false));
-    near("TTFT", found.ttft.mean, theory.ttft.mean, 0.35);
-    near("TPOT", found.tpot.mean, theory.tpot.mean, 0.1);
-    assert!(in_step.ttft.mean > 1.5 * found.ttft.mean, "{} {}", in_step.ttft.mean, found.ttft.mean);
-}
-
-/// What a staggered load is found with says when its tokens come first, not how long a whole answer takes.
-#[test]
-fn outputs_found_under_way_tell_no_time_per_token() {
-    let mut input = Input::of(&closed(16.0), &Constants::default(), 64);
-    input.staggered = true;
-    let found = simulated(&input);
-    assert_eq!((found.ttft.count, found.tpot.count, found.e2e.count), (64, 48, 48));
-    assert_eq!(found.records.iter().filter(|r| !r.whole).count(), 16);
-}
-
-/// A prompt is computed by the one attention group that has it, while the others wait.
-#[test]
-fn prompts_of_all_attention_groups_cost_little_more_than_one() {
-    let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
-    let seconds = |requests: f64| {
-        let load = Load::Burst { requests };
-        let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 1.0, ..system(load) };
-        let mut input = Input::of(&case, &Constants::default(), 1);
-        input.front_end = false;
-        let found = simulated(&input);
-        assert_eq!(found.steps, 1);
-        found.seconds
-    };
-    let (one, four) = (seconds(1.0), seconds(4.0));
-    assert!(one < four && four < 3.0 * one, "{one} {four}");
-}
-
-/// TensorRT-LLM holds prompts back until every attention group has one, but not for ever.
-#[test]
-fn prompts_wait_for_one_another_where_groups_are_balanced() {
-    let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
-    let run = |admission| {
-        let load = Load::Closed { concurrency: 16.0, requests: 160.0 };
-        let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 200.0, admission, ..system(load) };
-        let mut input = Input::of(&case, &Constants::default(), 160);
-        input.lengths.osl = Distribution::Uniform { low: 160.0, high: 240.0 };
-        simulated(&input)
-    };
-    let (balanced, eager) = (run(Admission::Batched), run(Admission::EveryStep));
-    assert!(balanced.ttft.mean > eager.ttft.mean, "{} {}", balanced.ttft.mean, eager.ttft.mean);
-    assert!(balanced.tpot.mean < 0.95 * eager.tpot.mean, "{} {}", balanced.tpot.mean, eager.tpot.mean);
-    assert_eq!(balanced.requests, 160);
-}
-
-/// First tokens leave through the front end that takes in the rest of the burst.
-#[test]
-fn first_tokens_of_a_burst_wait_for_the_front_end() {
-    let case = ServingInput { isl: 16.0, ..system(Load::Burst { requests: 64.0 }) };
-    let found = simulated(&Input::of(&case, &Constants::default(), 1));
-    let taken_in = 64.0 * Constants::default().front_end;
-    assert!(found.records.iter().all(|r| r.ttft >= taken_in - 1e-9), "{} {taken_in}", found.ttft.p50);
-}
-
-/// One burst is no trend, and too much load is one under any arrivals.
-#[test]
-fn only_an_overload_grows_throughout() {
-    let capacity = estimate(&closed(256.0), &Constants::default()).requests_per_sec;
-    for (share, grows) in [(0.5, false), (1.3, true)] {
-        for cv in [1.0, 4.0] {
-            for seed in 0..4 {
-                let mut input = Input::of(&closed(1.0), &Constants::default(), 6_000);
-                input.arrivals = Arrivals::Gamma { rate: share * capacity, cv };
-                input.warm_up = 1_000;
-                let growth = simulate(&input, seed, &Progress::new()).unwrap().steady.growth;
-                assert_eq!(growth > 0.05, grows, "load {share}, cv {cv}, seed {seed}: {growth}");
-            }
-        }
-    }
 }
 
 /// What the host does where it schedules ahead, or does nothing alongside the device.
@@ -338,15 +161,15 @@ fn what_fits_no_replica_is_rejected_and_counted() {
 }
 
 #[test]
-fn bursts_wait_longer_than_poisson_and_load_longer_than_leisure() {
+fn bursts_wait_longer_than_poisson_and_high_load_longer_than_low() {
     let mut input = busy_input();
     let calm = simulated(&input);
     input.arrivals = Arrivals::Gamma { rate: 12.0, cv: 4.0 };
     let bursty = simulated(&input);
     assert!(bursty.ttft.p99 > calm.ttft.p99 && bursty.most_waiting > calm.most_waiting);
     input.arrivals = Arrivals::Poisson { rate: 2.0 };
-    let leisure = simulated(&input);
-    assert!(leisure.ttft.mean < calm.ttft.mean && leisure.tpot.mean < calm.tpot.mean);
+    let low = simulated(&input);
+    assert!(low.ttft.mean < calm.ttft.mean && low.tpot.mean < calm.tpot.mean);
     input.slo = Slo { ttft: calm.ttft.p50, tpot: calm.tpot.p90, e2e: f64::INFINITY };
     input.arrivals = Arrivals::Poisson { rate: 12.0 };
     let judged = simulated(&input);

@@ -6,7 +6,7 @@
 
 use super::allocator::{Allocator, Held};
 use super::costs::layers_of;
-use super::schedule::{Kind, orders};
+use super::schedule::{PassKind, orders};
 use crate::kernel::{Distribution, Stream};
 use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
@@ -122,7 +122,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
             let by = length(spread, seed, 0, u64::from(step) * u64::from(micros) + u64::from(pass.micro));
             let (Some(list), Some(head)) = (held.get_mut(slot), heads.get_mut(slot)) else { continue };
             match pass.kind {
-                Kind::Forward => {
+                PassKind::Forward => {
                     for _ in 0..layers(pass.chunk) as u32 {
                         let gather = (gathered > 0.0).then(|| m.take(gathered));
                         // What the layer computes and does not keep is gone at its end.
@@ -134,7 +134,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
                         *head = Some(m.take(by * logits));
                     }
                 }
-                Kind::Backward => {
+                PassKind::Backward => {
                     let mut flowing = m.take(by * gradient);
                     m.give(head.take());
                     let all = layers(pass.chunk);
@@ -154,7 +154,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
                     }
                     m.give([flowing]);
                 }
-                Kind::Weights => m.give(list.drain(..)),
+                PassKind::Weights => m.give(list.drain(..)),
             }
             out.curve.push((m.in_pass as f64, m.allocator.reserved() as f64));
         }

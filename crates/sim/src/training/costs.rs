@@ -7,7 +7,7 @@
 use super::operators::{self, Block, Operator};
 use super::passes::{self, Around, Traffic};
 use super::program::{Lane, Port, Program};
-use super::schedule::Kind;
+use super::schedule::PassKind;
 use atlas_core::count::Count;
 use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Constants;
@@ -36,22 +36,22 @@ pub struct Chunk {
 impl Chunk {
     /// The pass of a kind; `splits` tells gradients of inputs from those of weights.
     #[must_use]
-    pub fn pass(&self, kind: Kind, splits: bool) -> &Pass {
+    pub fn pass(&self, kind: PassKind, splits: bool) -> &Pass {
         match kind {
-            Kind::Forward => &self.forward,
-            Kind::Backward if splits => &self.input,
-            Kind::Backward => &self.backward,
-            Kind::Weights => &self.weights,
+            PassKind::Forward => &self.forward,
+            PassKind::Backward if splits => &self.input,
+            PassKind::Backward => &self.backward,
+            PassKind::Weights => &self.weights,
         }
     }
 
     /// As [`Chunk::pass`].
-    pub fn pass_mut(&mut self, kind: Kind, splits: bool) -> &mut Pass {
+    pub fn pass_mut(&mut self, kind: PassKind, splits: bool) -> &mut Pass {
         match kind {
-            Kind::Forward => &mut self.forward,
-            Kind::Backward if splits => &mut self.input,
-            Kind::Backward => &mut self.backward,
-            Kind::Weights => &mut self.weights,
+            PassKind::Forward => &mut self.forward,
+            PassKind::Backward if splits => &mut self.input,
+            PassKind::Backward => &mut self.backward,
+            PassKind::Weights => &mut self.weights,
         }
     }
 }

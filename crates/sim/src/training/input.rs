@@ -4,7 +4,7 @@ use atlas_core::count::Count;
 use std::ops::Range;
 
 use super::program::Action;
-use super::schedule::Kind;
+use super::schedule::PassKind;
 use crate::kernel::Quantiles;
 use crate::range::{OutOfRange, Ranges};
 use atlas_perf::accelerator::Accelerator;
@@ -95,7 +95,7 @@ pub struct Compression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskKind {
     /// A pass.
-    Pass(Kind),
+    Pass(PassKind),
     /// Activations or gradients between stages.
     Transfer,
     /// Reduction of a bucket of gradients.

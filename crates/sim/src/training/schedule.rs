@@ -6,7 +6,7 @@ use atlas_perf::training::{Schedule, TrainingInput};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
     /// What is computed.
-    pub kind: Kind,
+    pub kind: PassKind,
     /// Micro-batch.
     pub micro: u32,
     /// Chunk of the stage.
@@ -15,7 +15,7 @@ pub struct Pass {
 
 /// What a pass computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PassKind {
     /// The output.
     Forward,
     /// Gradients of input and weights, or of the input alone where weights come apart.
@@ -48,12 +48,12 @@ fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass
     let ahead = (each * f64::from(stages - 1 - stage) + 1e-9).floor() as u32 + 1;
     let behind = (limit as u32).saturating_sub(ahead);
     let pass = |kind| move |micro| Pass { kind, micro, chunk: 0 };
-    let mut forward = (0..micros).map(pass(Kind::Forward));
-    let mut weights = (0..micros).map(pass(Kind::Weights));
+    let mut forward = (0..micros).map(pass(PassKind::Forward));
+    let mut weights = (0..micros).map(pass(PassKind::Weights));
     let mut out = Vec::with_capacity(3 * micros as usize);
     out.extend(forward.by_ref().take(ahead as usize));
     for micro in 0..micros {
-        out.push(Pass { kind: Kind::Backward, micro, chunk: 0 });
+        out.push(Pass { kind: PassKind::Backward, micro, chunk: 0 });
         if micro >= behind {
             out.extend(weights.next());
         }
@@ -89,14 +89,14 @@ fn two_ways(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
     let mut run = |what: Do| match what {
         Do::Forward(way) => {
             if let Some(at) = ahead.get_mut(way).filter(|at| **at < each) {
-                out.push(pass(Kind::Forward, way, *at));
+                out.push(pass(PassKind::Forward, way, *at));
                 *at += 1;
             }
         }
         Do::Backward(way) | Do::Input(way) => {
             let Some(at) = back.get_mut(way).filter(|at| **at < each) else { return };
-            out.push(pass(Kind::Backward, way, *at));
-            let weights = pass(Kind::Weights, way, *at);
+            out.push(pass(PassKind::Backward, way, *at));
+            let weights = pass(PassKind::Weights, way, *at);
             *at += 1;
             if matches!(what, Do::Input(_)) { put_off.push_back(weights) } else { out.push(weights) }
         }
@@ -157,8 +157,8 @@ pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u
         _ => (stages - stage - 1) as usize,
     }
     .min(total);
-    let forward = passes(Kind::Forward, stages, micros, chunks);
-    let backward = passes(Kind::Backward, stages, micros, chunks);
+    let forward = passes(PassKind::Forward, stages, micros, chunks);
+    let backward = passes(PassKind::Backward, stages, micros, chunks);
     let mut plain = Vec::with_capacity(2 * total);
     plain.extend_from_slice(forward.get(..warm_up).unwrap_or(&forward));
     for (ahead, back) in forward.iter().skip(warm_up).zip(&backward) {
@@ -168,13 +168,13 @@ pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u
     if !schedule.splits() {
         return plain;
     }
-    let weights = |of: &Pass| Pass { kind: Kind::Weights, ..*of };
+    let weights = |of: &Pass| Pass { kind: PassKind::Weights, ..*of };
     let mut out = Vec::with_capacity(3 * total);
     let mut behind = backward.iter();
     let mut done = 0;
     for pass in plain {
         out.push(pass);
-        if pass.kind == Kind::Backward {
+        if pass.kind == PassKind::Backward {
             done += 1;
             if done > stage {
                 out.extend(behind.next().map(weights));
@@ -186,12 +186,12 @@ pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u
 }
 
 /// All passes of a kind, in groups of micro-batches.
-fn passes(kind: Kind, stages: u32, micros: u32, chunks: u32) -> Vec<Pass> {
+fn passes(kind: PassKind, stages: u32, micros: u32, chunks: u32) -> Vec<Pass> {
     let mut out = Vec::with_capacity((micros * chunks) as usize);
     let group = if chunks > 1 { stages.max(1) } else { micros.max(1) };
     for first in (0..micros).step_by(group as usize) {
         for turn in 0..chunks {
-            let chunk = if kind == Kind::Forward { turn } else { chunks - 1 - turn };
+            let chunk = if kind == PassKind::Forward { turn } else { chunks - 1 - turn };
             out.extend((first..micros.min(first + group)).map(|micro| Pass { kind, micro, chunk }));
         }
     }
@@ -213,8 +213,8 @@ mod tests {
                     for micro in 0..micros {
                         for chunk in 0..chunks {
                             let at = |kind| order.iter().position(|&p| p == Pass { kind, micro, chunk });
-                            assert!(at(Kind::Forward) < at(Kind::Backward) && at(Kind::Forward).is_some());
-                            assert!(!splits || at(Kind::Backward) < at(Kind::Weights));
+                            assert!(at(PassKind::Forward) < at(PassKind::Backward) && at(PassKind::Forward).is_some());
+                            assert!(!splits || at(PassKind::Backward) < at(PassKind::Weights));
                         }
                     }
                 }
@@ -227,7 +227,7 @@ mod tests {
         for stage in 0..4 {
             let mut flying = 0i32;
             for pass in order(Schedule::OneForwardOneBackward, stage, 4, 16, 1) {
-                flying += if pass.kind == Kind::Forward { 1 } else { -1 };
+                flying += if pass.kind == PassKind::Forward { 1 } else { -1 };
                 assert!(flying <= 4 - stage as i32);
             }
         }
@@ -245,15 +245,18 @@ mod tests {
                     let limit = (in_flight.floor() as i32).clamp(stages as i32, 2 * stages as i32 - 1);
                     for pass in &order {
                         flying += match pass.kind {
-                            Kind::Forward => 1,
-                            Kind::Weights => -1,
-                            Kind::Backward => 0,
+                            PassKind::Forward => 1,
+                            PassKind::Weights => -1,
+                            PassKind::Backward => 0,
                         };
                         assert!(flying <= limit, "{stage} of {stages}: {flying} over {limit}");
                     }
                     for micro in 0..micros {
                         let at = |kind| order.iter().position(|&p| p == Pass { kind, micro, chunk: 0 });
-                        assert!(at(Kind::Forward) < at(Kind::Backward) && at(Kind::Backward) < at(Kind::Weights));
+                        assert!(
+                            at(PassKind::Forward) < at(PassKind::Backward)
+                                && at(PassKind::Backward) < at(PassKind::Weights)
+                        );
                     }
                 }
             }

@@ -8,7 +8,7 @@ mod pipeline;
 
 use super::costs::Costs;
 use super::program::{Lane, Port};
-use super::schedule::Kind;
+use super::schedule::PassKind;
 use super::*;
 use atlas_core::count::Count;
 use atlas_perf::accelerator::Accelerator;
@@ -310,8 +310,12 @@ fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
             o.tasks.iter().find(|t| t.kind == TaskKind::Pass(kind) && t.stage == stage && t.micro == micro).unwrap().end
         };
         for micro in 0..32 {
-            assert!((1..4).all(|stage| end(Kind::Forward, stage, micro) > end(Kind::Forward, stage - 1, micro)));
-            assert!((1..4).all(|stage| end(Kind::Backward, stage, micro) < end(Kind::Backward, stage - 1, micro)));
+            assert!(
+                (1..4).all(|stage| end(PassKind::Forward, stage, micro) > end(PassKind::Forward, stage - 1, micro))
+            );
+            assert!(
+                (1..4).all(|stage| end(PassKind::Backward, stage, micro) < end(PassKind::Backward, stage - 1, micro))
+            );
         }
         let path: Vec<&Task> = o.critical_path.iter().map(|&t| &o.tasks[t as usize]).collect();
         assert_eq!(path.last().unwrap().kind, TaskKind::Optimizer);

@@ -11,7 +11,7 @@ pub mod view;
 
 use std::sync::Arc;
 
-use atlas_catalog::software::{AcceleratorClass, Kind, Software, TraitRow};
+use atlas_catalog::software::{AcceleratorClass, Software, SoftwareKind, TraitRow};
 use atlas_config::Mode;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
@@ -100,7 +100,7 @@ fn in_force(row: &TraitRow) -> &str {
     row.tuned.as_deref().unwrap_or(&row.value)
 }
 
-fn differences(before: &[TraitRow], after: &[TraitRow], kind: Kind) -> Vec<Difference> {
+fn differences(before: &[TraitRow], after: &[TraitRow], kind: SoftwareKind) -> Vec<Difference> {
     let own = after.iter().filter(|row| row.kind == kind);
     let pairs = own.filter_map(|row| {
         let other = before.iter().find(|other| other.kind == kind && other.key == row.key)?;
@@ -115,8 +115,8 @@ fn list(app: &App) -> Listed {
     let answer = &app.answer;
     let (Some(scenario), Some(parts)) = (&answer.scenario, &answer.parts) else { return Listed::default() };
     let kind = match scenario.mode() {
-        Mode::Training => Kind::Training,
-        Mode::Inference => Kind::Serving,
+        Mode::Training => SoftwareKind::Training,
+        Mode::Inference => SoftwareKind::Serving,
     };
     let Ok(own) = Software::parse_for(&scenario.software_name(), kind) else { return Listed::default() };
     let (Some(sheet), Some(machine)) = (&parts.accelerator, &scenario.machine) else { return Listed::default() };

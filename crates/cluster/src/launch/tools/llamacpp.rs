@@ -28,7 +28,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     }
     draft.program = vec!["llama-server".into()];
     let mut a = Arguments::default();
-    // Weights are files that somebody converted: the user says which.
+    // Weights are converted files, which the user names.
     match &job.options.model {
         Some(path) if path.ends_with(".gguf") => drop(a.put("--model", path.as_str())),
         Some(repository) => drop(a.put("--hf-repo", repository.as_str())),

@@ -1,6 +1,6 @@
 //! Megatron-LM's arguments, and what its relatives share.
 
-use atlas_catalog::transformer::{Kind, NormKind};
+use atlas_catalog::transformer::{NormKind, TransformerKind};
 use atlas_core::plan::{
     AttentionKernel, ContextExchange, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, Optimizer,
     Recompute, Sharding,
@@ -51,7 +51,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Knob::AttentionKernel,
         Knob::GraphCapture,
     ]);
-    if job.transformer.kind != Kind::Decoder {
+    if job.transformer.kind != TransformerKind::Decoder {
         draft.refuse("model", "only decoder models are supported");
     }
     draft.variables.push(("MEGATRON", "/opt/megatron-lm".to_owned()));

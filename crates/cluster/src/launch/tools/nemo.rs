@@ -1,6 +1,6 @@
 //! NeMo: a configuration for `megatron_gpt_pretraining.py`.
 
-use atlas_catalog::transformer::{Kind, NormKind};
+use atlas_catalog::transformer::{NormKind, TransformerKind};
 use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
@@ -15,7 +15,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
     let mut draft = Draft::new("nemo", job, "nvcr.io/nvidia/nemo:24.09");
     draft.expressed = EXPRESSED.into_iter().filter(|knob| !matches!(knob, Knob::MoeDispatcher | Knob::Etp)).collect();
-    if job.transformer.kind != Kind::Decoder || job.transformer.latent.is_some() {
+    if job.transformer.kind != TransformerKind::Decoder || job.transformer.latent.is_some() {
         draft.refuse("model", "only decoders with plain attention are written for this tool");
     }
     draft.variables.push(("NEMO", "/opt/NeMo".to_owned()));

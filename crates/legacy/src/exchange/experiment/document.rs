@@ -18,7 +18,7 @@ pub struct Platform {
     pub at: Position,
     /// `gpu_model`.
     pub gpu_model: String,
-    /// `memory_per_gpu_gb`; the catalog's where it is silent.
+    /// `memory_per_gpu_gb`; by default the catalog's.
     pub memory_gb: Option<f64>,
     /// `num_gpus`: of all nodes.
     pub gpus: f64,
@@ -30,7 +30,7 @@ pub struct Platform {
     pub framework: Option<String>,
     /// Its `platform_optimizations`.
     pub optimizations: Optimizations,
-    /// USD per GPU and hour, by `benchmarking.enhanced_metrics.cloud_costs`, and where that stands.
+    /// USD per GPU and hour, from `benchmarking.enhanced_metrics.cloud_costs`, and its position.
     pub usd_per_gpu_hour: Option<(f64, Position)>,
     /// Its entry of `benchmarking.enhanced_metrics.hardware_specs`.
     pub specs: Option<Node>,
@@ -123,7 +123,7 @@ impl Reader<'_> {
         self.problems.push(Diagnostic { severity, file, at, path, message, help });
     }
 
-    /// The sections, what must be there, and what is read where it stands.
+    /// The sections, and which fields are required.
     fn top(&mut self, root: &Node) -> (Methodology, Training) {
         let Some(mut top) = Fields::open(self.file, "", root, self.problems) else {
             return (Methodology::MaximumPerformance, Training::default());
@@ -157,11 +157,11 @@ impl Reader<'_> {
             top.node(kept);
         }
         top.finish();
-        // What the comparison tool does by default.
+        // The comparison tool's defaults.
         (methodology.flatten().unwrap_or(Methodology::MaximumPerformance), training.unwrap_or_default())
     }
 
-    /// The entries of a mapping of free names; complains where it is something else.
+    /// The entries of a mapping with arbitrary keys; anything else is an error.
     pub(super) fn named<'n>(&mut self, root: &'n Node, path: &[&str]) -> &'n [Entry] {
         let Some(node) = root.at_path(path).filter(|node| !node.is_null()) else { return &[] };
         node.entries().unwrap_or_else(|| {
@@ -324,7 +324,7 @@ impl Reader<'_> {
                 }
                 continue;
             };
-            // nvidia_h100_8gpu_per_hour: of so many GPUs; without a number, of all that the platform has.
+            // nvidia_h100_8gpu_per_hour: the price of this number of GPUs; without a number, of all GPUs of the platform.
             for platform in platforms.iter_mut().filter(|platform| means(&entry.key, platform)) {
                 let gpus = gpus_of(&entry.key).unwrap_or(platform.gpus);
                 platform.usd_per_gpu_hour = Some((price / gpus, entry.value.at));
@@ -406,14 +406,14 @@ fn format_of(fields: &mut Fields<'_>, key: &'static str) -> Option<(Format, Posi
 fn means(key: &str, platform: &Platform) -> bool {
     let key = key.to_lowercase();
     let model = platform.gpu_model.to_lowercase();
-    // H100, MI300X: the words of a GPU's name that tell it from others.
+    // H100, MI300X: the words of a GPU's name that identify it.
     let mut telling = model.split(|c: char| !c.is_alphanumeric()).filter(|word| {
         word.starts_with(char::is_alphabetic) && word.contains(|c: char| c.is_ascii_digit()) && !word.starts_with("hbm")
     });
     key == platform.key.to_lowercase() || telling.any(|word| key.split('_').any(|part| part == word))
 }
 
-/// The GPUs of which a key such as `nvidia_h100_8gpu_per_hour` tells the price.
+/// The GPUs whose price a key such as `nvidia_h100_8gpu_per_hour` states.
 fn gpus_of(key: &str) -> Option<f64> {
     key.split('_').find_map(|part| part.strip_suffix("gpus").or(part.strip_suffix("gpu"))?.parse().ok())
 }

@@ -1,5 +1,5 @@
-//! An experiment as entries of `targets.yaml` and `workloads.yaml`. What the document does not say and the catalog does
-//! is taken from there.
+//! An experiment as entries of `targets.yaml` and `workloads.yaml`. Fields that the document lacks
+//! are taken from the catalog.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
 const ACCELERATORS_OF_NODE: f64 = 0.55;
-/// Relative difference between a figure of the document and the catalog's that is worth a word.
+/// Relative difference between a figure of the document and the catalog's above which it is reported.
 const WORTH_A_WORD: f64 = 0.05;
 
 impl Experiment {
@@ -134,7 +134,7 @@ impl Builder<'_> {
         Some(tree.text("description", about, platform.at).done(platform.at))
     }
 
-    /// The design power that the document states; says where its peaks are not the catalog's.
+    /// The design power that the document states; reports peaks that differ from the catalog's.
     fn specs(&mut self, platform: &Platform, sheet: &Accelerator) -> Option<f64> {
         let specs = platform.specs.as_ref()?;
         for (name, peak) in sheet.peaks.all() {
@@ -155,7 +155,7 @@ impl Builder<'_> {
         specs.get("tdp_watts").and_then(Node::number)
     }
 
-    /// The catalog's model behind an entry, `Some(None)` where the entry itself says enough; complains where neither is.
+    /// The catalog's model of an entry, `Some(None)` if the entry itself is complete; reports an error if neither is the case.
     fn model(&mut self, model: &Model) -> Option<Option<Arc<Known>>> {
         let path = format!("models.{}", model.key);
         let name_at = self.place(&["models", &model.key, "name"], model.at);
@@ -285,14 +285,14 @@ impl Builder<'_> {
 }
 
 impl Experiment {
-    /// The precision in force: under maximum-performance the platform's own, else the training's.
+    /// The precision that applies: under maximum-performance the platform's own, else the training's.
     #[must_use]
     pub fn precision(&self, methodology: Methodology, platform: &Platform) -> Option<(Format, Position)> {
         let own = platform.optimizations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
         own.or(self.training.precision)
     }
 
-    /// Whether activations are computed again. Under identical-config only what all platforms agree on counts.
+    /// Whether activations are recomputed. Under identical-config only settings that all platforms share count.
     #[must_use]
     pub fn checkpointing(&self, methodology: Methodology, platform: &Platform) -> Option<(bool, Position)> {
         let own = platform.optimizations.checkpointing;

@@ -1,4 +1,4 @@
-//! `${VAR}`, `${VAR:-default}` and `${VAR-default}` in a document's texts, as a shell would have them; `$$` is a dollar.
+//! `${VAR}`, `${VAR:-default}` and `${VAR-default}` in the texts of a document, expanded as by a shell; `$$` is a dollar.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ const OVERRIDES: [(&str, &[&[&str]]); 2] = [
     ("PRIMUS_PATH", &[&["paths", "primus", "installation"]]),
 ];
 
-/// Lays variables of the environment over the values that they stand for; a value that the document lacks is added where
-/// its section is there.
+/// Replaces values by the variables of the environment that stand for them; a missing value is added if
+/// its section exists.
 pub(super) fn overridden(
     file: &Arc<str>,
     mut root: Node,
@@ -114,7 +114,7 @@ impl Expander<'_> {
                             message,
                             help: Some("write ${NAME}, or ${NAME:-default} for a value without it".to_owned()),
                         });
-                        // What is left out is not complained about a second time as being of the wrong kind.
+                        // A value that is left out is not reported a second time as having the wrong type.
                         Value::Null
                     }
                 }
@@ -133,7 +133,7 @@ impl Expander<'_> {
         Node { value, at: node.at }
     }
 
-    /// The text with its variables in place. `used`: each variable's name, and whether the environment has it.
+    /// The text with its variables expanded. `used`: each variable's name, and whether the environment has it.
     fn text(&self, text: &str, used: &mut Vec<(String, bool)>, depth: usize) -> Result<String, String> {
         if depth > MAX_DEPTH {
             return Err(format!("found \"{text}\": defaults within defaults, more than {MAX_DEPTH} deep"));
@@ -189,7 +189,7 @@ impl Expander<'_> {
     }
 }
 
-/// Where the brace closes that was opened before the text.
+/// Position of the closing brace that matches the one before the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! The files that an experiment's runs leave, by the names that its configuration gives them.
+//! The files that an experiment's runs write, by their configured names.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use super::document::{Model, Platform};
 use super::{Experiment, Variable};
 use atlas_document::Node;
 
-/// A file that a run leaves.
+/// A file that a run writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
     /// Key of the model.
     pub model: String,
-    /// Key of the platform; a log's name does not say it.
+    /// Key of the platform; the names of logs do not have it.
     pub platform: Option<String>,
     /// Where it is expected.
     pub path: PathBuf,
-    /// The variable of the environment that says so.
+    /// The environment variable that states it.
     pub variable: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Experiment {
         format.replace("{software_stack}", stack).replace("{platform}", &platform.key).replace("{model}", &model.key)
     }
 
-    /// The logs of its models: where `LLAMA_LOG` says, else of the configured name in the output directory or here.
+    /// The logs of its models: at `LLAMA_LOG`, else with the configured name in the output directory or here.
     /// `base` is the directory of the document.
     #[must_use]
     pub fn logs(&self, base: &Path, variable: Variable<'_>) -> Vec<Expected> {
@@ -78,7 +78,7 @@ impl Experiment {
         pairs.map(expected).collect()
     }
 
-    /// The first place where a file of this name is, else where it belongs.
+    /// The first directory that has a file of this name, else its default location.
     fn found(&self, base: &Path, name: &str) -> PathBuf {
         let written = self.output_directory();
         let written = written.strip_prefix("./").unwrap_or(&written);

@@ -1,4 +1,4 @@
-//! Parallelism of the experiment: read, and held against GPUs, batches and models.
+//! Parallelism of the experiment: read, and checked against GPUs, batches and models.
 
 use super::Experiment;
 use super::document::{Model, Platform, RANK, Reader};
@@ -34,7 +34,7 @@ pub struct Layout {
     pub vpp: Option<f64>,
     /// Sequence parallelism.
     pub sp: Option<bool>,
-    /// Micro-batches of a replica in a step, where the document says it.
+    /// Micro-batches of a replica in a step, if the document states them.
     pub accumulation: Option<f64>,
 }
 
@@ -137,7 +137,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What only the whole shows: ranks against GPUs, batches against ranks, layers against stages.
+    /// Checks across sections: ranks against GPUs, batches against ranks, layers against stages.
     pub(super) fn check(&mut self, experiment: &Experiment) {
         for layout in &experiment.layouts {
             let path = format!("parallelism.{}.{}.{}", layout.written, layout.model, layout.platform);
@@ -183,7 +183,7 @@ impl Reader<'_> {
         self.check_completeness(experiment);
     }
 
-    /// Every model on every platform, under the methodology in force.
+    /// Every model on every platform, under the selected methodology.
     fn check_completeness(&mut self, experiment: &Experiment) {
         if experiment.root.get("parallelism").is_none() {
             return;

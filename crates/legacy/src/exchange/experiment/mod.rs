@@ -1,5 +1,5 @@
 //! The predecessor comparison tool's single experiment YAML: hardware platforms, models, training, parallelism per
-//! methodology, platform optimizations, benchmarking, paths. Read with all complaints at once, and loaded as targets
+//! methodology, platform optimizations, benchmarking, paths. Read with all diagnostics at once, and loaded as targets
 //! (a platform each), workloads (a model each) and knobs (its parallelism on each platform, under each methodology).
 
 mod document;
@@ -28,13 +28,13 @@ use atlas_document::{Diagnostics, Node};
 /// An experiment as it was read.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// The file as the user knows it.
+    /// The file as the user named it.
     pub file: Arc<str>,
     /// The document, variables expanded.
     pub root: Node,
-    /// What the values with variables came from, by path.
+    /// Origins of the values with variables, by path.
     from: BTreeMap<String, From>,
-    /// The methodology in force.
+    /// The selected methodology.
     pub methodology: Methodology,
     /// Hardware, in order.
     pub platforms: Vec<Platform>,
@@ -53,7 +53,7 @@ pub enum From {
     Written(Position),
     /// Variables of the environment, each with whether it was set, and the document that names them.
     Variables(Vec<(String, bool)>, Position),
-    /// It follows from others.
+    /// Derived from others.
     Derived(String),
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for From {
     }
 }
 
-/// Whether a document is an experiment of the comparison tool's.
+/// Whether a document is an experiment of the comparison tool.
 #[must_use]
 pub fn is(root: &Node) -> bool {
     let map = |path: &[&str]| root.at_path(path).is_some_and(|node| node.entries().is_some());
@@ -80,7 +80,7 @@ pub fn is(root: &Node) -> bool {
     map(&["hardware", "platforms"]) || described.into_iter().filter(|described| *described).count() >= 2
 }
 
-/// Reads an experiment. What cannot be used is left out, and complained about.
+/// Reads an experiment. Invalid parts are left out and reported.
 #[must_use]
 pub fn read(file: &Arc<str>, root: &Node, variable: Variable<'_>, problems: &mut Diagnostics) -> Experiment {
     let mut from = BTreeMap::new();
@@ -90,7 +90,7 @@ pub fn read(file: &Arc<str>, root: &Node, variable: Variable<'_>, problems: &mut
 }
 
 impl Experiment {
-    /// How a model is cut on a platform under a methodology.
+    /// Parallelism of a model on a platform under a methodology.
     #[must_use]
     pub fn layout(&self, methodology: Methodology, model: &str, platform: &str) -> Option<&Layout> {
         let wanted = |layout: &&Layout| {

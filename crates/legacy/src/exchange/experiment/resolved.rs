@@ -1,4 +1,4 @@
-//! Every value of an experiment with where it came from: the document's own, and what follows from them.
+//! Every value of an experiment with where it came from: the document's own, and values derived from them.
 
 use super::{Experiment, From};
 use crate::exchange::tree::number;
@@ -21,14 +21,14 @@ pub struct Resolved {
 pub(super) const MIN_LEARNING_RATE: f64 = 0.1;
 
 impl Experiment {
-    /// All values, those that follow from others behind the ones they stand alongside.
+    /// All values; derived ones follow those in the same section.
     #[must_use]
     pub fn resolved(&self, catalog: &Catalog) -> Vec<Resolved> {
         let mut out = Vec::new();
         self.leaves(&mut Vec::new(), &self.root, &mut out);
         for (path, value, how) in self.derived(catalog) {
             let path: Vec<String> = path.iter().map(|part| (*part).to_owned()).collect();
-            // Behind what stands nearest to it.
+            // After the value in the closest section.
             let near = |resolved: &Resolved| resolved.path.iter().zip(&path).take_while(|(a, b)| a == b).count();
             let best = out.iter().map(near).max().unwrap_or_default();
             let at = out.iter().rposition(|resolved| near(resolved) == best).map_or(out.len(), |at| at + 1);
@@ -54,7 +54,7 @@ impl Experiment {
         }
     }
 
-    /// What the document does not say itself and follows from what it says.
+    /// Values that the document does not state but that follow from it.
     fn derived(&self, catalog: &Catalog) -> Vec<(Vec<&str>, Node, String)> {
         let mut out: Vec<(Vec<&str>, Node, String)> = Vec::new();
         let plain = |value: f64| number(value, Position::default());
@@ -110,7 +110,7 @@ impl Experiment {
     }
 }
 
-/// Without the dust of a multiplication: fifteen digits.
+/// Rounded to fifteen digits, to remove rounding errors of multiplications.
 pub(super) fn tidy(value: f64) -> f64 {
     format!("{value:.14e}").parse().unwrap_or(value)
 }

@@ -22,7 +22,7 @@ pub struct Selection {
     pub platform: Option<String>,
 }
 
-/// A selection of what is not there.
+/// The selected model or platform does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no {kind} `{found}`; there are {known}{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
 pub struct SelectionError {
@@ -52,7 +52,7 @@ impl Experiment {
     /// Name and value of every variable, each name once; the short ones first.
     ///
     /// # Errors
-    /// A model or platform that the document has not.
+    /// A model or platform that is not in the document.
     pub fn variables(&self, selection: &Selection, catalog: &Catalog) -> Result<Vec<(String, String)>, SelectionError> {
         let model = pick("model", selection.model.as_deref(), &self.models, |model: &Model| &model.key)?;
         let platforms = &self.platforms;
@@ -133,7 +133,7 @@ impl Experiment {
         out.text(&format!("{prefix}LOG_FILE"), &self.log_name(model));
     }
 
-    /// What the methodology in force makes of the platform's optimizations.
+    /// The platform's optimizations under the selected methodology.
     fn of_optimizations(&self, out: &mut Variables, prefix: &str, platform: &Platform) {
         let Some((precision, _)) = self.precision(self.methodology, platform) else { return };
         out.text(&format!("{prefix}PRECISION"), precision.name());

@@ -103,7 +103,7 @@ fn switches(record: &mut Record, flags: Flags<'_>, notes: &str) {
     }
 }
 
-/// Drafting as a row names it: `mtp-3`, `EAGLE3, 3 draft tokens`, `eagle(steps=3,draft=4)`.
+/// Speculative decoding as a row describes it: `mtp-3`, `EAGLE3, 3 draft tokens`, `eagle(steps=3,draft=4)`.
 fn drafts(record: &mut Record, text: &str, notes: &str) {
     let lower = text.to_ascii_lowercase();
     if matches!(lower.as_str(), "" | "none" | "no" | "false" | "off") {

@@ -33,7 +33,7 @@ impl<'a> Flags<'a> {
         (self.0.starts_with("--") || self.0.contains(" --")) && self.all().next().is_some()
     }
 
-    /// Whether one of the options stands there; a name cut short by the end of the notes counts.
+    /// Whether the text has one of the options; a name truncated by the end of the notes counts.
     pub(super) fn has(self, names: &[&str]) -> bool {
         let cut = |found: &str, name: &str| found.len() >= 10 && name.starts_with(found) && self.0.ends_with(found);
         self.all().any(|(found, _)| names.iter().any(|name| found == *name || cut(&found, name)))

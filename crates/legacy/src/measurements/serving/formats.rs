@@ -8,7 +8,7 @@ use super::super::schema::is_format;
 use super::super::text::clause;
 use super::flags::Flags;
 
-/// Weight and product format that a name means, in whatever spelling: `W4A16`, `fp8_e4m3`, `INT4-AWQ`.
+/// Weight and product format that a name denotes, in any spelling: `W4A16`, `fp8_e4m3`, `INT4-AWQ`.
 pub(in super::super) fn named(text: &str) -> Option<(String, Option<&'static str>)> {
     let lower = text.trim().to_ascii_lowercase();
     let dashed = lower.replace([' ', '_'], "-");
@@ -46,7 +46,7 @@ pub(in super::super) fn named(text: &str) -> Option<(String, Option<&'static str
         };
         return Some((weights.to_owned(), Some(products)));
     }
-    // A name of several parts says the weights' format first.
+    // In a name of several parts the first is the weights' format.
     dashed.split(['/', '+', '-']).find_map(|part| is_format(part).then(|| (part.to_owned(), None)))
 }
 
@@ -106,7 +106,7 @@ pub(super) fn fill(
     if stated.weights.is_empty() && record.text("weights") == "bf16" {
         fitting(record, shape, room);
     }
-    // A label that the checkpoint contradicts names a table's section: it says nothing of products either.
+    // A label that the checkpoint contradicts names a table's section: it does not describe products either.
     let label = own == "mxfp4" && stated.weights != "mxfp4" && stated.activations == stated.weights;
     if let Some((format, _)) = named(stated.activations).filter(|_| !label) {
         match format == stated.activations {
@@ -126,7 +126,7 @@ pub(super) fn fill(
     }
 }
 
-/// What a row says of formats.
+/// The formats that a row states.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stated<'a> {
     pub model: &'a str,
@@ -155,7 +155,7 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
     if let Some(flag) = Flags::of(notes).value(&["quantization"]).and_then(named) {
         return record.convert("weights", flag.0, "notes, option --quantization");
     }
-    // The name of the checkpoint that the notes quote says the format where it is not the usual one.
+    // The name of the checkpoint in the notes has the format if it is not the usual one.
     let quoted = notes
         .split([' ', ';', ','])
         .filter(|word| word.contains('/') && word.contains('-'))
@@ -182,7 +182,7 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
     record.assume("weights", own, "not stated, the checkpoint's own format");
 }
 
-/// What ran had room: where 16-bit weights exceed the memory, the widest format that fits.
+/// The run fitted into memory: if 16-bit weights do not, the widest format that fits.
 fn fitting(record: &mut Record, shape: Option<&Shape>, room: f64) {
     let Some(shape) = shape else { return };
     if shape.params * bytes_of("bf16") <= room || room <= 0.0 {

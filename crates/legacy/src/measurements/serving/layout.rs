@@ -27,7 +27,7 @@ pub(super) fn size(record: &mut Record, row: &Row) -> f64 {
     record.number("num_accelerators").unwrap_or(1.0) * per_chip
 }
 
-/// What decides the layout where the row does not.
+/// Defaults for the layout, if the row does not state it.
 pub(super) struct Context<'a> {
     pub family: &'a str,
     pub shape: Option<&'a Shape>,
@@ -109,7 +109,7 @@ fn replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>) {
         return;
     }
     match context.family {
-        // One replica on a part of a Neuron instance is what its sources measure.
+        // Sources measure one replica on a part of a Neuron instance.
         "transformers-neuronx" | "vllm-neuron" => record.assume("dp", 1.0, "not stated, one replica was measured"),
         _ => record.assume("dp", whole, "not stated, replicas fill the accelerators"),
     }
@@ -168,8 +168,8 @@ fn attention_groups(record: &Record, row: &Row, dp: Option<f64>, context: &Conte
     let said = ["attention dp", "dp attention", "dp for attention", "attention data-parallel"];
     let replica = record.number("tp").unwrap_or(1.0) * record.number("pp").unwrap_or(1.0);
     let dp = dp.unwrap_or(1.0);
-    let asked = flags.has(&["enable-dp-attention", "enable-attention-dp"]);
-    if asked || said.iter().any(|phrase| lower.contains(phrase)) {
+    let flagged = flags.has(&["enable-dp-attention", "enable-attention-dp"]);
+    if flagged || said.iter().any(|phrase| lower.contains(phrase)) {
         return if dp > 1.0 { dp } else { flags.number(&["dp", "dp-size"]).unwrap_or(context.ranks) };
     }
     if dp > 1.0 && replica * dp > context.ranks * 1.01 {

@@ -8,12 +8,12 @@ use super::super::text::{clause, number_after, number_before, quantity};
 /// (`max_total_len` in vLLM's `benchmark_dataset.py`).
 const SHAREGPT_LONGEST: f64 = 2048.0;
 
-/// How a data set's lengths are known.
+/// Origin of a data set's lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Known {
     /// From the data set's description.
     Documented,
-    /// From the memory that running servers had left.
+    /// From the memory that running servers had free.
     Inferred,
 }
 
@@ -47,7 +47,7 @@ fn data_set(model: &str, notes: &str) -> Option<Lengths> {
     if has("ShareGPT") {
         return Some(set("ShareGPT", 215.0, 200.0, 3.0));
     }
-    // ML.ENERGY publishes no prompt lengths. Memory left by its full servers gives two of them.
+    // ML.ENERGY publishes no prompt lengths. Free memory of its saturated servers determines two of them.
     if has("task lm-arena-chat") {
         return Some(Lengths { known: Known::Inferred, ..set("LM Arena chat", 525.0, 600.0, 1.5) });
     }
@@ -166,7 +166,7 @@ fn nominal(record: &mut Record, notes: &str) {
     }
 }
 
-/// How far outputs lie from their mean.
+/// Spread of outputs around their mean.
 fn spread(record: &mut Record, notes: &str, stated: bool, set: Option<Lengths>) {
     if record.has("output_spread") {
         return;
@@ -184,7 +184,7 @@ fn spread(record: &mut Record, notes: &str, stated: bool, set: Option<Lengths>) 
     }
 }
 
-/// Rows without a data set: what the engines' own benchmarks take.
+/// Rows without a data set: the defaults of the engines' own benchmarks.
 fn defaults(record: &mut Record, notes: &str) {
     if !record.has("input_len") {
         record.assume("input_len", 64.0, "not stated, a short prompt");

@@ -47,7 +47,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         }
     }
     for phrase in ["decode only", "decode-only", "(decode)", "single-stream generation"] {
-        // A decode rate quoted alongside the row's own figures does not make the row one.
+        // A decode rate quoted alongside the row's own figures does not make it a decode-only row.
         let quoted = has("decode tok/s") || has("decode-phase rate");
         if has(phrase) && !quoted && (concurrency.is_some() || limit.is_some()) {
             record.convert("load", "decode-only", quote(phrase));
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((all.text("load"), all.text("requests")), ("burst", "4"));
         assert_eq!(filled("16", "", "inf", "vllm", "num_prompts=10x concurrency").text("requests"), "160");
         assert_eq!(filled("", "", "inf", "vllm", "1000 prompts sent at once").text("requests"), "1000");
-        // What was finished in a fixed time is a result.
+        // The number of requests finished in a fixed time is a result.
         assert_eq!(filled("8", "", "", "vllm", "closed loop users; n=304 requests").text("requests"), "");
         assert_eq!(filled("", "", "inf", "tensorrt-llm", "").text("requests"), "3000");
     }

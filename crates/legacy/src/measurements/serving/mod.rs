@@ -123,7 +123,7 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
     }
 }
 
-/// Rows whose own statements make them no usable measurement.
+/// Rows that are no usable measurement by their own statements.
 fn unusable(record: &mut Record, row: &Row, family: &str) {
     let notes = row.text("notes");
     if family == "deepspeed-zero-inference" {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_format_that_only_the_memory_tells_is_inferred() {
+    fn a_weight_format_that_follows_only_from_the_memory_is_inferred() {
         let r = converted("a,2025-01,vLLM,0.6.3,nvidia-a100-sxm-80gb,1,llama-3-70b,1,,,,,128,1000,8,,,300,");
         assert_eq!((r.text("weights"), r.counts()[2]), ("fp8", 1));
         let r = converted("a,2025-01,vLLM,0.6.3,nvidia-a100-sxm-80gb,4,llama-3-70b,4,,,,,128,1000,8,,,300,");

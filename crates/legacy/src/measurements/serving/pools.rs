@@ -4,7 +4,7 @@
 use super::super::record::Record;
 use super::super::text::clause;
 
-/// How one pool is cut.
+/// Parallelism of one pool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Pool {
     pub workers: f64,
@@ -79,12 +79,12 @@ fn leading(text: &str) -> Option<f64> {
     text.get(..end)?.parse().ok().filter(|n: &f64| *n >= 1.0)
 }
 
-/// The first clause that begins with a pool's name and says how it is cut.
+/// The first clause that begins with a pool's name and states its parallelism.
 fn pool(notes: &str, name: &str) -> Option<Pool> {
     notes.match_indices(name).find_map(|(at, _)| cut(notes.get(at + name.len()..)?))
 }
 
-/// How a pool is cut, from what follows its name: up to the end of the clause, which names its GPUs.
+/// Parallelism of a pool, from the text after its name up to the end of the clause, which names its GPUs.
 fn cut(text: &str) -> Option<Pool> {
     let gpus = text.find(" GPUs")?;
     let end = text.get(gpus..)?.find([',', ';', ')']).map_or(text.len(), |more| gpus + more);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_and_their_cut_are_read() {
+    fn workers_and_their_parallelism_are_read() {
         let notes =
             "listed; disaggregated: prefill 1 worker(s) TP4 EP4 DPA on 4 GPUs, decode 6 worker(s) TP8 EP8 on 48 GPUs";
         let (prefill, decode) = stated(notes);

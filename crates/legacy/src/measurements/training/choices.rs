@@ -32,13 +32,13 @@ pub(super) fn precision(record: &mut Record, row: &Row, device: Option<&Accelera
         Some(meant) => record.convert("precision", meant, format!("\"{text}\"")),
         None => unstated(record, notes, device),
     }
-    // FP32 arithmetic that is held against the TF32 peak runs on the matrix units.
+    // FP32 arithmetic that is compared with the TF32 peak runs on the matrix units.
     if record.text("precision") == "fp32" && notes.contains("tf32") {
         record.convert("precision", "tf32", format!("notes \"{}\"", clause(notes, "tf32")));
     }
 }
 
-/// What stands in for a precision that the column leaves blank.
+/// Default for a precision that the column leaves blank.
 fn unstated(record: &mut Record, notes: &str, device: Option<&Accelerator>) {
     if notes.contains("offers fp8") {
         record.exclude("the source does not say which of the offered precisions ran");

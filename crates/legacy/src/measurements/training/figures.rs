@@ -1,4 +1,4 @@
-//! What a training row measured.
+//! The measured figures of a training row.
 
 use super::super::record::Record;
 use super::super::table::Row;

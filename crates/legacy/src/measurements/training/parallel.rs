@@ -139,7 +139,7 @@ fn shard_size(record: &mut Record, notes: &str, word: &str, quote: impl Fn(&str)
     }
 }
 
-/// Excludes rows that leave out two or more of the facts that decide speed: the answer would be the conventions'.
+/// Excludes rows that lack two or more of the facts that determine speed: assumptions would determine the estimate.
 fn states_enough(record: &mut Record, row: &Row, family: &str) {
     let fully = matches!(record.text("sharding"), "zero2" | "zero3") || is_jax(family);
     let said = row.text("precision");
@@ -234,7 +234,7 @@ fn layout(record: &mut Record, device: Option<&Accelerator>, shape: Option<&Shap
     }
 }
 
-/// Batches that are not stated, by the software's habits.
+/// Batches that are not stated, by the software's defaults.
 fn batches(record: &mut Record, family: &str, ranks: f64) {
     let (Some(n), Some(seq)) = (record.number("num_accelerators"), record.number("seq_len")) else { return };
     let dp = (n * ranks / replica(record)).max(1.0);

@@ -14,7 +14,7 @@ fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
         let mut input = ServingInput {
             isl: 512.0,
             osl: 512.0,
-            max_num_seqs: 4096.0,
+            max_num_seqs: Some(Count::new(4096)),
             max_num_batched_tokens,
             chunked_prefill,
             ..closed(600.0)
@@ -95,7 +95,7 @@ fn decode_multiplies_eight_bit_keys_faster_where_the_device_has_kernels_for_them
 fn requests_that_gather_cost_short_outputs_throughput_and_long_ones_little() {
     let loss = |osl| {
         let of = |gathering| run(&ServingInput { isl: 64.0, osl, chunked_prefill: false, gathering, ..closed(32.0) });
-        let (free, gathered) = (of(None), of(Some(Gathering { steps: 20.0, ratio: 1.2 })));
+        let (free, gathered) = (of(None), of(Some(Gathering { steps: Count::new(20), ratio: 1.2 })));
         assert!(gathered.ttft.mean > free.ttft.mean && gathered.batch < free.batch);
         1.0 - gathered.output_tokens_per_sec / free.output_tokens_per_sec
     };
@@ -104,7 +104,7 @@ fn requests_that_gather_cost_short_outputs_throughput_and_long_ones_little() {
 
 #[test]
 fn admissions_are_no_further_apart_than_the_steps_and_the_share_of_waiting_allow() {
-    let gathering = Gathering { steps: 20.0, ratio: 1.2 };
+    let gathering = Gathering { steps: Count::new(20), ratio: 1.2 };
     assert_eq!(gathering.interval(1000.0), 20.0);
     assert!((gathering.interval(10.0) - 10.0 * 2.2_f64.ln()).abs() < 1e-9);
     assert_eq!(gathering.interval(0.0), 1.0);
@@ -116,8 +116,9 @@ fn batches_beyond_the_largest_captured_one_are_launched_by_the_host() {
         let arch = Architecture { hidden: Count::new(1024), ffn: Count::new(2816), ..base().arch };
         run(&ServingInput { arch, isl: 64.0, graph_batch, load: Load::DecodeOnly { batch }, ..base() }).time.launch
     };
-    assert_eq!(launch(32.0, 32.0), launch(32.0, f64::INFINITY));
-    let (beyond, within) = (launch(33.0, 32.0), launch(33.0, f64::INFINITY));
+    let captured = Some(Count::new(32));
+    assert_eq!(launch(32.0, captured), launch(32.0, None));
+    let (beyond, within) = (launch(33.0, captured), launch(33.0, None));
     assert!(beyond > 1.2 * within, "{beyond} {within}");
 }
 

@@ -19,7 +19,7 @@ pub(super) static RULES: &[Rule] = &[
         "recomputation of single parts or layers frees what is missing; all of it costs a quarter of the step",
         "Korthikanti et al., arXiv 2205.05198, section 5; Megatron-Core, --recompute-num-layers",
         |case, out| {
-            let layers = case.scenario.base.plan.recompute_layers.is_some_and(|layers| layers > 0.0);
+            let layers = case.scenario.base.plan.recompute_layers.is_some();
             if layers || matches!(case.recompute, Recompute::Full | Recompute::None) {
                 let mut changes = vec![word(Knob::Recompute, Recompute::Auto.name())];
                 if layers {

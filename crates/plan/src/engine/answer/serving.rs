@@ -48,7 +48,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     };
     // A batch whose steps are timed runs at once.
     let timed = matches!(load, Load::DecodeOnly { .. });
-    let max_num_seqs = if timed { f64::INFINITY } else { asked.max_num_seqs.map_or(served.max_num_seqs, f64::from) };
+    let max_num_seqs = (!timed).then(|| asked.max_num_seqs.unwrap_or(served.max_num_seqs));
     let tokens = asked.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from);
     Some(ServingInput {
         accelerator,
@@ -134,14 +134,14 @@ fn experts_of(layout: Layout, arch: &Architecture) -> Layout {
 
 /// Requests of the whole run; infinite where the load never ends.
 fn run_requests(phase: &Phase) -> f64 {
-    phase.plan.serving.run_requests.and_then(Count::nonzero).map_or(f64::INFINITY, f64::from)
+    phase.plan.serving.run_requests.map_or(f64::INFINITY, f64::from)
 }
 
 /// The load of a phase: as stated, else open loop with a request rate, else a constant number in flight.
 #[must_use]
 pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
     let (served, asked) = (&phase.served, &phase.plan.serving);
-    let rate = asked.request_rate.filter(|rate| *rate > 0.0);
+    let rate = asked.request_rate;
     let (concurrency, requests) = (scenario.concurrency(phase), run_requests(phase));
     match (asked.load, rate) {
         (Some(LoadKind::Static), _) => Load::Static { batch: concurrency },
@@ -235,7 +235,7 @@ pub(super) fn described(
     };
     // The tokens of a step may cap it sooner.
     let full = out.batch > 0.9 * out.max_concurrency;
-    limits.memory_capacity = full && out.max_concurrency < input.max_num_seqs && offered > out.max_concurrency;
+    limits.memory_capacity = full && out.max_concurrency < input.most_sequences() && offered > out.max_concurrency;
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
     let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
     let first = &out.first_token;
@@ -323,8 +323,7 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
             Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
         });
     }
-    let asked = phase.plan.serving.prefill_accelerators.unwrap_or(Count::ZERO);
-    if asked > 0.0 && input.pools.is_none() {
+    if let (Some(asked), None) = (phase.plan.serving.prefill_accelerators, &input.pools) {
         let replica = input.layout.replica();
         return Some(Verdict::PrefillPool { asked: f64::from(asked), replica, replicas: f64::from(input.layout.dp) });
     }

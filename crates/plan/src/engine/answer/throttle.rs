@@ -92,7 +92,7 @@ pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
 pub fn nodes_of_rack(scenario: &Scenario) -> Option<f64> {
     let terms = &scenario.terms;
     let bears = |kw: f64| (1e3 * kw / scenario.node_watts.max(1.0)).floor().max(1.0);
-    terms.rack_kw.map(|kw| terms.nodes_per_rack.unwrap_or_else(|| bears(kw)))
+    terms.rack_kw.map(|kw| terms.nodes_per_rack.map_or_else(|| bears(kw), f64::from))
 }
 
 /// Most that an accelerator may draw by knob or rack, W.

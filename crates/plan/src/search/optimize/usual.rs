@@ -52,7 +52,7 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
                 Load::Closed { .. } | Load::Open { .. }
             );
             let slo = &start.base.plan.simulation;
-            let own = [slo.slo_ttft_ms, slo.slo_tpot_ms].map(|stated| stated.filter(|bound| *bound > 0.0));
+            let own = [slo.slo_ttft_ms, slo.slo_tpot_ms];
             let latencies = LATENCY.iter().zip(own).filter(|((_, _, by), _)| waited && !bounded(by));
             latencies
                 .filter_map(|((name, usual, _), own)| {
@@ -171,7 +171,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             axes.push(Axis::of(Knob::ContextRanks, [1.0]));
             let parts: &[f64] = if traits.pools { &[0.0, 0.25, 0.5] } else { &[0.0] };
             axes.push(Axis::of(Knob::PrefillAccelerators, parts.iter().map(|part| (part * devices).floor())));
-            let rated = start.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0);
+            let rated = start.base.plan.serving.request_rate.is_some();
             let latency = objective.section == Section::Latency;
             // How many requests are let in is a choice where throughput or cost is sought; else it is the load.
             if !rated && !latency && objective != &figure::ACCELERATORS {

@@ -1,6 +1,6 @@
 //! What flows share: cables, two of which are one where whatever passes the one passes the other.
 
-use crate::network::topology::{Kind, Link, Topology};
+use crate::network::topology::{Link, NodeKind, Topology};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -99,7 +99,7 @@ fn taken_together(topology: &Topology, links: &[Link]) -> Vec<Option<u32>> {
     }
     let mut before = vec![None; links.len()];
     for (node, card) in (0..).zip(&cards) {
-        if topology.kind(node) != Some(Kind::Nic) || (card.ins, card.outs) != (2, 2) {
+        if topology.kind(node) != Some(NodeKind::Nic) || (card.ins, card.outs) != (2, 2) {
             continue;
         }
         for into in card.into {
@@ -126,7 +126,14 @@ mod tests {
     fn cables_at_a_card_are_one_channel_each_way_and_others_stay_apart() {
         let mut t = Topology::default();
         // Accelerator, card, card, switch, accelerator; and a card on which two accelerators hang.
-        for kind in [Kind::Accelerator, Kind::Nic, Kind::Nic, Kind::Switch, Kind::Accelerator, Kind::Nic] {
+        for kind in [
+            NodeKind::Accelerator,
+            NodeKind::Nic,
+            NodeKind::Nic,
+            NodeKind::Switch,
+            NodeKind::Accelerator,
+            NodeKind::Nic,
+        ] {
             t.node(kind);
         }
         for (a, b, bandwidth) in

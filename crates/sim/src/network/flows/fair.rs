@@ -12,7 +12,7 @@ use crate::kernel::{EventQueue, Handle, Time};
 /// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
 /// difference at which a rate is not set anew.
 const SLACK: f64 = 10.0 * SAME;
-/// Rounds after which whole neighborhoods are taken in, so that a change that reaches everybody does not get there one
+/// Rounds after which whole neighborhoods are taken in, so that a change that affects all flows does not spread one
 /// by one.
 const PATIENCE: u32 = 6;
 
@@ -72,7 +72,7 @@ impl Flows {
         }
     }
 
-    /// The flows next to a change: those that a link held back which somebody has left, those that have come, and those
+    /// The flows next to a change: those limited by a link that another flow has left, new ones, and those
     /// who have more than an equal share of a link that these come over.
     fn begin_with_changes(&mut self) {
         for place in 0..self.relieved.len() {
@@ -217,8 +217,8 @@ impl Flows {
         }
     }
 
-    /// Takes in whoever kept a rate that is not fair any more: a flow whose channel is not full any more or lets somebody
-    /// be faster, and one that is faster than those whom a channel holds back. Whether there was anybody.
+    /// Adds flows whose rate is no longer fair: a flow whose channel is no longer full or gives another flow
+    /// a higher rate, and one that is faster than those limited by a channel. Returns whether there were any.
     fn take_in(&mut self, all: bool) -> bool {
         let before = self.met_flows.len();
         for place in 0..self.met_channels.len() {

@@ -3,14 +3,14 @@
 
 use super::super::routing::{Router, Routing};
 use super::super::shapes::{Fabric, Shape};
-use super::super::topology::{Kind, Wire};
+use super::super::topology::{NodeKind, Wire};
 use super::*;
 use proptest::prelude::*;
 
 /// A line of nodes, cables of the given bandwidths.
 fn line(bandwidths: &[f64]) -> Topology {
     let mut t = Topology::default();
-    t.nodes(Kind::Accelerator, bandwidths.len() as u32 + 1);
+    t.nodes(NodeKind::Accelerator, bandwidths.len() as u32 + 1);
     for (k, &bandwidth) in (0..).zip(bandwidths) {
         t.cable(k, k + 1, Wire { bandwidth, latency: 0.0 });
     }

@@ -34,7 +34,7 @@ fn requests_gather_as_the_closed_form_says() {
             chunked_prefill: false,
             isl: 128.0,
             osl,
-            gathering: Some(Gathering { steps: 20.0, ratio: 1.2 }),
+            gathering: Some(Gathering { steps: Count::new(20), ratio: 1.2 }),
             ..closed(64.0)
         };
         let theory = estimate(&case, &Constants::default());

@@ -61,19 +61,19 @@ fn a_run_that_ends_drains_as_the_analytical_answer_does() {
 fn equal_requests_run_in_waves_as_the_analytical_answer_does() {
     let base = ServingInput { reserve_output: true, ..system(Load::Burst { requests: 1.0 }) };
     for (isl, osl, places, requests) in [
-        (128.0, 512.0, 64.0, 64.0),
-        (128.0, 512.0, 64.0, 65.0),
-        (128.0, 512.0, 64.0, 190.0),
-        (128.0, 512.0, 64.0, 256.0),
-        (1000.0, 200.0, 100.0, 30.0),
-        (2000.0, 500.0, 200.0, 450.0),
-        (4000.0, 40.0, 50.0, 170.0),
-        (128.0, 128.0, 2000.0, 5000.0),
-        (2000.0, 1.0, 64.0, 200.0),
+        (128.0, 512.0, 64, 64.0),
+        (128.0, 512.0, 64, 65.0),
+        (128.0, 512.0, 64, 190.0),
+        (128.0, 512.0, 64, 256.0),
+        (1000.0, 200.0, 100, 30.0),
+        (2000.0, 500.0, 200, 450.0),
+        (4000.0, 40.0, 50, 170.0),
+        (128.0, 128.0, 2000, 5000.0),
+        (2000.0, 1.0, 64, 200.0),
     ] {
         for chunked_prefill in [true, false] {
             let load = Load::Burst { requests };
-            let case = ServingInput { isl, osl, max_num_seqs: places, load, chunked_prefill, ..base };
+            let case = ServingInput { isl, osl, max_num_seqs: Some(Count::new(places)), load, chunked_prefill, ..base };
             let theory = estimate(&case, &Constants::default());
             let found = simulated(&Input::of(&case, &Constants::default(), 1));
             let what = format!("{requests} of {isl} + {osl} in {places} places, {chunked_prefill}");

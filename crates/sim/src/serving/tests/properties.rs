@@ -23,7 +23,7 @@ prop_compose! {
     ) -> Input {
         let mut input = Input::of(&closed(1.0), &Constants::default(), 60);
         let s = &mut input.system;
-        s.max_num_seqs = f64::from(max_num_seqs);
+        s.max_num_seqs = Some(Count::new(max_num_seqs));
         s.max_num_batched_tokens = f64::from(batched);
         (s.chunked_prefill, s.reserve_output, s.host) = (chunked, reserved, host(overlapped));
         s.speculation = Speculation { tokens: Count::new(drafts), acceptance, draft_cost: 0.03, ..Speculation::default() };

@@ -5,7 +5,7 @@ use super::*;
 /// An engine that serves one request at a time, without a front end, is a textbook's single server.
 fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
     let case = ServingInput {
-        max_num_seqs: 1.0,
+        max_num_seqs: Some(Count::ONE),
         host: HostOverlap::None,
         isl: 512.0,
         load: Load::Open { rate },

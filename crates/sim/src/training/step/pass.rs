@@ -10,7 +10,7 @@ use crate::training::costs;
 use crate::training::costs::Meets;
 use crate::training::input::{Inner, StreamKind, Task, TaskKind};
 use crate::training::program::{Lane, Program};
-use crate::training::schedule::{Kind, Pass};
+use crate::training::schedule::{Pass, PassKind};
 
 /// Purpose of the random streams of the passes' times.
 const JITTER: u32 = 24;
@@ -45,9 +45,9 @@ impl Job<'_> {
         process.current = Some(pass);
         // It is used up: a stage that is a step ahead may send the next one.
         match pass.kind {
-            Kind::Forward => process.inputs.use_up(slot),
-            Kind::Backward => process.gradients.use_up(slot),
-            Kind::Weights => {}
+            PassKind::Forward => process.inputs.use_up(slot),
+            PassKind::Backward => process.gradients.use_up(slot),
+            PassKind::Weights => {}
         }
         match for_what {
             Waited::Data => process.load.exposed_data += idle,
@@ -78,12 +78,12 @@ impl Job<'_> {
         process.not_before = Time::ZERO;
         let first = if self.two_ways { pass.chunk * self.micros_of_chunk() } else { 0 };
         let process = &mut self.processes[number as usize];
-        if pass.kind == Kind::Forward && pass.micro == first {
+        if pass.kind == PassKind::Forward && pass.micro == first {
             let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
             let behind = alone.head + (1.0 - alone.head) / f64::from(self.input.buckets);
             process.not_before = last.plus(Time::from_seconds(alone.kernels * behind));
         }
-        let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
+        let completes = pass.kind == (if self.splits() { PassKind::Weights } else { PassKind::Backward });
         // What meets others runs task by task; the rest takes what it takes alone.
         let last = completes && self.processes[number as usize].owed[pass.chunk as usize] == 1 && self.buckets > 0;
         let group = &self.groups[stage as usize];
@@ -132,7 +132,7 @@ impl Job<'_> {
         let length = Time::from_seconds(all);
         self.ended(task, now.plus(length));
         // The last bucket is complete with the pass, and comes before its end.
-        if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward })
+        if pass.kind == (if self.splits() { PassKind::Weights } else { PassKind::Backward })
             && self.owes_less(number, pass.chunk)
         {
             self.buckets_within(number, pass.chunk, length, head, queue);
@@ -190,16 +190,16 @@ impl Job<'_> {
         let process = &self.processes[number as usize];
         let slot = (pass.micro * self.chunks + pass.chunk) as usize;
         match pass.kind {
-            Kind::Forward => {
+            PassKind::Forward => {
                 let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
                 let input = if self.position(stage, pass.chunk) == 0 { NONE } else { process.inputs.by(slot)? };
                 Some(self.latest([gathered, input]))
             }
-            Kind::Backward => {
+            PassKind::Backward => {
                 let last = self.position(stage, pass.chunk) + 1 == self.positions();
                 if last { Some(NONE) } else { process.gradients.by(slot) }
             }
-            Kind::Weights => Some(NONE),
+            PassKind::Weights => Some(NONE),
         }
     }
 
@@ -233,12 +233,12 @@ impl Job<'_> {
             self.end_pass(number, queue);
             return;
         }
-        let sends = process.current.is_some_and(|pass| pass.kind != Kind::Weights);
+        let sends = process.current.is_some_and(|pass| pass.kind != PassKind::Weights);
         let missing = process.not_before.since(now);
         let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
         let stage = number % self.stages;
         let hop = match process.current {
-            Some(Pass { kind: Kind::Forward, .. }) => stage,
+            Some(Pass { kind: PassKind::Forward, .. }) => stage,
             _ => (stage + self.stages - 1) % self.stages,
         };
         let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].hop(hop).0 };
@@ -263,7 +263,7 @@ impl Job<'_> {
         let task = process.last_task;
         let done = process.place as usize == self.orders[stage as usize].len();
         self.ended(task, now);
-        if pass.kind != Kind::Weights {
+        if pass.kind != PassKind::Weights {
             self.hand_on(number, stage, pass, queue);
         }
         if done {
@@ -289,7 +289,7 @@ impl Job<'_> {
     /// Sends what a pass has computed to the stage that goes on with it.
     fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
         let at = self.position(stage, pass.chunk);
-        let backward = pass.kind == Kind::Backward;
+        let backward = pass.kind == PassKind::Backward;
         let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.positions()) };
         let Some(to) = to else { return };
         let (to_stage, to_chunk) = self.at(to, pass.chunk);

@@ -50,14 +50,16 @@ fn every_pass_of_both_ways_is_taken_once_and_in_order() {
             let mut flying: i32 = 0;
             for pass in &order {
                 flying += match pass.kind {
-                    Kind::Forward => 1,
-                    Kind::Weights => -1,
-                    Kind::Backward => 0,
+                    PassKind::Forward => 1,
+                    PassKind::Weights => -1,
+                    PassKind::Backward => 0,
                 };
                 // Table 2 of arXiv 2412.19437.
                 assert!(f64::from(flying) <= pp + 1.0, "{pp} {m} {stage}: {flying}");
                 let at = |kind| order.iter().position(|p| (p.kind, p.micro, p.chunk) == (kind, pass.micro, pass.chunk));
-                assert!(at(Kind::Forward) < at(Kind::Backward) && at(Kind::Backward) < at(Kind::Weights));
+                assert!(
+                    at(PassKind::Forward) < at(PassKind::Backward) && at(PassKind::Backward) < at(PassKind::Weights)
+                );
             }
         }
     }

@@ -168,7 +168,8 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         Load::Burst { requests } if requests.is_infinite() => {
             // An endless backlog: a queue that never runs dry, in front of one replica that represents all.
             let one = if system.pools.is_some() { replicas } else { Count::ONE };
-            let most = (system.max_num_seqs * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
+            let most =
+                (system.most_sequences() * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
             let backlog = (BACKLOG * most).ceil();
             input.system.layout.dp = one;
             input.arrivals = Arrivals::Closed { concurrency: count(most + backlog) };
@@ -178,7 +179,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         }
         Load::Open { rate } => {
             let stay = if closed.e2e.mean.is_finite() { closed.e2e.mean } else { 0.0 };
-            let most = closed.max_concurrency.min(system.max_num_seqs * system.layout.attention_dp);
+            let most = closed.max_concurrency.min(system.most_sequences() * system.layout.attention_dp);
             let most = most.max(1.0) * replicas;
             let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
             let affordable = MOST_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);

@@ -1,0 +1,111 @@
+//! How a model is laid out over accelerators: replicas, pools, stages, attention groups, ranks of experts and keys.
+
+use super::*;
+
+#[test]
+fn separate_pools_keep_prefill_out_of_decoding() {
+    let two = Layout { dp: Count::new(2), ..Layout::default() };
+    let mut i = ServingInput { isl: 4096.0, ..closed(32.0) };
+    i.layout = Layout { dp: Count::new(4), ..Layout::default() };
+    let together = run(&i);
+    i.pools = Some(Pools { prefill: two, decode: two });
+    let apart = run(&i);
+    // No prompt chunk falls between two tokens of a request.
+    assert!(apart.itl.p99 < together.itl.p99);
+    assert!(apart.output_tokens_per_sec > 0.0 && apart.ttft.mean.is_finite());
+}
+
+#[test]
+fn replicas_multiply_throughput() {
+    let one = run(&ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..base() });
+    let mut i = ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..base() };
+    i.layout.dp = Count::new(4);
+    assert!((run(&i).output_tokens_per_sec / one.output_tokens_per_sec - 4.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(1024),
+        ..Architecture::default()
+    };
+    let time = |groups: u32, timed: bool| {
+        let groups = Count::new(groups);
+        let layout = Layout { ep: groups, attention_dp: groups, ..Layout::default() };
+        let many = 32.0 * groups;
+        let load = if timed { Load::DecodeOnly { batch: many } } else { closed(many).load };
+        run(&ServingInput { arch: mixture, layout, load, ..base() }).time
+    };
+    assert!(time(8, false).kv > 1.05 * time(2, false).kv);
+    let (two, eight) = (time(2, true).kv, time(8, true).kv);
+    assert!((eight / two - 1.0).abs() < 1e-9, "{two} {eight}");
+}
+
+#[test]
+fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
+    let wide = Layout { attention_dp: Count::new(16), ep: Count::new(16), ..Layout::default() };
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(4096),
+        ..Architecture::default()
+    };
+    let of = |concurrency: f64| {
+        let i = ServingInput { arch: mixture, isl: 4096.0, osl: 16.0, ..closed(concurrency) };
+        run(&ServingInput { layout: wide, pools: Some(Pools { prefill: wide, decode: wide }), ..i }).first_token.prefill
+    };
+    assert!(of(1.0) < 0.9 * of(512.0), "{} {}", of(1.0), of(512.0));
+}
+
+#[test]
+fn replicas_without_a_request_serve_nothing() {
+    let layout = |dp| Layout { dp, ..Layout::default() };
+    let requests = |n: f64| {
+        [
+            Load::Closed { concurrency: n, requests: f64::INFINITY },
+            Load::Static { batch: n },
+            Load::DecodeOnly { batch: n },
+            Load::PrefillOnly { batch: n },
+        ]
+    };
+    for load in requests(1.0) {
+        let of = |dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
+        assert!((of(Count::new(4)) / of(Count::ONE) - 1.0).abs() < 1e-6, "{load:?}");
+    }
+    for (one, four) in requests(1.0).into_iter().zip(requests(4.0)) {
+        let of = |load, dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
+        assert!((of(four, Count::new(4)) / of(one, Count::ONE) - 4.0).abs() < 1e-6, "{one:?}");
+    }
+}
+
+#[test]
+fn keys_are_spread_only_over_ranks_that_keep_the_same() {
+    let of = |attention, context_ranks| {
+        let arch = Architecture { attention, ..base().arch };
+        let layout = Layout { tp: Count::new(8), ..Layout::default() };
+        run(&ServingInput { arch, layout, context_ranks, ..closed(8.0) }).max_concurrency
+    };
+    let latent = Attention::Latent {
+        q_rank: Some(Count::new(1536)),
+        kv_rank: Count::new(512),
+        nope: Count::new(128),
+        rope: Count::new(64),
+        value: Count::new(128),
+    };
+    assert!((of(latent, Count::new(8)) / of(latent, Count::ONE) - 8.0).abs() < 1e-6);
+    assert_eq!(of(latent, Count::new(64)), of(latent, Count::new(8)));
+    assert_eq!(of(Attention::Grouped, Count::new(8)), of(Attention::Grouped, Count::ONE));
+}
+
+#[test]
+fn every_stage_of_a_pipeline_has_the_whole_token_budget() {
+    let of = |max_num_batched_tokens| {
+        let layout = Layout { pp: Count::new(4), ..Layout::default() };
+        let load = Load::PrefillOnly { batch: 64.0 };
+        run(&ServingInput { layout, load, isl: 1024.0, max_num_batched_tokens, ..base() }).total_tokens_per_sec
+    };
+    // Four times the budget in one step saves no more than the weights' share of it.
+    assert!(of(65_536.0) < 1.3 * of(8192.0));
+}

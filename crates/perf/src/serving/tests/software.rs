@@ -1,0 +1,212 @@
+//! What the software runs and how: kernels, graphs, the host.
+
+use super::*;
+
+#[test]
+fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
+    use crate::accelerator::Generation;
+    // An H20: the bandwidth of a H100, a seventh of its arithmetic.
+    let hopper = Accelerator { generation: Generation::Hopper, ..h100() };
+    let slow = Accelerator { flops: hopper.flops.map(|f| f / 6.7), ..hopper };
+    let on = |accelerator| ServingInput { accelerator, ..base() };
+    assert!(stream(&on(slow)) < 0.75 * stream(&on(hopper)));
+    // Padding is free until the tile is full.
+    let of = |batch| {
+        let load = Load::DecodeOnly { batch };
+        run(&ServingInput { load, isl: 16.0, osl: 16.0, ..on(slow) }).time.compute
+    };
+    assert!((of(1.0) - of(16.0)).abs() < 0.1 * of(1.0), "{} {}", of(1.0), of(16.0));
+    assert!(of(256.0) > 2.0 * of(1.0));
+}
+
+#[test]
+fn a_recurrent_state_costs_the_same_at_every_length() {
+    let linear = Linear {
+        kind: LinearKind::Mamba2,
+        share: 1.0,
+        heads: Count::new(128),
+        head_dim: Count::new(64),
+        state: Count::new(128),
+        groups: Count::new(8),
+        taps: Count::new(4),
+    };
+    let of_state = |state: u32| {
+        let linear = Some(Linear { state: Count::new(state), ..linear });
+        Architecture { attention_share: 0.0, linear, ..Architecture::default() }
+    };
+    let arch = of_state(128);
+    let of = |isl: f64| ServingInput { arch, isl, load: Load::DecodeOnly { batch: 32.0 }, ..base() };
+    let kv = |isl: f64| run(&of(isl)).time.kv;
+    assert!(kv(1e2) > 0.0 && (kv(1e2) - kv(1e5)).abs() < 1e-9 * kv(1e2));
+    let larger = of_state(256);
+    assert!(run(&ServingInput { arch: larger, ..of(1e3) }).time.kv > 1.9 * kv(1e3));
+    assert!(run(&ServingInput { arch: larger, ..of(1e3) }).max_concurrency < run(&of(1e3)).max_concurrency);
+}
+
+#[test]
+fn reading_per_query_head_costs_only_grouped_attention() {
+    let grouped = Architecture { kv_heads: Count::new(8), ..Architecture::default() };
+    for (arch, slower) in [(grouped, true), (Architecture::default(), false)] {
+        let of = |grouped_decode| {
+            let load = Load::DecodeOnly { batch: 64.0 };
+            run(&ServingInput { arch, grouped_decode, load, isl: 4096.0, ..base() }).output_tokens_per_sec
+        };
+        assert_eq!(of(false) < 0.9 * of(true), slower, "{} {}", of(false), of(true));
+    }
+}
+
+#[test]
+fn a_graph_of_fixed_shape_computes_its_empty_places() {
+    let of = |batch, compiled_batch| {
+        run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
+    };
+    assert!(of(1.0, Some(Count::new(32))) < of(1.0, None));
+    assert!(of(32.0, Some(Count::new(32))) < of(32.0, None));
+    // It attends to its whole bucket, a power of two, however much of it is filled.
+    let long = |isl: f64| {
+        let load = Load::DecodeOnly { batch: 8.0 };
+        run(&ServingInput { load, compiled_batch: Some(Count::new(8)), isl, osl: 24.0, ..base() }).time.kv
+    };
+    assert_eq!(long(1025.0), long(2024.0));
+    assert!(long(2025.0) > 1.9 * long(2024.0));
+}
+
+#[test]
+fn untuned_products_cost_one_weight_pass_per_row() {
+    let of = |tuned_products, load| run(&ServingInput { tuned_products, load, ..base() });
+    let slowdown = |batch| {
+        let load = Load::DecodeOnly { batch };
+        of(true, load).output_tokens_per_sec / of(false, load).output_tokens_per_sec
+    };
+    assert!(slowdown(1.0) < 1.01 && slowdown(64.0) > 1.5 && slowdown(64.0) > slowdown(32.0), "{}", slowdown(64.0));
+    let prompt = Load::PrefillOnly { batch: 4.0 };
+    assert_eq!(of(true, prompt).ttft.mean, of(false, prompt).ttft.mean);
+}
+
+#[test]
+fn experts_in_turn_cost_a_launch_each() {
+    let mixture = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(1024),
+        ..Architecture::default()
+    };
+    let launch = |arch, experts_in_turn, batch| {
+        run(&ServingInput { arch, experts_in_turn, load: Load::DecodeOnly { batch }, ..base() }).time.launch
+    };
+    let more = |batch| launch(mixture, true, batch) - launch(mixture, false, batch);
+    assert!(more(1.0) > 0.0 && more(16.0) > 5.0 * more(1.0), "{} {}", more(1.0), more(16.0));
+    let dense = Architecture::default();
+    assert_eq!(launch(dense, true, 16.0), launch(dense, false, 16.0));
+}
+
+#[test]
+fn drafts_verified_as_sequences_read_their_keys_each() {
+    let speculation =
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let kv = |expanded_drafts| {
+        run(&ServingInput { speculation, expanded_drafts, load: Load::DecodeOnly { batch: 32.0 }, ..base() }).time.kv
+    };
+    assert!((kv(true) / kv(false) - 5.0).abs() < 0.2, "{}", kv(true) / kv(false));
+}
+
+#[test]
+fn a_dataflow_graph_hides_collectives_behind_what_it_reads() {
+    use crate::accelerator::Generation;
+    let of = |generation| {
+        let accelerator = Accelerator { generation, link_bw: 16e9, ..h100() };
+        let layout = Layout { tp: Count::new(8), ..Layout::default() };
+        run(&ServingInput { accelerator, layout, stack: Stack::Compiled, load: Load::Static { batch: 1.0 }, ..base() })
+    };
+    let (dataflow, other) = (of(Generation::Other), of(Generation::Hopper));
+    assert!(dataflow.time.communication > 0.0 && dataflow.time.communication < other.time.communication);
+}
+
+#[test]
+fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
+    let plain = Architecture::default();
+    let launch = |arch| run(&ServingInput { arch, ..base() }).time.launch;
+    let indexed = Architecture { indexer: Some(INDEXER), ..plain };
+    assert!(launch(indexed) > launch(plain));
+    assert!(launch(Architecture { streams: Count::new(4), ..plain }) > launch(plain));
+    let kv = |arch| run(&ServingInput { arch, isl: 60_000.0, load: Load::DecodeOnly { batch: 1.0 }, ..base() }).time.kv;
+    assert!(kv(indexed) < 0.3 * kv(plain));
+}
+
+#[test]
+fn work_in_python_costs_host_time() {
+    let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
+    assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
+    let speculation =
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+    let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
+    assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
+}
+
+#[test]
+fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
+    let of = |eager_prompts| {
+        run(&ServingInput { eager_prompts, chunked_prefill: false, isl: 64.0, osl: 64.0, ..closed(32.0) })
+    };
+    let (compiled, eager) = (of(false), of(true));
+    assert!(eager.ttft.mean > compiled.ttft.mean && eager.tpot.mean > compiled.tpot.mean);
+    // Long prompts keep the accelerator longer than the host needs to launch them.
+    let long = |eager_prompts| run(&ServingInput { eager_prompts, isl: 60_000.0, ..closed(1.0) }).ttft.mean;
+    assert!((long(true) / long(false) - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn weights_unpacked_to_a_buffer_pass_the_memory_again() {
+    let of =
+        |unpack_passes| stream(&ServingInput { formats: Formats { unpack_passes, ..Formats::default() }, ..base() });
+    assert!(of(5.0) < 0.45 * of(1.0));
+    assert_eq!(of(1.0), of(0.0));
+}
+
+#[test]
+fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
+    let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
+    let of = |compiled_batch, isl| {
+        run(&ServingInput { arch, compiled_batch, isl, load: Load::PrefillOnly { batch: 1.0 }, ..base() }).time.compute
+    };
+    assert!(of(Some(Count::ONE), 2048.0) > 3.0 * of(None, 2048.0));
+    // Fewer choices than experts are loaded one by one.
+    assert!(of(Some(Count::ONE), 8.0) < 1.5 * of(None, 8.0));
+}
+
+#[test]
+fn streaming_costs_a_server_that_overlaps_nothing() {
+    let of = |load, host| run(&ServingInput { load, host, ..base() }).time.host;
+    let online = Load::Closed { concurrency: 64.0, requests: f64::INFINITY };
+    let gain = of(online, HostOverlap::None) - of(Load::Burst { requests: 64.0 }, HostOverlap::None);
+    assert!(gain > 50e-6, "{gain}");
+    let [none, front_end, scheduling] =
+        [HostOverlap::None, HostOverlap::FrontEnd, HostOverlap::Scheduling].map(|host| of(online, host));
+    assert!(scheduling < front_end && front_end < none, "{scheduling} {front_end} {none}");
+}
+
+#[test]
+fn a_host_that_launches_pieces_of_graphs_slows_small_steps_only() {
+    // Launches take longer than the step of one sequence, and less than that of a full batch.
+    let constants = Constants { kernel_prefill: 200e-6, ..Constants::default() };
+    let of = |batch, graphs| {
+        let load = Load::Static { batch };
+        let input = ServingInput { stack: Stack::Graphed, load, graphs, isl: 4096.0, ..base() };
+        estimate(&input, &constants).output_tokens_per_sec
+    };
+    let loss = |batch| of(batch, GraphCapture::Piecewise) / of(batch, GraphCapture::Full);
+    assert!(loss(1.0) < 1.0 && loss(1.0) < loss(256.0), "{} {}", loss(1.0), loss(256.0));
+    assert!(of(1.0, GraphCapture::None) < of(1.0, GraphCapture::Piecewise));
+}
+
+#[test]
+fn older_attention_kernels_take_longer_over_prompts() {
+    let of = |attention| {
+        let load = Load::PrefillOnly { batch: 4.0 };
+        let mut input = ServingInput { load, attention, isl: 16_384.0, ..base() };
+        input.accelerator.generation = Generation::Hopper;
+        run(&input).total_tokens_per_sec
+    };
+    let [first, second, native] = [FusedAttention::First, FusedAttention::Second, FusedAttention::Native].map(of);
+    assert!(first < second && second < native, "{first} {second} {native}");
+}
