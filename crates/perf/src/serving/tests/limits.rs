@@ -43,7 +43,7 @@ fn a_backlog_runs_no_more_sequences_than_the_token_budget_of_a_step_holds() {
                 isl: 512.0,
                 osl: 512.0,
                 osl_spread,
-                max_num_seqs: 4096.0,
+                max_num_seqs: Some(Count::new(4096)),
                 max_num_batched_tokens: 512.0,
                 chunked_prefill: true,
                 load: Load::Burst { requests },
