@@ -97,42 +97,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.810, 1.317, assumed 0.666, 1.199;
+    DenseOneDomain: "training, dense, one domain", stated 0.810, 1.317, assumed 0.669, 1.205;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.267, assumed 0.752, 1.267;
+    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.266, assumed 0.752, 1.266;
     /// Mixture of experts on NVIDIA devices.
     Experts: "training, mixture of experts", stated 0.546, 1.537, assumed 0.515, 1.514;
     /// Frozen base model with adapters (LoRA).
     Adapters: "training, adapters", stated 0.827, 1.219, assumed 0.827, 1.219;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", stated 0.442, 1.253, assumed 0.442, 1.253;
+    OtherVendors: "training, other accelerators", stated 0.442, 1.254, assumed 0.442, 1.254;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.676, 1.687, assumed 0.676, 1.683;
+    CompiledEngine: "serving, compiled engine", stated 0.680, 1.685, assumed 0.677, 1.676;
     /// Native runtimes for few streams, on NVIDIA devices.
     NativeRuntime: "serving, native runtime", stated 0.469, 1.826, assumed 0.469, 1.455;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.622, 1.686, assumed 0.362, 1.159;
+    PythonBatch: "serving, Python engine, static batch", stated 0.624, 1.703, assumed 0.363, 1.158;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.404, 1.453, assumed 0.354, 1.453;
+    PythonOffline: "serving, Python engine, offline", stated 0.405, 1.453, assumed 0.355, 1.453;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.360, 2.035, assumed 0.350, 2.107;
+    PythonServer: "serving, Python engine, server", stated 0.360, 2.038, assumed 0.350, 2.109;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.491, 2.592, assumed 0.248, 1.953;
+    Cdna: "serving, CDNA", stated 0.490, 2.582, assumed 0.248, 1.947;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.467, 2.008, assumed 0.365, 1.736;
+    OtherServing: "serving, other accelerators", stated 0.467, 2.009, assumed 0.391, 1.857;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.640, 1.367, assumed 0.634, 1.348;
+    Tpot: "TPOT", stated 0.646, 1.360, assumed 0.633, 1.353;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.468, 2.341, assumed 0.496, 2.135;
+    LightTtft: "TTFT, at most 32 requests", stated 0.483, 2.365, assumed 0.487, 2.135;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.325, 3.695, assumed 0.382, 3.334;
+    HeavyTtft: "TTFT, more requests", stated 0.299, 3.523, assumed 0.347, 3.240;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
