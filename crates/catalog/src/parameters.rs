@@ -140,8 +140,11 @@ impl Transformer {
             None => hidden * self.query_width(),
         };
         let down = hidden * (latent.kv_lora_rank + latent.qk_rope_dim);
-        let up = latent.kv_lora_rank * (1.0 + self.n_heads * (latent.qk_nope_dim + latent.v_head_dim));
-        query + down + up + self.n_heads * latent.v_head_dim * hidden
+        let expanded = self.n_heads * (latent.qk_nope_dim + latent.v_head_dim);
+        let up = latent.kv_lora_rank * if latent.direct { 1.0 } else { 1.0 + expanded };
+        let values = self.n_heads * latent.v_head_dim;
+        let output = latent.output.map_or(values * hidden, |x| x.rank * (values + x.groups * hidden));
+        query + down + up + output
     }
 
     /// Queries from the compressed query, one key, one weight a head, and the key's layer norm.

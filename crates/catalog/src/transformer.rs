@@ -101,6 +101,19 @@ pub struct Latent {
     pub qk_rope_dim: Count,
     /// Width of a head's value.
     pub v_head_dim: Count,
+    /// Whether all heads attend to the compressed vector itself, which no projection expands (DeepSeek-V4).
+    pub direct: bool,
+    /// Attention's output is projected in two steps, where it has a low rank.
+    pub output: Option<LowRank>,
+}
+
+/// A projection in two steps: groups of columns to a small rank each, all ranks together to the hidden size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LowRank {
+    /// Columns that a group is projected to.
+    pub rank: Count,
+    /// Groups of heads.
+    pub groups: Count,
 }
 
 /// The indexer of sparse attention, which picks the keys that queries attend to (DeepSeek-V3.2).
@@ -207,6 +220,8 @@ pub struct Transformer {
     pub indexer: Option<Indexer>,
     /// Sliding or chunked window.
     pub window: Option<Window>,
+    /// Residual streams that blocks read from and write to (hyper-connections, arXiv 2512.24880); 1: a plain residual.
+    pub residual_streams: Count,
     /// Layers that have attention: all but in hybrids.
     pub attention_layers: Count,
     /// Layers that have an MLP or a mixture of experts: all unless mixers and MLPs are layers of their own.

@@ -27,7 +27,20 @@ pub enum Attention {
         rope: Count,
         /// Per-head value width.
         value: Count,
+        /// All heads attend to the compressed vector itself, which no projection expands (DeepSeek-V4).
+        direct: bool,
+        /// Attention's output is projected in two steps, where it has a low rank.
+        output: Option<LowRank>,
     },
+}
+
+/// A projection in two steps: groups of columns to a small rank each, all ranks together to the hidden size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LowRank {
+    /// Columns that a group is projected to.
+    pub rank: Count,
+    /// Groups of heads.
+    pub groups: Count,
 }
 
 /// What stands at the end of the network.
@@ -258,9 +271,11 @@ impl Architecture {
                 let bias = if self.attn_bias { self.q_width() + self.kv_width() } else { 0.0 };
                 h * (self.q_width() + self.kv_width()) + self.v_width() * h + bias
             }
-            Attention::Latent { q_rank, kv_rank, nope, rope, value } => {
+            Attention::Latent { q_rank, kv_rank, nope, rope, value, direct, output } => {
                 let q = q_rank.map_or(h * self.q_width(), |rank| rank * (h + self.q_width() + 1.0));
-                q + h * (kv_rank + rope) + kv_rank * (1.0 + self.heads * (nope + value)) + self.heads * value * h
+                let up = if direct { 1.0 } else { 1.0 + self.heads * (nope + value) };
+                let out = output.map_or(self.v_width() * h, |x| x.rank * (self.v_width() + x.groups * h));
+                q + h * (kv_rank + rope) + kv_rank * up + out
             }
         };
         projections + gate + self.indexer_params()
@@ -466,6 +481,8 @@ impl Architecture {
                 nope: Count::new(128),
                 rope: Count::new(64),
                 value: Count::new(128),
+                direct: false,
+                output: None,
             },
             experts: Count::new(256),
             top_k: Count::new(8),

@@ -103,7 +103,7 @@ impl Op {
 }
 
 /// At most this many operators make up a layer.
-pub const MAX_OPS: usize = 20;
+pub const MAX_OPS: usize = 24;
 
 /// The operators of one layer, without allocation.
 #[derive(Debug, Clone, Copy)]
@@ -210,12 +210,14 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
             push_gemm(list, OpName::QueryKeyValue, t, n, h);
             list.push(OpName::Rotary, Work::Traffic { bytes: 2.0 * t * n * b }, 2.0);
         }
-        Attention::Latent { q_rank, kv_rank, nope, rope, value } => {
+        Attention::Latent { q_rank, kv_rank, nope, rope, value, direct, .. } => {
             // The compressions are small and computed on every tensor-parallel rank.
             push_gemm(list, OpName::QueryKeyValue, t, q_rank.unwrap_or(Count::ZERO) + kv_rank + rope, h);
             push_gemm(list, OpName::QueryKeyValue, t, a.q_width() / s.tp, a.query_source());
             let heads = a.heads / s.tp;
-            if s.decode {
+            if direct {
+                // All heads attend to the compressed vector.
+            } else if s.decode {
                 // Absorbed: query into the latent space, and the latent output to values, head by head.
                 let up = Gemm { m: t, n: f64::from(kv_rank), k: f64::from(nope), batch: heads };
                 let down = Gemm { m: t, n: f64::from(value), k: f64::from(kv_rank), batch: heads };
@@ -236,16 +238,36 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
         list.push(OpName::Indexer, Work::Attention { flops: 2.0 * t * s.scored * x.heads * x.dim, bytes }, 2.0);
     }
     list.push(OpName::Attention, attention_work(a, s, kv_heads), 1.0);
-    push_gemm(list, OpName::OutputProjection, t, h, a.v_width() / s.tp);
-    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+    if let Attention::Latent { output: Some(x), .. } = a.attention {
+        // One product a group, all alike.
+        let ranks = x.rank * x.groups / s.tp;
+        push_gemm(list, OpName::OutputProjection, t, ranks, a.v_width() / x.groups);
+        push_gemm(list, OpName::OutputProjection, t, h, ranks);
+    } else {
+        push_gemm(list, OpName::OutputProjection, t, h, a.v_width() / s.tp);
+    }
+    list.push(OpName::Residual, residual(a, plain), residual_kernels(a));
+}
+
+/// Adds a block's output to the residual. Streams are mixed into the block's input and out of it: about four passes over
+/// each (hyper-connections, arXiv 2512.24880).
+fn residual(a: &Architecture, plain: f64) -> Work {
+    let streams = if a.streams > 1.0 { 4.0 * a.streams } else { 0.0 };
+    Work::Traffic { bytes: (3.0 + streams) * plain }
+}
+
+/// Kernels of it: norm, projection, normalization of the mixing matrix, three mixes.
+fn residual_kernels(a: &Architecture) -> f64 {
+    if a.streams > 1.0 { 7.0 } else { 1.0 }
 }
 
 fn attention_work(a: &Architecture, s: &Slice, kv_heads: f64) -> Work {
     let (t, b) = (s.tokens, s.act_bytes);
     let (width, cached) = match a.attention {
-        Attention::Latent { kv_rank, rope, .. } if s.decode => {
+        Attention::Latent { kv_rank, rope, direct: false, .. } if s.decode => {
             (a.heads / s.tp * (2.0 * kv_rank + rope), kv_rank + rope)
         }
+        Attention::Latent { kv_rank, rope, direct: true, .. } => ((a.q_width() + a.v_width()) / s.tp, kv_rank + rope),
         Attention::Latent { .. } => ((a.q_width() + a.v_width()) / s.tp, (a.q_width() + a.v_width()) / s.tp),
         Attention::Grouped => ((a.q_width() + a.v_width()) / s.tp, 2.0 * kv_heads * a.head_dim),
     };
@@ -297,7 +319,7 @@ fn mlp_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     push_gemm(list, OpName::MlpUp, t, ups * ffn, h);
     list.push(OpName::Activation, Work::Traffic { bytes: (ups + 1.0) * t * ffn * b }, 1.0);
     push_gemm(list, OpName::MlpDown, t, h, ffn);
-    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+    list.push(OpName::Residual, residual(a, plain), residual_kernels(a));
 }
 
 /// MLP block of a MoE layer: norm, router, dispatch, grouped experts, combine, shared experts, residual.
@@ -335,7 +357,7 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
         push_gemm(list, OpName::SharedUp, t, ups * shared, h);
         push_gemm(list, OpName::SharedDown, t, h, shared);
     }
-    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+    list.push(OpName::Residual, residual(a, plain), residual_kernels(a));
 }
 
 /// The forward operators of one layer with attention; `moe` picks the kind of MLP.

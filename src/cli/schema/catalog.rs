@@ -80,6 +80,9 @@ pub(super) fn model() -> Value {
             ("qk_nope_dim", width("width of a head without positions")),
             ("qk_rope_dim", width("width of a head with positions")),
             ("v_head_dim", width("width of a value head")),
+            ("direct", toggle("whether all heads attend to the compressed vector itself, which nothing expands")),
+            ("o_lora_rank", width("columns that each group of heads is projected to, before the hidden size")),
+            ("o_groups", width("groups of heads with a projection of their own; unset, one")),
         ],
     );
     let experts = map(
@@ -223,6 +226,7 @@ pub(super) fn model() -> Value {
             ),
             ("attention_layers", whole("layers that have attention; unset, all without a linear mixer")),
             ("mlp_layers", whole("layers that have an MLP; unset, all")),
+            ("residual_streams", width("residual streams of hyper-connections; unset, a plain residual")),
             ("attention_gate", toggle("whether attention's output passes a gate")),
             (
                 "linear",

@@ -180,6 +180,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         attention_layers: n_layers,
         mlp_layers: n_layers,
         linear: None,
+        residual_streams: Count::ONE,
         attention_gate: false,
         attention_bias,
         ffn_hidden_size: ffn?,
@@ -209,6 +210,8 @@ fn latent(fields: &mut Fields<'_>) -> Option<Latent> {
         qk_nope_dim: qk_nope_dim?,
         qk_rope_dim: qk_rope_dim?,
         v_head_dim: v_head_dim?,
+        direct: false,
+        output: None,
     })
 }
 

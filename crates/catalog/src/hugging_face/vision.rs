@@ -124,6 +124,7 @@ fn encoder(
             attention_layers: n_layers,
             mlp_layers: n_layers,
             linear: None,
+            residual_streams: Count::ONE,
             attention_gate: false,
             attention_bias: if known.biases { Bias::All } else { Bias::None },
             ffn_hidden_size: ffn_hidden_size?,

@@ -1,7 +1,8 @@
 //! A transformer as `models.yaml` describes it.
 
 use super::{
-    Bias, Experts, Indexer, Latent, Linear, LinearKind, NormKind, Patches, QkNorm, Transformer, TransformerKind, Window,
+    Bias, Experts, Indexer, Latent, Linear, LinearKind, LowRank, NormKind, Patches, QkNorm, Transformer,
+    TransformerKind, Window,
 };
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
@@ -37,6 +38,7 @@ impl Transformer {
             let share = window.number("share", Bounds::SHARE).unwrap_or(1.0);
             size.map(|size| Window { size, share })
         });
+        let residual_streams = fields.count("residual_streams", Bounds { max: 64.0, ..Bounds::COUNT });
         let linear = fields.map("linear", Linear::decode).flatten();
         let attention_layers = fields.count("attention_layers", Bounds { max: 1e4, ..NATURAL });
         let mlp_layers = fields.count("mlp_layers", Bounds { max: 1e4, ..NATURAL });
@@ -101,6 +103,7 @@ impl Transformer {
             latent,
             indexer: indexer.flatten(),
             window: window.flatten(),
+            residual_streams: residual_streams.unwrap_or(Count::ONE),
             attention_layers: attention_layers.unwrap_or(Count::floor(n_layers - linear_layers)),
             mlp_layers: mlp_layers.unwrap_or(n_layers),
             linear,
@@ -129,12 +132,20 @@ impl Latent {
         let qk_nope_dim = mla.required_count("qk_nope_dim", WIDTH);
         let qk_rope_dim = mla.required_count("qk_rope_dim", WIDTH);
         let v_head_dim = mla.required_count("v_head_dim", WIDTH);
+        let direct = mla.boolean("direct").unwrap_or(false);
+        let rank = mla.count("o_lora_rank", WIDTH);
+        let groups = mla.count("o_groups", WIDTH);
+        if rank.is_none() && groups.is_some() {
+            mla.missing("o_lora_rank");
+        }
         Some(Latent {
             q_lora_rank,
             kv_lora_rank: kv_lora_rank?,
             qk_nope_dim: qk_nope_dim?,
             qk_rope_dim: qk_rope_dim?,
             v_head_dim: v_head_dim?,
+            direct,
+            output: rank.map(|rank| LowRank { rank, groups: groups.unwrap_or(Count::ONE) }),
         })
     }
 }

@@ -187,9 +187,10 @@ fn attention_widths(a: &Architecture, tp: f64) -> (f64, f64, f64) {
         }
         // Latent attention keeps one compressed vector for all heads, on every rank; decode multiplies it directly
         // (weight absorption, arXiv 2405.04434, section 2.1.2).
-        Attention::Latent { kv_rank, nope, rope, value, .. } => {
+        Attention::Latent { kv_rank, nope, rope, value, direct, .. } => {
             let heads = a.heads / tp;
-            (kv_rank + rope, 2.0 * heads * (2.0 * kv_rank + rope), 2.0 * heads * (nope + rope + value))
+            let expanded = 2.0 * heads * (nope + rope + value);
+            (kv_rank + rope, if direct { expanded } else { 2.0 * heads * (2.0 * kv_rank + rope) }, expanded)
         }
     }
 }

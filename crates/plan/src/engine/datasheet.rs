@@ -8,7 +8,7 @@ use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
-use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, Window};
+use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, LowRank, Window};
 use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
 
 fn generation(sheet: &Sheet) -> Generation {
@@ -194,6 +194,8 @@ pub fn architecture(t: &Transformer) -> Architecture {
         nope: latent.qk_nope_dim,
         rope: latent.qk_rope_dim,
         value: latent.v_head_dim,
+        direct: latent.direct,
+        output: latent.output.map(|output| LowRank { rank: output.rank, groups: output.groups }),
     });
     let experts = t.experts.as_ref();
     let of = |get: fn(&transformer::Experts) -> Count| experts.map_or(Count::ZERO, get);
@@ -211,7 +213,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         tied: t.tied_embeddings,
         attention,
         window: t.window.map(|window| Window { size: window.size, share: window.share }),
-        streams: Count::ONE,
+        streams: t.residual_streams,
         causal: matches!(t.kind, TransformerKind::Decoder | TransformerKind::EncoderDecoder),
         positions: if t.learned_positions { t.max_context } else { Count::ZERO },
         attn_bias: matches!(t.attention_bias, Bias::Qkv | Bias::All),

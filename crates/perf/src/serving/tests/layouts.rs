@@ -93,6 +93,8 @@ fn keys_are_spread_only_over_ranks_that_keep_the_same() {
         nope: Count::new(128),
         rope: Count::new(64),
         value: Count::new(128),
+        direct: false,
+        output: None,
     };
     assert!((of(latent, Count::new(8)) / of(latent, Count::ONE) - 8.0).abs() < 1e-6);
     assert_eq!(of(latent, Count::new(64)), of(latent, Count::new(8)));

@@ -78,6 +78,8 @@ fn decode_multiplies_eight_bit_keys_faster_where_the_device_has_kernels_for_them
         nope: Count::new(128),
         rope: Count::new(64),
         value: Count::new(128),
+        direct: false,
+        output: None,
     };
     let arch = Architecture { attention, heads: Count::new(128), kv_heads: Count::new(128), ..base().arch };
     let compute = |generation, kv_bytes| {
