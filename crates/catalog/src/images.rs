@@ -137,6 +137,8 @@ mod tests {
     fn images_become_as_many_tokens_as_their_makers_say() {
         // arXiv 2502.13923, section 2.1.1: patches of 14 pixels, 2 by 2 of them a token.
         assert_eq!(tokens("qwen2.5-vl-7b", 1008.0), 36.0 * 36.0);
+        // Patches of 16 pixels, 2 by 2 of them a token.
+        assert_eq!(tokens("qwen3-vl-8b", 1024.0), 32.0 * 32.0);
         // arXiv 2310.03744: 336 pixels, 576 tokens.
         assert_eq!(tokens("llava-1.5-7b", 1024.0), 576.0);
         // arXiv 2503.19786, section 2.1: 896 pixels, 256 vectors.
@@ -154,6 +156,8 @@ mod tests {
         for (model, published) in [
             ("qwen2.5-vl-7b", 8.292),
             ("qwen2.5-vl-72b", 73.41),
+            ("qwen3-vl-8b", 8.767),
+            ("qwen3-vl-30b-a3b", 31.07),
             ("llava-1.5-7b", 7.063),
             ("internvl3-8b", 7.944),
             ("pixtral-12b", 12.68),

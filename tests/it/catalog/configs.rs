@@ -137,6 +137,16 @@ fn encoders_of_images_are_read_with_their_language_models() {
             ),
         ),
         (
+            "qwen3-vl-8b",
+            r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "hidden_size": 4096,
+                "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+                "intermediate_size": 12288, "vocab_size": 151936, "max_position_embeddings": 262144,
+                "tie_word_embeddings": false}, "vision_config": {"depth": 27, "hidden_size": 1152,
+                "intermediate_size": 4304, "num_heads": 16, "patch_size": 16, "spatial_merge_size": 2,
+                "num_position_embeddings": 2304, "deepstack_visual_indexes": [8, 16, 24], "out_hidden_size": 4096}}"#
+                .to_owned(),
+        ),
+        (
             "internvl3-8b",
             format!(
                 r#"{{"model_type": "internvl_chat", "downsample_ratio": 0.5, "max_dynamic_patch": 12,

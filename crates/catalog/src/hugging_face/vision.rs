@@ -22,7 +22,7 @@ struct Encoder {
 const CLIP: Encoder = Encoder { gated: false, biases: true, norm: NormKind::LayerNorm, learned_positions: true };
 /// Pixtral's (arXiv 2410.07073, section 2.1).
 const PIXTRAL: Encoder = Encoder { gated: true, biases: false, norm: NormKind::RmsNorm, learned_positions: false };
-/// Qwen2.5-VL's (arXiv 2502.13923, section 2.1.1).
+/// Qwen2.5-VL's (arXiv 2502.13923, section 2.1.1); that of the version after it is a SigLIP encoder again.
 const QWEN: Encoder = Encoder { gated: true, biases: true, norm: NormKind::RmsNorm, learned_positions: false };
 
 /// The vision encoder of a config with a `vision_config`; `None` with a warning for unknown types.
@@ -38,6 +38,15 @@ pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: 
             let (encoder, merge) = encoder(root, QWEN, "depth", Some(Count::new(1008)))?;
             let hidden_size = merge.map(|merge| Count::floor(encoder.hidden_size * merge * merge));
             Some(whole(encoder, merge.unwrap_or(Count::new(2)), Sizes::Any, Projector { hidden_size, ..merged }))
+        }
+        (Some("qwen3_vl" | "qwen3_vl_moe"), _) => {
+            // The vectors of some layers inside are projected too (DeepStack, arXiv 2406.04334).
+            let inside = root.node("vision_config").and_then(|node| node.get("deepstack_visual_indexes"));
+            let inside = Count::floor(inside.and_then(Node::items).map_or(0, <[Node]>::len) as f64);
+            let (encoder, merge) = encoder(root, CLIP, "depth", Some(Count::new(768)))?;
+            let hidden_size = merge.map(|merge| Count::floor(encoder.hidden_size * merge * merge));
+            let projector = Projector { hidden_size, count: Count::floor(1.0 + inside), ..merged };
+            Some(whole(encoder, merge.unwrap_or(Count::new(2)), Sizes::Any, projector))
         }
         (Some("llava" | "mistral3" | "pixtral"), Some("pixtral")) => {
             let merge = scalar(root, "spatial_merge_size").unwrap_or(Count::ONE);

@@ -85,12 +85,24 @@ pub(super) struct Pace {
     pub(super) path: Pass,
     /// All passes on the slowest stage.
     pub(super) slowest: f64,
+    /// What the host adds to them there.
+    pub(super) host: f64,
     /// One transfer between two stages.
     pub(super) hop: f64,
     /// Share of it that other passes hide where there are any.
     pub(super) hidden: f64,
     /// Micro-batches in flight on the first stage.
     pub(super) in_flight: f64,
+}
+
+impl Pace {
+    /// A stage's passes with the host's part, where micro-batches follow one another: as many kernels a layer as the slowest
+    /// stage launches, and no longer than its passes take with them. A stage that waits launches ahead.
+    fn busy(&self, stage: &Pass) -> Pass {
+        let slowest = self.slowest + self.host;
+        let share = (slowest / self.slowest.max(1e-12)).min(slowest / stage.total().max(1e-12));
+        Pass::default().plus(stage, share.max(1.0))
+    }
 }
 
 /// Seconds of a step in which the slowest stage is idle.
@@ -112,7 +124,7 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
         let half = 0.5 * p;
         let idle =
             (half - 1.0) * (forward + input - weights).max(0.0) + (half - 2.0).max(0.0) * (input - forward).max(0.0);
-        return idle + (m * (unit - pace.slowest)).max(0.0) + hops;
+        return idle + (m * (unit - pace.slowest - pace.host)).max(0.0) + hops;
     }
     if i.schedule.splits() && v <= 1.0 {
         return zero_bubble(f64::from(p), m, pace) + hops;
@@ -132,20 +144,24 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
 /// step's end overlaps the next one's beginning (arXiv 2401.10241, sections 2.2 and 4).
 fn zero_bubble(p: f64, m: f64, pace: &Pace) -> f64 {
     let Pace { first, last, path, .. } = pace;
+    let [busy_first, busy_last] = [first, last].map(|stage| pace.busy(stage));
     // The first stage runs what it may hold, waits for the first gradient to come back, then does the rest.
     let ahead = pace.in_flight.min(m);
-    let comes_back = (path.forward + path.input - first.input).max(ahead * first.forward);
-    let first_done = comes_back + m * (first.input + first.weights) + (m - ahead) * first.forward;
+    let comes_back = (path.forward + path.input - first.input).max(ahead * busy_first.forward);
+    let first_done = comes_back + m * (busy_first.input + busy_first.weights) + (m - ahead) * busy_first.forward;
     // The last gradient leaves the last stage, which may put off weight gradients, and goes back to the first.
     let done = (m - pace.in_flight.max(p)).max(0.0);
-    let last_leaves = path.forward - last.forward + m * (last.forward + last.input) + done * last.weights;
+    let last_leaves =
+        path.forward - last.forward + m * (busy_last.forward + busy_last.input) + done * busy_last.weights;
     let back_done = last_leaves + path.input - last.input + first.weights;
-    (first_done.max(back_done) - m * pace.slowest).max(0.0)
+    (first_done.max(back_done) - m * (pace.slowest + pace.host)).max(0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accelerator::Accelerator;
+    use crate::arch::Architecture;
     use crate::constants::Constants;
     use crate::training::{Recompute, estimate};
 
@@ -205,5 +221,32 @@ mod tests {
         assert!(bubble < 0.1 * at(45e9, 64.0).time.pipeline_bubble);
         // As many micro-batches as stages are too few to fill it, whatever the memory.
         assert!(at(80e9, 8.0).time.pipeline_bubble > 5.0 * bubble);
+    }
+
+    #[test]
+    fn better_devices_never_slow_a_pipeline_that_the_host_bounds() {
+        let c = Constants::default();
+        for schedule in
+            [Schedule::ZeroBubble, Schedule::ZeroBubble1p, Schedule::DualPipe, Schedule::OneForwardOneBackward]
+        {
+            // Uneven stages of few rows: which of them is the slowest changes with the device.
+            let base = TrainingInput { micro: 1.0, seq: 1024.0, ..job(schedule, 8, 1, 64.0) };
+            let base = TrainingInput { arch: Architecture { layers: Count::new(36), ..base.arch }, ..base };
+            for better in [
+                |a: &mut Accelerator, by: f64| a.flops = a.flops.map(|rate| rate * by),
+                |a: &mut Accelerator, by: f64| a.mem_bw *= by,
+                |a: &mut Accelerator, by: f64| a.link_bw *= by,
+            ] {
+                let mut last = f64::INFINITY;
+                for step in 0..24 {
+                    let mut i = base;
+                    i.accelerator.mem_bytes *= 8.0;
+                    better(&mut i.accelerator, 1.1f64.powi(step));
+                    let seconds = estimate(&i, &c).step_seconds;
+                    assert!(seconds <= 1.005 * last, "{schedule:?} {step}: {last} {seconds}");
+                    last = seconds;
+                }
+            }
+        }
     }
 }

@@ -264,6 +264,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
         last: ending.plus(&layer, last),
         path: ending.plus(&layer, i.arch.depth() + i.mtp_layers).plus(&encoding, 1.0),
         slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded,
+        host,
         hop,
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
         in_flight,
