@@ -12,7 +12,8 @@ mod digest;
 mod evidence;
 
 fn main() -> io::Result<()> {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
+    // Links to the folders of the repository, which `cargo package` replaces by what they lead to.
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     for path in ["build.rs", "build"] {
         println!("cargo::rerun-if-changed={path}");

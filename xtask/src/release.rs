@@ -61,7 +61,7 @@ fn is_installed(target: &str) -> bool {
     Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir()
 }
 
-fn host() -> Result<String, ReleaseError> {
+pub(crate) fn host() -> Result<String, ReleaseError> {
     let described = output(Command::new("rustc").arg("-vV"))?;
     let host = described.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| ReleaseError::Failed("rustc -vV".to_owned()))

@@ -1,7 +1,8 @@
 //! Mutants of given inputs: bytes changed, pieces moved, doubled and joined, numbers and words replaced.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use super::seeds::{is_of_word, words};
 
 /// Words that mean something to one of the parsers, and values at the edges of what numbers hold.
 const WORDS: [&str; 46] = [
@@ -57,21 +58,15 @@ const WORDS: [&str; 46] = [
 const MOST_WORDS: usize = 4000;
 
 /// Draws mutants; the same seed draws the same ones.
-#[derive(Clone)]
 pub(crate) struct Mutator {
     state: u64,
     /// Words of the seeds: keys, names and values that the parser may know.
     words: Arc<[Box<[u8]>]>,
 }
 
-fn is_of_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
-}
-
 impl Mutator {
     pub(crate) fn new(seed: u64, seeds: &[Vec<u8>]) -> Mutator {
-        let words = seeds.iter().flat_map(|seed| seed.split(|byte| !is_of_word(*byte)));
-        let words: BTreeSet<&[u8]> = words.filter(|word| (2..40).contains(&word.len())).collect();
+        let words = words(seeds);
         // Every so many-th, where there are more.
         let step = words.len().div_ceil(MOST_WORDS).max(1);
         Mutator { state: seed, words: words.into_iter().step_by(step).map(Box::from).collect() }

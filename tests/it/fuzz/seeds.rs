@@ -1,5 +1,6 @@
 //! What fuzzing begins with: files that ship, samples of the tests, and a few lines of each format.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -33,8 +34,43 @@ pub(super) const SCRIPTS: &[&str] = &[
 pub(super) const KEYS: &[&str] =
     &["jj\u{1b}[A\u{1b}[1;5C\u{1b}[<0;12;7M\u{1b}[<65;1;1Mé界\u{1b}[200~pasted\u{1b}[201~q\u{1b}OP\u{1b}[24~\u{3}\r\t"];
 
+/// Tests and fuzzing run at the root of the repository.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new("")
+}
+
+/// Most bytes of a piece, and most pieces of all seeds.
+const PIECE: usize = 700;
+const MOST_PIECES: usize = 400;
+
+/// Pieces of the seeds that end with a line: the entries of a list, else a few lines each. What is small is tried quickly,
+/// and mutants of it differ where it matters.
+pub(super) fn pieces(seeds: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut pieces = BTreeSet::new();
+    for seed in seeds {
+        let mut piece: Vec<u8> = Vec::new();
+        for line in seed.split_inclusive(|byte| *byte == b'\n') {
+            let new_entry = line.starts_with(b"- ") && piece.starts_with(b"- ");
+            if !piece.is_empty() && (new_entry || piece.len() + line.len() > PIECE) {
+                pieces.insert(std::mem::take(&mut piece));
+            }
+            piece.extend(line);
+        }
+        pieces.insert(piece);
+    }
+    let step = pieces.len().div_ceil(MOST_PIECES).max(1);
+    pieces.into_iter().step_by(step).collect()
+}
+
+/// Bytes of a word: a key, a name or a value.
+pub(super) fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
+
+/// Words of the seeds.
+pub(super) fn words(seeds: &[Vec<u8>]) -> BTreeSet<&[u8]> {
+    let words = seeds.iter().flat_map(|seed| seed.split(|byte| !is_of_word(*byte)));
+    words.filter(|word| (2..40).contains(&word.len())).collect()
 }
 
 pub(super) fn lines(seeds: &[&str]) -> Vec<Vec<u8>> {
@@ -133,4 +169,28 @@ pub(super) const MEASUREMENTS: &[&str] = &[
     "id,source,model,accelerator,num_accelerators,tp,input_len,output_len,concurrency,precision,output_tokens_per_sec\nb,s,\
      llama3.1-70b,nvidia-h100-sxm-80gb,8,8,1024,\"1,024\",64,fp8,3000\n",
     "id,input_len,output_len,ttft_ms,tpot_ms\nc,100,100,50,10\n",
+];
+pub(super) const TEXTS: &[&str] =
+    &["=1+1", "-1.5 %", "it's", "a,\"b\"\n```c```", "<b>&amp;|\u{1b}[31m\u{202e}\u{0}", "..", "CON:\\a/b"];
+pub(super) const SETTINGS: &[&str] = &[
+    "tp=1,2,4,8",
+    "micro=1..16",
+    "pue=1..1.5:0.1",
+    "pp=divisors(layers)",
+    "virt=all",
+    "tpot<50ms",
+    "ttft<=2s",
+    "tokens_per_sec>=1e3",
+    "fits",
+    "precision!=fp8",
+    "engine=event",
+    "concurrency=1..20000",
+];
+pub(super) const ANSWERS: &[&str] = &[
+    "\0tp=8\nconcurrency=64\nprecision=fp8",
+    "\u{1}tp=4\npp=4\nmicro=2\nglobal=512\nprecision=bf16\nsp=true",
+    "\u{2}prompt=8192\ngenerate=1024\nkv_dtype=fp8",
+    "\u{3}cp=2\nvirt=2\nzero=1\nrecompute=full",
+    "\u{4}ep=8\nglobal=15360",
+    "\u{5}prompt=1\npue=1.1",
 ];

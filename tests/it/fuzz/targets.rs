@@ -27,10 +27,12 @@ use atlas_plan::simulation::config::Config;
 use atlas_plan::simulation::trace;
 
 use super::seeds::{
-    ENTRIES, JOB_TRACES, KEYS, MEASUREMENTS, MODELS, QUESTIONS, RECORDS, SCRIPTS, SESSIONS, SIMULATOR, STREAMS, SWEEPS,
-    TRACES, documents, files, lines, logs,
+    ANSWERS, ENTRIES, JOB_TRACES, KEYS, MEASUREMENTS, MODELS, QUESTIONS, RECORDS, SCRIPTS, SESSIONS, SETTINGS,
+    SIMULATOR, STREAMS, SWEEPS, TEXTS, TRACES, documents, files, lines, logs,
 };
+use super::settings;
 
+#[derive(Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) run: fn(&[u8]) -> Result<(), String>,
@@ -66,9 +68,12 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "history", run: history, seeds: || lines(ENTRIES) },
     Target { name: "model", run: model, seeds: || lines(MODELS) },
     Target { name: "measurements", run: measurements, seeds: || lines(MEASUREMENTS) },
+    Target { name: "escape", run: settings::escapes, seeds: || lines(TEXTS) },
+    Target { name: "setting", run: settings::setting, seeds: || lines(SETTINGS) },
+    Target { name: "answer", run: settings::answer, seeds: || lines(ANSWERS) },
 ];
 
-fn library() -> &'static Library {
+pub(super) fn library() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     LIBRARY.get_or_init(|| Library::load(&Sources::built_in(), None))
 }
@@ -83,7 +88,7 @@ fn within(text: &str, problems: &Diagnostics) -> Result<(), String> {
     }
 }
 
-fn text(input: &[u8]) -> String {
+pub(super) fn text(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()
 }
 
@@ -112,13 +117,14 @@ fn yaml(input: &[u8]) -> Result<(), String> {
     })
 }
 
-/// Figures of an estimate are numbers, and none is negative.
 fn sound(parts: &Parts) -> Result<(), String> {
     let scenario = Scenario::from_files(parts);
-    if scenario.check(parts).is_err() {
-        return Ok(());
-    }
-    let estimate = engine::estimate(&scenario);
+    if scenario.check(parts).is_err() { Ok(()) } else { figures(&scenario) }
+}
+
+/// Figures of an estimate are numbers, and none is negative.
+pub(super) fn figures(scenario: &Scenario) -> Result<(), String> {
+    let estimate = engine::estimate(scenario);
     estimate.finite().map_err(|problem| problem.to_string())?;
     let total = &estimate.total;
     for (name, figure) in [

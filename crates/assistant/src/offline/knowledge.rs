@@ -10,7 +10,7 @@ use super::subject::Asked;
 use super::{Refusal, Reply};
 
 /// The guide, as it ships.
-const GUIDE: &str = include_str!("../../../../docs/guide.md");
+const GUIDE: &str = include_str!("../../guide.md");
 /// Names that are listed.
 const NAMES: usize = 60;
 /// Lines of a section that are shown.

@@ -16,7 +16,7 @@ pub(crate) struct Flag {
 
 type Table = HashMap<(&'static str, &'static str), Flag>;
 
-const TEXT: &str = include_str!("../../../../workload/flags.csv");
+const TEXT: &str = include_str!("../../flags.csv");
 
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
@@ -77,7 +77,7 @@ pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option
     }
 }
 
-const NAMES: &str = include_str!("../../../../workload/model_names.csv");
+const NAMES: &str = include_str!("../../model_names.csv");
 
 /// The catalog's model that some tool calls by this name: the first of those that a tool does not tell apart.
 pub(crate) fn model_of_tool(name: &str) -> Option<&'static str> {
