@@ -12,7 +12,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         Kind::Choice(Arrivals::NAMES),
         &["serving", "arrivals"],
-        "how requests come: a constant number in flight, at random, in bursts, or all at once",
+        "how requests arrive: a constant number in flight, at random, in bursts, or all at once",
     )
     .slot(word!(Arrivals, simulation.arrivals))
     .inference()
@@ -24,7 +24,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 20.0, 0.5),
         &["serving", "arrival_cv"],
-        "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 a metronome, more comes in bursts",
+        "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 equal gaps, above 1 bursts",
     )
     .slot(number!(simulation.arrival_cv))
     .usual(1.0)
@@ -37,7 +37,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 1e7, 100.0),
         &["serving", "slo", "ttft_ms"],
-        "a request is good where its first token comes within this; 0: whenever it comes",
+        "latest first token of a good request; 0: no limit",
     )
     .slot(positive!(simulation.slo_ttft_ms))
     .usual(0.0)
@@ -51,7 +51,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 1e7, 5.0),
         &["serving", "slo", "tpot_ms"],
-        "a request is good where its tokens come this fast after the first; 0: however slowly",
+        "longest time per output token of a good request; 0: no limit",
     )
     .slot(positive!(simulation.slo_tpot_ms))
     .usual(0.0)
@@ -65,7 +65,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 1e8, 1000.0),
         &["serving", "slo", "e2e_ms"],
-        "a request is good where its last token comes within this; 0: whenever it comes",
+        "latest last token of a good request; 0: no limit",
     )
     .slot(positive!(simulation.slo_e2e_ms))
     .usual(0.0)

@@ -13,7 +13,7 @@ pub(super) const CACHE: &[Field] = &[
         Group::Serving,
         whole(0.0, 1_048_576.0, Step::Double),
         &["serving", "prefill_accelerators"],
-        "accelerators that only prefill, apart from those that decode; 0: both on all",
+        "accelerators that only prefill, apart from those that decode; 0: all do both",
     )
     .slot(nonzero!(serving.prefill_accelerators))
     .usual(0.0)
@@ -25,7 +25,7 @@ pub(super) const CACHE: &[Field] = &[
         "conversations",
         whole(0.0, 1e9, Step::Double),
         &["serving", "conversations", "count"],
-        "conversations under way at once, over all replicas: they decide how much of a prompt is found; 0: prefix_hit does",
+        "concurrent conversations over all replicas: they determine how much of a prompt is cached; 0: prefix_hit does",
     )
     .slot(nonzero!(serving.conversations))
     .usual(0.0)
@@ -35,7 +35,7 @@ pub(super) const CACHE: &[Field] = &[
         "turns",
         real(1.0, 1e4, 1.0),
         &["serving", "conversations", "turns"],
-        "turns of a conversation: each repeats what was said before; prompt is their mean",
+        "turns of a conversation: each prompt repeats the turns before; prompt is their mean",
     )
     .slot(number!(serving.turns))
     .usual(1.0),
@@ -53,7 +53,7 @@ pub(super) const CACHE: &[Field] = &[
         "routing",
         Kind::Choice(Routing::NAMES),
         &["serving", "routing"],
-        "which replica a request goes to; prefix: the one that has the beginning of its prompt",
+        "which replica a request goes to; prefix: the one that has cached the beginning of its prompt",
     )
     .slot(word!(Routing, serving.routing))
     .usual_word(Routing::Least.name()),
@@ -159,7 +159,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_transfer",
         Kind::Choice(KvTransfer::NAMES),
         &["serving", "kv_transfer"],
-        "over what keys and values travel to the accelerators that decode; scale-up: where both pools lie in one domain",
+        "link over which keys and values travel to the accelerators that decode; scale-up: if both pools are in one domain",
     )
     .slot(word!(KvTransfer, serving.kv_transfer))
     .usual_word(KvTransfer::Network.name()),

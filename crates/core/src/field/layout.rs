@@ -22,7 +22,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "pp"],
-        "pipeline stages: layers in a row of accelerators",
+        "pipeline stages: layers split over accelerators in sequence",
     ).files(1.0, 1e6),
     entry(
         Knob::Vpp,
@@ -201,7 +201,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         Kind::Toggle,
         &["serving", "two_batch_overlap"],
-        "two halves of a batch take turns: one computes while the other's tokens travel to experts",
+        "two halves of a batch alternate: one computes while the other's tokens travel to experts",
     )
     .slot(flag!(serving.two_batch_overlap))
     .usual_flag(false)
@@ -297,7 +297,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         whole(0.0, 16_384.0, Step::Double),
         &["sequence", "image_size"],
-        "side of a square image as large as the images are; 0: the size that the vision encoder was made for",
+        "side of the images, taken as squares; 0: the size that the vision encoder was trained for",
     )
     .slot(nonzero!(image_size))
     .usual(0.0)
@@ -338,7 +338,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         real(0.0, 10.0, 0.1),
         &["sequence", "prompt_cv"],
-        "standard deviation over mean of the prompts' lengths (log-normal); 0: all alike",
+        "standard deviation over mean of the prompts' lengths (log-normal); 0: all equal",
     )
     .slot(number!(simulation.prompt_cv))
     .usual(0.0)
@@ -351,7 +351,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         real(0.0, 10.0, 0.1),
         &["sequence", "generate_cv"],
-        "standard deviation over mean of the outputs' lengths (log-normal); 0: all alike",
+        "standard deviation over mean of the outputs' lengths (log-normal); 0: all equal",
     )
     .slot(number!(simulation.generate_cv))
     .usual(0.0)
@@ -364,7 +364,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "generate_max"],
-        "longest output that is let through; 0: no limit",
+        "longest output; 0: no limit",
     )
     .slot(nonzero!(serving.generate_max))
     .usual(0.0)
@@ -379,7 +379,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         real(1.0, 1e4, 0.1),
         &["sequence", "generate_spread"],
-        "longest usual output over the mean; 1: all alike",
+        "longest usual output over the mean; 1: all equal",
     )
     .slot(number!(serving.generate_spread))
     .usual(1.0)

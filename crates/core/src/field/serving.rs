@@ -157,7 +157,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ranks(4096.0),
         &["serving", "recv_interval"],
-        "decode steps between two looks at the request queue",
+        "decode steps between two polls of the request queue",
     )
     .slot(count!(serving.recv_interval))
     .usual(1.0)
@@ -261,7 +261,7 @@ pub(super) const SERVING: &[Field] = &[
         "draft_method",
         Kind::Choice(DraftMethod::NAMES),
         &["serving", "speculative", "method"],
-        "what drafts: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams of the text",
+        "drafting method: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams of the text",
     )
     .slot(word!(DraftMethod, serving.draft_method))
     .usual_word(DraftMethod::Mtp.name()),

@@ -22,7 +22,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         whole(0.0, 1_000_000.0, Step::Double),
         &["simulation", "requests"],
-        "requests that each run serves and counts; 0: as many as the load asks for, a thousand at least",
+        "requests that each run serves and counts; 0: as many as the load needs, at least a thousand",
     )
     .slot(nonzero!(simulation.requests))
     .usual(0.0)
@@ -61,7 +61,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         whole(0.0, 1_000_000.0, Step::Add(1.0)),
         &["simulation", "slow_nodes"],
-        "nodes that compute slowly all the time; which ones, the seed draws",
+        "nodes that compute slowly all the time; the seed selects them",
     )
     .slot(count!(simulation.slow_nodes))
     .usual(0.0)

@@ -135,7 +135,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e6, 50.0),
         &["cost", "power_cap"],
-        "most that an accelerator may draw: clocks fall until it does; 0: its design power",
+        "power limit of an accelerator: clocks fall to meet it; 0: its design power",
     )
     .unit("W")
     .of_target()
@@ -147,7 +147,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e5, 1.0),
         &["cost", "rack_kw"],
-        "power that a rack has, shared by its nodes: caps their accelerators; 0: enough",
+        "power of a rack, shared by its nodes: limits their accelerators; 0: no limit",
     )
     .unit("kW")
     .of_target()
@@ -159,7 +159,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         whole(0.0, 1e3, Step::Add(1.0)),
         &["cost", "nodes_per_rack"],
-        "nodes of a rack; 0: as many as its power bears without a cap",
+        "nodes of a rack; 0: as many as its power supports without a cap",
     )
     .of_target()
     .reasoned(),
@@ -204,7 +204,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e9, 500.0),
         &["cost", "staff_usd_node_year"],
-        "people who run a node that is owned",
+        "staff of an owned node",
     )
     .unit("$/year")
     .of_target()
@@ -216,7 +216,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e9, 10.0),
         &["cost", "usd_per_kw_month"],
-        "rent of the building for each kW of nominal power, without energy",
+        "colocation for each kW of nominal power, without energy",
     )
     .unit("$/month")
     .of_target()
@@ -228,7 +228,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1.0, 0.01),
         &["cost", "capital_cost"],
-        "interest on what a purchase binds, a year",
+        "yearly interest on a purchase",
     )
     .of_target()
     .reasoned(),
@@ -239,7 +239,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.1, 50.0, 1.0),
         &["cost", "amortization_years"],
-        "years over which a purchase is written off",
+        "depreciation period of a purchase",
     )
     .of_target()
     .reasoned(),
@@ -250,7 +250,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.01, 1.0, 0.1),
         &["cost", "utilization"],
-        "share of the time that owned or reserved hardware works; it is paid all the time",
+        "share of the time for which owned or reserved hardware is in use; it is paid all the time",
     )
     .of_target()
     .reasoned(),
@@ -261,7 +261,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Run,
         Kind::Seed,
         &[],
-        "seed of all that is drawn; phase i of a schedule draws from seed + i",
+        "seed of all random draws; phase i of a schedule draws from seed + i",
     )
     .drawn(),
     entry(
