@@ -59,7 +59,9 @@ fn roles_that_the_caller_chooses_are_both_read() {
     let want = json!({ "kind": "serving", "model": "Big-V3", "roles.prefill.tp": 8, "roles.decode.tp": 16, "num_accelerators": 24 });
     for script in [
         format!("case \"$ROLE\" in\nprefill) {prefill} ;;\ndecode) {decode} ;;\n*) echo role >&2; exit 2 ;;\nesac\n"),
-        format!("R=${{1:?role}}\nif [ \"$R\" = prefill ]; then\n{prefill}\nelif [ \"$R\" = decode ]; then\n{decode}\nelse exit 1\nfi\n"),
+        format!(
+            "R=${{1:?role}}\nif [ \"$R\" = prefill ]; then\n{prefill}\nelif [ \"$R\" = decode ]; then\n{decode}\nelse exit 1\nfi\n"
+        ),
     ] {
         expect(&read("pd.sh", &format!("#!/bin/bash\n{script}")), &want);
     }
@@ -74,20 +76,33 @@ fn names_that_stand_for_others_and_printed_lists_are_followed() {
         "readarray -t ARGS < <(printf '%s\\n' --tensor-parallel-size=4 --max-num-seqs=128)\n",
     ] {
         expect(
-            &read("s.sh", &format!("#!/bin/bash\nSIZE=70b\nprintf -v NAME 'org/base-%s' \"${{SIZE^^}}\"\n{fill}{serve}")),
+            &read(
+                "s.sh",
+                &format!("#!/bin/bash\nSIZE=70b\nprintf -v NAME 'org/base-%s' \"${{SIZE^^}}\"\n{fill}{serve}"),
+            ),
             &want,
         );
     }
-    let remote = "#!/bin/bash\nssh node1 \"cd /w && vllm serve org/base-70B --tensor-parallel-size 4 --max-num-seqs 128\"\n";
+    let remote =
+        "#!/bin/bash\nssh node1 \"cd /w && vllm serve org/base-70B --tensor-parallel-size 4 --max-num-seqs 128\"\n";
     expect(&read("r.sh", remote), &want);
 }
 
 #[test]
 fn older_and_shorter_spellings_of_flags_are_read() {
-    let old = read("o.sh", &format!("#!/bin/bash\nTP=1\ntorchrun --nproc_per_node 8 {MEGATRON} --activations-checkpoint-method uniform\n"));
+    let old = read(
+        "o.sh",
+        &format!("#!/bin/bash\nTP=1\ntorchrun --nproc_per_node 8 {MEGATRON} --activations-checkpoint-method uniform\n"),
+    );
     expect(&old, &json!({ "recompute": "full" }));
-    let nemo = read("n.sh", "#!/bin/bash\nnemo llm pretrain --factory \"base_8b(num_nodes=2)\" trainer.devices=8 trainer.strategy.tensor_model_parallel_size=2\n");
+    let nemo = read(
+        "n.sh",
+        "#!/bin/bash\nnemo llm pretrain --factory \"base_8b(num_nodes=2)\" trainer.devices=8 trainer.strategy.tensor_model_parallel_size=2\n",
+    );
     expect(&nemo, &json!({ "model": "base_8b", "nodes": 2, "num_accelerators": 16, "dp": 8 }));
-    let trl = read("t.sh", "#!/bin/bash\ntrl sft --model_name_or_path org/base-7B --per_device_train_batch_size 2 --torch_dtype bfloat16\n");
+    let trl = read(
+        "t.sh",
+        "#!/bin/bash\ntrl sft --model_name_or_path org/base-7B --per_device_train_batch_size 2 --torch_dtype bfloat16\n",
+    );
     expect(&trl, &json!({ "framework": "trl", "precision": "bf16", "micro_batch": 2 }));
 }

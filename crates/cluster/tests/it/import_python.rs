@@ -6,14 +6,18 @@ use serde_json::json;
 
 #[test]
 fn commands_in_lists_and_strings_are_followed_with_defaults() {
-    let serve = json!({ "framework": "vllm", "model": "org/base-72B", "tp": 4, "max_model_len": 8192, "max_num_seqs": 64 });
+    let serve =
+        json!({ "framework": "vllm", "model": "org/base-72B", "tp": 4, "max_model_len": 8192, "max_num_seqs": 64 });
     let list = "import subprocess\nLEN = 8192\ndef main(tp: int = 4, model=\"org/base-72B\"):\n    cmd = [\"vllm\", \"serve\", model, \"--max-model-len\", str(LEN)]\n    cmd += [\"--tensor-parallel-size\", f\"{tp}\"]\n    cmd.extend([\"--max-num-seqs\", str(8 * 8)])\n    subprocess.run(cmd, check=True)\n";
     let text = "import argparse, os\np = argparse.ArgumentParser()\np.add_argument(\"--model\", default=\"org/base-72B\")\np.add_argument(\"--tp\", type=int, default=4)\na = p.parse_args()\nN = os.environ.get(\"SEQS\", \"64\")\ncommand = (\n    f\"vllm serve {a.model} --tensor-parallel-size {a.tp} \"  # two parts\n    \"--max-model-len 8192 --max-num-seqs \" + N\n)\nos.system(command)\n";
     let read_list = read("a.py", list);
     expect(&read_list, &serve);
     assert_eq!(read_list.origin["max_num_seqs"].line, Some(6));
     expect(&read("b.py", text), &serve);
-    let open = read("c.py", "import os, subprocess\ntp = os.environ[\"TP\"]\nsubprocess.run([\"vllm\", \"serve\", \"org/m-7B\", \"-tp\", tp])\n");
+    let open = read(
+        "c.py",
+        "import os, subprocess\ntp = os.environ[\"TP\"]\nsubprocess.run([\"vllm\", \"serve\", \"org/m-7B\", \"-tp\", tp])\n",
+    );
     expect(&open, &json!({ "model": "org/m-7B", "tp": null }));
 }
 
@@ -39,7 +43,10 @@ fn recipes_are_read_with_what_is_set_afterwards() {
         &json!({ "framework": "nemo", "model": "base_70b", "nodes": 8, "num_accelerators": 64, "tp": 4, "pp": 4, "dp": 4, "global_batch": 128, "precision": "fp8" }),
     );
     let bridge = "from megatron.bridge.recipes.base import base_8b_pretrain_config\ncfg = base_8b_pretrain_config()\ncfg.model.tensor_model_parallel_size = 2\ncfg.train.global_batch_size = 256\ncfg.train.micro_batch_size = 1\n";
-    expect(&read("b.py", bridge), &json!({ "framework": "megatron-bridge", "model": "base_8b", "tp": 2, "global_batch": 256, "micro_batch": 1 }));
+    expect(
+        &read("b.py", bridge),
+        &json!({ "framework": "megatron-bridge", "model": "base_8b", "tp": 2, "global_batch": 256, "micro_batch": 1 }),
+    );
 }
 
 proptest! {

@@ -125,7 +125,8 @@ impl Lexer<'_> {
             if name.len() <= 2 && matches!(self.peek(), Some('"' | '\'')) {
                 return Some(self.string(&name.to_ascii_lowercase()));
             }
-            while self.rest().strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
+            while self.rest().strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+            {
                 self.bump();
                 name.push('.');
                 name.push_str(&self.while_(|c| c.is_alphanumeric() || c == '_'));

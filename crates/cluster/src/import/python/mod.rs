@@ -313,7 +313,8 @@ impl Program<'_> {
         let script = match &n.value {
             Value::List(words) => {
                 let words: Vec<Text> = words.iter().map(|w| Text::new(&eval::shown(w), w.line)).collect();
-                let shell = words.first().is_some_and(|w| matches!(w.as_str(), "bash" | "sh" | "/bin/bash" | "/bin/sh"));
+                let shell =
+                    words.first().is_some_and(|w| matches!(w.as_str(), "bash" | "sh" | "/bin/bash" | "/bin/sh"));
                 match words.get(2).filter(|_| shell) {
                     Some(script) => script.clone(),
                     None => {

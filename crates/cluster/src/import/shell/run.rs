@@ -324,7 +324,9 @@ impl Shell<'_> {
                     _ => break,
                 }
             }
-            let Some(file) = words.get(j).filter(|_| j.checked_sub(1).and_then(|k| words.get(k)).is_none_or(|o| o.as_str() != "-s")) else {
+            let Some(file) =
+                words.get(j).filter(|_| j.checked_sub(1).and_then(|k| words.get(k)).is_none_or(|o| o.as_str() != "-s"))
+            else {
                 // `bash -s < script` and `bash <<END`.
                 return self.stdin.clone().filter(|_| is_shell).map(|t| (i, t, words.get(j..).unwrap_or(&[]).to_vec()));
             };
