@@ -4,12 +4,17 @@
     python3 tests/parsers/check.py DIR...      DIR holds the files of one `atlas launch … --wrap plain`
 
 Runs each script with stand-ins for the programs that it starts, which write down their arguments, and parses those with the
-packages that are installed: accelerate, deepspeed, maxtext, sglang, torch (torchrun), torchtitan and vllm need no accelerator
-for that. A tool without its package is reported as skipped. Ends with 1 where a parser refuses an argument.
+packages that are installed: accelerate, deepspeed, maxtext, megatron-bridge, megatron-core, sglang, torch (torchrun), torchtitan
+and vllm need no accelerator for that. A tool without its package is reported as skipped. Ends with 1 where a parser refuses an argument.
+
+megatron-core needs numpy, packaging, pyyaml and typing_extensions; packages that only its computation needs may be absent.
 """
 
 import argparse
+import ast
 import contextlib
+import importlib.abc
+import importlib.machinery
 import importlib.metadata
 import io
 import json
@@ -19,6 +24,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import types
+import typing
+import unittest.mock
 
 PROGRAMS = ["vllm", "python", "python3", "torchrun", "accelerate", "deepspeed"]
 STAND_IN = f"""#!{sys.executable}
@@ -79,6 +87,91 @@ def known(words, flags):
     return flags
 
 
+class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Stands in for packages of the computation, which a parser imports and does not use."""
+
+    PACKAGES = {"torch", "transformer_engine", "transformer_engine_torch", "apex", "einops", "triton", "flash_attn", "modelopt",
+                "transformers", "tokenizers", "wandb", "tensorstore", "zarr", "nvidia_resiliency_ext", "causal_conv1d",
+                "mamba_ssm", "flashinfer", "h5py", "tqdm", "sentencepiece", "tiktoken", "boto3", "botocore", "omegaconf", "hydra"}
+    PARTS = ("megatron.core.ssm", "megatron.core.inference", "megatron.core.fusions")
+
+    def find_spec(self, name, _path, _target=None):
+        package = name.split(".")[0]
+        missing = package in self.PACKAGES and importlib.machinery.PathFinder.find_spec(package) is None
+        if missing or name.startswith(self.PARTS):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return AbsentModule(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+class AnyClass(type(typing.Protocol)):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return unittest.mock.MagicMock(name=name)
+
+    def __or__(cls, _other):
+        return object
+
+    def __ror__(cls, _other):
+        return object
+
+
+class AbsentModule(types.ModuleType):
+    __path__ = []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            if name == "__version__":
+                return "2.9.0"
+            raise AttributeError(name)
+        made = unittest.mock.MagicMock(name=name)
+        if name[:1].isupper():
+            methods = {"__init__": lambda self, *a, **k: None, "__class_getitem__": classmethod(lambda cls, item: cls),
+                       "__call__": lambda self, *a, **k: a[0] if a else self, "__module__": self.__name__}
+            made = AnyClass(name, (), methods)
+        setattr(self, name, made)
+        return made
+
+
+def megatron(words, _folder):
+    absent = Absent()
+    sys.meta_path.insert(0, absent)
+    try:
+        from megatron.training.arguments import add_megatron_arguments
+
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        add_megatron_arguments(parser)
+        return parser.parse_args(words)
+    finally:
+        sys.meta_path.remove(absent)
+
+
+def bridge(words, _folder):
+    """The recipe and the settings by their names: recipes are functions, settings are fields of configuration classes."""
+    fields, functions = set(), set()
+    for package in ["megatron-bridge", "megatron-core"]:
+        for file in importlib.metadata.files(package):
+            if file.suffix == ".py":
+                for node in ast.walk(ast.parse(file.locate().read_text())):
+                    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                        fields.add(node.target.id)
+                    if isinstance(node, ast.FunctionDef):
+                        functions.add(node.name)
+                    if isinstance(node, ast.alias):
+                        functions.add(node.asname or node.name)
+    recipe = words[words.index("--recipe") + 1]
+    unknown = [word for word in words if "=" in word and word.split("=")[0].split(".")[-1] not in fields]
+    if recipe not in functions or unknown:
+        raise SystemExit(f"unknown: {recipe if recipe not in functions else ''} {' '.join(unknown)}")
+    return recipe
+
+
 def torchrun(words, folder):
     from torch.distributed.run import get_args_parser
 
@@ -127,6 +220,10 @@ def parser_of(program, words):
         if module.lower().startswith("maxtext"):
             return "maxtext", maxtext
         return None, None
+    for name, package, parse in [("pretrain_gpt.py", "megatron-core", megatron), ("run_recipe.py", "megatron-bridge", bridge)]:
+        at = next((i for i, word in enumerate(words) if word.endswith(name)), None)
+        if at is not None:
+            return package, lambda words, folder, parse=parse, at=at: parse(words[at + 1 :], folder)
     if program == "torchrun":
         titan = any("torchtitan" in word for word in words)
         return ("torchtitan" if titan else "torch"), torchrun

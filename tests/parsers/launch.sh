@@ -34,4 +34,11 @@ launch torchtitan h100-sxm-8 llama3.1-8b-train torchtitan sharding=zero3 tp=2 cp
 launch torchtitan-fp8 h100-sxm-64 llama3.1-70b-train torchtitan sharding=zero3 tp=8 pp=2 precision=fp8
 launch maxtext h100-sxm-8 llama3.1-8b-train maxtext sharding=zero3
 launch megatron-lm h100-sxm-64 llama3.1-70b-train megatron-lm
+launch megatron-lm-fp8 h100-sxm-64 llama3.1-70b-train megatron-lm precision=fp8 tp=4 pp=2 vpp=5 cp=2
+launch megatron-lm-full h100-sxm-64 llama3.1-70b-train megatron-lm recompute=full sharding=zero1 overlap_tensor=on
+launch megatron-lm-fsdp h100-sxm-64 llama3.1-8b-train megatron-lm sharding=zero3 tp=1
+launch megatron-lm-graphs h100-sxm-64 llama3.1-70b-train megatron-lm cp=2 cp_comm_type=a2a cuda_graphs=on cpu_offload=optimizer
+launch megatron-lm-experts h100-sxm-128 mixtral-8x7b-train megatron-lm ep=8
+launch megatron-lm-mtp h100-sxm-1024 deepseek-v3-train megatron-lm
+launch megatron-bridge h100-sxm-64 llama3.1-70b-train megatron-bridge
 "$python" "$here/check.py" "$work"/*/

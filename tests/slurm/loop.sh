@@ -115,10 +115,12 @@ for delay in 0.05 0.1 0.15 0.2 0.25 0.3; do
 done
 # An sbatch that answers late, so that the kill falls between the job and its record.
 mkdir -p slow
-printf '#!/bin/sh\n%s "$@"\nsleep 3\n' "$(command -v sbatch)" >slow/sbatch
+printf '#!/bin/sh\n%s "$@"\ntouch "%s"\nsleep 10\n' "$(command -v sbatch)" "$work/slow/submitted" >slow/sbatch
 chmod +x slow/sbatch
-{ PATH=$work/slow:$PATH setsid "$atlas" submit "${launch[@]}" --out killed-between --yes >/dev/null 2>&1 & pid=$!; sleep 2; kill -9 "$pid"; wait "$pid" || true; } 2>/dev/null
-sleep 3
+{ PATH=$work/slow:$PATH setsid "$atlas" submit "${launch[@]}" --out killed-between --yes >/dev/null 2>&1 & pid=$!
+  for _ in $(seq 600); do [[ -e slow/submitted ]] && break; sleep 0.1; done
+  kill -9 "$pid"; wait "$pid" || true; } 2>/dev/null
+[[ -e slow/submitted ]] || die "nothing was submitted within a minute"
 # What was begun a moment ago and has no job is looked for again later: made old, so that the test need not wait.
 sed -i 's/"ts": "20[0-9][0-9]/"ts": "2020/' state/submissions/pending-*.json 2>/dev/null || true
 "$atlas" history --kind submission --format json >submissions.json 2>recovered.err

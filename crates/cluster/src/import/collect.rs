@@ -135,7 +135,8 @@ impl Collector {
             Kind::Configured(framework) => configured(framework, args, out),
             Kind::Trainer if self.neuron && l.name.is_some() && !args.flags.is_empty() => neuron::command(args, out),
             Kind::Trainer => {
-                if !trainer(p, args, l, out) {
+                let script = cmd.words.get(p.at).map_or("", Text::as_str);
+                if !trainer(p, script, args, l, out) {
                     return false;
                 }
             }
@@ -227,7 +228,7 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
         if matches!(key.as_str(), "config_file" | "config" | "conf_file" | "factory") {
             if let Some(t) = f.node.shown() {
                 if key == "factory" {
-                    super::tools::model(out, &f.node);
+                    factory(&t, f.node.line, out);
                 } else {
                     out.fields.imply("config_file", t.as_str(), f.node.line);
                     out.references.push((t, f.node.line));
@@ -256,8 +257,21 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
     }
 }
 
+/// A recipe with its arguments: `llama3_8b(num_nodes=2)`.
+fn factory(text: &str, line: u32, out: &mut Out) {
+    let (name, args) = text.split_once('(').unwrap_or((text, ""));
+    super::tools::model(out, &Node::str(name.trim(), line));
+    for (key, value) in args.trim_end_matches(')').split(',').filter_map(|a| a.split_once('=')) {
+        match key.trim() {
+            "num_nodes" => out.int("nodes", &Node::str(value.trim(), line)),
+            "num_gpus_per_node" => out.int("accelerators_per_node", &Node::str(value.trim(), line)),
+            _ => true,
+        };
+    }
+}
+
 /// A training script that only its flags and its launcher explain; false if it seems to train nothing.
-fn trainer(p: &Program, args: &Args, l: &Launcher, out: &mut Out) -> bool {
+fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut Out) -> bool {
     if args.has(&["job.config_file"]) {
         torchtitan::command(args, out);
         return true;
@@ -292,12 +306,14 @@ fn trainer(p: &Program, args: &Args, l: &Launcher, out: &mut Out) -> bool {
     if has(&["eval", "infer", "generate", "serve", "convert", "download", "bench", "preprocess"]) && !trains {
         return false;
     }
-    if !(launched || trains && hf::looks_like(args)) {
+    let trl = p.name == "trl" || p.name.starts_with("trl.") || script.contains("trl/");
+    if !(launched || (trains || trl) && hf::looks_like(args)) {
         return false;
     }
     hf::command(args, out);
     let sharded = args.has(&["sharding_strategy", "enable_fsdp", "use_fsdp"]);
     let framework = match l.name {
+        _ if trl => "trl",
         Some("gaudi_spawn") => "optimum-habana",
         Some("accelerate") => "accelerate",
         Some("deepspeed") => "deepspeed",

@@ -5,6 +5,7 @@
 
 mod argv;
 mod collect;
+mod conventions;
 mod derive;
 mod documents;
 mod fields;
@@ -16,6 +17,7 @@ pub(crate) use names::accelerator_label;
 mod offline;
 mod pbs;
 mod program;
+mod python;
 mod references;
 mod report;
 mod runs;
@@ -56,6 +58,7 @@ enum Content {
     Script(String),
     Documents(Vec<Node>),
     Modelfile(String),
+    Python,
     Empty,
 }
 
@@ -90,14 +93,26 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
         })
     };
     let mut used = Vec::new();
-    // Scripts first: their flags win over the files they name.
-    for s in &sources {
-        if let Content::Script(t) = &s.content {
-            if script::is_called(&s.name, &scripts) {
+    // Scripts first: their flags win over the files they name. Those that others call are read with their callers,
+    // unless nothing comes of that.
+    for called in [false, true] {
+        for s in &sources {
+            let Content::Script(t) = &s.content else { continue };
+            if script::is_called(&s.name, &scripts) != called || (called && total.fields.has("kind")) {
                 continue;
             }
             let text = placed_text(t, s.index);
-            let mut out = script::read(&s.name, t, &text, s.index, &scripts, environment, &lookup);
+            let mut out = script::read(&script::Reader {
+                name: &s.name,
+                plain: t,
+                text: &text,
+                index: s.index,
+                scripts: &scripts,
+                env: environment,
+                documents: &lookup,
+                submission: None,
+                depth: 0,
+            });
             out.relocate(place(s.index, 0));
             used.push(s.index);
             merge(&mut total, out);
@@ -112,6 +127,12 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
             Content::Modelfile(t) => {
                 let mut out = Out::default();
                 tools::ollama::read(t, |l| place(s.index, l), &mut out);
+                out
+            }
+            Content::Python => {
+                let mut out = Out::default();
+                let found = python::read(&s.text, s.index, &lookup);
+                script::settle(found, &shell::Script::default(), &s.text, s.index, &mut out);
                 out
             }
             Content::Script(_) | Content::Empty => continue,
@@ -149,6 +170,8 @@ fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) ->
         Content::Empty
     } else if ollama_file(&name, &text) {
         Content::Modelfile(text.clone())
+    } else if ends(&[".py"]) || trimmed.lines().next().is_some_and(|l| l.starts_with("#!") && l.contains("python")) {
+        Content::Python
     } else if ends(&[".toml"]) {
         let (doc, bad) = toml_doc::parse(&text);
         skipped = bad;
@@ -238,7 +261,7 @@ fn moved(mut n: Node, index: usize) -> Node {
 /// The words of the command in a text; of several, the one that starts a program we know.
 fn split_command(text: &Text) -> Vec<Text> {
     let none = BTreeMap::new();
-    let setup = shell::Setup { scripts: &[], env: &none, batch: &[], weak: &[], every_branch: false };
+    let setup = shell::Setup { scripts: &[], env: &none, batch: &[], weak: &[], args: &[], every_branch: false };
     let read = shell::read("", text, &setup);
     let known = read.commands.iter().find(|c| program::find(&c.words).is_some());
     known.or(read.commands.first()).map(|c| c.words.clone()).unwrap_or_default()

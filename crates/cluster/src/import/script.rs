@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::collect::Collector;
 use super::fields::{Fields, Out, place};
 use super::runs::merge_runs;
-use super::shell::{self, Script, Setup, Text};
+use super::shell::{self, Script, Setup, Submission, Text};
 use super::tools::{self, bench, mlperf, serving};
 use super::value::{Node, Value};
-use super::{json, names, pbs, program, slurm, unknown, yaml};
+use super::{conventions, json, names, pbs, program, slurm, yaml};
 
 /// Whether another of the scripts sources or starts this one.
 pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
@@ -28,31 +28,56 @@ const NODE_NAMES: &[&str] = &["NODES", "NNODES", "NUM_NODES", "N_NODES", "NUM_MA
 /// The number of the task, in a job array.
 const TASK: &str = "SLURM_ARRAY_TASK_ID";
 
+/// Scripts that submit scripts that submit scripts.
+const MAX_SUBMISSIONS: u32 = 3;
+
+/// A script, and what it is read with.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) name: &'a str,
+    /// The script as it stands in the file.
+    pub(crate) plain: &'a str,
+    /// The same with places.
+    pub(crate) text: &'a Text,
+    /// The number of the file.
+    pub(crate) index: usize,
+    /// All scripts that were given.
+    pub(crate) scripts: &'a [(String, Text)],
+    pub(crate) env: &'a BTreeMap<String, String>,
+    /// Finds a configuration by its path.
+    pub(crate) documents: &'a dyn Fn(&str) -> Option<Node>,
+    /// How another script submits this one.
+    pub(crate) submission: Option<&'a Submission>,
+    /// Scripts around this one.
+    pub(crate) depth: u32,
+}
+
 /// Reads one script. The tasks of a job array that differ are variants.
-pub(crate) fn read(
-    name: &str,
-    plain: &str,
-    text: &Text,
-    index: usize,
-    scripts: &[(String, Text)],
-    env: &BTreeMap<String, String>,
-    documents: &dyn Fn(&str) -> Option<Node>,
-) -> Out {
-    let directives = slurm::directives(plain, |l| place(index, l));
+pub(crate) fn read(r: &Reader<'_>) -> Out {
+    let mut directives = slurm::directives(r.plain, |l| place(r.index, l));
+    if let Some(s) = r.submission {
+        directives.add(&s.options);
+    }
     let task = |task: Option<(u32, u32)>| {
-        let mut batch = directives.variables();
+        let mut batch = r.submission.map(|s| s.inherited.clone()).unwrap_or_default();
+        batch.extend(directives.variables());
         batch.extend(task.map(|(number, line)| (TASK.to_owned(), number.to_string(), line)));
-        one(name, plain, text, index, scripts, env, documents, &directives, &batch)
+        one(r, &directives, &batch)
     };
-    let asks = env.get(TASK).is_none() && plain.contains(TASK);
+    let asks = r.env.get(TASK).is_none() && r.plain.contains(TASK);
     let Some((tasks, line)) = directives.array().filter(|_| asks) else { return task(None) };
-    let mut runs = tasks.into_iter().map(|number| task(Some((number, line))));
-    let Some(mut out) = runs.next() else { return task(None) };
-    let all: Vec<Fields> = std::iter::once(out.fields.clone()).chain(runs.map(|run| run.fields)).collect();
+    let runs = tasks.into_iter().map(|number| task(Some((number, line)))).collect();
+    combined(runs).unwrap_or_else(|| task(None))
+}
+
+/// Several runs as one job: what they share, and variants of what they do not.
+fn combined(runs: Vec<Out>) -> Option<Out> {
+    let all: Vec<Fields> = runs.iter().map(|run| run.fields.clone()).collect();
+    let mut out = runs.into_iter().next()?;
     if out.variants.is_empty() {
         apart(&mut out, &all);
     }
-    out
+    Some(out)
 }
 
 /// Keeps what all runs share, and makes variants of what they do not.
@@ -75,26 +100,20 @@ fn apart(out: &mut Out, runs: &[Fields]) {
 }
 
 /// Reads one script as one job.
-#[expect(clippy::too_many_arguments, reason = "all that a script is read with, and one caller")]
-fn one(
-    name: &str,
-    plain: &str,
-    text: &Text,
-    index: usize,
-    scripts: &[(String, Text)],
-    env: &BTreeMap<String, String>,
-    documents: &dyn Fn(&str) -> Option<Node>,
-    directives: &slurm::Directives,
-    batch: &[(String, String, u32)],
-) -> Out {
+fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String, u32)]) -> Out {
+    let Reader { name, plain, text, index, scripts, env, documents, .. } = *r;
     let weak: Vec<(String, String, u32)> = directives
         .nodes()
         .map(|(n, l)| NODE_NAMES.iter().map(|k| ((*k).to_owned(), n.to_string(), l)).collect())
         .unwrap_or_default();
-    let mut setup = Setup { scripts, env, batch, weak: &weak, every_branch: false };
+    let args = r.submission.map_or(&[][..], |s| &s.args);
+    let mut setup = Setup { scripts, env, batch, weak: &weak, args, every_branch: false };
     let mut script = shell::read(name, text, &setup);
     let mut found = commands(&script, documents);
     if found.is_empty() && !mlperf::looks_like(&script.vars) {
+        if let Some(out) = passed_on(r, &script) {
+            return out;
+        }
         // Nothing is decided in favor of a launch: look into every branch.
         setup.every_branch = true;
         let again = shell::read(name, text, &setup);
@@ -102,6 +121,8 @@ fn one(
         if !more.is_empty() {
             script = again;
             found = more;
+        } else if let Some(out) = passed_on(r, &again) {
+            return out;
         }
     }
     let mut out = Out::default();
@@ -145,9 +166,9 @@ fn one(
     if !out.fields.has("kind") {
         return out;
     }
-    variables(&script, plain, index, &mut out);
+    conventions::variables(&script, plain, index, &mut out);
     tasks(&mut out);
-    if let Some(n) = job_model(directives, name, plain, &out) {
+    if let Some(n) = conventions::job_model(directives, name, plain, &out) {
         out.fields.imply("model", n.0, n.1);
     }
     requirements(&script, plain, &mut out);
@@ -171,17 +192,58 @@ fn commands(script: &Script, documents: &dyn Fn(&str) -> Option<Node>) -> Collec
     c
 }
 
+/// What a script that launches nothing itself hands to others: jobs that it submits, manifests, configurations.
+fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
+    if r.depth >= MAX_SUBMISSIONS {
+        return None;
+    }
+    let jobs = script.jobs.iter().map(|job| {
+        // Lines before the job's own, so that its directives are found where they are written.
+        let (file, line) = super::fields::file_and_line(job.script.line());
+        let plain = format!("{}{}", "\n".repeat((line as usize).saturating_sub(1)), job.script.as_str());
+        let env = r.env;
+        read(&Reader {
+            plain: &plain,
+            text: &job.script,
+            index: file,
+            env,
+            submission: Some(job),
+            depth: r.depth + 1,
+            ..*r
+        })
+    });
+    let mut out = combined(jobs.filter(|o| o.fields.has("kind")).collect()).or_else(|| {
+        let texts = script.manifests.iter().chain(script.files.values());
+        texts.map(|t| configuration(t, r.env)).find(|o| o.fields.has("kind"))
+    })?;
+    requirements(script, r.plain, &mut out);
+    Some(out)
+}
+
+/// A configuration in a text that the script writes.
+fn configuration(text: &Text, env: &BTreeMap<String, String>) -> Out {
+    let docs = nodes(text);
+    tools::k8s::documents(&docs, env)
+        .or_else(|| docs.iter().find_map(|d| super::documents::document(d, "")))
+        .unwrap_or_default()
+}
+
 /// A configuration that the script wrote itself.
 fn written(script: &Script, path: &str) -> Option<Node> {
     let base = path.rsplit('/').next().filter(|b| !b.is_empty())?;
     let (_, text) = script.files.iter().find(|(p, _)| p.rsplit('/').next() == Some(base))?;
+    nodes(text).into_iter().next()
+}
+
+/// The documents in a text, with the places of its lines.
+fn nodes(text: &Text) -> Vec<Node> {
     let starts: Vec<u32> = std::iter::once(0)
         .chain(text.as_str().char_indices().filter(|(_, c)| *c == '\n').map(|(i, _)| i + 1))
         .map(|o| text.line_at(o))
         .collect();
     let body = text.as_str();
-    let node = json::parse(body).or_else(|| yaml::parse(body).docs.into_iter().next())?;
-    Some(relined(node, &starts))
+    let docs = json::parse(body).map_or_else(|| yaml::parse(body).docs, |d| vec![d]);
+    docs.into_iter().map(|d| relined(d, &starts)).collect()
 }
 
 /// Gives a node the places of the lines it was written in.
@@ -196,7 +258,7 @@ fn relined(mut n: Node, starts: &[u32]) -> Node {
 }
 
 /// Puts together what the commands do.
-fn settle(c: Collector, script: &Script, plain: &str, index: usize, out: &mut Out) {
+pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, out: &mut Out) {
     let Collector { trainings, servers, clients, ollama, .. } = c;
     if let Some(mut o) = ollama {
         for (k, t) in &script.vars {
@@ -303,128 +365,6 @@ fn tasks(out: &mut Out) {
     if let Some(n) = out.fields.int("slurm.ntasks_per_node").filter(|n| *n > 1) {
         let at = out.fields.at("slurm.ntasks_per_node");
         out.fields.imply("accelerators_per_node", n, at);
-    }
-}
-
-/// Values that only conventional variables give.
-fn variables(script: &Script, plain: &str, index: usize, out: &mut Out) {
-    let get = |names: &[&str]| {
-        names.iter().find_map(|n| script.vars.get(*n).filter(|t| !t.is_empty() && !unknown::is_in(t.as_str())))
-    };
-    let training = out.fields.str("kind") == Some("training");
-    if training
-        && !out.fields.has("global_batch")
-        && let Some(t) = get(&["GBS", "GLOBAL_BATCH_SIZE", "GLOBAL_BATCH"])
-    {
-        out.int("global_batch", &Node::str(t.as_str(), t.line()));
-    }
-    if training {
-        let ids = [
-            "HF_MODEL_ID",
-            "HF_MODEL_NAME",
-            "HF_MODEL",
-            "HF_CONFIG",
-            "HF_MODEL_PATH",
-            "MODEL_NAME_OR_PATH",
-            "MODEL_ID",
-        ];
-        let hub = ids.iter().find_map(|n| {
-            get(&[n]).filter(|t| t.as_str().matches('/').count() == 1 && !t.as_str().starts_with(['/', '.']))
-        });
-        let guessed = out.fields.entry("model").is_none_or(|e| e.implied);
-        if let (Some(t), true) = (hub, guessed) {
-            out.fields.set("model", t.as_str(), t.line());
-        } else if (!out.fields.has("model") || (guessed && out.fields.str("framework") == Some("megatron-bridge")))
-            && let Some(t) = get(&["MODEL_NAME", "MODEL"]).filter(|t| names::model_in(t.as_str()).is_some())
-        {
-            out.fields.set("model", names::model_id(t.as_str()).0, t.line());
-        }
-    }
-    if training && out.variants.is_empty() {
-        script.vars.iter().for_each(|(name, value)| super::collect::processes(name, value, out));
-    }
-    let neuron = out.fields.str("framework").is_some_and(|f| f.starts_with("neuronx"));
-    if neuron {
-        if let (Some(v), Some(size)) = (get(&["LLAMA_VERSION"]), get(&["MODEL_SIZE"])) {
-            out.fields.imply("model", format!("Llama {} {}", v.as_str(), size.as_str()), size.line());
-        }
-        for n in ["XLA_DOWNCAST_BF16", "XLA_USE_BF16"] {
-            if let Some(t) = get(&[n]).filter(|t| t.as_str() == "1") {
-                out.fields.imply("precision", "bf16", t.line());
-            }
-        }
-    }
-    if out.fields.str("framework") == Some("megatron-bridge") {
-        recipe_comment(plain, index, out);
-    }
-    if out.fields.str("framework").is_some_and(|f| f.starts_with("megatron")) {
-        // Sizes that the script sets without handing them on hold as well.
-        for (key, names) in [
-            ("tp", &["TP_SIZE", "TENSOR_PARALLEL_SIZE"][..]),
-            ("pp", &["PP_SIZE", "PIPELINE_PARALLEL_SIZE"]),
-            ("cp", &["CP_SIZE"]),
-            ("architecture.vocab_size", &["VOCAB_SIZE"]),
-        ] {
-            let plain_layers = key != "architecture.vocab_size" || out.fields.has("architecture.num_layers");
-            if let Some(t) = get(names).filter(|_| !out.fields.has(key) && plain_layers && out.variants.is_empty()) {
-                out.int(key, &Node::str(t.as_str(), t.line()));
-            }
-        }
-    }
-    if out.fields.str("kind").is_some_and(|k| k.starts_with("serving")) && out.variants.is_empty() {
-        for n in ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"] {
-            if let Some(t) = get(&[n]).filter(|_| out.roles.is_empty()) {
-                let mut o = Out::default();
-                super::collect::count_visible(n, t, &mut o);
-                if !out.fields.has("slurm.nodes") {
-                    for e in o.fields.iter() {
-                        out.fields.put(e.clone());
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The precision and the optimizer in the comment behind the recipe's name.
-fn recipe_comment(plain: &str, index: usize, out: &mut Out) {
-    let line = plain.lines().zip(1..).find(|(l, _)| {
-        let t = l.trim_start().trim_start_matches("export ");
-        t.split_once('=')
-            .is_some_and(|(k, _)| k.contains("RECIPE") && k.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
-    });
-    let Some((line, n)) = line else { return };
-    let Some((_, comment)) = line.split_once(" #") else { return };
-    for w in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
-        if let Some(p) = names::precision(w).filter(|_| w.len() > 2) {
-            out.fields.imply("precision", p, place(index, n));
-        }
-        let low = w.to_ascii_lowercase();
-        if matches!(low.as_str(), "adam" | "adamw" | "muon" | "sgd" | "lion") {
-            out.fields.imply("optimizer", low, place(index, n));
-        }
-    }
-}
-
-/// A model in the job's name.
-fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &Out) -> Option<(String, u32)> {
-    if out.fields.has("model") || out.fields.str("kind") != Some("training") {
-        return None;
-    }
-    if matches!(out.fields.str("framework"), Some("accelerate" | "torchtitan")) {
-        return None;
-    }
-    let (name, line) = d.get("job-name")?;
-    let sized = name.split(['-', '_']).any(names::is_size);
-    if !sized {
-        return None;
-    }
-    // A family in the name ends the guess at its size; a run's own name is taken whole, but for words of what runs it.
-    match names::model_in(name) {
-        // A comment or the name of the file tells it better.
-        Some(_) if names::model_in(file).is_some() || super::hints::comment_model(plain).is_some() => None,
-        Some(model) => Some((model, line)),
-        None => Some((names::without_framework(name).to_owned(), line)),
     }
 }
 

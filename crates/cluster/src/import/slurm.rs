@@ -44,7 +44,20 @@ pub(crate) fn directives(text: &str, place: impl Fn(u32) -> u32) -> Directives {
             break;
         };
         let body = rest.split(" #").next().unwrap_or(rest).split("\t#").next().unwrap_or(rest).trim();
-        let mut words = body.split_whitespace().peekable();
+        out.read(body.split_whitespace(), place(n));
+    }
+    out
+}
+
+impl Directives {
+    /// Options of the command that submits the script, which outweigh the directives in it.
+    pub(crate) fn add(&mut self, options: &[super::shell::Text]) {
+        let line = options.first().map_or(0, super::shell::Text::line);
+        self.read(options.iter().map(super::shell::Text::as_str), line);
+    }
+
+    fn read<'w>(&mut self, words: impl Iterator<Item = &'w str>, line: u32) {
+        let mut words = words.peekable();
         while let Some(w) = words.next() {
             let (name, mut value) = if let Some(long) = w.strip_prefix("--") {
                 match long.split_once('=') {
@@ -66,13 +79,10 @@ pub(crate) fn directives(text: &str, place: impl Fn(u32) -> u32) -> Directives {
                 words.next();
             }
             let value = value.map(|v| v.trim_matches(['"', '\'']).to_owned());
-            out.list.push((name, value, place(n)));
+            self.list.push((name, value, line));
         }
     }
-    out
-}
 
-impl Directives {
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -5,7 +5,9 @@
 mod common;
 mod import_files;
 mod import_flags;
+mod import_handed;
 mod import_properties;
+mod import_python;
 mod import_references;
 mod import_serving;
 mod import_shell;

@@ -59,6 +59,8 @@ pub(crate) enum Redir {
     Out(Word, bool),
     /// A here-document or a here-string.
     Here(Word),
+    /// Standard input from a file, or from what a command prints.
+    In(Word),
 }
 
 /// A token of `[[ … ]]`.

@@ -1,9 +1,9 @@
 //! Commands of the shell, and small programs that print what they are given.
 
-use super::ast::Assign;
+use super::ast::{Assign, AssignValue};
 use super::parse;
 use super::text::Text;
-use super::{Flow, MAX_DEPTH, Shell, Var};
+use super::{Flow, MAX_DEPTH, MAX_VALUE, Shell, Var};
 use crate::import::unknown;
 use crate::import::value::parse_int;
 
@@ -26,11 +26,31 @@ impl Shell<'_> {
             "export" | "readonly" | "declare" | "typeset" | "local" => {
                 let assoc = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('A'));
                 let array = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('a'));
+                let refers = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('n'));
+                let exports = name == "export" || args.iter().any(|a| a.as_str() == "-x");
+                if name == "export" && refers {
+                    return Some(Flow::Next);
+                }
+                if refers {
+                    for a in assigns {
+                        if let AssignValue::Word(w) = &a.value {
+                            let other = self.text(w).as_str().to_owned();
+                            // A name that stands for itself would be followed for ever.
+                            if other != a.name && !self.references.contains_key(&other) {
+                                self.references.insert(a.name.clone(), other);
+                            }
+                        }
+                    }
+                    return Some(Flow::Next);
+                }
                 for a in args.iter().filter(|a| !a.as_str().starts_with('-')) {
                     // `export "$KEY=$VALUE"` arrives as a word.
                     match a.as_str().split_once('=') {
                         Some((k, _)) if !k.is_empty() => {
                             let value = a.slice(k.len() + 1, a.len());
+                            if exports {
+                                self.export(k);
+                            }
                             self.set(k, value);
                         }
                         _ if assoc => {
@@ -39,6 +59,7 @@ impl Shell<'_> {
                         _ if array => {
                             self.vars.entry(a.as_str().to_owned()).or_insert_with(|| Var::Array(Vec::new()));
                         }
+                        _ if exports => self.export(a.as_str()),
                         _ => {}
                     }
                 }
@@ -47,6 +68,9 @@ impl Shell<'_> {
                         self.vars.insert(a.name.clone(), Var::Assoc(Vec::new()));
                     }
                     self.assign(a);
+                    if exports {
+                        self.export(&a.name);
+                    }
                 }
             }
             "unset" => args.iter().for_each(|a| {
@@ -81,8 +105,7 @@ impl Shell<'_> {
             "read" => self.read_words(args, ifs),
             "mapfile" | "readarray" => {
                 if let (Some(t), Some(n)) = (self.stdin.clone(), args.last()) {
-                    let items = t.split(|c| c == '\n');
-                    self.vars.insert(n.as_str().to_owned(), Var::Array(items));
+                    self.set_lines(n.as_str(), &t);
                 }
             }
             "echo" => {
@@ -97,8 +120,16 @@ impl Shell<'_> {
                 out.push("\n", self.line);
                 self.emit(&out, target);
             }
+            "printf" if arg(0) == "-v" => {
+                let out = printf(args.get(2..).unwrap_or(&[]), self.line);
+                self.set(arg(1), out);
+            }
             "printf" => {
                 let out = printf(args, self.line);
+                self.emit(&out, target);
+            }
+            "envsubst" => {
+                let out = self.envsubst(&self.stdin.clone()?);
                 self.emit(&out, target);
             }
             "cat" | "tee" => return self.cat(name, args, target),
@@ -273,10 +304,21 @@ impl Shell<'_> {
     }
 }
 
-/// `printf` with plain conversions; the format is used once.
+/// `printf` with plain conversions; the format is used until all arguments are.
 fn printf(args: &[Text], line: u32) -> Text {
     let mut out = Text::new("", line);
     let Some((format, mut rest)) = args.split_first() else { return out };
+    loop {
+        let before = rest.len();
+        rest = printed(format, rest, line, &mut out);
+        if rest.is_empty() || rest.len() == before || out.len() > MAX_VALUE {
+            return out;
+        }
+    }
+}
+
+/// Prints the format once; returns the arguments that are left.
+fn printed<'t>(format: &Text, mut rest: &'t [Text], line: u32, out: &mut Text) -> &'t [Text] {
     let mut chars = format.as_str().chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -312,7 +354,7 @@ fn printf(args: &[Text], line: u32) -> Text {
             c => out.push(&c.to_string(), line),
         }
     }
-    out
+    rest
 }
 
 fn filter(name: &str, args: &[Text], input: &str) -> Option<String> {

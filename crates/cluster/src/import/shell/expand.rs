@@ -72,7 +72,7 @@ impl Shell<'_> {
                 let n: usize = name.parse().ok()?;
                 self.args.get(n.checked_sub(1)?).cloned()
             }
-            _ => match self.vars.get(name)? {
+            _ => match self.vars.get(&self.referred(name))? {
                 Var::Scalar(t) => Some(t.clone()),
                 Var::Array(a) => Some(a.first().cloned().unwrap_or_default()),
                 Var::Assoc(_) => Some(Text::default()),

@@ -10,6 +10,7 @@ mod compound;
 mod exec;
 mod expand;
 mod glob;
+mod handed;
 mod parse;
 mod run;
 mod simple;
@@ -17,9 +18,10 @@ mod test;
 mod text;
 mod word;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+pub(crate) use handed::Submission;
 pub(crate) use text::Text;
 
 use super::unknown;
@@ -61,6 +63,10 @@ pub(crate) struct Script {
     pub(crate) sourced: Vec<(String, u32)>,
     /// Divisions by zero: the expression and its line.
     pub(crate) zero_divisions: Vec<(String, u32)>,
+    /// Jobs that the script submits with a script that is known.
+    pub(crate) jobs: Vec<Submission>,
+    /// Manifests that the script hands to a cluster on standard input.
+    pub(crate) manifests: Vec<Text>,
     /// Whether the bounds cut the reading short.
     pub(crate) cut: bool,
 }
@@ -93,6 +99,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) batch: &'a [(String, String, u32)],
     /// Values for names such as NODES that are left to the caller; used only where nothing else is known.
     pub(crate) weak: &'a [(String, String, u32)],
+    /// Arguments of the script.
+    pub(crate) args: &'a [Text],
     /// Take every branch and every function instead of deciding.
     pub(crate) every_branch: bool,
 }
@@ -101,6 +109,9 @@ pub(super) struct Shell<'a> {
     setup: &'a Setup<'a>,
     vars: HashMap<String, Var>,
     funcs: HashMap<String, Rc<Vec<ast::Cmd>>>,
+    exported: BTreeSet<String>,
+    /// Names that stand for other variables.
+    references: HashMap<String, String>,
     called: Vec<String>,
     args: Vec<Text>,
     captures: Vec<Text>,
@@ -122,8 +133,10 @@ pub(crate) fn read(name: &str, text: &Text, setup: &Setup<'_>) -> Script {
         setup,
         vars: HashMap::new(),
         funcs: HashMap::new(),
+        exported: BTreeSet::new(),
+        references: HashMap::new(),
         called: Vec::new(),
-        args: Vec::new(),
+        args: setup.args.to_vec(),
         captures: Vec::new(),
         stdin: None,
         prefix: Vec::new(),
@@ -138,6 +151,7 @@ pub(crate) fn read(name: &str, text: &Text, setup: &Setup<'_>) -> Script {
     };
     for (k, v, line) in setup.batch {
         sh.vars.insert(k.clone(), Var::Scalar(Text::new(v, *line)));
+        sh.export(k);
     }
     for (k, v) in setup.env {
         sh.vars.insert(k.clone(), Var::Scalar(Text::new(v, 0)));
@@ -186,7 +200,7 @@ impl Shell<'_> {
             self.out.cut = true;
         }
         if self.vars.len() < 20_000 {
-            self.vars.insert(name.to_owned(), Var::Scalar(value));
+            self.vars.insert(self.referred(name), Var::Scalar(value));
         }
     }
 
@@ -201,11 +215,14 @@ impl Shell<'_> {
     }
 
     /// The text as the shell sees it if no unknown part matters: unset variables are empty, required ones are not.
+    /// Where every branch is taken, any unknown part matters.
     fn decided(&self, s: &str) -> Option<String> {
         if !unknown::is_in(s) {
             return Some(s.to_owned());
         }
-        let open = unknown::only_names(s) && unknown::names(s).iter().all(|n| !self.is_required(n));
+        let open = !self.setup.every_branch
+            && unknown::only_names(s)
+            && unknown::names(s).iter().all(|n| !self.is_required(n));
         open.then(|| unknown::as_unset(s))
     }
 }

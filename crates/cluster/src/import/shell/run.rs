@@ -40,6 +40,10 @@ impl Shell<'_> {
     }
 
     pub(super) fn assign(&mut self, a: &Assign) {
+        if self.references.contains_key(&a.name) {
+            let name = self.references.get(&a.name).cloned().unwrap_or_default();
+            return self.assign(&Assign { name, ..a.clone() });
+        }
         match &a.value {
             AssignValue::Word(w) => {
                 let mut t = self.text(w);
@@ -130,7 +134,7 @@ impl Shell<'_> {
             .rev()
             .find_map(|r| match r {
                 Redir::Out(w, append) => Some((w.clone(), *append)),
-                Redir::Here(_) => None,
+                Redir::Here(_) | Redir::In(_) => None,
             })
             .map(|(w, append)| (self.text(&w).as_str().to_owned(), append))
     }
@@ -180,10 +184,16 @@ impl Shell<'_> {
             return Flow::Next;
         }
         let here = s.redirs.iter().rev().find_map(|r| match r {
-            Redir::Here(w) => Some(w),
+            Redir::Here(w) => Some((w, false)),
+            Redir::In(w) => Some((w, true)),
             Redir::Out(..) => None,
         });
-        let here = here.map(|w| self.text(w));
+        let here = here.and_then(|(w, file)| {
+            let t = self.text(w);
+            // What a command prints stands for the file that it would be read from.
+            let printed = matches!(w.parts.as_slice(), [Part::Cmd { .. }]);
+            if file && !printed { self.script_file(t.as_str()) } else { Some(t) }
+        });
         // `IFS=, read …`: the assignment holds for this command.
         let ifs = s.assigns.iter().find(|a| a.name == "IFS").map(|a| match &a.value {
             AssignValue::Word(w) => self.text(w),
@@ -253,6 +263,10 @@ impl Shell<'_> {
     }
 
     pub(super) fn record(&mut self, words: Vec<Text>, env: Vec<(String, Text)>, line: u32) -> Flow {
+        if self.hand_on(&words, &env) {
+            self.status = None;
+            return Flow::Next;
+        }
         if self.depth < MAX_DEPTH
             && let Some((before, script, args)) = self.inner_script(&words)
         {
@@ -263,7 +277,9 @@ impl Shell<'_> {
             }
             self.depth += 1;
             let old = std::mem::replace(&mut self.args, args);
+            let stdin = self.stdin.take();
             self.branch(|sh| sh.run(&parse::parse(&script)));
+            self.stdin = stdin;
             self.args = old;
             self.depth -= 1;
             self.prefix.truncate(outer);
@@ -308,7 +324,12 @@ impl Shell<'_> {
                     _ => break,
                 }
             }
-            let file = words.get(j)?;
+            let Some(file) =
+                words.get(j).filter(|_| j.checked_sub(1).and_then(|k| words.get(k)).is_none_or(|o| o.as_str() != "-s"))
+            else {
+                // `bash -s < script` and `bash <<END`.
+                return self.stdin.clone().filter(|_| is_shell).map(|t| (i, t, words.get(j..).unwrap_or(&[]).to_vec()));
+            };
             if let Some(text) = self.script_file(file.as_str()) {
                 return Some((i, text, words.get(j + 1..).unwrap_or(&[]).to_vec()));
             }
@@ -353,6 +374,11 @@ impl Shell<'_> {
 /// options stay around it.
 fn wrapped(words: &[Text]) -> Option<(Vec<Text>, Text)> {
     const OPTIONS: &[&str] = &["--wrap", "--command", "--cmd"];
+    let first = words.first().map_or("", |w| w.as_str().rsplit('/').next().unwrap_or(""));
+    if matches!(first, "ssh" | "pdsh") {
+        let script = words.last().filter(|w| words.len() > 2 && w.as_str().contains([' ', '\n']))?;
+        return Some((Vec::new(), script.clone()));
+    }
     for (i, w) in words.iter().enumerate().skip(1) {
         let name = w.as_str().split('=').next().unwrap_or("");
         if !OPTIONS.contains(&name) {
@@ -366,11 +392,10 @@ fn wrapped(words: &[Text]) -> Option<(Vec<Text>, Text)> {
         if !script.as_str().contains([' ', '\n']) {
             return None;
         }
-        let submitter = words.first().map_or("", |w| w.as_str().rsplit('/').next().unwrap_or(""));
         let around = words.iter().take(i).chain(words.iter().skip(after));
         // Scripts and verbs in front of the options start nothing themselves.
         let options = around.skip_while(|w| !w.as_str().starts_with('-')).cloned();
-        let head = (submitter == "sbatch").then(|| Text::new("srun", w.line()));
+        let head = (first == "sbatch").then(|| Text::new("srun", w.line()));
         return Some((head.into_iter().chain(options).collect(), script));
     }
     None

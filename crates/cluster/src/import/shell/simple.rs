@@ -93,11 +93,10 @@ impl Parser {
             }
         }
         self.blanks();
-        if let Some(w) = self.word()
-            && write
-            && !from_err
-        {
-            out.push(Redir::Out(w, append));
+        match self.word() {
+            Some(w) if write && !from_err => out.push(Redir::Out(w, append)),
+            Some(w) if !write && n == 0 => out.push(Redir::In(w)),
+            _ => {}
         }
         true
     }

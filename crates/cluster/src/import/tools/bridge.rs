@@ -138,7 +138,7 @@ fn compute(t: &str, at: u32, out: &mut Out) {
 }
 
 /// What the name of a recipe tells: its model and its precision.
-fn recipe(name: &str, at: u32, out: &mut Out) {
+pub(crate) fn recipe(name: &str, at: u32, out: &mut Out) {
     let stem = name.trim_end_matches("_config");
     let cut = ["_pretrain", "_finetune", "_sft", "_peft", "_lora"].iter().find_map(|c| stem.find(c).map(|i| (i, *c)));
     let (model, rest) = match cut {

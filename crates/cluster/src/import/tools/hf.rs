@@ -59,6 +59,13 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         },
         "bf16" | "fp16" | "fp8" => half(out, key, node),
         "mixed_precision" | "dtype" | "compute_dtype" => super::precision(out, node),
+        // The weights that are trained; a stated precision outweighs it.
+        "torch_dtype" => {
+            if let Some(p) = node.text().as_deref().and_then(names::precision) {
+                out.fields.imply("precision", p, node.line);
+            }
+            true
+        }
         "deepspeed" | "deepspeed_config" | "ds_config" => {
             if let Some(t) = node.text() {
                 if let Some(z) = super::zero_in_name(&t) {

@@ -54,7 +54,17 @@ pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, St
         }
     }
     let plain = text.as_str().to_owned();
-    let mut out = script::read(name, &plain, &text, 0, &[], &env, &|_| None);
+    let mut out = script::read(&script::Reader {
+        name,
+        plain: &plain,
+        text: &text,
+        index: 0,
+        scripts: &[],
+        env: &env,
+        documents: &|_| None,
+        submission: None,
+        depth: 0,
+    });
     if !out.fields.has("kind") {
         return None;
     }

@@ -129,6 +129,13 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             None if node.value == Value::Null => out.set("recompute", "none", node.line),
             _ => true,
         },
+        // Before there was a granularity, a method was enough.
+        "activations_checkpoint_method" => {
+            if matches!(node.text().as_deref(), Some("uniform" | "block")) {
+                out.fields.imply("recompute", "full", node.line);
+            }
+            true
+        }
         "moe_layer_recompute" => {
             if node.on() == Some(true) {
                 out.fields.imply("recompute", "selective", node.line);

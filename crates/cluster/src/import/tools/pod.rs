@@ -152,7 +152,7 @@ pub(crate) fn read(
     }
     let words = words(c, &known);
     let mut collector = Collector::default();
-    let setup = shell::Setup { scripts: &[], env: &known, batch: &[], weak: &[], every_branch: false };
+    let setup = shell::Setup { scripts: &[], env: &known, batch: &[], weak: &[], args: &[], every_branch: false };
     let script = shell_script(&words).or_else(|| mounted(&words, files));
     if let Some(t) = &script {
         let read = shell::read("", t, &setup);

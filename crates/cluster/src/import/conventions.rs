@@ -1,0 +1,128 @@
+//! What conventional names of variables and jobs tell where no command does.
+
+use super::fields::{Out, place};
+use super::shell::Script;
+use super::value::Node;
+use super::{names, slurm, unknown};
+
+/// Values that only conventional variables give.
+pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Out) {
+    let get = |names: &[&str]| {
+        names.iter().find_map(|n| script.vars.get(*n).filter(|t| !t.is_empty() && !unknown::is_in(t.as_str())))
+    };
+    let training = out.fields.str("kind") == Some("training");
+    if training
+        && !out.fields.has("global_batch")
+        && let Some(t) = get(&["GBS", "GLOBAL_BATCH_SIZE", "GLOBAL_BATCH"])
+    {
+        out.int("global_batch", &Node::str(t.as_str(), t.line()));
+    }
+    if training {
+        let ids = [
+            "HF_MODEL_ID",
+            "HF_MODEL_NAME",
+            "HF_MODEL",
+            "HF_CONFIG",
+            "HF_MODEL_PATH",
+            "MODEL_NAME_OR_PATH",
+            "MODEL_ID",
+        ];
+        let hub = ids.iter().find_map(|n| {
+            get(&[n]).filter(|t| t.as_str().matches('/').count() == 1 && !t.as_str().starts_with(['/', '.']))
+        });
+        let guessed = out.fields.entry("model").is_none_or(|e| e.implied);
+        if let (Some(t), true) = (hub, guessed) {
+            out.fields.set("model", t.as_str(), t.line());
+        } else if (!out.fields.has("model") || (guessed && out.fields.str("framework") == Some("megatron-bridge")))
+            && let Some(t) = get(&["MODEL_NAME", "MODEL"]).filter(|t| names::model_in(t.as_str()).is_some())
+        {
+            out.fields.set("model", names::model_id(t.as_str()).0, t.line());
+        }
+    }
+    if training && out.variants.is_empty() {
+        script.vars.iter().for_each(|(name, value)| super::collect::processes(name, value, out));
+    }
+    let neuron = out.fields.str("framework").is_some_and(|f| f.starts_with("neuronx"));
+    if neuron {
+        if let (Some(v), Some(size)) = (get(&["LLAMA_VERSION"]), get(&["MODEL_SIZE"])) {
+            out.fields.imply("model", format!("Llama {} {}", v.as_str(), size.as_str()), size.line());
+        }
+        for n in ["XLA_DOWNCAST_BF16", "XLA_USE_BF16"] {
+            if let Some(t) = get(&[n]).filter(|t| t.as_str() == "1") {
+                out.fields.imply("precision", "bf16", t.line());
+            }
+        }
+    }
+    if out.fields.str("framework") == Some("megatron-bridge") {
+        recipe_comment(plain, index, out);
+    }
+    if out.fields.str("framework").is_some_and(|f| f.starts_with("megatron")) {
+        // Sizes that the script sets without handing them on hold as well.
+        for (key, names) in [
+            ("tp", &["TP_SIZE", "TENSOR_PARALLEL_SIZE"][..]),
+            ("pp", &["PP_SIZE", "PIPELINE_PARALLEL_SIZE"]),
+            ("cp", &["CP_SIZE"]),
+            ("architecture.vocab_size", &["VOCAB_SIZE"]),
+        ] {
+            let plain_layers = key != "architecture.vocab_size" || out.fields.has("architecture.num_layers");
+            if let Some(t) = get(names).filter(|_| !out.fields.has(key) && plain_layers && out.variants.is_empty()) {
+                out.int(key, &Node::str(t.as_str(), t.line()));
+            }
+        }
+    }
+    if out.fields.str("kind").is_some_and(|k| k.starts_with("serving")) && out.variants.is_empty() {
+        for n in ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"] {
+            if let Some(t) = get(&[n]).filter(|_| out.roles.is_empty()) {
+                let mut o = Out::default();
+                super::collect::count_visible(n, t, &mut o);
+                if !out.fields.has("slurm.nodes") {
+                    for e in o.fields.iter() {
+                        out.fields.put(e.clone());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The precision and the optimizer in the comment behind the recipe's name.
+fn recipe_comment(plain: &str, index: usize, out: &mut Out) {
+    let line = plain.lines().zip(1..).find(|(l, _)| {
+        let t = l.trim_start().trim_start_matches("export ");
+        t.split_once('=')
+            .is_some_and(|(k, _)| k.contains("RECIPE") && k.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    });
+    let Some((line, n)) = line else { return };
+    let Some((_, comment)) = line.split_once(" #") else { return };
+    for w in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
+        if let Some(p) = names::precision(w).filter(|_| w.len() > 2) {
+            out.fields.imply("precision", p, place(index, n));
+        }
+        let low = w.to_ascii_lowercase();
+        if matches!(low.as_str(), "adam" | "adamw" | "muon" | "sgd" | "lion") {
+            out.fields.imply("optimizer", low, place(index, n));
+        }
+    }
+}
+
+/// A model in the job's name.
+pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &Out) -> Option<(String, u32)> {
+    if out.fields.has("model") || out.fields.str("kind") != Some("training") {
+        return None;
+    }
+    if matches!(out.fields.str("framework"), Some("accelerate" | "torchtitan")) {
+        return None;
+    }
+    let (name, line) = d.get("job-name")?;
+    let sized = name.split(['-', '_']).any(names::is_size);
+    if !sized {
+        return None;
+    }
+    // A family in the name ends the guess at its size; a run's own name is taken whole, but for words of what runs it.
+    match names::model_in(name) {
+        // A comment or the name of the file tells it better.
+        Some(_) if names::model_in(file).is_some() || super::hints::comment_model(plain).is_some() => None,
+        Some(model) => Some((model, line)),
+        None => Some((names::without_framework(name).to_owned(), line)),
+    }
+}

@@ -1,0 +1,367 @@
+//! Python programs that launch something: commands in lists and strings, recipes, engines and trainers with their
+//! settings. Assignments are followed from top to bottom; nothing is executed.
+
+mod eval;
+mod lex;
+
+use std::collections::BTreeMap;
+
+use super::collect::{Collector, Lookup};
+use super::fields::{Out, place};
+use super::shell::{self, Command, Text};
+use super::tools::serving::Engine;
+use super::tools::{bridge, hf, megatron};
+use super::value::{Node, Value};
+use super::{documents, names, unknown};
+use eval::{Args, Reader, Scope};
+use lex::{Tok, Token};
+
+/// What a program is written for, by the packages that it imports.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Package {
+    Nemo,
+    Bridge,
+    Trainer,
+    Other,
+}
+
+struct Program<'a> {
+    scope: Scope,
+    package: Package,
+    tensorrt: bool,
+    files: Lookup<'a>,
+    found: Collector,
+    /// A recipe or a trainer that is put together over many statements.
+    training: Out,
+}
+
+/// Reads a program.
+pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
+    let has = |word: &str| plain.contains(word);
+    let package = if has("megatron.bridge") {
+        Package::Bridge
+    } else if has("nemo.collections") || has("nemo_run") {
+        Package::Nemo
+    } else if has("transformers") || has("trl") {
+        Package::Trainer
+    } else {
+        Package::Other
+    };
+    let mut p = Program {
+        scope: Scope::default(),
+        package,
+        tensorrt: has("tensorrt_llm"),
+        files,
+        found: Collector::default(),
+        training: Out::default(),
+    };
+    for s in lex::statements(plain, |l| place(index, l)) {
+        p.statement(&s);
+    }
+    if p.training.fields.has("framework") {
+        p.found.trainings.push(p.training);
+    }
+    p.found
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+impl Program<'_> {
+    fn statement(&mut self, s: &[Token]) {
+        let name = |i: usize| match s.get(i).map(|t| &t.tok) {
+            Some(Tok::Name(n)) => n.as_str(),
+            _ => "",
+        };
+        if matches!(name(0), "import" | "from") {
+            return;
+        }
+        let async_def = usize::from(name(0) == "async");
+        if matches!(name(async_def), "def") {
+            return self.defaults(s.get(async_def + 2..).unwrap_or(&[]));
+        }
+        self.calls(s);
+        // `name = …`, `name: type = …`, `name += …`.
+        let Some(eq) = assignment(s) else { return };
+        let target = name(0).to_owned();
+        let plain = eq == 1 || s.get(1).is_some_and(|t| t.is(":"));
+        if target.is_empty() || !plain {
+            return;
+        }
+        let mut value = eval::value(s.get(eq + 1..).unwrap_or(&[]), &self.scope);
+        if s.get(eq).is_some_and(|t| t.is("+=")) {
+            value = self.extended(&target, value);
+        }
+        if target.contains('.') {
+            self.setting(last(&target), &value);
+        }
+        if let (Value::Map(_), Package::Other | Package::Trainer) = (&value.value, self.package)
+            && value.has("zero_optimization")
+            && let Some(o) = documents::document(&value, "")
+        {
+            self.training.fields.fill(&o.fields);
+        }
+        self.scope.names.insert(target, value);
+    }
+
+    /// What stands in a list or text after more is added.
+    fn extended(&self, name: &str, more: Node) -> Node {
+        let Some(old) = self.scope.names.get(name).cloned() else { return more };
+        let line = old.line;
+        match (old.value, more.value) {
+            (Value::List(mut a), Value::List(b)) => {
+                a.extend(b);
+                Node::new(Value::List(a), line)
+            }
+            (Value::Str(a), Value::Str(b)) => Node::str(a + &b, line),
+            _ => Node::str(unknown::opaque("sum"), line),
+        }
+    }
+
+    /// Parameters of a function with their defaults.
+    fn defaults(&mut self, s: &[Token]) {
+        let mut r = Reader { tokens: s, pos: 1, scope: &self.scope, depth: 0 };
+        let mut found = Vec::new();
+        while let Some(t) = s.get(r.pos) {
+            if t.is(")") || t.is("->") {
+                break;
+            }
+            if let Tok::Name(n) = &t.tok {
+                let mut at = r.pos + 1;
+                if s.get(at).is_some_and(|t| t.is(":")) {
+                    // The type, up to the default.
+                    let (mut depth, mut end) = (0_i32, at + 1);
+                    while let Some(t) = s.get(end) {
+                        depth += i32::from(t.is("[")) - i32::from(t.is("]"));
+                        if depth == 0 && ["=", ",", ")"].iter().any(|o| t.is(o)) {
+                            break;
+                        }
+                        end += 1;
+                    }
+                    at = end;
+                }
+                r.pos = at;
+                if s.get(at).is_some_and(|t| t.is("=")) {
+                    r.pos += 1;
+                    found.push((n.clone(), r.expression()));
+                    continue;
+                }
+            }
+            r.pos += 1;
+        }
+        self.scope.names.extend(found);
+    }
+
+    /// All calls of a statement that mean something.
+    fn calls(&mut self, s: &[Token]) {
+        for (i, pair) in s.windows(2).enumerate() {
+            let [Token { tok: Tok::Name(name), line }, bracket] = pair else { continue };
+            if !bracket.is("(") {
+                continue;
+            }
+            let mut name = name.as_str();
+            let mut from = i + 2;
+            // `run.Config(Strategy, …)` stands for `Strategy(…)`.
+            if matches!(last(name), "Config" | "Partial" | "partial")
+                && let Some(Tok::Name(inner)) = s.get(from).map(|t| &t.tok)
+            {
+                name = inner;
+                from += 1;
+            }
+            if !self.matters(name) {
+                continue;
+            }
+            let args = Reader { tokens: s, pos: from, scope: &self.scope, depth: 0 }.arguments();
+            self.call(&name.to_owned(), args, *line);
+        }
+    }
+
+    fn matters(&self, name: &str) -> bool {
+        let parts = name.split('.').count();
+        match last(name) {
+            "run" | "Popen" | "check_call" | "check_output" | "call" => parts == 1 || name.starts_with("subprocess"),
+            "system" | "popen" | "execvp" | "execvpe" | "execv" => name.starts_with("os."),
+            "append" | "extend" | "add_argument" | "LLM" | "AsyncEngineArgs" | "EngineArgs" | "from_pretrained"
+            | "LoraConfig" => true,
+            "Engine" => name.starts_with("sgl"),
+            // The trainer itself holds objects; its settings stand in its arguments.
+            "Trainer" if self.package == Package::Trainer => false,
+            other => self.package != Package::Other && is_setup(other),
+        }
+    }
+
+    fn call(&mut self, name: &str, args: Args, line: u32) {
+        let mut plain = args.iter().filter(|(k, _)| k.is_none()).map(|(_, n)| n);
+        let named = |key: &str| args.iter().find(|(k, _)| k.as_deref() == Some(key)).map(|(_, n)| n);
+        match last(name) {
+            "add_argument" => {
+                let long = plain.filter_map(Node::raw).find_map(|t| t.strip_prefix("--").map(names::snake));
+                if let (Some(long), Some(default)) = (long, named("default")) {
+                    self.scope.arguments.insert(long, default.clone());
+                }
+            }
+            method @ ("append" | "extend") => {
+                let target = name.rsplit_once('.').map_or("", |p| p.0).to_owned();
+                if let (Some(item), true) = (plain.next(), self.scope.names.contains_key(&target)) {
+                    let more = if method == "append" {
+                        Node::new(Value::List(vec![item.clone()]), line)
+                    } else {
+                        item.clone()
+                    };
+                    let all = self.extended(&target, more);
+                    self.scope.names.insert(target, all);
+                }
+            }
+            "run" | "Popen" | "check_call" | "check_output" | "call" | "system" | "popen" => {
+                if let Some(n) = plain.next().or_else(|| named("args")) {
+                    self.launch(n);
+                }
+            }
+            "execvp" | "execvpe" | "execv" => {
+                if let Some(n) = plain.nth(1) {
+                    self.launch(n);
+                }
+            }
+            "LLM" | "AsyncEngineArgs" | "EngineArgs" if self.tensorrt => self.engine(Engine::Trtllm, &args, line),
+            "LLM" | "AsyncEngineArgs" | "EngineArgs" => self.engine(Engine::Vllm, &args, line),
+            "Engine" => self.engine(Engine::Sglang, &args, line),
+            "from_pretrained" => {
+                if let Some(n) = plain.next().filter(|_| self.package == Package::Trainer && name.contains("Model")) {
+                    super::tools::model(&mut self.training, n);
+                    for n in args.iter().filter(|(k, _)| k.is_some()) {
+                        self.setting(n.0.as_deref().unwrap_or(""), &n.1);
+                    }
+                }
+            }
+            "LoraConfig" => self.training.fields.imply("adapter", "lora", line),
+            _ => self.set_up(name, &args, line),
+        }
+    }
+
+    /// Trainers and recipes.
+    fn set_up(&mut self, name: &str, args: &Args, line: u32) {
+        let kind = last(name);
+        let framework = match self.package {
+            Package::Nemo => "nemo",
+            Package::Bridge => "megatron-bridge",
+            _ if kind.ends_with("TrainingArguments") => "transformers",
+            _ => "trl",
+        };
+        let started = kind.ends_with("_recipe") || kind.ends_with("_config") || kind.ends_with("Arguments");
+        if started || kind.ends_with("Config") || kind == "MegatronStrategy" {
+            self.training.fields.set("kind", "training", line);
+            self.training.fields.set("framework", framework, line);
+        }
+        if kind.ends_with("_recipe") {
+            // `llm.llama31_70b.pretrain_recipe(…)`.
+            if let Some(model) = name.rsplit('.').nth(1) {
+                self.training.fields.set("model", model, line);
+            }
+        } else if kind.ends_with("_config") {
+            bridge::recipe(kind, line, &mut self.training);
+        } else if framework == "nemo" && kind.contains("mixed") {
+            let fine = if kind.contains("fp8") { "fp8" } else { kind.split('_').next().unwrap_or("") };
+            self.setting("precision", &Node::str(fine, line));
+        }
+        for (key, value) in args {
+            if let Some(key) = key {
+                self.setting(key, value);
+            }
+        }
+    }
+
+    /// A setting by the last part of its name.
+    fn setting(&mut self, key: &str, value: &Node) {
+        let out = &mut self.training;
+        match (self.package, key) {
+            (Package::Nemo | Package::Bridge, "num_nodes") => out.int("nodes", value),
+            (Package::Nemo | Package::Bridge, "num_gpus_per_node" | "devices" | "gpus_per_node") => {
+                out.int("accelerators_per_node", value)
+            }
+            (Package::Nemo, _) => megatron::flag(key, value, out),
+            (Package::Bridge, _) => bridge::setting(key, value, out),
+            (Package::Trainer, _) => hf::flag(key, value, out),
+            (Package::Other, _) => true,
+        };
+    }
+
+    fn engine(&mut self, engine: Engine, args: &Args, line: u32) {
+        let mut out = Out::default();
+        out.fields.set("kind", "serving", line);
+        out.fields.set("framework", engine.framework(), line);
+        if let Some((None, first)) = args.first() {
+            super::tools::model(&mut out, first);
+        }
+        let mut settings = Node::new(Value::Map(Vec::new()), line);
+        for (key, value) in args {
+            match key {
+                Some(k) if k == "model" || k == "model_path" => {
+                    super::tools::model(&mut out, value);
+                }
+                Some(k) => settings.put(k, value.clone()),
+                None => {}
+            }
+        }
+        engine.keys(&settings, &mut out);
+        engine.finish(&mut out);
+        self.found.servers.push((engine, out));
+    }
+
+    /// A command, as a list of words or as one text.
+    fn launch(&mut self, n: &Node) {
+        let script = match &n.value {
+            Value::List(words) => {
+                let words: Vec<Text> = words.iter().map(|w| Text::new(&eval::shown(w), w.line)).collect();
+                let shell =
+                    words.first().is_some_and(|w| matches!(w.as_str(), "bash" | "sh" | "/bin/bash" | "/bin/sh"));
+                match words.get(2).filter(|_| shell) {
+                    Some(script) => script.clone(),
+                    None => {
+                        self.found.command(&Command { words, env: Vec::new(), line: n.line }, self.files);
+                        return;
+                    }
+                }
+            }
+            Value::Str(s) => Text::new(s, n.line),
+            _ => return,
+        };
+        let none = BTreeMap::new();
+        let setup = shell::Setup { scripts: &[], env: &none, batch: &[], weak: &[], args: &[], every_branch: false };
+        for command in &shell::read("", &script, &setup).commands {
+            self.found.command(command, self.files);
+        }
+    }
+}
+
+/// Calls that put a training run together.
+fn is_setup(name: &str) -> bool {
+    matches!(
+        name,
+        "pretrain_recipe"
+            | "finetune_recipe"
+            | "TrainingArguments"
+            | "Seq2SeqTrainingArguments"
+            | "SFTConfig"
+            | "DPOConfig"
+            | "GRPOConfig"
+            | "ORPOConfig"
+            | "RewardConfig"
+            | "MegatronStrategy"
+            | "Trainer"
+            | "SlurmExecutor"
+            | "OptimizerConfig"
+    ) || name.ends_with("DataModule")
+        || name.ends_with("_mixed")
+        || (name.ends_with("_config") && ["pretrain", "finetune", "sft"].iter().any(|w| name.contains(w)))
+}
+
+/// The place of the assignment in a statement, outside of all brackets.
+fn assignment(s: &[Token]) -> Option<usize> {
+    let mut depth = 0_i32;
+    s.iter().position(|t| {
+        depth += i32::from(["(", "[", "{"].iter().any(|o| t.is(o)));
+        depth -= i32::from([")", "]", "}"].iter().any(|o| t.is(o)));
+        depth == 0 && (t.is("=") || t.is("+="))
+    })
+}
