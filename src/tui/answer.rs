@@ -6,7 +6,7 @@ use crate::demo::Setup;
 use crate::demo::narration::three_digits;
 use atlas_config::library::Library;
 use atlas_config::{Mode, Profile, Target, Workload};
-use atlas_evidence::support;
+use atlas_evidence::support::{self, Support};
 use atlas_plan::engine;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric, Section};
@@ -50,8 +50,8 @@ pub struct Answer {
     pub outcome: Result<Estimate, String>,
     /// Whether the estimate is analytical and stands in until the requested simulation has finished.
     pub pending: bool,
-    /// The measured rows behind the throughput, in one line; looked up when a view first shows it.
-    evidence: OnceLock<Option<String>>,
+    /// The measured rows behind the throughput; looked up when a view first shows them.
+    evidence: OnceLock<Option<Support>>,
     /// Caveats of the estimate, computed when first shown.
     notes: OnceLock<Vec<String>>,
 }
@@ -74,14 +74,30 @@ impl Answer {
         }
     }
 
+    fn support(&self) -> Option<&Support> {
+        let look_up = || support::throughput(self.parts.as_ref()?, self.scenario.as_ref()?);
+        self.evidence.get_or_init(look_up).as_ref()
+    }
+
     /// The measured rows behind the throughput, in one line.
     #[must_use]
-    pub fn evidence(&self) -> Option<&str> {
-        let look_up = || {
-            let (parts, scenario) = (self.parts.as_ref()?, self.scenario.as_ref()?);
-            Some(format!("evidence: {}", support::throughput(parts, scenario)?.line()))
+    pub fn evidence(&self) -> Option<String> {
+        Some(format!("evidence: {}", self.support()?.line()))
+    }
+
+    /// The same in few words: how many rows are alike, and our error on the nearest.
+    #[must_use]
+    pub fn evidence_in_brief(&self) -> Option<String> {
+        let support = self.support()?;
+        let rows = match support.all.rows {
+            0 => "no row alike".to_owned(),
+            1 => "1 row alike".to_owned(),
+            rows => format!("{rows} rows alike"),
         };
-        self.evidence.get_or_init(look_up).as_deref()
+        Some(match support.nearest.as_ref().filter(|near| near.comparable) {
+            Some(near) => format!("evidence: {rows}, error on the nearest {:+.0} %", 100.0 * near.error),
+            None => format!("evidence: {rows}, nothing comparable"),
+        })
     }
 
     /// Caveats of the estimate.

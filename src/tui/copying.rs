@@ -30,7 +30,7 @@ fn here(app: &App) -> Option<(String, String)> {
         }
         (View::Race, _) => {
             let entry = super::race::here(app)?;
-            Some(("the layout".to_owned(), super::race::view::layout(entry.pick()?)))
+            Some(("the layout".to_owned(), super::race::layout::layout(entry.pick()?)))
         }
         (View::Advice, _) => Some(("the advice".to_owned(), view::advice::text_here(app)?)),
         (View::Explain, _) => Some(("the line".to_owned(), view::explain::text_here(app)?)),

@@ -2,7 +2,7 @@
 //!
 //! Only the environment says whether a terminal does: asking it costs a round trip, and a late answer is read as keys.
 //! Axes, labels, bounds and cursors stay text; the image lies below it and has the curves alone. It is sent again only
-//! when they change.
+//! when they change: an image that is covered or left is hidden, and shown again without its pixels.
 
 use std::fmt::Write as _;
 
@@ -160,39 +160,94 @@ pub fn deletion() -> String {
     out
 }
 
-/// The images that a terminal shows.
+/// An image that the terminal has.
+#[derive(Debug)]
+struct Sent {
+    chart: Chart,
+    shown: bool,
+}
+
+/// The images that a terminal has, by their place among the ids. One that is covered by a dialog or left for another view
+/// is hidden: the terminal keeps its pixels, and a short command shows it again.
 #[derive(Debug, Default)]
 pub struct Images {
-    shown: Vec<Chart>,
+    sent: [Option<Sent>; MOST],
+    /// The place that the next image takes if all are taken.
+    next: usize,
 }
 
 impl Images {
     /// The bytes that make a terminal show the images of these charts, or those that it shows already if absent.
     /// `cleared` says that a full repaint has removed all of them.
     pub fn show(&mut self, charts: Option<Vec<Chart>>, cleared: bool, cell: Option<Size>) -> Vec<u8> {
-        let before = std::mem::take(&mut self.shown);
-        self.shown = charts.unwrap_or_else(|| before.clone());
-        self.shown.truncate(MOST);
+        let shown = || self.sent.iter().flatten().filter(|sent| sent.shown).map(|sent| sent.chart.clone());
+        let mut wanted = charts.unwrap_or_else(|| shown().collect());
+        wanted.truncate(MOST);
         let mut out = String::new();
-        for index in 0..before.len().max(self.shown.len()) {
-            let (old, new) = (before.get(index), self.shown.get(index));
-            if old == new && !cleared {
+        for (index, slot) in self.sent.iter_mut().enumerate() {
+            match slot {
+                Some(_) if cleared => {
+                    delete(&mut out, index);
+                    *slot = None;
+                }
+                Some(sent) if sent.shown && !wanted.contains(&sent.chart) => {
+                    let _ = write!(out, "\x1b_Ga=d,d=i,i={},q=2\x1b\\", FIRST_ID + index);
+                    sent.shown = false;
+                }
+                _ => {}
+            }
+        }
+        for chart in wanted {
+            let known =
+                self.sent.iter_mut().enumerate().find_map(|(index, slot)| {
+                    slot.as_mut().filter(|sent| sent.chart == chart).map(|sent| (index, sent))
+                });
+            if let Some((index, sent)) = known {
+                if !std::mem::replace(&mut sent.shown, true) {
+                    again(&mut out, &chart, index);
+                }
                 continue;
             }
-            if old.is_some() {
+            let index = self.place();
+            let Some(slot) = self.sent.get_mut(index) else { continue };
+            if slot.take().is_some() {
                 delete(&mut out, index);
             }
-            if let Some(image) = new.and_then(|chart| place(chart, index, cell.unwrap_or(USUAL_CELL))) {
+            if let Some(image) = place(&chart, index, cell.unwrap_or(USUAL_CELL)) {
                 out.push_str(&image);
+                *slot = Some(Sent { chart, shown: true });
             }
         }
         out.into_bytes()
     }
+
+    /// A place that is free, else one whose image is hidden, the oldest first. There is one: no more are shown than places.
+    fn place(&mut self) -> usize {
+        let turn = (self.next..self.next + MOST).map(|place| place % MOST);
+        let of = |place: usize| self.sent.get(place).and_then(Option::as_ref);
+        let free = (0..MOST).find(|place| of(*place).is_none());
+        let hidden = || { turn }.find(|place| of(*place).is_some_and(|sent| !sent.shown));
+        let found = free.or_else(hidden).unwrap_or_default();
+        self.next = (found + 1) % MOST;
+        found
+    }
+}
+
+/// The keys that place an image of these cells below the text, without an answer and without moving the cursor.
+fn keys(chart: &Chart, index: usize) -> String {
+    let Rect { width, height, .. } = chart.area;
+    format!("i={},p=1,c={width},r={height},z=-1,C=1,q=2", FIRST_ID + index)
+}
+
+/// Shows an image that the terminal has. The cursor is put back where it was.
+fn again(out: &mut String, chart: &Chart, index: usize) {
+    let Rect { x, y, .. } = chart.area;
+    let _ = write!(out, "\x1b7\x1b[{};{}H\x1b_Ga=p,{}\x1b\\\x1b8", y + 1, x + 1, keys(chart, index));
 }
 
 /// The commands that send an image and place it below the cells of its chart. The cursor is put back where it was.
 fn place(chart: &Chart, index: usize, cell: Size) -> Option<String> {
-    let Rect { x, y, width, height } = chart.area;
+    let Rect { x, y, .. } = chart.area;
     if chart.area.is_empty() {
         return None;
     }
@@ -204,7 +259,7 @@ fn place(chart: &Chart, index: usize, cell: Size) -> Option<String> {
     for (number, piece) in pieces.enumerate() {
         let more = u8::from(number != last);
         let keys = match number {
-            0 => format!("a=T,f=100,i={},p=1,c={width},r={height},z=-1,C=1,q=2,m={more}", FIRST_ID + index),
+            0 => format!("a=T,f=100,{},m={more}", keys(chart, index)),
             _ => format!("m={more},q=2"),
         };
         let _ = write!(out, "\x1b_G{keys};{}\x1b\\", String::from_utf8_lossy(piece));

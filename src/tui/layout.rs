@@ -22,6 +22,8 @@ pub const MIN_COLUMNS: u16 = 40;
 pub const MIN_ROWS: u16 = 8;
 /// Fewest columns and rows of a screen with all panes; on smaller ones the focused pane has all the room.
 const PANES_FROM: (u16, u16) = (80, 16);
+/// Fewest rows of a body that has room for the key figures above its one pane.
+const SUMMARY_FROM: u16 = 6;
 /// Fewest rows of a screen that shows the strip of views.
 const TABS_FROM: u16 = 20;
 /// Rows of the caption while a tour plays, its frame included.
@@ -46,6 +48,8 @@ pub struct Areas {
     pub knobs: Rect,
     /// The results.
     pub results: Rect,
+    /// Verdict and key figures in one line, where one pane is shown and it is not the results.
+    pub summary: Rect,
     /// The breakdown beside the results, if there is room.
     pub breakdown: Rect,
     /// The best advice: a pane, or a line without a frame.
@@ -124,11 +128,15 @@ pub fn areas(app: &App) -> Areas {
     let at = |x: u16, y: u16, width: u16, height: u16| Rect::new(x, body.y + y, width, height);
     let height = body.height;
     if columns < PANES_FROM.0 || rows < PANES_FROM.1 {
+        let summed_up = app.pane != Pane::Results && app.answer.detail().is_some() && height >= SUMMARY_FROM;
+        let summary = u16::from(summed_up);
+        areas.summary = at(0, 0, columns, summary);
+        let pane = at(0, summary, columns, height - summary);
         match app.pane {
-            Pane::Targets => areas.targets = body,
-            Pane::Workloads => areas.workloads = body,
-            Pane::Knobs => areas.knobs = body,
-            Pane::Results => areas.results = body,
+            Pane::Targets => areas.targets = pane,
+            Pane::Workloads => areas.workloads = pane,
+            Pane::Knobs => areas.knobs = pane,
+            Pane::Results => areas.results = pane,
         }
     } else if columns < 110 {
         let left = 29 + (columns - 80) / 3;

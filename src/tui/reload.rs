@@ -9,7 +9,7 @@ use super::tour;
 use super::update::{fail, note};
 use crate::demo::Tours;
 use atlas_config::library::Library;
-use atlas_document::Diagnostics;
+use atlas_document::{Diagnostics, Severity};
 use atlas_plan::estimate::METRICS;
 use atlas_plan::knob::Knob;
 
@@ -47,6 +47,7 @@ pub(super) fn reloaded(
             changed.extend(leans.map(|target| Arc::clone(&target.name)));
         }
     }
+    let gone = gone(app, &library);
     let (before, after) = (app.problems.errors(), problems.errors());
     let shown = app.answer.clone();
     app.library = library;
@@ -66,9 +67,16 @@ pub(super) fn reloaded(
         app.flash = flash(app, &shown, &changed);
         effects.push(Effect::After { ms: FLASH_MS, timer: Timer::Flash(app.serial) });
     }
+    if let Some(gone) = gone {
+        return fail(app, gone);
+    }
     match (before, after) {
         (_, 1..) => {
-            fail(app, format!("{} in the files; the last valid content stays (! lists them)", app.problems.summary()))
+            let first = app.problems.iter().find(|problem| problem.severity == Severity::Error);
+            let first =
+                first.map_or_else(String::new, |problem| format!("{}: {}", problem.location(), problem.message));
+            let summary = app.problems.summary();
+            fail(app, format!("{first}. The last valid content stays; ! shows what to do ({summary})."))
         }
         (1.., 0) => {
             app.status = None;
@@ -80,6 +88,19 @@ pub(super) fn reloaded(
         }
         _ => {}
     }
+}
+
+/// What to say where the target or the workload of the scenario was in the files and is not any more.
+fn gone(app: &App, library: &Library) -> Option<String> {
+    let Setup { target, workload, .. } = &app.now.setup;
+    let says = |kind: &str, name: &str, file: &str, pane: &str| {
+        format!("{kind} `{name}` is no longer in {file}: select another one ({pane}), or restore it there")
+    };
+    if let (Ok(old), Err(_)) = (app.library.target(target), library.target(target)) {
+        return Some(says("target", target, &old.origin.file, "H"));
+    }
+    let (Ok(old), Err(_)) = (app.library.workload(workload), library.workload(workload)) else { return None };
+    Some(says("workload", workload, &old.origin.file, "W"))
 }
 
 /// The entries that changed, and the knobs and figures on the screen that are others than before.

@@ -55,10 +55,10 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     });
 }
 
-/// The tornado on the screen.
+/// The tornado on the screen; none of a scenario that cannot run, whose figures mean nothing.
 #[must_use]
 pub fn shown(app: &App) -> Option<&Tornado> {
-    app.queries.tornado.answer().filter(|_| app.answer.outcome.is_ok()).map(AsRef::as_ref)
+    app.queries.tornado.answer().filter(|_| app.answer.fits()).map(AsRef::as_ref)
 }
 
 /// Symbols of a hardware figure in derivations; the first that occurs is used.

@@ -61,6 +61,40 @@ fn everything_missing_is_one_report_with_its_place() {
 }
 
 #[test]
+fn for_names_with_fields_below_them_the_complaint_shows_a_list() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "targets.yaml", "MY_BOX:\n  vendor: X\n  num_nodes: 1\n");
+    let text = from(dir.path()).problems().to_string();
+    let expected = "found names with their fields, expected a list of targets; write `- name: MY_BOX` in place of";
+    assert!(text.contains("targets.yaml:1:1: error: ") && text.contains(expected), "{text}");
+}
+
+#[test]
+fn a_broken_file_that_appears_later_leaves_in_force_what_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let sources = Sources { config_dir: Some(dir.path().to_owned()), ..Sources::built_in() };
+    let before = Library::load(&sources, None);
+    let usable = |library: &Library| {
+        let (target, workload) =
+            (library.target("h100-sxm-8").unwrap(), library.workload("llama3.1-70b-serve").unwrap());
+        library.refuse_substitutes(target, workload).is_ok()
+    };
+    assert!(usable(&before));
+    let file = dir.path().join("workload/targets.yaml");
+    for text in ["- name: h100-sxm-8\n  num_nodes: -1\n", "- name: [h100-sxm-8\n"] {
+        write(dir.path(), "workload/targets.yaml", text);
+        let after = Library::load(&sources, Some(&before));
+        assert!(after.problems().has_errors() && usable(&after), "{text}");
+        // Whoever starts with the broken file has no content from before: what ships must not answer in its place.
+        assert!(!usable(&Library::load(&sources, None)), "{text}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    let after = Library::load(&sources, Some(&before));
+    assert!(after.problems().has_errors() && usable(&after), "a directory in its place");
+}
+
+#[test]
 fn absurd_values_are_complaints() {
     let dir = tempfile::tempdir().unwrap();
     for (good, bad) in [

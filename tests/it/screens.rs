@@ -369,7 +369,9 @@ fn a_reload_keeps_what_the_user_has_done() {
     reload(&mut h);
     assert_eq!(h.metric("usd_per_hour"), after);
     assert!(h.app.problems.has_errors());
-    assert!(h.keys("!").text().contains("not YAML"));
+    let status = h.app.status.as_ref().unwrap().text.clone();
+    assert!(status.contains("targets.yaml:") && status.contains(": not YAML"), "{status}");
+    assert!(h.keys("!").text().contains("look at this line"), "{}", h.text());
     std::fs::write(&targets, shipped).unwrap();
     reload(&mut h);
     assert!(!h.app.problems.has_errors());
@@ -378,6 +380,8 @@ fn a_reload_keeps_what_the_user_has_done() {
     std::fs::write(&targets, shipped.replace("GROQ_LPU_NODE", "OTHER")).unwrap();
     reload(&mut h);
     assert!(h.app.answer.outcome.is_err());
+    let status = h.app.status.as_ref().unwrap().text.clone();
+    assert!(status.contains("target `GROQ_LPU_NODE` is no longer in"), "{status}");
     std::fs::write(&targets, shipped).unwrap();
     reload(&mut h);
     assert_eq!(h.metric("usd_per_hour"), before);

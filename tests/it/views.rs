@@ -487,10 +487,10 @@ fn what_stands_above_the_figures_is_explained_as_they_are() {
 fn a_difference_puts_the_cursor_on_what_differs_only() {
     let mut h = Harness::new(120, 40);
     h.keys("jWjD");
-    assert!(h.text().contains("nothing differs"));
+    assert!(h.text().contains("Nothing differs"));
     let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 40));
     view(&h.app, &mut buffer);
-    let row = h.text().lines().position(|line| line.contains("nothing differs")).unwrap();
+    let row = h.text().lines().position(|line| line.contains("Nothing differs")).unwrap();
     let plain = buffer[(5, 30)].bg;
     assert!((2..60).all(|x| buffer[(x, u16::try_from(row).unwrap())].bg == plain), "nothing is selected");
     // With a knob turned, the first stop is the knob, the next a figure, which is explained.

@@ -437,12 +437,21 @@ impl Loader<'_> {
             Err(message) => {
                 self.complain(path, message);
                 // An unreadable file keeps its last valid entries, as an invalid one does.
-                let file = match self.file_before(&label) {
+                let mut file = match self.file_before(&label) {
                     Some(old) => File { problems: Diagnostics::new(), ..(*old).clone() },
                     None => File::unreadable(label, kind, &stem),
                 };
+                self.keep_content_before(&mut file);
                 self.files.push(Arc::new(file));
             }
+        }
+    }
+
+    /// A file that was not there when everything was read before, and is broken now, had no content that was valid:
+    /// what was in force without it stays.
+    fn keep_content_before(&self, file: &mut File) {
+        if self.before.is_some() && self.file_before(&file.label).is_none() {
+            file.broken = Broken::default();
         }
     }
 
@@ -464,6 +473,7 @@ impl Loader<'_> {
             return;
         }
         let mut file = decode(label, kind, stem, text, self.catalog);
+        self.keep_content_before(&mut file);
         if let Some(old) = old.filter(|_| file.problems.has_errors()) {
             (file.tailored, file.methodology) = (old.tailored.clone(), old.methodology);
             file.targets.clone_from(&old.targets);

@@ -53,7 +53,10 @@ pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Opti
             Ok((event, span)) => builder.take(event, span)?,
             Err(error) => {
                 let at = Position { line: clamp(error.marker().line()), column: clamp(error.marker().col() + 1) };
-                builder.error(at, format!("not YAML: {}", error.info()));
+                let help = "look at this line and the one above it: keys of one entry have the same indentation, a colon \
+                            and a space behind them, and text with `: ` or `#` in it has quotes";
+                let message = format!("not YAML: {}", error.info());
+                builder.complain(Severity::Error, at, message, Some(help.to_owned()));
                 return None;
             }
         }

@@ -30,24 +30,31 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     let inner = canvas.frame(area, title, "Tab next, Enter on the last shows the change", true);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
+    let label = LABEL.min(inner.width / 2);
     let mut y = inner.y;
-    for (at, field) in form.fields.iter().enumerate() {
+    // On a small screen the fields scroll, so that what is wrong is always seen.
+    let seen = form.fields.len().min(usize::from(inner.height.saturating_sub(2))).max(1);
+    let scroll = (form.cursor + 1).saturating_sub(seen);
+    for (at, field) in form.fields.iter().enumerate().skip(scroll).take(seen) {
         if y >= inner.bottom() {
             return;
         }
-        canvas.text(inner.x, y, LABEL, field.key.label(), text);
-        let room = inner.width.saturating_sub(LABEL);
+        canvas.text(inner.x, y, label - 1, field.key.label(), text);
+        let room = inner.width.saturating_sub(label);
         if at == form.cursor {
             let input = canvas.role(Role::Input);
-            canvas.typed(inner.x + LABEL, y, room, &field.line, input);
+            canvas.typed(inner.x + label, y, room, &field.line, input);
         } else {
-            canvas.text(inner.x + LABEL, y, room, field.line.text(), value);
+            canvas.text(inner.x + label, y, room, field.line.text(), value);
         }
         y += 1;
     }
     y += 1;
     let (good, bad) = (canvas.role(Role::Good), canvas.role(Role::Error));
+    // A field that is yet to be typed is not wrong.
+    let blank = form.fields.get(form.cursor).is_some_and(|field| field.line.text().is_empty());
     let (said, style) = match &form.trouble {
+        Some(trouble) if blank => (format!("{} {trouble}", canvas.glyphs.bullet), dim),
         Some(trouble) => (format!("{} {trouble}", canvas.glyphs.cross), bad),
         None => (format!("{} this entry can be written", canvas.glyphs.check), good),
     };
@@ -58,6 +65,6 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
         y += 1;
     }
     for (line, name) in (y..inner.bottom()).zip(form.matches.iter().take(usize::from(MATCHES))) {
-        canvas.text(inner.x + LABEL, line, inner.width.saturating_sub(LABEL), name, dim);
+        canvas.text(inner.x + label, line, inner.width.saturating_sub(label), name, dim);
     }
 }

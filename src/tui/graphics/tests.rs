@@ -86,7 +86,9 @@ fn an_image_is_placed_below_the_cells_of_its_chart_and_nowhere_else() {
     assert!(text.ends_with("\x1b\\\x1b8"), "{text:?}");
     // The image has the curve in its color, and is clear elsewhere.
     let (_, data) = commands(&bytes);
-    let mut reader = png::Decoder::new(std::io::Cursor::new(decoded(&data))).read_info().unwrap();
+    let mut decoder = png::Decoder::new(std::io::Cursor::new(decoded(&data)));
+    decoder.set_transformations(png::Transformations::EXPAND);
+    let mut reader = decoder.read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     assert_eq!((info.width, info.height, info.color_type), (200, 100, png::ColorType::Rgba));
@@ -100,19 +102,35 @@ fn an_image_is_placed_below_the_cells_of_its_chart_and_nowhere_else() {
 fn bytes_are_sent_only_when_a_chart_changes_or_the_screen_was_cleared() {
     let mut images = Images::default();
     let deleted = |bytes: &[u8]| commands(bytes).0.iter().any(|keys| keys.starts_with("a=d,d=I,i=6386796"));
+    let hidden = |bytes: &[u8]| commands(bytes).0.iter().any(|keys| keys.starts_with("a=d,d=i,i=6386796"));
     let placed = |bytes: &[u8]| commands(bytes).0.iter().any(|keys| keys.starts_with("a=T"));
     assert!(images.show(None, true, None).is_empty());
     let first = images.show(Some(vec![chart()]), false, None);
     assert!(placed(&first) && !deleted(&first));
     assert!(images.show(Some(vec![chart()]), false, None).is_empty());
     assert!(images.show(None, false, None).is_empty());
-    for (charts, cleared) in [(None, true), (Some(vec![Chart { area: Rect::new(4, 2, 20, 6), ..chart() }]), false)] {
-        let again = images.show(charts, cleared, None);
-        assert!(placed(&again) && deleted(&again), "{cleared}");
-    }
+    let again = images.show(None, true, None);
+    assert!(placed(&again) && deleted(&again), "a cleared screen has lost its images");
     let gone = images.show(Some(Vec::new()), false, None);
-    assert!(deleted(&gone) && !placed(&gone));
+    assert!(hidden(&gone) && !placed(&gone));
+    // What is shown again needs no pixels.
+    let back = images.show(Some(vec![chart()]), false, None);
+    assert_eq!(commands(&back).0, ["a=p,i=6386796,p=1,c=20,r=5,z=-1,C=1,q=2"]);
+    // Another chart has an image of its own, until all are taken.
+    let other = |rows| Chart { area: Rect::new(4, 2, 20, rows), ..chart() };
+    let sent = images.show(Some(vec![other(6)]), false, None);
+    assert!(hidden(&sent) && placed_as(&sent, FIRST_ID + 1), "{sent:?}");
+    assert!(placed_as(&images.show(Some(vec![other(7)]), false, None), FIRST_ID + 2));
+    assert!(placed_as(&images.show(Some(vec![other(8)]), false, None), FIRST_ID + 3));
+    let fifth = images.show(Some(vec![other(9)]), false, None);
+    assert!(deleted(&fifth) && placed_as(&fifth, FIRST_ID), "the oldest gives way");
+    let cleared = images.show(Some(Vec::new()), true, None);
+    assert!(deleted(&cleared) && !placed(&cleared));
     assert!(images.show(Some(Vec::new()), true, None).is_empty());
+}
+
+fn placed_as(bytes: &[u8], id: usize) -> bool {
+    commands(bytes).0.iter().any(|keys| keys.starts_with("a=T") && keys.contains(&format!("i={id},")))
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn whole(app: &App) -> String {
         }
         out += &(text + "\n");
     }
-    out += &lines(app.answer.evidence().map(str::to_owned));
+    out += &lines(app.answer.evidence());
     out += &lines(app.answer.notes().iter().map(|note| format!("caveat: {note}")));
     out
 }

@@ -1,6 +1,7 @@
 //! The race as a document.
 
-use super::view::{layout, metrics};
+use super::layout::layout;
+use super::view::metrics;
 use super::{Outcome, question, ranked};
 use crate::tui::app::App;
 use atlas_plan::estimate::Metric;

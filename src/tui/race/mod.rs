@@ -3,12 +3,14 @@
 //! * this file – the state, and what keys do to it
 //! * `job` – the searches, on a thread of their own
 //! * `entry` – what came out for a target, and how two of them rank
+//! * `layout` – the knobs of a row in words
 //! * `view` – the picture
 //! * `export` – the same as a document
 
 mod entry;
 pub mod export;
 mod job;
+pub mod layout;
 #[cfg(test)]
 mod tests;
 pub mod view;

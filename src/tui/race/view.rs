@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::entry::{margin, tied};
+use super::layout::{brief, layout};
 use super::{Entry, Outcome, Pick, is_running, objective, question, ranked};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
@@ -10,8 +11,6 @@ use crate::tui::theme::Role;
 use crate::tui::view::draw::Canvas;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, Scale};
-use atlas_plan::knob::{Knob, Setting};
-use atlas_plan::scenario::Scenario;
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Condition, figure};
 
@@ -83,7 +82,8 @@ struct Columns {
 }
 
 fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
-    let longest = rows.iter().map(|entry| entry.name.width()).max().unwrap_or_default();
+    let names = rows.iter().map(|entry| entry.name.width());
+    let longest = names.chain(app.race.lanes.iter().map(|lane| lane.target.width())).max().unwrap_or_default();
     let name = inner.x + RANK;
     let name_width = u16::try_from(longest + 1).unwrap_or(u16::MAX).clamp(8, 26).min(inner.width / 4);
     let value = name + name_width;
@@ -132,8 +132,8 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     bar(app, canvas, inner);
     let rows = ranked(app);
-    if rows.is_empty() {
-        let text = race.trouble.as_deref().unwrap_or(if all == 0 { "no targets" } else { "searching" });
+    if rows.is_empty() && (race.trouble.is_some() || all == 0) {
+        let text = race.trouble.as_deref().unwrap_or("no targets");
         let style = canvas.role(if race.trouble.is_some() { Role::Error } else { Role::Dim });
         canvas.text(inner.x + 1, inner.y + 1, inner.width.saturating_sub(2), text, style);
         return;
@@ -202,14 +202,31 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                     canvas.right(x, y, EVIDENCE, &text, style);
                 }
                 let text_style = canvas.role(if missed { Role::Dim } else { Role::Text });
-                canvas.text(columns.layout, y, layout_width, &layout(pick), text_style);
+                canvas.text(columns.layout, y, layout_width, &brief(pick), text_style);
             }
         }
         if index == app.view_row {
             canvas.tint(Rect::new(inner.x, y, columns.value + OBJECTIVE - inner.x, 1), canvas.role(Role::Selection));
         }
     }
+    waiting(app, canvas, &columns, Rect { y: inner.y + HEADING, height, ..inner }, rows.len());
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < rows.len());
+}
+
+/// The targets that have no result yet, below those that have one.
+fn waiting(app: &App, canvas: &mut Canvas<'_>, columns: &Columns, list: Rect, ranked: usize) {
+    if !is_running(app) {
+        return;
+    }
+    let dim = canvas.role(Role::Dim);
+    let from = list.y + u16::try_from(ranked.saturating_sub(app.view_scroll)).unwrap_or(list.height);
+    for (y, (nth, lane)) in (from..list.bottom()).zip(app.race.lanes.iter().skip(ranked).enumerate()) {
+        canvas.text(columns.name, y, columns.value - columns.name, &lane.target, dim);
+        if nth == 0 {
+            let x = columns.value + 1;
+            canvas.text(x, y, list.right().saturating_sub(x), "searching", dim);
+        }
+    }
 }
 
 /// How many targets there are, and how many of them are tied.
@@ -322,32 +339,6 @@ fn whisker(canvas: &mut Canvas<'_>, track: Rect, span: Option<(f64, f64)>, value
         };
         canvas.text(x, track.y, 1, glyph, style);
     }
-}
-
-/// The knobs that make a layout, as they can be typed.
-#[must_use]
-pub fn layout(pick: &Pick) -> String {
-    layout_of(&pick.scenario)
-}
-
-/// The same of a scenario.
-#[must_use]
-pub fn layout_of(scenario: &Scenario) -> String {
-    const ALWAYS: [Knob; 3] = [Knob::Tp, Knob::Pp, Knob::Dp];
-    const BEYOND_ONE: [Knob; 4] = [Knob::Cp, Knob::Ep, Knob::AttentionDp, Knob::Vpp];
-    const RUN: [Knob; 6] = [
-        Knob::Microbatch,
-        Knob::Recompute,
-        Knob::Sharding,
-        Knob::Concurrency,
-        Knob::MaxNumSeqs,
-        Knob::MaxNumBatchedTokens,
-    ];
-    let one = |knob: &Knob| scenario.get(*knob) == Setting::Number(1.0);
-    let layout = ALWAYS.into_iter().chain(BEYOND_ONE.into_iter().filter(|knob| !one(knob)));
-    let run = RUN.into_iter().filter(|knob| knob.spec().mode.is_none_or(|mode| mode == scenario.mode()));
-    let heeded = layout.chain(run).filter(|knob| scenario.heeds(*knob));
-    heeded.map(|knob| format!("{}={}", knob.name(), scenario.get(knob))).collect::<Vec<_>>().join(" ")
 }
 
 /// The information line.

@@ -95,7 +95,7 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
 fn the_difference_is_all_that_differs_and_nothing_else() {
     let mut h = Hands::new();
     h.keys("WjjD");
-    assert!(h.text().contains("nothing differs from saved values"), "{}", h.text());
+    assert!(h.text().contains("Nothing differs from saved values"), "{}", h.text());
     h.keys("<Esc>/tp<Enter>T<Right>D");
     let text = h.text();
     let row = |what: &str| {

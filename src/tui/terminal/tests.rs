@@ -26,17 +26,30 @@ fn drawn(widget: impl Widget, picture: &mut Buffer) -> Drawn {
     Drawn { parts: vec![picture.area], charts: None }
 }
 
+/// A chart of one line.
+fn rising() -> graphics::Chart {
+    let points = vec![Some((0.0, 0.0)), Some((1.0, 1.0))];
+    let curve = graphics::Curve { points, shape: graphics::Shape::Line, color: [200, 0, 0] };
+    graphics::Chart { area: Rect::new(2, 2, 20, 8), curves: vec![curve] }
+}
+
 /// Draws what it knows, and does what its role says at the first key.
 #[test]
 fn the_program() {
     let Ok(role) = env::var(ROLE) else { return };
     install_panic_hook();
     let mut waiter = Waiter::new(input().unwrap()).unwrap();
-    let mut screen = Screen::enter(true, ColorDepth::Ansi16, Graphics::Off).unwrap();
+    let images = role == "panic below an image";
+    let graphics = if images { Graphics::Kitty } else { Graphics::Off };
+    let mut screen = Screen::enter(true, ColorDepth::Ansi16, graphics).unwrap();
     screen.set_paste(true);
     let mut text = "ready".to_owned();
     loop {
-        screen.draw(|picture, _| drawn(Paragraph::new(text.as_str()), picture)).unwrap();
+        let drawn = |picture: &mut Buffer, _| Drawn {
+            charts: images.then(|| vec![rising()]),
+            ..drawn(Paragraph::new(text.as_str()), picture)
+        };
+        screen.draw(drawn).unwrap();
         let wakes = waiter.wait(None).unwrap();
         if wakes.must_end() {
             break;
@@ -45,7 +58,7 @@ fn the_program() {
             continue;
         }
         match role.as_str() {
-            "panic" => panic!("on purpose"),
+            "panic" | "panic below an image" => panic!("on purpose"),
             "background panic" => {
                 assert!(thread::spawn(|| panic!("on purpose")).join().is_err());
                 text = background_panic().unwrap().lines().last().unwrap().to_owned();
@@ -82,6 +95,8 @@ struct Program {
     child: Box<dyn Child + Send + Sync>,
     output: Receiver<Vec<u8>>,
     emulator: vt100::Parser,
+    /// All that it has written.
+    bytes: Vec<u8>,
     modes: String,
 }
 
@@ -107,7 +122,7 @@ impl Program {
         });
         let keyboard = pty.master.take_writer().unwrap();
         let emulator = vt100::Parser::new(NonZeroU16::new(40).unwrap(), NonZeroU16::new(60).unwrap(), 0);
-        let mut program = Program { pty, keyboard, child, output, emulator, modes };
+        let mut program = Program { pty, keyboard, child, output, emulator, bytes: Vec::new(), modes };
         program.expect("ready");
         assert!(program.emulator.screen().alternate_screen());
         assert!(program.emulator.screen().hide_cursor());
@@ -125,12 +140,22 @@ impl Program {
         let until = Instant::now() + PATIENCE;
         while !self.emulator.screen().contents().contains(text) {
             match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.emulator.process(&bytes),
+                Ok(bytes) => self.take(&bytes),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!("`{text}` did not come, but\n{}", self.emulator.screen().contents())
                 }
             }
         }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.emulator.process(bytes);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Where something was last written.
+    fn written(&self, what: &str) -> Option<usize> {
+        self.bytes.windows(what.len()).rposition(|window| window == what.as_bytes())
     }
 
     fn press(&mut self, key: &str) {
@@ -150,7 +175,7 @@ impl Program {
             thread::sleep(Duration::from_millis(5));
         }
         while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(100)) {
-            self.emulator.process(&bytes);
+            self.take(&bytes);
         }
         let screen = self.emulator.screen();
         assert!(!screen.alternate_screen());
@@ -184,6 +209,17 @@ fn a_panic_is_reported_on_the_usual_screen() {
     program.press("x");
     program.expect("on purpose");
     program.expect_tidy_end();
+}
+
+#[test]
+fn a_panic_deletes_the_images_before_it_leaves_the_screen() {
+    let mut program = Program::start("panic below an image");
+    assert!(program.written("\x1b_Ga=T,").is_some(), "no image was sent");
+    program.press("x");
+    program.expect("on purpose");
+    program.expect_tidy_end();
+    let (deleted, left) = (program.written("\x1b_Ga=d,d=I,"), program.written("\x1b[?1049l"));
+    assert!(deleted.is_some() && deleted < left, "{deleted:?} {left:?}");
 }
 
 #[test]

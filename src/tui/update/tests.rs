@@ -265,7 +265,7 @@ fn what_went_wrong_is_never_cut() {
 fn a_difference_that_is_none_says_so() {
     let mut h = Hands::new();
     h.keys("TD").work();
-    assert!(h.text().contains("nothing differs from 1 8xH100"), "{}", h.text());
+    assert!(h.text().contains("Nothing differs from 1 8xH100"), "{}", h.text());
     // A knob that the closed form does not heed in any figure.
     h.keys("/train_tokens<Enter>").work();
     let mut quiet = None;

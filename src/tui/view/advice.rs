@@ -13,19 +13,24 @@ use crate::tui::theme::Role;
 use crate::tui::update::note;
 use atlas_core::units;
 use atlas_plan::advice::Advice;
+use atlas_plan::estimate::Scale;
 
-/// The gain in a few words: `+8.2 %`, `makes it fit`.
+/// The gain in a few words: `+8.2 %`, `makes it run`.
 fn gain(advice: &Advice) -> String {
-    if advice.fixes { "makes it run".to_owned() } else { units::relative(1.0, 1.0 + advice.gain) }
+    if advice.fixes { "makes it run".to_owned() } else { units::relative(advice.before, advice.after) }
 }
 
-/// The figure that it changes, before and after: `tokens/s 36.2 k → 41.0 k`.
+/// The figure that it changes, before and after in one unit: `tokens/s 36.2 → 41.0 ktok/s`.
 fn figures(advice: &Advice) -> String {
-    let show = |value: f64| advice.metric.show(value);
-    if advice.fixes {
-        return format!("{} {}", advice.metric.label, show(advice.after));
-    }
-    format!("{} {} → {}", advice.metric.label, show(advice.before), show(advice.after))
+    let before = Some(advice.before).filter(|_| !advice.fixes);
+    let scale = Scale::of(advice.metric, before.into_iter().chain([advice.after]));
+    let before = before.map_or_else(String::new, |before| format!("{} → ", scale.show(before)));
+    format!("{} {before}{}", advice.metric.label, scale.with_unit(advice.after))
+}
+
+/// The title, with the figure that the gains are of.
+fn title(advice: Option<&Advice>) -> String {
+    advice.map_or_else(|| "Advice".to_owned(), |advice| format!("Advice for {}", advice.metric.label))
 }
 
 /// A line of the full view, with the index of its advice.
@@ -136,8 +141,15 @@ fn line(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             canvas.text(x, area.y, area.right() - x, silence(app), dim);
         }
         Some(best) => {
-            canvas.text(x, area.y, (area.right() - x).saturating_sub(GAIN + 2), &best.text, text);
+            let end = canvas.text(x, area.y, (area.right() - x).saturating_sub(GAIN + 2), &best.text, text);
             draw_gain(canvas, area.right() - GAIN - 1, area.y, GAIN, best);
+            // What the gain is of, where there is room.
+            let shown = u16::try_from(gain(best).chars().count()).unwrap_or(GAIN);
+            let label = u16::try_from(best.metric.label.chars().count()).unwrap_or(GAIN);
+            let at = (area.right() - 1).saturating_sub(shown + 1 + label);
+            if at > end + 1 && !best.fixes {
+                canvas.text(at, area.y, label, best.metric.label, dim);
+            }
         }
     }
 }
@@ -148,7 +160,7 @@ fn pane(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let step = if tall { 2 } else { 1 };
     let fit = usize::from(area.height - 2) / step;
     let remark = if all.len() > fit { format!("{fit} of {}", all.len()) } else { String::new() };
-    let inner = canvas.view(area, View::Advice, "Advice", &remark, false);
+    let inner = canvas.view(area, View::Advice, &title(all.first()), &remark, false);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
     if all.is_empty() {
@@ -177,7 +189,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if all.is_empty() => String::new(),
         None => "Enter applies, u undoes it".to_owned(),
     };
-    let inner = canvas.view(area, View::Advice, "Advice", &remark, app.tour.is_none());
+    let inner = canvas.view(area, View::Advice, &title(app.advice().first()), &remark, app.tour.is_none());
     let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     if all.is_empty() {
         let text = if app.advice().is_empty() { silence(app) } else { "nothing matches; Esc shows all" };

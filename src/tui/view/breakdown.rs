@@ -70,8 +70,7 @@ fn shown(part: &'static str) -> &'static str {
 /// The nonzero parts of a time, and the total, in one unit with the same decimals. `ms` is the unit of the parts in ms.
 fn time(rows: &mut Vec<Row>, (of, title): (Of, &'static str), parts: &Breakdown, before: Option<&Breakdown>, ms: f64) {
     let total = parts.total();
-    let times = parts.parts().map(|(_, value)| ms * value);
-    let scale = Scale::of(const { Metric::known("step_time_ms") }, times);
+    let scale = Scale::of_whole(const { Metric::known("step_time_ms") }, ms * total);
     let show = |value: f64| format!("{} {}", scale.show(ms * value), scale.unit());
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;

@@ -235,10 +235,11 @@ fn under_cursor(app: &App) -> Option<String> {
     let metric = metrics(app).nth(metric_index(app))?;
     let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
     let value = answer.value(metric)?;
+    // Value and range in the unit of the row.
+    let scale = scale(app, metric);
     let range = metric.interval(estimate, scenario).filter(|(low, high)| low < high);
-    let range = range
-        .map_or_else(String::new, |(low, high)| format!(", 90 % range {} to {}", metric.show(low), metric.show(high)));
-    Some(format!("{name}: {} {}{range}", metric.label, metric.show(value)))
+    let range = range.map_or_else(String::new, |(low, high)| format!(" ({}, 90 % range)", scale.interval(low, high)));
+    Some(format!("{name}: {} {}{range}", metric.label, scale.with_unit(value)))
 }
 
 /// The information line.
@@ -276,7 +277,7 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark =
         if marked < 2 { "all targets; mark two or more to choose".to_owned() } else { format!("{marked} marked") };
     let remark = app.filter_remark(Table::Compare, app.columns.len(), app.columns_of()).unwrap_or(remark);
-    let title = format!("Compare on {}", app.now.setup.workload);
+    let title = format!("Compare on {}: all with the same knobs", app.now.setup.workload);
     let inner = canvas.view(area, View::Compare, &title, &remark, app.tour.is_none());
     if app.columns.is_empty() {
         let dim = canvas.role(Role::Dim);

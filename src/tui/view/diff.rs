@@ -74,7 +74,9 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
         rows.push(Row::Figure(metric, before, after));
     }
     if rows.is_empty() {
-        rows.push(Row::Text(Role::Dim, format!("nothing differs from {label}")));
+        rows.push(Row::Text(Role::Dim, format!("Nothing differs from {label}.")));
+        let how = "Change a knob (K), select another target (H), or press b to compare with this scenario from now on.";
+        rows.push(Row::Text(Role::Dim, how.to_owned()));
     } else if rows.len() == scenario {
         rows.push(Row::Text(Role::Dim, "no figure differs".to_owned()));
     }
@@ -94,6 +96,12 @@ pub fn figure_here(app: &App) -> Option<&'static Metric> {
         Some(Row::Figure(metric, ..)) => Some(metric),
         _ => None,
     }
+}
+
+/// Whether a figure differs, so that there is something to explain.
+#[must_use]
+pub fn has_figures(app: &App) -> bool {
+    rows_of(app).1.iter().any(|row| matches!(row, Row::Figure(..)))
 }
 
 /// A knob with different values, or that applies to one side only.

@@ -146,7 +146,7 @@ pub fn info(app: &App) -> String {
     let Some(node) = all.get(app.view_row) else { return String::new() };
     // The figure itself: how much was measured near it, at this setup.
     if let Some(evidence) = app.answer.evidence().filter(|_| app.view_row == 0 && app.subject.is_none()) {
-        return evidence.to_owned();
+        return evidence;
     }
     match &node.term.origin {
         Some(origin) => format!("{}: {}; {origin}", node.term.symbol, node.term.name),
@@ -174,6 +174,10 @@ pub fn fold(app: &mut App) {
 const VALUE: u16 = 11;
 const UNIT: u16 = 9;
 const ORIGIN: u16 = 44;
+/// Fewest columns of the view in which names share the room with origins, and fewest columns of an origin; on narrower
+/// screens the line of information has it.
+const ORIGIN_FROM: u16 = 100;
+const LEAST_ORIGIN: u16 = 20;
 
 /// Draws the view.
 pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
@@ -194,7 +198,8 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     // The name on the left, then the value, and its origin in the remaining columns.
     let longest = all.iter().map(|node| 2 * node.depth + 4 + node.term.symbol.width() + node.term.name.width()).max();
     let longest = u16::try_from(longest.unwrap_or_default() + 2).unwrap_or(u16::MAX);
-    let most = (inner.width / 2).max(inner.width.saturating_sub(VALUE + UNIT + ORIGIN)).max(30);
+    let shared = (inner.width / 2).max(inner.width.saturating_sub(VALUE + UNIT + ORIGIN)).max(30);
+    let most = if inner.width >= ORIGIN_FROM { shared } else { inner.width.saturating_sub(VALUE + UNIT).max(30) };
     let left = longest.clamp(30, most).min(inner.width.saturating_sub(VALUE + UNIT));
     let mut line = 0_usize;
     for (row, node) in all.iter().enumerate() {
@@ -208,8 +213,9 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             head(canvas, Rect::new(x, y, (inner.x + left).saturating_sub(x), 1), node);
             value(canvas, inner.x + left, y, &node.term.shown());
             let behind = inner.x + left + VALUE + UNIT;
-            if let Some(origin) = &node.term.origin {
-                canvas.text(behind, y, inner.right().saturating_sub(behind + 1), &origin.to_string(), dim);
+            let room = inner.right().saturating_sub(behind + 1);
+            if let Some(origin) = node.term.origin.as_ref().filter(|_| room >= LEAST_ORIGIN) {
+                canvas.text(behind, y, room, &origin.to_string(), dim);
             }
             if row == app.view_row {
                 // The origin is not highlighted: it is long, and every step would repaint it.

@@ -8,8 +8,9 @@ use super::sweep::{figures, legend, range, remark, scaled, silence, split};
 use crate::tui::app::{App, View};
 use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Better, Metric, Scale};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::Candidate;
@@ -138,24 +139,31 @@ fn bounds(app: &App, front: &Front) -> Vec<Bound> {
     known.collect()
 }
 
-/// The best value of each curve within the first bound, which is what users open the chart for.
-fn within_bound(app: &App, front: &Front) -> Option<Vec<String>> {
+/// The best value of each curve within the first bound, which is what users open the chart for, in one unit.
+fn within_bound(app: &App, front: &Front) -> Option<(String, Vec<String>)> {
     let all = bounds(app, front);
     let bound = all.first()?;
     let (bounded, free) = if bound.across { (front.across, front.up) } else { (front.up, front.across) };
     let value = |metric: &Metric, candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     let sign = if free.better == Better::Higher { 1.0 } else { -1.0 };
-    let best = front.curves.iter().map(|curve| {
-        let keeps = |candidate: &&Candidate| {
-            let at = value(bounded, candidate);
-            if bound.least { at >= bound.value } else { at <= bound.value }
-        };
-        let kept =
-            curve.points.iter().map(|(_, candidate)| candidate).filter(keeps).map(|candidate| value(free, candidate));
-        let best = { kept }.max_by(|a, b| (sign * a).total_cmp(&(sign * b)));
-        format!("{} {}", curve.target, best.map_or_else(|| "–".to_owned(), |best| free.show(best)))
-    });
-    Some(std::iter::once(format!("{} within {}:", free.label, bound.name)).chain(best).collect())
+    let best: Vec<Option<f64>> = { front.curves.iter() }
+        .map(|curve| {
+            let keeps = |candidate: &&Candidate| {
+                let at = value(bounded, candidate);
+                if bound.least { at >= bound.value } else { at <= bound.value }
+            };
+            let kept = curve
+                .points
+                .iter()
+                .map(|(_, candidate)| candidate)
+                .filter(keeps)
+                .map(|candidate| value(free, candidate));
+            { kept }.max_by(|a, b| (sign * a).total_cmp(&(sign * b)))
+        })
+        .collect();
+    let scale = Scale::of(free, best.iter().copied().flatten());
+    let shown = best.into_iter().map(|best| best.map_or_else(|| "–".to_owned(), |best| scale.with_unit(best)));
+    Some((format!("best {} with {}", free.label, bound.name), shown.collect()))
 }
 
 /// The point under the cursor: its target, its knobs, and its figures against the scenario's.
@@ -163,15 +171,24 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     let (curve, point) = cursor(app, front);
     let names = front.curves.iter().map(|curve| &*curve.target);
     let Some(mut y) = legend(canvas, area, names, curve) else { return };
-    if let Some(lines) = within_bound(app, front) {
-        let text = canvas.role(Role::Text);
-        for line in lines {
-            if y < area.bottom() {
-                canvas.text(area.x, y, area.width, &line, text);
-            }
-            y += 1;
+    if let Some((heading, values)) = within_bound(app, front) {
+        let (heading_style, value) = (canvas.role(Role::Heading), canvas.role(Role::Value));
+        if y < area.bottom() {
+            canvas.text(area.x, y, area.width, &heading, heading_style);
         }
-        y += 1;
+        let longest = values.iter().map(|value| value.width()).max().unwrap_or_default();
+        let longest = u16::try_from(longest).unwrap_or(area.width);
+        let names = front.curves.iter().map(|curve| curve.target.width()).max().unwrap_or_default();
+        let names = u16::try_from(names + 4).unwrap_or(area.width).min(area.width.saturating_sub(longest));
+        for (index, (curve, shown)) in front.curves.iter().zip(&values).enumerate() {
+            y += 1;
+            if y < area.bottom() {
+                let style = canvas.role(plot::color(index));
+                canvas.text(area.x, y, names, &format!("{} {}", plot::letter(index), curve.target), style);
+                canvas.right(area.x + names, y, longest, shown, value);
+            }
+        }
+        y += 2;
     }
     if y >= area.bottom() {
         return;

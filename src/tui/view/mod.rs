@@ -7,6 +7,7 @@ pub mod compare;
 pub mod diff;
 pub mod draw;
 pub mod explain;
+mod footer;
 pub mod frontier;
 mod heat;
 pub mod help;
@@ -40,8 +41,7 @@ use super::graphics::Chart;
 use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use super::stale::Stale;
 use super::theme::Role;
-use crate::tui::keymap;
-use crate::tui::keymap::{Action, Mode};
+use crate::tui::keymap::Mode;
 use draw::Canvas;
 pub use popup::popup_row;
 
@@ -180,7 +180,7 @@ fn whole(app: &App, canvas: &mut Canvas<'_>) {
         touring::caption(app, canvas, areas.caption);
     }
     info(app, canvas, areas.info);
-    footer(app, canvas, areas.footer);
+    footer::footer(app, canvas, areas.footer);
     match &app.overlay {
         Some(Overlay::Help { .. }) => help::help(app, canvas),
         Some(Overlay::Finder(finder)) => popup::finder(app, canvas, finder),
@@ -200,6 +200,9 @@ fn whole(app: &App, canvas: &mut Canvas<'_>) {
 fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     match app.view {
         View::Main | View::Help => {
+            if areas.summary.height > 0 {
+                results::summary(app, canvas, areas.summary);
+            }
             PANES.into_iter().for_each(|pane| draw_pane(app, canvas, pane, areas));
             if areas.breakdown.height > 2 {
                 breakdown::breakdown(app, canvas, areas.breakdown);
@@ -409,37 +412,5 @@ fn about(app: &App, mode: Mode) -> String {
             "broken entries keep their last valid content; Enter opens the file at the problem".to_owned()
         }
         _ => String::new(),
-    }
-}
-
-/// Keys in the footer, beside the one for help.
-const HINTS: usize = 5;
-
-/// The most useful keys of the mode, those that stand first in the table; help always last.
-fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    // The key of the current view would change nothing.
-    let useful = keymap::rows(app.mode()).filter(|row| row.action != Action::Show(app.view));
-    let hints: Vec<(&str, &str)> =
-        useful.filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?))).collect();
-    let width =
-        |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
-    let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");
-    let mut room = area.width.saturating_sub(1 + last.iter().map(width).sum::<u16>());
-    let fitting = first.into_iter().take(HINTS).take_while(|hint| {
-        let fits = width(hint) <= room;
-        room = room.saturating_sub(width(hint));
-        fits
-    });
-    let mut x = area.x + 1;
-    let shown: Vec<_> = fitting.collect();
-    for (key, hint) in shown.into_iter().chain(last) {
-        let (bright, dim) = (canvas.role(Role::Key), canvas.role(Role::Hint));
-        x = canvas.text(x, area.y, area.width, key, bright);
-        x = canvas.text(x + 1, area.y, area.width, hint, dim) + 2;
-    }
-    if app.pane == Pane::Targets && app.mode() == Mode::Targets && x + 20 < area.right() {
-        let name = app.theme().map_or("", |theme| theme.name());
-        let dim = canvas.role(Role::Dim);
-        canvas.right(area.right() - 18, area.y, 17, name, dim);
     }
 }

@@ -144,7 +144,9 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     lines.extend(found.warnings.iter().map(|warning| (format!("warning: {warning}"), Role::Warn)));
     for bound in &found.optimum.bounds {
         if let Some(without) = &bound.without {
-            lines.push((format!("without {}: {}", bound.what, metric.show(at(without))), Role::Text));
+            let [most, least] = if app.glyphs.is_ascii() { ["<=", ">="] } else { ["≤", "≥"] };
+            let what = bound.what.replace("<=", most).replace(">=", least);
+            lines.push((format!("without {what}: {}", metric.show(at(without))), Role::Text));
         }
     }
     // The form shows the defaults that were kept.

@@ -98,10 +98,13 @@ impl Plot {
     /// Draws it with its axes: a line above the picture, three below.
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let picture = self.picture(area);
+        let dim = canvas.role(Role::Dim);
         if picture.width < 8 || picture.height < 3 {
+            if area.height > 0 {
+                canvas.text(area.x, area.y, area.width, "a larger terminal shows the chart", dim);
+            }
             return;
         }
-        let dim = canvas.role(Role::Dim);
         let end = canvas.text(area.x, area.y, area.width, &self.up, dim);
         if !self.shaded.is_empty() {
             let legend = format!("{} cannot run", canvas.glyphs.shades[1]);
@@ -276,7 +279,16 @@ impl Plot {
         }
         let ends: Vec<Option<Place>> =
             self.series.iter().map(|series| series.points.iter().flatten().last().copied()).collect();
-        let together = |one: &Place, other: &Place| (one.0 - other.0).abs() < 0.05 && (one.1 - other.1).abs() < 0.03;
+        let cell = |(across, up): Place| {
+            let x = picture.x + place(across, usize::from(picture.width)) as u16;
+            (x, picture.y + place(1.0 - up, usize::from(picture.height)) as u16)
+        };
+        let together = |one: &Place, other: &Place| {
+            let (a, b) = (cell(*one), cell(*other));
+            // The letters cover each other where two ends share a cell or stand beside each other.
+            let touch = a.1 == b.1 && a.0.abs_diff(b.0) <= 2;
+            touch || ((one.0 - other.0).abs() < 0.05 && (one.1 - other.1).abs() < 0.03)
+        };
         for (index, series) in self.series.iter().enumerate() {
             let Some((across, up)) = ends.get(index).copied().flatten().filter(|_| !series.name.is_empty()) else {
                 continue;
@@ -286,10 +298,6 @@ impl Plot {
                 continue;
             }
             let width = u16::try_from(series.name.width()).unwrap_or(u16::MAX);
-            let cell = |(across, up): Place| {
-                let x = picture.x + place(across, usize::from(picture.width)) as u16;
-                (x, picture.y + place(1.0 - up, usize::from(picture.height)) as u16)
-            };
             // Beside a point if there is room, otherwise before it; near the end on a free line.
             let beside = |(x, y): (u16, u16)| [(x + 2, y), (x.saturating_sub(width + 2), y)];
             let (x, y) = cell((across, up));
@@ -300,7 +308,9 @@ impl Plot {
             let free = |(x, y): &(u16, u16)| {
                 let inside =
                     *x >= picture.x && x + width <= picture.right() && (picture.top()..picture.bottom()).contains(y);
-                inside && (*x..x + width).all(|x| canvas.is_blank(x, *y))
+                // A blank on either side keeps names off the curves.
+                let (from, to) = (x.saturating_sub(1).max(picture.x), (x + width + 1).min(picture.right()));
+                inside && (from..to).all(|x| canvas.is_blank(x, *y))
             };
             let found = { places }.find(free);
             if let Some(at) = found {

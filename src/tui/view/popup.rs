@@ -79,14 +79,21 @@ pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
     }
 }
 
+/// What else can be typed.
+const EXAMPLES: &str = "or tp=8, b200, cheapest tpot<50ms on h100,h200, why is TTFT high?";
+
 /// Draws the palette: commands, with their keys at the right.
 pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
     let area = area(app);
     canvas.clear(area);
-    let inner = canvas.frame(area, "Command or question", &format!("{}", palette.matches.len()), true);
+    let inner = canvas.frame(area, "Command or question", &format!("{} matches", palette.matches.len()), true);
     let (style, key) = (canvas.role(Role::Input), canvas.role(Role::Key));
     canvas.text(inner.x + 1, inner.y, 1, ":", key);
     canvas.typed(inner.x + 3, inner.y, inner.width.saturating_sub(4), &palette.line, style);
+    if palette.line.text().is_empty() {
+        let dim = canvas.role(Role::Dim);
+        canvas.text(inner.x + 3, inner.y + 1, inner.width.saturating_sub(4), EXAMPLES, dim);
+    }
     let (room, scroll) = window(app, 2, palette.cursor);
     if palette.matches.is_empty() {
         let dim = canvas.role(Role::Dim);

@@ -45,8 +45,11 @@ pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Problems, "Problems", &remark, app.tour.is_none());
     if shown.is_empty() {
         let style = canvas.role(Role::Good);
-        let text = if app.problems.is_empty() { "No problems" } else { "nothing matches; Esc shows all" };
-        canvas.text(inner.x + 1, inner.y, inner.width, text, style);
+        let none = "No problems: every file is valid. Changes are read as they are saved.";
+        let text = if app.problems.is_empty() { none } else { "nothing matches; Esc shows all" };
+        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(inner.width.saturating_sub(2)))) {
+            canvas.text(inner.x + 1, y, inner.width, &line, style);
+        }
     }
     let all = shown.iter().enumerate().flat_map(|(row, problem)| {
         lines(problem, area.width).into_iter().enumerate().map(move |(line, text)| (row, line == 0, text))

@@ -19,6 +19,7 @@ use figure::Columns;
 
 pub(in crate::tui) use change::{LEAST, change, change_style};
 pub(in crate::tui) use figure::split;
+pub(in crate::tui) use headline::summary;
 pub use headline::{about_headline, headline, refusal, tiles, verdict};
 
 /// A row of the list below the headline.

@@ -58,7 +58,7 @@ const COLUMNS: [Column; 13] = [
     figure("load", 8, SERVES, Metric::known("queue_utilization"), |f| queued(f, |q| q.utilization)),
     figure("power", 9, None, Metric::known("node_power_w"), |f| Some(f.node_power_w)),
     figure("requests", 10, SERVES, Metric::known("requests_per_sec"), |f| queued(f, |q| q.arrival_rate)),
-    count("servers", 9, SERVES, "", |f| queued(f, |q| q.servers)),
+    count("slots", 9, SERVES, "", |f| queued(f, |q| q.servers)),
     figure("E2E p50", 9, SERVES, Metric::known("p50_ms"), |f| Some(f.queue.map_or(f.latency.p50, |q| q.latency.p50))),
     figure("TTFT", 9, SERVES, Metric::known("ttft_ms"), |f| Some(f.queue.map_or(f.latency.ttft, |q| q.latency.ttft))),
     figure("FLOP use", 10, None, Metric::known("flop_utilization"), |f| Some(f.flop_utilization)),
@@ -154,7 +154,7 @@ pub fn info(app: &App) -> String {
     let about = match (metric_here(app), column_here(app)) {
         (Some(metric), _) => format!("{}: {}; ", metric.label, metric.help),
         (None, Some("time")) => "how long the phase lasts, minutes; ".to_owned(),
-        (None, Some("servers")) => "replicas and their batches, side by side; ".to_owned(),
+        (None, Some("slots")) => "requests that run at a time: replicas times their batches; ".to_owned(),
         _ => String::new(),
     };
     format!("{about}`all` is weighted by minutes")

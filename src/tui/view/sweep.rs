@@ -26,6 +26,8 @@ const BESIDE: u16 = 47;
 const BESIDE_FROM: u16 = 110;
 /// Rows of the reading below the picture.
 const BELOW: u16 = 6;
+/// Fewest rows that show a picture above the reading; on fewer the figures have all the room.
+const PICTURE_FROM: u16 = 9;
 /// Columns of a figure in the reading.
 const FIGURE: u16 = 46;
 /// A spread of values beyond which they are shown by powers of ten.
@@ -87,6 +89,8 @@ pub(super) fn split(inner: Rect) -> (Rect, Rect) {
     if inner.width >= BESIDE_FROM {
         let width = inner.width - BESIDE;
         (Rect { width: width - 2, ..inner }, Rect { x: inner.x + width, width: BESIDE, ..inner })
+    } else if inner.height < PICTURE_FROM {
+        (Rect { height: 0, ..inner }, inner)
     } else {
         let below = BELOW.min(inner.height / 3);
         let height = inner.height - below;

@@ -6,6 +6,7 @@ use super::draw::{Canvas, wrap};
 use super::results::change_style;
 use super::sweep::{remark, silence};
 use crate::tui::app::{App, View};
+use crate::tui::keymap::{self, Action};
 use crate::tui::theme::Role;
 use crate::tui::tornado::shown;
 use atlas_core::units;
@@ -14,13 +15,36 @@ use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
 /// Rows above the first lever, which do not scroll.
 pub const HEADING: usize = 2;
-/// Columns of the name, the current value, a change and, if there is room, the changed value.
-const NAME: u16 = 23;
-const FROM: u16 = 12;
+/// Columns of a change, and of a bar on a screen that is too narrow for all columns.
 const CHANGE: u16 = 11;
-const TO: u16 = 12;
-/// Fewest columns in which the values that levers are moved to are shown.
+const LEAST_BAR: u16 = 10;
+/// Fewest columns in which the values that levers are moved to are shown, and in which the current ones are.
 const LEAST_FOR_TO: u16 = 100;
+const LEAST_FOR_FROM: u16 = 68;
+
+/// Columns of the name, of the current value, and of a changed one.
+struct Columns {
+    name: u16,
+    from: u16,
+    to: u16,
+}
+
+impl Columns {
+    fn of(row: Rect) -> Columns {
+        Columns {
+            name: 23.min(row.width.saturating_sub(2 * CHANGE + 1).max(8)),
+            from: if row.width >= LEAST_FOR_FROM { 12 } else { 0 },
+            to: if row.width >= LEAST_FOR_TO { 12 } else { 0 },
+        }
+    }
+
+    /// The area of the bars, between the columns on both sides; empty where there is no room.
+    fn track(&self, row: Rect) -> Rect {
+        let left = self.name + self.from + self.to + CHANGE + 1;
+        let width = row.width.saturating_sub(left + CHANGE + self.to);
+        Rect { x: row.x + left, width: if width >= LEAST_BAR { width } else { 0 }, ..row }
+    }
+}
 
 /// Number of levers that can be selected.
 #[must_use]
@@ -37,7 +61,12 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let inner = canvas.view(area, View::Sensitivity, &title, &remark(query), app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let Some(tornado) = shown(app) else { return silence(app, query.trouble(), canvas, inner) };
+    let Some(tornado) = shown(app) else {
+        let refused = app.answer.detail().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
+        let advice = keymap::key_of(Action::Show(View::Advice));
+        let refused = refused.map(|verdict| format!("{}. Press {advice} for what makes it run.", verdict.describe()));
+        return silence(app, refused.as_deref().or(query.trouble()), canvas, inner);
+    };
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
     let now = format!("{} is {}", tornado.metric.label, tornado.metric.show(tornado.value));
     canvas.text(inner.x, inner.y, inner.width, &now, canvas.role(Role::Value));
@@ -46,10 +75,13 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.right(inner.x, inner.y, inner.width, explained, dim);
     }
     let y = inner.y + 1;
-    let to = to(inner);
-    canvas.right(inner.x + NAME, y, FROM - 1, "current", heading);
-    canvas.right(inner.x + NAME + FROM, y, to + CHANGE, "down", heading);
-    canvas.right(track(inner).right(), y, CHANGE + to, "up", heading);
+    let columns = Columns::of(inner);
+    let (track, to) = (columns.track(inner), columns.to);
+    if columns.from > 0 {
+        canvas.right(inner.x + columns.name, y, columns.from - 1, "current", heading);
+    }
+    canvas.right(inner.x + columns.name + columns.from, y, to + CHANGE, "down", heading);
+    canvas.right(track.right(), y, CHANGE + to, "up", heading);
     let notes = notes(tornado, inner.width);
     let below = u16::try_from(notes.len()).unwrap_or_default().min(inner.height / 3);
     let list = Rect { y: y + 1, height: inner.height.saturating_sub(2 + below), ..inner };
@@ -62,7 +94,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         lever(canvas, row, tornado, swing, reach);
         if at == app.view_row {
             let selection = canvas.role(Role::Selection);
-            canvas.tint(Rect { width: NAME, ..row }, selection);
+            canvas.tint(Rect { width: columns.name, ..row }, selection);
         }
     }
     let end = list.y + u16::try_from(tornado.swings.len()).unwrap_or(list.height).min(list.height);
@@ -80,18 +112,6 @@ pub fn page(app: &App, rows: usize) -> usize {
     rows.saturating_sub(HEADING + below)
 }
 
-/// Columns of the changed values.
-fn to(row: Rect) -> u16 {
-    if row.width >= LEAST_FOR_TO { TO } else { 0 }
-}
-
-/// The area of the bars, between the columns on both sides.
-fn track(row: Rect) -> Rect {
-    let left = NAME + FROM + to(row) + CHANGE + 1;
-    let right = CHANGE + to(row);
-    Rect { x: row.x + left, width: row.width.saturating_sub(left + right), ..row }
-}
-
 /// Notes on levers that cannot run, that are unexpected, or that have no effect.
 fn notes(tornado: &Tornado, width: u16) -> Vec<String> {
     let mut notes: Vec<String> = tornado.notes.iter().map(|note| (*note).to_owned()).collect();
@@ -105,9 +125,12 @@ fn notes(tornado: &Tornado, width: u16) -> Vec<String> {
 fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, reach: f64) {
     let (text, dim, value) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     let name = canvas.role(if matches!(swing.lever, Lever::Hardware(_)) { Role::Accent } else { Role::Text });
-    canvas.text(row.x, row.y, NAME, swing.lever.name(), name);
-    canvas.right(row.x + NAME, row.y, FROM - 1, &swing.from, value);
-    let track = Rect { y: row.y, height: 1, ..track(row) };
+    let columns = Columns::of(row);
+    canvas.text(row.x, row.y, columns.name - 1, swing.lever.name(), name);
+    if columns.from > 0 {
+        canvas.right(row.x + columns.name, row.y, columns.from - 1, &swing.from, value);
+    }
+    let track = Rect { y: row.y, height: 1, ..columns.track(row) };
     let middle = track.x + track.width / 2;
     let change = |outcome: &Option<Outcome>| {
         let outcome = outcome.as_ref().filter(|outcome| outcome.trouble.is_none())?;
@@ -126,12 +149,12 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
         let style = canvas.role(role);
         canvas.segment(track, (0.5 + half.min(0.0), 0.5 + half.max(0.0)), style);
     }
-    if canvas.is_blank(middle, row.y) {
+    if track.width > 0 && canvas.is_blank(middle, row.y) {
         let vertical = canvas.glyphs.border[1];
         canvas.text(middle, row.y, 1, vertical, canvas.role(Role::Border));
     }
-    let width = to(row);
-    let left = row.x + NAME + FROM;
+    let width = columns.to;
+    let left = row.x + columns.name + columns.from;
     // Changes are next to the bars, changed values outside.
     for (outcome, place, change_at) in
         [(&swing.down, left, left + width), (&swing.up, track.right() + CHANGE, track.right())]

@@ -131,6 +131,18 @@ fn entries<T: Listed>(
     broken: &mut Broken,
 ) -> Vec<Arc<Entry<T>>> {
     let root = root.get(kind).unwrap_or(root);
+    if let Some(name) = keyed_by_name(root) {
+        problems.push(Diagnostic {
+            severity: Severity::Error,
+            file: Arc::clone(label),
+            at: root.at,
+            path: String::new(),
+            message: format!("found names with their fields, expected a list of {kind}"),
+            help: Some(format!("write `- name: {name}` in place of `{name}:`, and its fields below it")),
+        });
+        broken.add_file(label, None);
+        return Vec::new();
+    }
     let single = std::slice::from_ref(root);
     let items = match root.items() {
         Some(items) => items,
@@ -192,6 +204,13 @@ fn entries<T: Listed>(
         all.push(Arc::new(Entry::decoded(entry)));
     }
     all
+}
+
+/// The first key of a mapping of mappings, which has names for keys; an entry has its name in a field.
+fn keyed_by_name(root: &Node) -> Option<&str> {
+    let entries = root.entries()?;
+    let named = root.get("name").is_some() || entries.iter().any(|entry| entry.value.entries().is_none());
+    entries.first().filter(|_| !named).map(|entry| &*entry.key)
 }
 
 /// Whether a name can be used in lists, tables and file names: not empty, without control or direction characters.

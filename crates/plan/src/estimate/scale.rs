@@ -12,6 +12,9 @@ pub struct Scale {
 
 /// Times, in milliseconds, from which a unit is used.
 const TIMES: [(f64, &str); 5] = [(8.64e7, "d"), (3.6e6, "h"), (6e4, "min"), (1e3, "s"), (0.0, "ms")];
+/// Most decimals, and the least value that they show.
+const DECIMALS: usize = 6;
+const SMALLEST: f64 = 5e-7;
 const PREFIXES: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")];
 
 impl Scale {
@@ -29,9 +32,21 @@ impl Scale {
             _ => {
                 let order = |value: f64| (value * factor).log10().floor() as i32;
                 let wanted = (2 - order(middle)).max((1 - order(least)).min(3 - order(middle)));
-                usize::try_from(wanted).unwrap_or_default().min(6)
+                // Where all are below what is written, one zero says so.
+                let most = sizes.last().copied().unwrap_or(1.0) * factor;
+                if most < SMALLEST { 0 } else { usize::try_from(wanted).unwrap_or_default().min(DECIMALS) }
             }
         };
+        Scale { factor, unit, decimals }
+    }
+
+    /// The unit that suits a whole, with four digits for it, so that its parts visibly add up.
+    #[must_use]
+    pub fn of_whole(metric: &Metric, whole: f64) -> Scale {
+        let (factor, unit) = unit_of(metric, whole.abs());
+        let order = (whole.abs() * factor).log10().floor();
+        let decimals =
+            if order.is_finite() { usize::try_from(3 - order as i32).unwrap_or_default().min(DECIMALS) } else { 0 };
         Scale { factor, unit, decimals }
     }
 
@@ -45,6 +60,15 @@ impl Scale {
     #[must_use]
     pub fn show(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value * self.factor)
+    }
+
+    /// A value with the unit: `19.5 ms`, `$2.35`.
+    #[must_use]
+    pub fn with_unit(&self, value: f64) -> String {
+        match self.unit.strip_suffix('$') {
+            Some(prefix) => format!("${}{}{prefix}", self.show(value), if prefix.is_empty() { "" } else { " " }),
+            None => format!("{} {}", self.show(value), self.unit).trim_end().to_owned(),
+        }
     }
 
     /// An interval in that unit: its width decides the decimals, two digits of it at most.
@@ -106,6 +130,16 @@ mod tests {
         assert_eq!((costs, unit.as_str()), (vec!["3.124".into(), "3.238".into(), "0.031".into()], "$"));
         assert_eq!(shown("mfu", &[0.479, 0.5]).0, ["47.9", "50.0"]);
         assert_eq!(shown("tpot_ms", &[]).1, "ms");
+    }
+
+    #[test]
+    fn the_parts_of_a_whole_have_its_unit() {
+        let scale = Scale::of_whole(Metric::named("step_time_ms").unwrap(), 128_289.0);
+        assert_eq!((scale.with_unit(103_093.0), scale.with_unit(39.0)), ("103.1 s".to_owned(), "0.0 s".to_owned()));
+        let scale = Scale::of_whole(Metric::named("step_time_ms").unwrap(), 19.68);
+        assert_eq!(scale.with_unit(0.82), "0.82 ms");
+        assert_eq!(Scale::of_whole(Metric::named("usd_per_run").unwrap(), 2.3e6).with_unit(2.3e6), "$2.300 M");
+        assert_eq!(Scale::of_whole(Metric::named("step_time_ms").unwrap(), 0.0).with_unit(0.0), "0 ms");
     }
 
     #[test]

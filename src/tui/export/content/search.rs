@@ -6,7 +6,7 @@ use super::{left, right, titled};
 use crate::tui::app::App;
 use crate::tui::frontier::Front;
 use crate::tui::optimum;
-use crate::tui::race::view::layout_of;
+use crate::tui::race::layout::layout_of;
 use crate::tui::sweeping::Curves;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Setting;

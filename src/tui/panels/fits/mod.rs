@@ -23,6 +23,7 @@ use atlas_plan::knob::{Knob, Setting};
 use crate::tui::app::{App, Change};
 use crate::tui::applying;
 use crate::tui::form;
+use crate::tui::layout;
 use crate::tui::message::Effect;
 use crate::tui::tables::Table;
 use crate::tui::update::{fail, note};
@@ -129,10 +130,23 @@ pub(super) fn opened(app: &mut App) {
     settle(app);
 }
 
-fn settle(app: &mut App) {
+/// The row of the scenario's own model.
+fn own(app: &App) -> Option<usize> {
     let model = app.answer.parts.as_ref().map(|parts| parts.model_name());
-    let own = shown(app).iter().position(|row| Some(&row.model) == model.as_ref());
-    app.view_row = own.unwrap_or(app.view_row);
+    shown(app).iter().position(|row| Some(&row.model) == model.as_ref())
+}
+
+fn settle(app: &mut App) {
+    app.view_row = own(app).unwrap_or(app.view_row);
+    center(app);
+}
+
+/// Scrolls so that models smaller and larger than the one under the cursor are seen.
+fn center(app: &mut App) {
+    let body = layout::areas(app).body;
+    let page = layout::inner_rows(body).saturating_sub(usize::from(view::HEADING));
+    let most = shown(app).len().saturating_sub(page);
+    app.view_scroll = app.view_row.saturating_sub(page / 2).min(most);
 }
 
 /// Asks for the table, or for what is missing from it.
@@ -161,7 +175,13 @@ pub(super) fn arrived(app: &mut App, serial: u64, grid: Arc<Grid>) {
         settle(app);
     }
     if let Some(at) = at {
+        let line = app.view_row.saturating_sub(app.view_scroll);
         app.view_row = shown(app).iter().position(|row| row.model == at).unwrap_or(app.view_row);
+        // On the scenario's own model the cursor has not been moved; elsewhere it stays on its line.
+        match own(app) == Some(app.view_row) {
+            true => center(app),
+            false => app.view_scroll = app.view_row.saturating_sub(line),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use atlas_core::units::MEMORY_GB;
 use atlas_plan::estimate::{Metric, Scale};
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::{Cell, Grid, TIGHT, here, shown, speed};
 use crate::demo::narration::three_digits;
@@ -17,8 +18,12 @@ use crate::tui::view::draw::{Canvas, fit};
 const VIEW: View = View::Panel(Panel::Fits);
 /// Lines above the rows: the targets' names, in two lines.
 pub const HEADING: u16 = 2;
-/// Columns of a target.
-const COLUMN: u16 = 13;
+/// Fewest and most columns of a target.
+const COLUMN: (u16, u16) = (13, 26);
+/// Fewest columns of a bar; in less room a single cell stands for it.
+const LEAST_BAR: u16 = 5;
+/// Columns of a speed; the rest of a target's columns is a bar.
+const SPEED: u16 = 9;
 /// Columns of the parameters behind a model's name.
 const SIZE: u16 = 8;
 
@@ -48,7 +53,7 @@ pub fn describe(app: &App, cell: &Cell) -> String {
 /// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let legend = "green fits, yellow under 10 % free, red not; bar: memory";
+    let legend = "bar: memory in use; yellow: under 10 % free";
     match here(app) {
         Some((target, row, cell)) => format!("{} on {target}: {}; {legend}", row.model, describe(app, cell)),
         None => legend.to_owned(),
@@ -65,7 +70,14 @@ fn names(app: &App) -> u16 {
 /// How many targets have room.
 fn fit_targets(app: &App, grid: &Grid) -> usize {
     let inner = layout::inner(layout::areas(app).body).width;
-    usize::from(inner.saturating_sub(names(app) + 1) / COLUMN).clamp(1, grid.targets.len().max(1))
+    usize::from(inner.saturating_sub(names(app) + 1) / COLUMN.0).clamp(1, grid.targets.len().max(1))
+}
+
+/// Columns of each target: they share the room.
+fn column_width(app: &App, targets: usize) -> u16 {
+    let inner = layout::inner(layout::areas(app).body).width;
+    let targets = u16::try_from(targets.max(1)).unwrap_or(u16::MAX);
+    (inner.saturating_sub(names(app) + 1) / targets).clamp(COLUMN.0, COLUMN.1)
 }
 
 /// The first target that is shown, so that the one under the cursor is.
@@ -111,6 +123,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let names = names(app);
     let (fits, first) = (fit_targets(app, grid), first_target(app, grid));
+    let column_width = column_width(app, fits);
     let slots = || (0u16..).zip(first..(first + fits).min(grid.targets.len()));
     let heading = canvas.role(Role::Heading);
     canvas.text(inner.x + 1, inner.y, names - 1, "model", heading);
@@ -118,13 +131,24 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.right(inner.x, inner.y + 1, names - 1, "billions", dim);
     for (slot, index) in slots() {
         let Some(name) = grid.targets.get(index) else { continue };
-        let x = inner.x + names + slot * COLUMN;
+        let x = inner.x + names + slot * column_width;
         let style = if index == state.column { canvas.role(Role::TitleFocused) } else { heading };
-        let (above, below) = broken(name, usize::from(COLUMN - 2));
-        canvas.right(x, inner.y, COLUMN - 2, &fit(above, usize::from(COLUMN - 2), canvas.glyphs.ellipsis), style);
+        let width = column_width - 2;
+        let (above, below) = broken(name, usize::from(width));
+        // Speeds with bars stand on the left of their columns.
+        let title = |canvas: &mut Canvas<'_>, y: u16, text: &str, style: Style| {
+            let text = fit(text, usize::from(width), canvas.glyphs.ellipsis);
+            match width > SPEED + LEAST_BAR {
+                true => {
+                    canvas.text(x, y, width, &format!("{text:>pad$}", pad = usize::from(SPEED)), style);
+                }
+                false => canvas.right(x, y, width, &text, style),
+            }
+        };
+        title(canvas, inner.y, above, style);
         // What the figures are, where the name has no second line.
         let (below, style) = if below.is_empty() { (label, dim) } else { (below, style) };
-        canvas.right(x, inner.y + 1, COLUMN - 2, &fit(below, usize::from(COLUMN - 2), canvas.glyphs.ellipsis), style);
+        title(canvas, inner.y + 1, below, style);
     }
     let speeds = grid.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| match cell {
         Cell::Fits { speed, .. } => Some(*speed),
@@ -140,10 +164,10 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.right(inner.x, y, names - 1, &format!("{:.1}", row.parameters * 1e-9), dim);
         for (slot, column) in slots() {
             let Some(cell) = row.cells.get(column) else { continue };
-            let place = Rect::new(inner.x + names + slot * COLUMN, y, COLUMN - 2, 1);
+            let place = Rect::new(inner.x + names + slot * column_width, y, column_width - 2, 1);
             draw_cell(canvas, place, cell, &scale);
             if (index, column) == (app.view_row, state.column) {
-                canvas.tint(Rect { x: place.x + 1, width: COLUMN - 1, ..place }, canvas.role(Role::Selection));
+                canvas.tint(Rect { x: place.x + 1, width: column_width - 1, ..place }, canvas.role(Role::Selection));
             }
         }
         if index == app.view_row {
@@ -160,17 +184,29 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
         Cell::Fits { free, speed, .. } => {
             let style = canvas.role(if *free < TIGHT { Role::Warn } else { Role::Good });
             let text = three_digits(&scale.show(*speed));
-            canvas.right(place.x, place.y, place.width - 2, &text, style);
-            let glyph = canvas.glyphs.level(1.0 - free);
-            canvas.text(place.right() - 1, place.y, 1, glyph, style);
+            let bar = place.width.saturating_sub(SPEED + 1);
+            if bar < LEAST_BAR {
+                canvas.right(place.x, place.y, place.width - 2, &text, style);
+                let glyph = canvas.glyphs.level(1.0 - free);
+                canvas.text(place.right() - 1, place.y, 1, glyph, style);
+                return;
+            }
+            canvas.right(place.x, place.y, SPEED, &text, style);
+            let track = Rect { x: place.x + SPEED + 1, width: bar, ..place };
+            canvas.segment(track, (0.0, 1.0 - free), style);
         }
         Cell::Short(bytes) => {
             let text = format!("+{:.0} GB", bytes / MEMORY_GB);
-            canvas.right(place.x, place.y, place.width - 2, &text, error);
+            let (speed, sign) = if place.width.saturating_sub(SPEED + 1) < LEAST_BAR {
+                (place.width - 2, place.right() - 1)
+            } else {
+                (SPEED, place.x + SPEED + 1)
+            };
+            canvas.right(place.x, place.y, speed, &text, error);
             let cross = canvas.glyphs.cross;
-            canvas.text(place.right() - 1, place.y, 1, cross, error);
+            canvas.text(sign, place.y, 1, cross, error);
         }
-        Cell::Cannot(_) => canvas.right(place.x, place.y, place.width, "–", dim),
+        Cell::Cannot(_) => canvas.right(place.x, place.y, place.width.min(SPEED), "–", dim),
     }
 }
 

@@ -88,6 +88,12 @@ pub fn directory(app: &App) -> PathBuf {
     Path::new("launch").join(atlas_core::escape::file_name(&name))
 }
 
+/// Whether there are files to write.
+#[must_use]
+pub fn has_files(app: &App) -> bool {
+    app.panels.launch.files.answer().is_some_and(|files| !files.files.is_empty())
+}
+
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = &app.now.setup;
     let parts = Parts::find(&app.library, &setup.target, &setup.workload);

@@ -143,14 +143,27 @@ pub(super) fn at(app: &App, inner: Rect, column: u16, row: u16) -> Option<(Optio
         Line::Evidence => Some((None, None)),
         Line::Names | Line::Values | Line::Intervals | Line::Changes => {
             let tiles = tiles(app, inner.width);
-            let place = column.saturating_sub(inner.x) / tile_width(inner.width, tiles.len());
-            Some((None, tiles.get(usize::from(place)).copied()))
+            let cells = tile_cells(inner, &tiles);
+            let under = cells.iter().position(|cell| (cell.x..cell.right()).contains(&column));
+            Some((None, under.and_then(|place| tiles.get(place)).copied()))
         }
     }
 }
 
-fn tile_width(width: u16, tiles: usize) -> u16 {
-    (width.saturating_sub(1) / u16::try_from(tiles.max(1)).unwrap_or(1)).max(1)
+/// The columns of each tile with the gap behind it: as wide as its name, and the rest shared out evenly.
+fn tile_cells(inner: Rect, tiles: &[&Metric]) -> Vec<Rect> {
+    let least = |metric: &Metric| u16::try_from(metric.label.width() + 1).unwrap_or(TILE).max(TILE - 1);
+    let wanted: u16 = tiles.iter().map(|metric| least(metric)).sum();
+    let spare = (inner.width.saturating_sub(1)).saturating_sub(wanted);
+    let each = spare / u16::try_from(tiles.len().max(1)).unwrap_or(1);
+    let mut x = inner.x + 1;
+    let cells = tiles.iter().map(|metric| {
+        let width = (least(metric) + each).min(inner.right().saturating_sub(x));
+        let cell = Rect::new(x, inner.y, width, 1);
+        x += width;
+        cell
+    });
+    cells.collect()
 }
 
 /// Draws the headline; returns its height.
@@ -158,7 +171,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
     let focused = app.pane == Pane::Results && app.view == View::Main && app.tour.is_none();
     let all = lines(app, inner.width, inner.height);
     let tiles = tiles(app, inner.width);
-    let width = tile_width(inner.width, tiles.len());
+    let cells = tile_cells(inner, &tiles);
     let above = app.headline().filter(|_| focused);
     let here = app.figure_here().filter(|_| focused && above.is_none());
     let selection = canvas.role(Role::Selection);
@@ -172,21 +185,50 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
                 }
             }
             Line::Evidence => {
-                let (text, dim) = (app.answer.evidence().unwrap_or_default(), canvas.role(Role::Dim));
-                canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, dim);
+                let (room, dim) = (inner.width.saturating_sub(2), canvas.role(Role::Dim));
+                let whole = app.answer.evidence().filter(|text| text.width() <= usize::from(room));
+                let text = whole.or_else(|| app.answer.evidence_in_brief()).unwrap_or_default();
+                canvas.text(inner.x + 1, y, room, &text, dim);
             }
             Line::Names | Line::Values | Line::Intervals | Line::Changes => {
-                for (x, metric) in (inner.x + 1..).step_by(usize::from(width)).zip(&tiles) {
-                    tile(app, canvas, Rect::new(x, y, width - 1, 1), line, metric);
+                for (cell, metric) in cells.iter().zip(&tiles) {
+                    let cell = Rect { y, width: cell.width.saturating_sub(1), ..*cell };
+                    tile(app, canvas, cell, line, metric);
                     // Only the name is highlighted, so that a step along the figures sends few bytes.
                     if here == Some(*metric) && *line == Line::Names {
-                        canvas.tint(Rect::new(x - 1, y, width, 1), selection);
+                        canvas.tint(Rect { x: cell.x - 1, width: cell.width + 1, ..cell }, selection);
                     }
                 }
             }
         }
     }
     u16::try_from(all.len()).unwrap_or(u16::MAX).min(inner.height)
+}
+
+/// Draws verdict and key figures in one line, for screens that show one pane at a time.
+pub(in crate::tui) fn summary(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(detail) = app.answer.detail() else { return };
+    let fits = detail.verdict.fits();
+    let (sign, role) = if fits { (app.glyphs.check, Role::Best) } else { (app.glyphs.cross, Role::Error) };
+    let style = canvas.role(role);
+    let mut x = canvas.text(area.x + 1, area.y, 2, sign, style) + 1;
+    if !fits {
+        x = canvas.text(x, area.y, area.right().saturating_sub(x), refusal(&detail.verdict), style) + 2;
+    }
+    let (dim, value) = (canvas.role(Role::Dim), canvas.role(if fits { Role::Value } else { Role::Dim }));
+    let telling = TELLING.iter().find(|(known, _)| *known == app.answer.mode());
+    for metric in telling.map_or(&[][..], |(_, metrics)| metrics) {
+        if app.answer.value(metric).is_none() {
+            continue;
+        }
+        let shown = short(app, metric);
+        let width = u16::try_from(metric.label.width() + 1 + shown.width()).unwrap_or(u16::MAX);
+        if x.saturating_add(width) > area.right() {
+            break;
+        }
+        x = canvas.text(x, area.y, width, metric.label, dim) + 1;
+        x = canvas.text(x, area.y, width, &shown, value.add_modifier(Modifier::BOLD)) + 2;
+    }
 }
 
 /// Draws a line of a tile.
@@ -203,7 +245,7 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
             Some((short(app, metric), canvas.role(role).add_modifier(Modifier::BOLD)))
         }
         Line::Intervals => {
-            let room = usize::from(cell.width.saturating_sub(1));
+            let room = usize::from(cell.width);
             interval(app, metric, now, &metric.show(now), room).map(|text| (text, canvas.role(Role::Dim)))
         }
         _ => {

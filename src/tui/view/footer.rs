@@ -1,0 +1,88 @@
+//! The last line: the keys that do something here, most useful first.
+
+use ratatui::layout::Rect;
+
+use super::breakdown;
+use super::draw::Canvas;
+use crate::tui::app::{App, Pane};
+use crate::tui::keymap::{self, Action, Mode};
+use crate::tui::optimum::{self, Row};
+use crate::tui::panels::Panel;
+use crate::tui::theme::Role;
+use crate::tui::{panels, race};
+
+/// Keys in the footer, beside the one for help.
+const HINTS: usize = 5;
+
+/// Whether an action would do something now. An empty view offers no keys for rows that it does not have. Moving a cursor
+/// repaints its view alone: what is offered there must not depend on the row.
+fn works(app: &App, action: Action) -> bool {
+    let row = || optimum::here(app);
+    match (app.mode(), action) {
+        // The key of the current view would change nothing.
+        (_, Action::Show(view)) => view != app.view,
+        (Mode::Race, Action::Accept) => !race::ranked(app).is_empty(),
+        (Mode::Compare, Action::Accept | Action::Sort | Action::Focus(_)) => !app.columns.is_empty(),
+        (Mode::Breakdown, Action::Accept) => breakdown::rows(app) > 0,
+        (Mode::Sweep, Action::Accept | Action::Focus(_)) => app.queries.sweep.answer().is_some(),
+        (Mode::Frontier, Action::Accept | Action::Focus(_)) => app.queries.frontier.answer().is_some(),
+        (Mode::Sensitivity, Action::Accept | Action::Figure(_)) => super::tornado::rows(app) > 0,
+        (Mode::Optimum, Action::Step(_)) => row() == Row::Objective,
+        (Mode::Optimum, Action::Reset) => matches!(row(), Row::Bound(..)),
+        (Mode::Timeline, Action::Accept | Action::Focus(_) | Action::Zoom(_)) => app.timeline.here().is_some(),
+        (Mode::Advice, Action::Accept) => !app.advice_shown().is_empty(),
+        (Mode::Explain, Action::Fold | Action::Focus(_)) => app.subject.is_some() || app.answer.outcome.is_ok(),
+        (Mode::Problems, Action::Accept | Action::Sort) => !app.problems_shown().is_empty(),
+        (Mode::Measurements, Action::Accept | Action::Calibrate) => !app.measured.rows.is_empty(),
+        (Mode::Measurements, Action::Discard) => app.measured.proposal.is_some(),
+        (Mode::Diff, Action::Accept) => super::diff::has_figures(app),
+        (Mode::Diff, Action::Focus(_)) => app.tabs.count() > 2,
+        (Mode::Results, Action::Goal | Action::Accept) => app.answer.outcome.is_ok(),
+        (Mode::Panel(Panel::Launch), Action::Accept) => panels::launch::has_files(app),
+        (Mode::Panel(Panel::Watch), Action::Accept) => !app.panels.watch.logs.is_empty(),
+        (Mode::Panel(panel), Action::Accept | Action::Mark | Action::Sort) => panels::rows(app, panel) > 0,
+        _ => true,
+    }
+}
+
+/// What Enter does on this row, where it depends on the row.
+fn hint(app: &App, row: &keymap::Binding) -> Option<&'static str> {
+    match (app.mode(), row.action) {
+        (Mode::Optimum, Action::Accept) => Some(match optimum::here(app) {
+            Row::Objective => "next goal",
+            Row::Bound(..) => "type bound",
+            Row::Idle => "change",
+            Row::Search => "search",
+            Row::Candidate(_) => "apply",
+        }),
+        _ => row.hint,
+    }
+}
+
+/// Draws the keys that stand first in the table of the mode; help always last.
+pub(super) fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let useful = keymap::rows(app.mode()).filter(|row| works(app, row.action));
+    let hints: Vec<(&str, &str)> =
+        useful.filter_map(|row| Some((app.glyphs.key(row.keys.first()?), hint(app, row)?))).collect();
+    let width =
+        |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
+    let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");
+    let mut room = area.width.saturating_sub(1 + last.iter().map(width).sum::<u16>());
+    let fitting = first.into_iter().take(HINTS).take_while(|hint| {
+        let fits = width(hint) <= room;
+        room = room.saturating_sub(width(hint));
+        fits
+    });
+    let mut x = area.x + 1;
+    let shown: Vec<_> = fitting.collect();
+    for (key, hint) in shown.into_iter().chain(last) {
+        let (bright, dim) = (canvas.role(Role::Key), canvas.role(Role::Hint));
+        x = canvas.text(x, area.y, area.width, key, bright);
+        x = canvas.text(x + 1, area.y, area.width, hint, dim) + 2;
+    }
+    if app.pane == Pane::Targets && app.mode() == Mode::Targets && x + 20 < area.right() {
+        let name = app.theme().map_or("", |theme| theme.name());
+        let dim = canvas.role(Role::Dim);
+        canvas.right(area.right() - 18, area.y, 17, name, dim);
+    }
+}
