@@ -97,42 +97,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.810, 1.317, assumed 0.669, 1.205;
+    DenseOneDomain: "training, dense, one domain", stated 0.811, 1.317, assumed 0.669, 1.205;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.266, assumed 0.752, 1.266;
+    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.265, assumed 0.752, 1.265;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.546, 1.537, assumed 0.515, 1.514;
+    Experts: "training, mixture of experts", stated 0.560, 1.537, assumed 0.516, 1.512;
     /// Frozen base model with adapters (LoRA).
     Adapters: "training, adapters", stated 0.827, 1.219, assumed 0.827, 1.219;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", stated 0.442, 1.254, assumed 0.442, 1.254;
+    OtherVendors: "training, other accelerators", stated 0.442, 1.250, assumed 0.442, 1.250;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.680, 1.685, assumed 0.677, 1.676;
+    CompiledEngine: "serving, compiled engine", stated 0.678, 1.668, assumed 0.677, 1.672;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.469, 1.826, assumed 0.469, 1.455;
+    NativeRuntime: "serving, native runtime", stated 0.470, 1.826, assumed 0.470, 1.490;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.624, 1.703, assumed 0.363, 1.158;
+    PythonBatch: "serving, Python engine, static batch", stated 0.627, 1.687, assumed 0.362, 1.155;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.405, 1.453, assumed 0.355, 1.453;
+    PythonOffline: "serving, Python engine, offline", stated 0.403, 1.454, assumed 0.325, 1.454;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.360, 2.038, assumed 0.350, 2.109;
+    PythonServer: "serving, Python engine, server", stated 0.350, 1.973, assumed 0.330, 1.973;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.490, 2.582, assumed 0.248, 1.947;
+    Cdna: "serving, CDNA", stated 0.593, 2.718, assumed 0.237, 1.869;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.467, 2.009, assumed 0.391, 1.857;
+    OtherServing: "serving, other accelerators", stated 0.487, 2.065, assumed 0.392, 1.869;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.646, 1.360, assumed 0.633, 1.353;
+    Tpot: "TPOT", stated 0.648, 1.372, assumed 0.634, 1.354;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.483, 2.365, assumed 0.487, 2.135;
+    LightTtft: "TTFT, at most 32 requests", stated 0.483, 2.364, assumed 0.491, 2.146;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.299, 3.523, assumed 0.347, 3.240;
+    HeavyTtft: "TTFT, more requests", stated 0.300, 3.568, assumed 0.357, 3.271;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
