@@ -15,6 +15,7 @@ mod fuzz;
 mod long_test;
 mod optimized;
 mod properties;
+mod published;
 mod release;
 mod soak;
 
@@ -61,6 +62,8 @@ enum Command {
     },
     /// Search the best layout of shipped pairs, and write the table in docs/findings.md; run it with --release.
     Optimized(optimized::Args),
+    /// Answer the published results in tests/data/published, and write the table in docs/findings.md.
+    Published,
     /// Draw random scenarios and look for answers that break a property; run it with --release.
     Properties(properties::Args),
     /// Fuzz the parsers for longer than the tests do.
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
             calibration::experiment(after_runs, print).map_err(|error| error.to_string())
         }
         Command::Properties(args) => return properties::run(&args),
+        Command::Published => published::write(&root()).map_err(|error| error.to_string()),
         Command::Optimized(args) => optimized::run(&args, &root()).map_err(|error| error.to_string()),
         Command::Fuzz(args) => return fuzz::run(&args),
         Command::Faults { all } => {

@@ -164,14 +164,18 @@ impl Drawn {
         self.scenario.mode() == Mode::Training
     }
 
-    /// The command that answers it; a model other than the workload's is named behind it.
+    /// The command that answers it.
     pub(super) fn command(&self) -> String {
-        let mut text = format!("atlas run --target {} --workload {}", self.parts.target.name, self.parts.workload.name);
+        let model = self.parts.model.as_ref().filter(|model| {
+            let own = self.parts.workload.model.as_ref();
+            own.is_none_or(|own| !model.id.eq_ignore_ascii_case(own))
+        });
+        let model = model.map(|model| format!(":model={}", model.id)).unwrap_or_default();
+        let (target, workload) = (&self.parts.target.name, &self.parts.workload.name);
+        let mut text = format!("atlas run --target {target} --workload {workload}{model}");
         for (knob, value) in &self.set {
             let _ = write!(text, " --set {}={value}", knob.name());
         }
-        let model = self.parts.model.as_ref().map_or("", |model| model.id.as_str());
-        let _ = write!(text, "  # model {model}");
         text
     }
 }

@@ -323,3 +323,66 @@ fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+    use atlas_plan::engine::estimate;
+    use atlas_plan::search::rule::Rule;
+
+    fn context<'l>(library: &'l Library, target: &str, workload: &str) -> Context<'l> {
+        let (target, workload) = (target.into(), workload.into());
+        Context { library, target, workload, overrides: Overrides::new(), flags: Vec::new() }
+    }
+
+    #[test]
+    fn a_target_is_given_as_many_candidates_as_its_share_and_no_more() {
+        let library = Library::load(&Sources::built_in(), None);
+        let context = context(&library, "gb200-nvl72-4", "deepseek-v3-train");
+        let case = Case::of(&context, &context.target, &context.workload, Overrides::new()).unwrap();
+        let metric = figure::named("throughput").unwrap();
+        let most = 20_000;
+        let gauge = Gauge::default();
+        let found = best(&case, metric, &[], most, &gauge).unwrap();
+        assert!(matches!(found.proof, Proof::Local { .. }), "{:?}", found.proof);
+        assert!(found.case.is_some());
+        // Every worker ends the pair of knobs that it looks at.
+        let (looked, expected) = gauge.progress();
+        let pairs = 8192 * atlas_core::cores::available() as u64;
+        assert!(expected <= most && looked > most / 2 && looked < most + pairs, "{looked} of {expected}");
+    }
+
+    #[test]
+    fn ranked_targets_are_at_the_best_of_all_their_candidates() {
+        let library = Library::load(&Sources::built_in(), None);
+        let metric = figure::named("throughput").unwrap();
+        for (target, workload) in [("l4-8", "llama3.1-8b-serve"), ("h200-sxm-8", "llama3.1-405b-serve")] {
+            let context = context(&library, target, workload);
+            let case = Case::of(&context, target, workload, Overrides::new()).unwrap();
+            let found = best(&case, metric, &[], MOST_OF_MANY / 4, &Gauge::default()).unwrap();
+            assert_eq!(found.proof, Proof::Exhaustive, "{target}");
+            // Every point of the same space, one by one.
+            let asked = at_once(&case.scenario);
+            let start = freed(&asked, &|_| false, &case.parts);
+            let problem = Problem::of(&start, &case.parts, metric).from(&asked).usually(&[]);
+            let all = (0..problem.space.size()).filter_map(|point| {
+                let mut scenario = start.clone();
+                for (knob, value) in problem.space.settings(point) {
+                    scenario.set(knob, value, &case.parts).ok()?;
+                }
+                let estimate = estimate(&scenario);
+                let possible = Rule::ALL.iter().all(|rule| rule.holds(&scenario, problem.idle, &|_| false));
+                let possible = possible && scenario.check(&case.parts).is_ok();
+                let meets = problem.conditions.iter().all(|condition| condition.holds(&estimate, &scenario));
+                (possible && meets && estimate.runs()).then_some(estimate.total.tokens_per_sec)
+            });
+            let most = all.fold(0.0, f64::max);
+            let got = found.case.unwrap().estimate.total.tokens_per_sec;
+            // Changes that gain less than half a percent together are left out.
+            assert!(got <= most * (1.0 + 1e-9) && got >= most * 0.995, "{target}: {got} of {most}");
+        }
+    }
+}

@@ -115,6 +115,9 @@ impl Worker<'_> {
                 for first in 0..axes {
                     for second in first + 1..axes {
                         worth = self.plane(first, second, worth);
+                        if self.spent() {
+                            return;
+                        }
                     }
                 }
             }
