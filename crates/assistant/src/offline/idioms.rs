@@ -169,8 +169,10 @@ pub(super) fn rewritten(words: &mut Words) {
     for figure in ["show", "tell"] {
         words.take(&format!("and {figure} me"));
     }
-    if !words.has("to first token") {
-        words.replace("first token", &["ttft"]);
+    // "How long does the first token take" asks for that time, not for the time of a request.
+    if !words.has("to first token") && words.replace("first token", &["ttft"]) && words.begins("how long") {
+        let _ = words.replace("how long does", &["what", "is"]) || words.replace("how long", &["what", "is"]);
+        words.take("take");
     }
     for phrase in ["time of a step", "time of one step", "time of each step", "time of the step", "step time"] {
         words.replace(&format!("{phrase} go"), &["time", "go"]);
@@ -272,7 +274,7 @@ mod tests {
             ),
             ("what if the network is 400 gb/s", "what if the network_gbps=400"),
             ("what if the network was 800gbps", "what if the network_gbps=800"),
-            ("how long does the first token take", "how long does the ttft take"),
+            ("how long does the first token take", "what is the ttft"),
             ("what is chunked prefill", "what is chunked prefill"),
         ];
         for (line, words) in expected {
