@@ -8,6 +8,7 @@ use atlas_plan::search::figure;
 use super::case::{Case, Context};
 use super::reply::Kind;
 use super::subject::Asked;
+use super::words::Words;
 use super::{Refusal, Reply, figures};
 
 /// Terms that are neither figures nor knobs.
@@ -80,9 +81,35 @@ pub(super) fn meaning(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
             words.take(lead);
         }
     }
-    let term = words.line();
-    let term = term.trim();
-    let metrics = metrics(term, &words);
+    let all = terms(&words);
+    if all.len() > 1 {
+        for term in all {
+            of_term(&term, &Words::of(&term), &mut reply, context)?;
+        }
+        return Ok(reply);
+    }
+    of_term(words.line().trim(), &words, &mut reply, context)?;
+    Ok(reply)
+}
+
+/// The terms that a question names, where it names several.
+pub(super) fn terms(words: &Words) -> Vec<String> {
+    let line = words.line();
+    let line = ["what is the ", "what is ", "what are ", "the "]
+        .iter()
+        .fold(line.as_str(), |line, lead| line.strip_prefix(lead).unwrap_or(line));
+    let all: Vec<String> = [" and ", " or ", " versus ", " vs "]
+        .iter()
+        .find(|word| line.contains(*word))
+        .map(|word| line.split(word).map(|term| term.trim().to_owned()).collect())
+        .unwrap_or_default();
+    if all.iter().all(|term| is_term(term)) { all } else { Vec::new() }
+}
+
+/// What one term means.
+fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) -> Result<(), Refusal> {
+    let before = reply.answer.len();
+    let metrics = metrics(term, words);
     let listed = TERMS.iter().find(|(known, _)| *known == term || term.strip_suffix('s') == Some(*known));
     let knob = Knob::named(&term.replace(' ', "_")).ok();
     if let Some((known, means)) = listed {
@@ -117,11 +144,11 @@ pub(super) fn meaning(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
         reply.command(&["run"], flags);
     }
     for metric in metrics.iter().filter(|metric| case.value(metric).is_some()) {
-        case.figure(&mut reply, metric);
+        case.figure(reply, metric);
         reply.say(format!("{} of {}: {}.", metric.label, case.about().line(), case.shown(metric)));
         reply.command(&["explain", metric.name], case.command_flags());
     }
-    if reply.answer.is_empty() {
+    if reply.answer.len() == before {
         let names = TERMS.iter().map(|(term, _)| *term).chain(figure::names()).chain(Knob::all().map(Knob::name));
         let near = nearest(term, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(Refusal::Unknown { reason: format!("`{term}` has no meaning here{near}") });
@@ -129,7 +156,7 @@ pub(super) fn meaning(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
     if reply.commands.is_empty() {
         reply.command(&["run"], case.command_flags());
     }
-    Ok(reply)
+    Ok(())
 }
 
 /// The context as it stands.
@@ -138,7 +165,7 @@ fn here<'a>(context: &'a Context<'_>) -> Result<Case<'a>, Refusal> {
 }
 
 /// The figures that a term names, whether it trains or serves.
-fn metrics(term: &str, words: &super::words::Words) -> Vec<&'static Metric> {
+fn metrics(term: &str, words: &Words) -> Vec<&'static Metric> {
     let label = |metric: &&Metric| metric.label.eq_ignore_ascii_case(term);
     let mut found: Vec<&'static Metric> = METRICS.iter().filter(label).collect();
     found.extend(figure::named(&term.replace(' ', "_")).filter(|metric| !found.contains(metric)));

@@ -8,6 +8,7 @@ mod case;
 mod change;
 mod figures;
 mod fitting;
+mod idioms;
 mod improving;
 mod knowledge;
 mod meaning;
@@ -116,6 +117,7 @@ pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply,
         Topic::Fit => fitting::fit(&asked, context, gauge),
         Topic::Count => fitting::count(&asked, context, gauge),
         Topic::Users => users::users(&asked, context),
+        Topic::Longest => users::longest(&asked, context),
         Topic::Rank => rank::rank(&asked, context, gauge),
         Topic::Compare => rank::compare(&asked, context),
         Topic::Value => value::value(&asked, context),

@@ -4,11 +4,11 @@ use atlas_catalog::software::Software;
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
-use super::{change, figures, subject, topic, words};
+use super::{change, figures, idioms, subject, topic, words};
 use crate::{Known, Objective};
 
 /// Lengths of prompts and outputs as people call them.
-const LENGTHS: [(&str, Knob); 22] = [
+const LENGTHS: [(&str, Knob); 23] = [
     ("context length", Knob::Prompt),
     ("context window", Knob::Prompt),
     ("sequence length", Knob::Prompt),
@@ -24,6 +24,7 @@ const LENGTHS: [(&str, Knob); 22] = [
     ("context", Knob::Prompt),
     ("contexts", Knob::Prompt),
     ("prompts", Knob::Prompt),
+    ("prompt", Knob::Prompt),
     ("inputs", Knob::Prompt),
     ("input", Knob::Prompt),
     ("outputs", Knob::Generate),
@@ -81,6 +82,7 @@ fn scaled(word: &str) -> Option<f64> {
 
 /// Rewrites lengths, loads and sizes to settings, and bounds to the order `FIGURE RELATION VALUE`.
 pub(super) fn rewritten(words: &mut Words) {
+    idioms::rewritten(words);
     // What fails is simulated: the guide says how.
     for what in ["node", "nodes", "gpu", "gpus", "accelerator", "accelerators"] {
         for fails in ["fails", "fail", "dies", "crashes", "crash"] {
@@ -104,7 +106,6 @@ pub(super) fn rewritten(words: &mut Words) {
         let plain = count(value).is_some() || Knob::Precision.parse(value, &[]).is_ok();
         (instead == "instead" && of == "of" && plain).then(Vec::new)
     });
-    words.replace("speculative decoding", &["draft_tokens=2"]);
     // `vllm or sglang?`, `fp8 or bf16?` alone.
     let program = |word: &str| Software::parse(word).is_ok() || Knob::Precision.parse(word, &[]).is_ok();
     if let [one, or, other] = words.all()
@@ -177,6 +178,7 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
         .chain(change::vocabulary())
         .chain(subject::vocabulary())
         .chain(words::vocabulary())
+        .chain(idioms::vocabulary())
         .chain(LENGTHS.iter().flat_map(|(phrase, _)| phrase.split(' ')))
         .chain(USERS.into_iter().chain(AT_ONCE).chain(ACCELERATORS))
         .chain(["serve", "serving", "train", "training", "inference", "tokens", "second", "million", "nodes"])

@@ -147,6 +147,16 @@ impl Asked {
         if topic == Topic::Improve {
             asked.times = change::times(&mut words);
         }
+        // "The difference between tp and pp" of words, not of hardware.
+        if topic == Topic::Compare && super::meaning::terms(&words).len() > 1 {
+            return Ok(Asked { topic: Topic::Meaning, ..asked });
+        }
+        let layout = words.take(super::idioms::HERE);
+        if topic == Topic::Longest {
+            for word in ["length", "window", "be", "what is the", "that", "fits", "fit"] {
+                words.take(word);
+            }
+        }
         if topic == Topic::WhatIf {
             asked.scaled = change::take(&mut words);
             other_than_now(&mut words, context);
@@ -164,6 +174,10 @@ impl Asked {
             asked.topic = Topic::Memory;
         }
         asked.subject = subject(words, &asked.known, topic)?;
+        // The best layout is that of the hardware at hand.
+        if layout && asked.subject.hardware.is_empty() {
+            asked.subject.hardware.push(Hardware { count: None, name: context.target.to_string() });
+        }
         Ok(asked)
     }
 
@@ -323,6 +337,11 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 /// Of two formats or programs between which a question asks to choose, `fp8 or bf16`, drops the one that is in force.
 fn other_than_now(words: &mut Words, context: &Context<'_>) {
     let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
+    words.rewrite_pairs(|name, values| {
+        let (knob, (one, other)) = (Knob::named(name).ok()?, values.split_once('|')?);
+        let now = knob.parse(one, &[]).is_ok_and(|one| one == case.scenario.get(knob));
+        Some(vec![format!("{name}={}", if now { other } else { one })])
+    });
     let now = case.scenario.get(Knob::Precision);
     let format = |word: &str| Knob::Precision.parse(word, &[]).ok();
     words.rewrite_triples(|first, or, second| {

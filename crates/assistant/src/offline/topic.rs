@@ -9,6 +9,7 @@ pub(super) enum Topic {
     Fit,
     Count,
     Users,
+    Longest,
     Rank,
     Compare,
     Meaning,
@@ -37,7 +38,7 @@ enum At {
 use At::{Any, First};
 
 /// Phrases and what they ask; the first that is found decides.
-const RULES: [(Topic, At, &[&str]); 31] = [
+const RULES: [(Topic, At, &[&str]); 32] = [
     (Topic::Guide, Any, &["failures simulation"]),
     (
         Topic::WhatIf,
@@ -96,6 +97,27 @@ const RULES: [(Topic, At, &[&str]); 31] = [
             "what is the largest batch size",
             "what is the max concurrency",
             "what is the maximum concurrency",
+        ],
+    ),
+    (
+        Topic::Longest,
+        Any,
+        &[
+            "maximum context",
+            "max context",
+            "longest context",
+            "largest context",
+            "maximum prompt",
+            "max prompt",
+            "longest prompt",
+            "largest prompt",
+            "maximum sequence",
+            "max sequence",
+            "longest sequence",
+            "how long a prompt",
+            "how long can the prompt",
+            "how long can the context",
+            "how long can prompts",
         ],
     ),
     (Topic::Count, First, &["how many"]),

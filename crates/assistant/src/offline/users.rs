@@ -1,4 +1,4 @@
-//! How many requests at once a deployment serves within bounds.
+//! How many requests at once, and how long prompts, a deployment has room and time for.
 
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
@@ -13,6 +13,9 @@ use atlas_config::Mode;
 
 /// Most requests at once that are tried.
 const MOST: f64 = 65_536.0;
+/// The shortest prompt that is tried, which is also how exactly the longest is found, and the longest.
+const SHORTEST: f64 = 256.0;
+const LONGEST: f64 = 16_777_216.0;
 
 /// The most requests in flight at which the layout in force keeps the bounds, or that have room in memory.
 pub(super) fn users(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -38,39 +41,20 @@ pub(super) fn users(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
         reply.command(&["explain", room.name], case.command_flags());
         return Ok(reply);
     }
-    let at = |users: f64| case.with(&[(Knob::Concurrency, Setting::Number(users))]);
     let keeps = |case: &Case<'_>| {
         case.trouble().is_none() && conditions.iter().all(|condition| condition.holds(&case.estimate, &case.scenario))
     };
     let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
     let bounds = bounds.join(", ");
-    // More requests at once only lengthen latencies, so that the largest number is found by halving.
-    let (mut good, mut bad) = (None, 1.0);
-    while bad <= MOST {
-        let tried = at(bad)?;
-        if !keeps(&tried) {
-            break;
-        }
-        good = Some((bad, tried));
-        bad *= 2.0;
-    }
-    let Some((mut most, mut found)) = good else {
-        let one = at(1.0)?;
+    // More requests at once only lengthen latencies.
+    let Some((most, found, more)) = largest(&case, Knob::Concurrency, 1.0, MOST, &keeps)? else {
+        let one = case.with(&[(Knob::Concurrency, Setting::Number(1.0))])?;
         reply.say(format!("Not even one request at a time keeps {bounds} with this layout:"));
         headline(&mut reply, &one);
         reply.command(&["run"], one.command_flags());
         return Ok(reply);
     };
-    while bad - most > 1.0 && bad <= MOST {
-        let middle = f64::midpoint(most, bad).floor();
-        let tried = at(middle)?;
-        if keeps(&tried) {
-            (most, found) = (middle, tried);
-        } else {
-            bad = middle;
-        }
-    }
-    let more = if bad > MOST { " or more" } else { "" };
+    let more = if more { " or more" } else { "" };
     reply.say(format!(
         "{most:.0}{more} requests in flight keep {bounds} on {} with the layout in force.",
         found.parts.target.name
@@ -80,4 +64,64 @@ pub(super) fn users(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
     suggest(&mut reply, &found, &format!("concurrency {most:.0}"));
     reply.command(&["run"], found.command_flags());
     Ok(reply)
+}
+
+/// The longest prompts, or sequences of training, that have room and keep the bounds.
+pub(super) fn longest(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(Kind::Count);
+    let case = asked.case(context, &mut reply)?;
+    let conditions = &asked.subject.constraints;
+    let keeps = |case: &Case<'_>| {
+        case.trouble().is_none() && conditions.iter().all(|condition| condition.holds(&case.estimate, &case.scenario))
+    };
+    let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
+    let bounds = if bounds.is_empty() { String::new() } else { format!(" and keep {}", bounds.join(", ")) };
+    let what = if case.mode() == Mode::Inference { "prompts" } else { "sequences" };
+    let Some((most, found, more)) = largest(&case, Knob::Prompt, SHORTEST, LONGEST, &keeps)? else {
+        reply.say(format!("No {what} of {SHORTEST:.0} tokens fit{bounds} with this layout."));
+        reply.command(&["advise"], case.command_flags());
+        return Ok(reply);
+    };
+    let more = if more { " or more" } else { "" };
+    reply.say(format!(
+        "{what} of {most:.0} tokens{more} fit{bounds} on {} with the layout in force; the model may be trained for fewer.",
+        found.parts.target.name
+    ));
+    found.figure(&mut reply, const { Metric::known("memory_fill") });
+    headline(&mut reply, &found);
+    suggest(&mut reply, &found, &format!("prompt {most:.0}"));
+    reply.command(&["run"], found.command_flags());
+    Ok(reply)
+}
+
+/// The largest value of a knob at which something holds that larger values only make worse, found by doubling and
+/// halving; whether even more would do.
+fn largest<'a>(
+    case: &Case<'a>,
+    knob: Knob,
+    first: f64,
+    most: f64,
+    keeps: &dyn Fn(&Case<'_>) -> bool,
+) -> Result<Option<(f64, Case<'a>, bool)>, Refusal> {
+    let at = |value: f64| case.with(&[(knob, Setting::Number(value))]);
+    let (mut good, mut bad) = (None, first);
+    while bad <= most {
+        let tried = at(bad)?;
+        if !keeps(&tried) {
+            break;
+        }
+        good = Some((bad, tried));
+        bad *= 2.0;
+    }
+    let Some((mut best, mut found)) = good else { return Ok(None) };
+    while bad - best > first && bad <= most {
+        let middle = f64::midpoint(best, bad).floor();
+        let tried = at(middle)?;
+        if keeps(&tried) {
+            (best, found) = (middle, tried);
+        } else {
+            bad = middle;
+        }
+    }
+    Ok(Some((best, found, bad > most)))
 }

@@ -201,16 +201,7 @@ fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
         // Lines before the job's own, so that its directives are found where they are written.
         let (file, line) = super::fields::file_and_line(job.script.line());
         let plain = format!("{}{}", "\n".repeat((line as usize).saturating_sub(1)), job.script.as_str());
-        let env = r.env;
-        read(&Reader {
-            plain: &plain,
-            text: &job.script,
-            index: file,
-            env,
-            submission: Some(job),
-            depth: r.depth + 1,
-            ..*r
-        })
+        read(&Reader { plain: &plain, text: &job.script, index: file, submission: Some(job), depth: r.depth + 1, ..*r })
     });
     let mut out = combined(jobs.filter(|o| o.fields.has("kind")).collect()).or_else(|| {
         let texts = script.manifests.iter().chain(script.files.values());

@@ -161,8 +161,10 @@ impl DeepSpeed {
         facts.some("max_mem_allocated_gb", all.memory.max());
         facts.some("skipped_iterations_total", self.skipped.map(tidy));
         let mut notes = Vec::new();
+        // A batch that was stated in front of the first run says nothing of one that begins behind it.
+        let one = derived.iter().skip(1).all(|derived| *derived == config.get("global_batch_size"));
         match (config.get("global_batch_size"), stats) {
-            (Some(batch), Some(stats)) => {
+            (Some(batch), Some(stats)) if one => {
                 facts.set("step_time_s_mean_no_warmup", batch / stats.mean);
                 notes.push("step time is the batch over the mean of the current rates".to_owned());
             }
@@ -181,8 +183,8 @@ impl DeepSpeed {
         // The rates were kept in the place of tokens per second; they become step times.
         let batch = reading.config.get("global_batch_size");
         let mut timer = self.timer;
-        for (run, derived) in timer.runs.iter_mut().zip(derived) {
-            let batch = batch.or(derived);
+        for (index, (run, derived)) in timer.runs.iter_mut().zip(derived).enumerate() {
+            let batch = if index == 0 { batch.or(derived) } else { derived };
             run.config.number("global_batch_size", batch.filter(|_| derived == batch), how);
             let rates = std::mem::take(&mut run.tokens);
             for rate in rates.kept().iter().filter(|rate| **rate > 0.0) {

@@ -177,6 +177,37 @@ fn two_documents_of_all_formats_give_what_each_gives_alone() {
     }
 }
 
+/// The end of a document, as `tail` leaves it: from the middle of a line, or from the next line on.
+fn tails(text: &str) -> Vec<&str> {
+    let tail = text.get(text.len() / 2..);
+    [tail, tail.and_then(|tail| Some(tail.split_once('\n')?.1))].into_iter().flatten().collect()
+}
+
+#[test]
+fn a_document_without_its_beginning_takes_nothing_from_the_one_before() {
+    let known = |text: &str| all(read(text.as_bytes()).as_ref(), true);
+    let written = |from: u64| {
+        let texts = DOCUMENTS.iter().zip(from..).map(|((_, write), seed)| write(&mut Draw(seed)));
+        texts.map(|text| (known(&text), text)).collect::<Vec<_>>()
+    };
+    let (firsts, seconds) = (written(0), written(1000));
+    let mut wrong = BTreeSet::new();
+    for ((known_whole, two), (b, _)) in seconds.iter().zip(DOCUMENTS) {
+        for tail in tails(two) {
+            let known_tail = known(tail);
+            for ((known_first, one), (a, _)) in firsts.iter().zip(DOCUMENTS) {
+                let found = all(read(format!("{one}{tail}").as_bytes()).as_ref(), false);
+                let held =
+                    |figure: &Figure| [known_first, known_whole, &known_tail].iter().any(|set| set.contains(figure));
+                wrong.extend(
+                    found.into_iter().filter(|figure| !held(figure)).map(|figure| format!("{a} + {b}: {figure:?}")),
+                );
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} figures:\n{}", wrong.len(), Vec::from_iter(wrong).join("\n"));
+}
+
 #[test]
 fn cutting_a_document_anywhere_invents_no_figure() {
     for (index, (format, write)) in DOCUMENTS.iter().enumerate() {
@@ -206,6 +237,29 @@ fn joining_recorded_logs_invents_no_figure() {
             assert!(found.is_empty(), "{name} + {other}: {found:?}");
         }
     }
+}
+
+#[test]
+fn a_recorded_log_without_its_beginning_takes_nothing_from_the_one_before() {
+    let names = sample_names();
+    let mut wrong = BTreeSet::new();
+    for (index, name) in names.iter().enumerate() {
+        let mut one = sample(name);
+        if !one.ends_with(b"\n") {
+            one.push(b'\n');
+        }
+        for step in [1, 7, 23] {
+            let other = &names[(index + step) % names.len()];
+            let two = sample(other);
+            let Some(line) = two.iter().skip(two.len() / 3).position(|byte| *byte == b'\n') else { continue };
+            let tail = &two[two.len() / 3 + line + 1..];
+            let found = invented(&[&one, tail].concat(), &[&one, &two, tail]);
+            wrong.extend(
+                found.into_iter().map(|(tool, figure, value)| format!("{name} + {other}: {tool} {figure} {value}")),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{} figures:\n{}", wrong.len(), Vec::from_iter(wrong).join("\n"));
 }
 
 #[test]

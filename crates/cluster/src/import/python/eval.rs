@@ -23,8 +23,8 @@ pub(super) struct Scope {
 /// Words that are looked at in one file.
 const MAX_STEPS: u32 = 2_000_000;
 
-/// Arguments of a call, with their names.
-pub(super) type Args = Vec<(Option<String>, Node)>;
+/// An argument of a call, with its name.
+pub(super) type Argument = (Option<String>, Node);
 
 pub(super) struct Reader<'a> {
     pub(super) tokens: &'a [Token],
@@ -273,7 +273,7 @@ impl Reader<'_> {
     }
 
     /// Arguments behind an opening parenthesis.
-    pub(super) fn arguments(&mut self) -> Args {
+    pub(super) fn arguments(&mut self) -> Vec<Argument> {
         let mut out = Vec::new();
         while self.peek().is_some() && !self.take(")") {
             while self.take("*") || self.take("**") {}
@@ -373,7 +373,7 @@ fn whole(left: &Node, right: &Node, f: impl Fn(i64, i64) -> Option<i64>) -> Node
 }
 
 /// A call inside an expression: conversions, the environment with its default, or an object with its settings.
-fn call(name: &str, args: Args, line: u32) -> Node {
+fn call(name: &str, args: Vec<Argument>, line: u32) -> Node {
     let first = args.first().map(|(_, n)| n.clone());
     match (name, first) {
         ("str", Some(n)) => Node::str(shown(&n), n.line),

@@ -13,7 +13,7 @@ use super::tools::serving::Engine;
 use super::tools::{bridge, hf, megatron};
 use super::value::{Node, Value};
 use super::{documents, names, unknown};
-use eval::{Args, Reader, Scope};
+use eval::{Argument, Reader, Scope};
 use lex::{Tok, Token};
 
 /// What a program is written for, by the packages that it imports.
@@ -173,7 +173,7 @@ impl Program<'_> {
                 continue;
             }
             let args = Reader { tokens: s, pos: from, scope: &self.scope, depth: 0 }.arguments();
-            self.call(&name.to_owned(), args, *line);
+            self.call(name, &args, *line);
         }
     }
 
@@ -191,7 +191,7 @@ impl Program<'_> {
         }
     }
 
-    fn call(&mut self, name: &str, args: Args, line: u32) {
+    fn call(&mut self, name: &str, args: &[Argument], line: u32) {
         let mut plain = args.iter().filter(|(k, _)| k.is_none()).map(|(_, n)| n);
         let named = |key: &str| args.iter().find(|(k, _)| k.as_deref() == Some(key)).map(|(_, n)| n);
         match last(name) {
@@ -223,9 +223,9 @@ impl Program<'_> {
                     self.launch(n);
                 }
             }
-            "LLM" | "AsyncEngineArgs" | "EngineArgs" if self.tensorrt => self.engine(Engine::Trtllm, &args, line),
-            "LLM" | "AsyncEngineArgs" | "EngineArgs" => self.engine(Engine::Vllm, &args, line),
-            "Engine" => self.engine(Engine::Sglang, &args, line),
+            "LLM" | "AsyncEngineArgs" | "EngineArgs" if self.tensorrt => self.engine(Engine::Trtllm, args, line),
+            "LLM" | "AsyncEngineArgs" | "EngineArgs" => self.engine(Engine::Vllm, args, line),
+            "Engine" => self.engine(Engine::Sglang, args, line),
             "from_pretrained" => {
                 if let Some(n) = plain.next().filter(|_| self.package == Package::Trainer && name.contains("Model")) {
                     super::tools::model(&mut self.training, n);
@@ -235,12 +235,12 @@ impl Program<'_> {
                 }
             }
             "LoraConfig" => self.training.fields.imply("adapter", "lora", line),
-            _ => self.set_up(name, &args, line),
+            _ => self.set_up(name, args, line),
         }
     }
 
     /// Trainers and recipes.
-    fn set_up(&mut self, name: &str, args: &Args, line: u32) {
+    fn set_up(&mut self, name: &str, args: &[Argument], line: u32) {
         let kind = last(name);
         let framework = match self.package {
             Package::Nemo => "nemo",
@@ -286,7 +286,7 @@ impl Program<'_> {
         };
     }
 
-    fn engine(&mut self, engine: Engine, args: &Args, line: u32) {
+    fn engine(&mut self, engine: Engine, args: &[Argument], line: u32) {
         let mut out = Out::default();
         out.fields.set("kind", "serving", line);
         out.fields.set("framework", engine.framework(), line);
