@@ -95,7 +95,7 @@ impl Answer {
             rows => format!("{rows} rows alike"),
         };
         Some(match support.nearest.as_ref().filter(|near| near.comparable) {
-            Some(near) => format!("evidence: {rows}, error on the nearest {:+.0} %", 100.0 * near.error),
+            Some(near) => format!("evidence: {rows}, nearest {:+.0} %", 100.0 * near.error),
             None => format!("evidence: {rows}, nothing comparable"),
         })
     }

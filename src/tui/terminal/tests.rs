@@ -45,11 +45,11 @@ fn the_program() {
     screen.set_paste(true);
     let mut text = "ready".to_owned();
     loop {
-        let drawn = |picture: &mut Buffer, _| Drawn {
+        let frame = |picture: &mut Buffer, _| Drawn {
             charts: images.then(|| vec![rising()]),
             ..drawn(Paragraph::new(text.as_str()), picture)
         };
-        screen.draw(drawn).unwrap();
+        screen.draw(frame).unwrap();
         let wakes = waiter.wait(None).unwrap();
         if wakes.must_end() {
             break;

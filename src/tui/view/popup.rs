@@ -86,7 +86,9 @@ const EXAMPLES: &str = "or tp=8, b200, cheapest tpot<50ms on h100,h200, why is T
 pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
     let area = area(app);
     canvas.clear(area);
-    let inner = canvas.frame(area, "Command or question", &format!("{} matches", palette.matches.len()), true);
+    let count = palette.matches.len();
+    let remark = if count == 1 { "1 match".to_owned() } else { format!("{count} matches") };
+    let inner = canvas.frame(area, "Command or question", &remark, true);
     let (style, key) = (canvas.role(Role::Input), canvas.role(Role::Key));
     canvas.text(inner.x + 1, inner.y, 1, ":", key);
     canvas.typed(inner.x + 3, inner.y, inner.width.saturating_sub(4), &palette.line, style);

@@ -43,7 +43,14 @@ impl Scale {
     /// The unit that suits a whole, with four digits for it, so that its parts visibly add up.
     #[must_use]
     pub fn of_whole(metric: &Metric, whole: f64) -> Scale {
-        let (factor, unit) = unit_of(metric, whole.abs());
+        let (factor, unit) = match metric.format {
+            // Seconds up to some minutes: parts of a minute are hard to read.
+            Format::Duration | Format::Hours => {
+                let (factor, unit) = metric.axis_unit(whole.abs());
+                (factor, unit.to_owned())
+            }
+            _ => unit_of(metric, whole.abs()),
+        };
         let order = (whole.abs() * factor).log10().floor();
         let decimals =
             if order.is_finite() { usize::try_from(3 - order as i32).unwrap_or_default().min(DECIMALS) } else { 0 };
@@ -136,6 +143,8 @@ mod tests {
     fn the_parts_of_a_whole_have_its_unit() {
         let scale = Scale::of_whole(Metric::named("step_time_ms").unwrap(), 128_289.0);
         assert_eq!((scale.with_unit(103_093.0), scale.with_unit(39.0)), ("103.1 s".to_owned(), "0.0 s".to_owned()));
+        let scale = Scale::of_whole(Metric::named("step_time_ms").unwrap(), 172_840.0);
+        assert_eq!(scale.with_unit(96_288.0), "96.3 s");
         let scale = Scale::of_whole(Metric::named("step_time_ms").unwrap(), 19.68);
         assert_eq!(scale.with_unit(0.82), "0.82 ms");
         assert_eq!(Scale::of_whole(Metric::named("usd_per_run").unwrap(), 2.3e6).with_unit(2.3e6), "$2.300 M");
