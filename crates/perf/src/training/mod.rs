@@ -322,6 +322,15 @@ impl TrainingInput {
         (self.global / (self.dp * self.micro)).ceil().max(1.0)
     }
 
+    /// The format whose peak utilization is a share of. Beside narrow formats, attention and the output layer are multiplied
+    /// in 16 bit, which some hardware does faster than integers.
+    #[must_use]
+    pub fn fastest_format(&self) -> Precision {
+        let (own, attended) = (self.precision, layer::attended(self));
+        let faster = self.accelerator.peak(attended) > self.accelerator.peak(own);
+        if own.is_narrow() && faster { attended } else { own }
+    }
+
     /// When fully sharded weights are gathered. Where nothing is stated: once a step under pipeline parallelism, as
     /// That is so where weights stay gathered after the forward pass, unless a compiled loop over
     /// micro-batches gathers in each; else in every micro-batch.
@@ -405,8 +414,8 @@ pub struct TrainingEstimate {
     /// Tokens per second and device.
     pub tokens_per_second_per_accelerator: f64,
     /// Model FLOPs utilization as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
-    /// over the peak in [`TrainingInput::precision`]; the whole square of attention counts, recomputation does not, and N
-    /// are the weights that a token multiplies (output layer counted, embedding look-up not).
+    /// over the peak in [`TrainingInput::fastest_format`]; the whole square of attention counts, recomputation does not, and
+    /// N are the weights that a token multiplies (output layer counted, embedding look-up not).
     pub mfu: f64,
     /// The same with only the half of attention that causal masks and windows leave.
     pub mfu_causal: f64,

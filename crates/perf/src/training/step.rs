@@ -58,14 +58,14 @@ pub struct Sums {
     pub head: f64,
 }
 
-/// Sums are read and written once, beyond the 16-bit result that the GEMM's traffic counts. Fully sharded gradients are
-/// reduced instead.
+/// Sums are read and written once, beyond the 16-bit result that the GEMM's traffic counts; narrow ones take no more than
+/// that. Fully sharded gradients are reduced instead.
 pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Sums {
     if i.held_sharding() == Sharding::Zero3 || i.micro_batches() <= 1.0 {
         return Sums::default();
     }
     let each = if i.software.fused_sums {
-        2.0 * i.grad_bytes - 2.0
+        (2.0 * i.grad_bytes - 2.0).max(0.0)
     } else {
         // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
         10.0 + 4.0 * i.grad_bytes
@@ -160,7 +160,7 @@ fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
     let step = of.time.total();
     let tokens = i.global * i.seq;
     let per_second = tokens / step;
-    let peak = i.accelerators * i.accelerator.peak(i.precision);
+    let peak = i.accelerators * i.accelerator.peak(i.fastest_format());
     let [model, causal, hardware] = of.flops;
     TrainingEstimate {
         step_seconds: step,

@@ -413,13 +413,16 @@ proptest! {
         precision in 0usize..9,
         lacks in prop::collection::vec(any::<bool>(), 9),
         long in any::<bool>(),
+        // Integers multiply slower than 16-bit numbers on some hardware.
+        integers in prop::sample::select(vec![624e12, 30e12]),
+        grad_bytes in prop::sample::select(vec![0.5, 0.75, 1.0, 2.0, 4.0]),
     ) {
         let all = [
             Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16, Precision::Fp8, Precision::Int8,
             Precision::Fp6, Precision::Fp4, Precision::Int4,
         ];
-        let mut i = TrainingInput { precision: all[precision], ..i };
-        i.accelerator.flops = [60e12, 150e12, 312e12, 312e12, 624e12, 624e12, 624e12, 1248e12, 1248e12];
+        let mut i = TrainingInput { precision: all[precision], grad_bytes, ..i };
+        i.accelerator.flops = [60e12, 150e12, 312e12, 312e12, 624e12, integers, 624e12, 1248e12, 1248e12];
         for (rate, lacks) in i.accelerator.flops.iter_mut().zip(lacks) {
             *rate = if lacks { 0.0 } else { *rate };
         }
@@ -430,6 +433,7 @@ proptest! {
             let e = estimate(&i, &Constants::default());
             prop_assert!(e.tokens_per_second > 1.0 && e.mfu_causal > 1e-6, "{e:?}");
             prop_assert!(e.mfu_causal <= e.hfu + 1e-12 && e.hfu <= 1.0, "{e:?}");
+            prop_assert!(e.time.values().iter().all(|seconds| *seconds >= 0.0), "{e:?}");
         }
     }
 

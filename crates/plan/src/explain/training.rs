@@ -385,6 +385,6 @@ impl Reported<'_> {
         let devices = [("tp", Knob::Tp), ("pp", Knob::Pp), ("cp", Knob::Cp), ("dp", Knob::Dp)];
         let devices = product(devices.map(|(symbol, knob)| self.knob(symbol, knob)));
         let devices = Term::derived("A", "devices at work", "", devices);
-        Term::stated(symbol, "", "", value, rate * flops / (devices * self.peak(self.input.precision)))
+        Term::stated(symbol, "", "", value, rate * flops / (devices * self.peak(self.input.fastest_format())))
     }
 }

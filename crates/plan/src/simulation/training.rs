@@ -132,7 +132,7 @@ impl Measured {
     /// Model FLOPs utilization of the simulated step.
     #[must_use]
     pub fn mfu(&self) -> f64 {
-        let peak = self.system.accelerator.peak(self.system.precision) * self.system.accelerators;
+        let peak = self.system.accelerator.peak(self.system.fastest_format()) * self.system.accelerators;
         self.output.tokens_per_second * self.flops_per_token / peak.max(1.0)
     }
 }
