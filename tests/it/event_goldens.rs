@@ -4,7 +4,7 @@ use atlas_sim::kernel::{EventQueue, Progress, Time};
 use atlas_sim::network;
 use atlas_sim::network::routing::Router;
 use atlas_sim::network::topology::Topology;
-use atlas_sim::network::{Algorithm, Input, Job, Kind, Operation, Routing, Shape, Wire, closed_form};
+use atlas_sim::network::{Algorithm, Input, Job, NodeKind, Operation, Routing, Shape, Wire, closed_form};
 use atlas_sim::scaling::{BROKEN, Run, Work, scaling};
 use serde_json::Value;
 use std::io::Read as _;
@@ -32,7 +32,7 @@ fn topology(kind: &str, nodes: u32, wire: Wire) -> (Topology, Option<Shape>) {
         "torus_2d" => Shape::Torus { sides: [side, side, 1], wrapped: true, link: wire },
         _ => {
             let mut tree = Topology::default().forwarding();
-            tree.nodes(Kind::Accelerator, nodes);
+            tree.nodes(NodeKind::Accelerator, nodes);
             (1..nodes).for_each(|child| tree.cable(child, (child - 1) / 2, wire));
             return (tree, None);
         }

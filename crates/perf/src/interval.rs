@@ -4,6 +4,9 @@
 //! assumed, from the errors on sources that the fit did not see (conformal prediction over sources). `atlas validate --fit`
 //! prints them.
 
+// A measured factor may come close to e or pi.
+#![allow(clippy::approx_constant)]
+
 use crate::accelerator::Generation;
 use crate::serving::{Load, ServingInput, Stack};
 use crate::training::TrainingInput;
