@@ -54,7 +54,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     // A field that is yet to be typed is not wrong.
     let blank = form.fields.get(form.cursor).is_some_and(|field| field.line.text().is_empty());
     let (said, style) = match &form.trouble {
-        Some(trouble) if blank => (format!("{} {trouble}", canvas.glyphs.bullet), dim),
+        Some(trouble) if blank => (format!("{} {trouble}", canvas.glyphs.cross), dim),
         Some(trouble) => (format!("{} {trouble}", canvas.glyphs.cross), bad),
         None => (format!("{} this entry can be written", canvas.glyphs.check), good),
     };
