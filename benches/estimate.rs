@@ -42,7 +42,7 @@ fn a_schedule(bencher: Bencher<'_, '_>) {
     bencher.bench_local(move || estimate_into(black_box(&scenario), black_box(&mut estimate)));
 }
 
-/// Turning a knob and asking again: what a sweep does per point.
+/// Setting a knob and estimating: what a sweep does per point.
 #[divan::bench]
 fn a_knob_and_an_estimate(bencher: Bencher<'_, '_>) {
     let library = Library::load(&Sources::built_in(), None);
@@ -75,7 +75,7 @@ fn an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
     bencher.bench_local(move || engine::estimate_into(black_box(&scenario), black_box(&mut estimate)));
 }
 
-/// Turning a knob and asking again, from first principles.
+/// Setting a knob and estimating with the analytical engine.
 #[divan::bench(args = ["llama3_8b_train", "llama3_70b_serve"])]
 fn a_knob_and_an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
     let (parts, mut scenario) = analytical(workload);

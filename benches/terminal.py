@@ -5,7 +5,7 @@
 
 Runs the program on a pseudo-terminal of its own that answers nothing, in an empty directory with an empty home, so that
 figures depend on the program alone. Bytes are exact; CPU is the kernel's account of the process, in
-nanoseconds, and holds on a busy machine; times between events do not, so of those the least of several starts is told.
+nanoseconds, and holds on a busy machine; times between events do not, so of those the least of several starts is reported.
 Only the standard library of Python and Linux's /proc are needed.
 """
 
