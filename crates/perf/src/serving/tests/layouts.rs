@@ -87,15 +87,7 @@ fn keys_are_spread_only_over_ranks_that_keep_the_same() {
         let layout = Layout { tp: Count::new(8), ..Layout::default() };
         run(&ServingInput { arch, layout, context_ranks, ..closed(8.0) }).max_concurrency
     };
-    let latent = Attention::Latent {
-        q_rank: Some(Count::new(1536)),
-        kv_rank: Count::new(512),
-        nope: Count::new(128),
-        rope: Count::new(64),
-        value: Count::new(128),
-        direct: false,
-        output: None,
-    };
+    let latent = Architecture::deepseek_v3().attention;
     assert!((of(latent, Count::new(8)) / of(latent, Count::ONE) - 8.0).abs() < 1e-6);
     assert_eq!(of(latent, Count::new(64)), of(latent, Count::new(8)));
     assert_eq!(of(Attention::Grouped, Count::new(8)), of(Attention::Grouped, Count::ONE));

@@ -3,7 +3,6 @@
 #![allow(clippy::indexing_slicing)]
 
 use super::*;
-use crate::arch::Attention;
 use crate::serving::shape::Shape;
 use crate::serving::step::Tokens;
 use atlas_core::count::Count;
@@ -72,15 +71,7 @@ fn ranks_that_share_an_expert_have_slices_of_it() {
 
 #[test]
 fn decode_multiplies_eight_bit_keys_faster_where_the_device_has_kernels_for_them() {
-    let attention = Attention::Latent {
-        q_rank: None,
-        kv_rank: Count::new(512),
-        nope: Count::new(128),
-        rope: Count::new(64),
-        value: Count::new(128),
-        direct: false,
-        output: None,
-    };
+    let attention = Architecture::deepseek_v3().attention;
     let arch = Architecture { attention, heads: Count::new(128), kv_heads: Count::new(128), ..base().arch };
     let compute = |generation, kv_bytes| {
         let mut input = ServingInput { arch, isl: 4096.0, load: Load::DecodeOnly { batch: 64.0 }, ..base() };
