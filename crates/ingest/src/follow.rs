@@ -194,7 +194,7 @@ impl Follow {
         self.intake.finish()
     }
 
-    /// Reads a line outside the search, unless the relevant lines are known and this is none of them.
+    /// Reads a line outside the search, unless the relevant lines are known and this is not one of them.
     fn whole_line(&mut self, line: &[u8]) {
         let waited_for = |words: &[Finder<'_>]| words.iter().any(|word| word.find(line).is_some());
         if self.words.is_empty() || self.timers.open() || waited_for(&self.words) {

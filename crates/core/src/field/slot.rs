@@ -60,7 +60,7 @@ macro_rules! count {
     };
 }
 
-/// The slot of a number for which files and knobs write 0 if there is none: `positive!(simulation.slo_ttft_ms)`.
+/// The slot of an optional number, which files and knobs write as 0 when it is unset: `positive!(simulation.slo_ttft_ms)`.
 macro_rules! positive {
     ($($path:tt)+) => {
         $crate::field::Slot::Number {
@@ -70,7 +70,7 @@ macro_rules! positive {
     };
 }
 
-/// The slot of a count for which files and knobs write 0 if there is none: `nonzero!(serving.run_requests)`.
+/// The slot of an optional count, which files and knobs write as 0 when it is unset: `nonzero!(serving.run_requests)`.
 macro_rules! nonzero {
     ($($path:tt)+) => {
         $crate::field::Slot::Number {
