@@ -141,7 +141,8 @@ impl Follow {
             loop {
                 let behind = whole.get(offset..).unwrap_or_default();
                 let Some(length) = memchr::memchr2(b'\n', b'\r', behind) else { break };
-                self.line(behind.get(..length).unwrap_or_default(), true);
+                let timed = next.iter().skip(1).flatten().any(|at| *at < offset + length);
+                self.line(behind.get(..length).unwrap_or_default(), true, timed);
                 self.number += u64::from(behind.get(length) == Some(&b'\n'));
                 offset += length + 1;
                 if !self.timers.open() {
@@ -185,7 +186,7 @@ impl Follow {
     pub fn finish(mut self, mut each: impl FnMut(Observation)) -> Ingested {
         let rest = std::mem::take(&mut self.partial);
         if !rest.is_empty() {
-            self.line(&rest, false);
+            self.line(&rest, false, true);
         }
         self.out.drain(..).for_each(&mut each);
         self.intake.tally.bytes = self.bytes;
@@ -198,16 +199,18 @@ impl Follow {
     fn whole_line(&mut self, line: &[u8]) {
         let waited_for = |words: &[Finder<'_>]| words.iter().any(|word| word.find(line).is_some());
         if self.words.is_empty() || self.timers.open() || waited_for(&self.words) {
-            self.line(line, true);
+            self.line(line, true, true);
         }
     }
 
-    fn line(&mut self, raw: &[u8], whole: bool) {
+    /// Reads a line; `timed` says whether it may contain a trigger word of timers.
+    fn line(&mut self, raw: &[u8], whole: bool, timed: bool) {
         let cleaned = clean(raw);
         let text = without_prefix(&cleaned);
         let text = if whole { text } else { crate::quantity::trusted(text) };
         let out = &mut self.out;
-        let timer = self.timers.line(text, |timer| out.push(Observation::Timer(timer)));
+        let timed = timed || self.timers.open();
+        let timer = timed && self.timers.line(text, |timer| out.push(Observation::Timer(timer)));
         if !timer && self.intake.line(Line { text, number: self.number, whole }) {
             self.intake.observed(&mut self.out);
         }

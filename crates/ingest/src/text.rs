@@ -117,76 +117,102 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
 
 /// Number of digits that a double represents exactly.
 const EXACT_DIGITS: usize = 15;
-/// Exact powers of ten: the quotient is the nearest double (Clinger 1990).
-const TENS: [f64; EXACT_DIGITS + 1] =
-    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+/// The largest power of ten that a double represents exactly.
+const EXACT_POWER: usize = 22;
+/// Exact powers of ten: the product or quotient with an exact number is the nearest double (Clinger 1990).
+const TENS: [f64; EXACT_POWER + 1] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
 
 /// The number at the beginning of `text`, and the rest. Leading blanks, a sign, thousands separators, an
 /// exponent, `nan` and `inf` are accepted.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let text = unblanked(text);
     let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let mut at = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
-    let (mut commas, mut point, start) = (false, None, at);
-    // Digits as a whole number, and their count.
-    let (mut digits, mut mantissa) = (0_usize, 0_u64);
-    loop {
-        match bytes.get(at) {
-            Some(byte @ b'0'..=b'9') => {
-                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
-                digits += 1;
-                at += 1;
-            }
-            Some(b'.') if point.is_none() && (digit(at + 1) || at > start) => {
-                point = Some(digits);
-                at += 1;
-            }
-            // A thousands separator is preceded by digits and followed by three.
-            Some(b',')
-                if point.is_none()
-                    && at > start
-                    && digit(at + 1)
-                    && digit(at + 2)
-                    && digit(at + 3)
-                    && !digit(at + 4)
-                    && (commas || at - start <= 3) =>
-            {
-                commas = true;
-                at += 1;
-            }
-            _ => break,
+    let start = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+    let number = Digits::at(bytes, start);
+    if number.end == start {
+        return not_a_number(text, start);
+    }
+    let (mut at, mut power) = (number.end, 0_i32);
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        let sign = bytes.get(at + 1).filter(|byte| matches!(byte, b'-' | b'+'));
+        let first = at + 1 + usize::from(sign.is_some());
+        let digits = bytes.get(first..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit());
+        let (length, value) = digits.fold((0, 0_i32), |(length, value), byte| {
+            (length + 1, value.saturating_mul(10).saturating_add(i32::from(byte - b'0')))
+        });
+        if length > 0 {
+            at = first + length;
+            power = if sign == Some(&b'-') { -value } else { value };
         }
     }
-    if at == start {
-        let word = text.get(start..start + 3)?;
-        let value = if word.eq_ignore_ascii_case("nan") {
-            f64::NAN
-        } else if word.eq_ignore_ascii_case("inf") {
-            if start == 1 && bytes.first() == Some(&b'-') { f64::NEG_INFINITY } else { f64::INFINITY }
-        } else {
-            return None;
-        };
-        return Some((value, text.get(start + 3..)?));
-    }
-    let mut plain = digits <= EXACT_DIGITS;
-    if matches!(bytes.get(at), Some(b'e' | b'E')) {
-        let sign = usize::from(matches!(bytes.get(at + 1), Some(b'-' | b'+')));
-        if digit(at + 1 + sign) {
-            plain = false;
-            at += 1 + sign;
-            while digit(at) {
-                at += 1;
-            }
-        }
-    }
-    if let Some(scale) = TENS.get(digits - point.unwrap_or(digits)).filter(|_| plain) {
-        let value = mantissa as f64 / scale;
-        return Some((if bytes.first() == Some(&b'-') { -value } else { value }, text.get(at..)?));
+    let rest = text.get(at..)?;
+    let power = power.saturating_sub(number.decimals as i32);
+    if let Some(scale) = TENS.get(power.unsigned_abs() as usize).filter(|_| number.count <= EXACT_DIGITS) {
+        let value = if power < 0 { number.mantissa as f64 / scale } else { number.mantissa as f64 * scale };
+        return Some((if bytes.first() == Some(&b'-') { -value } else { value }, rest));
     }
     let written = text.get(..at)?;
-    let value = if commas { written.replace(',', "").parse() } else { written.parse() };
-    Some((value.ok()?, text.get(at..)?))
+    let value = if number.commas { written.replace(',', "").parse() } else { written.parse() };
+    Some((value.ok()?, rest))
+}
+
+/// The digits of a number as a whole number, and how they were written.
+struct Digits {
+    mantissa: u64,
+    count: usize,
+    /// Digits behind the point.
+    decimals: usize,
+    commas: bool,
+    /// Where the number ends.
+    end: usize,
+}
+
+impl Digits {
+    fn at(bytes: &[u8], start: usize) -> Digits {
+        let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+        let (mut at, mut count, mut mantissa) = (start, 0, 0_u64);
+        let (mut commas, mut point) = (false, None);
+        loop {
+            match bytes.get(at) {
+                Some(byte @ b'0'..=b'9') => {
+                    mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+                    count += 1;
+                }
+                Some(b'.') if point.is_none() && (digit(at + 1) || at > start) => point = Some(count),
+                // A thousands separator is preceded by digits and followed by three.
+                Some(b',')
+                    if point.is_none()
+                        && at > start
+                        && digit(at + 1)
+                        && digit(at + 2)
+                        && digit(at + 3)
+                        && !digit(at + 4)
+                        && (commas || at - start <= 3) =>
+                {
+                    commas = true;
+                }
+                _ => break,
+            }
+            at += 1;
+        }
+        Digits { mantissa, count, decimals: count - point.unwrap_or(count), commas, end: at }
+    }
+}
+
+/// `nan` or `inf` at `start`, behind the sign.
+fn not_a_number(text: &str, start: usize) -> Option<(f64, &str)> {
+    let word = text.get(start..start + 3)?;
+    let value = if word.eq_ignore_ascii_case("nan") {
+        f64::NAN
+    } else if word.eq_ignore_ascii_case("inf") {
+        if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }
+    } else {
+        return None;
+    };
+    Some((value, text.get(start + 3..)?))
 }
 
 /// A number with one of the suffixes K, M, B, G and T of powers of ten, as tools abbreviate counts.
@@ -301,6 +327,10 @@ mod tests {
             ("-1.0", -1.0),
             (".5s", 0.5),
             ("7.5e", 7.5),
+            ("1.0E-04 |", 1e-4),
+            ("6.02214076e23", 6.02214076e23),
+            ("-1.234567890123456789e-30", -1.234_567_890_123_456_8e-30),
+            ("1e-400", 0.0),
         ] {
             assert_eq!(number(text), Some(value), "{text}");
         }
@@ -310,6 +340,19 @@ mod tests {
         assert_eq!(number("N/A"), None);
         assert_eq!(human("4.71K "), Some(4710.0));
         assert_eq!(human("1.18T"), Some(1.18e12));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_number_is_the_nearest_double(mantissa in 0_u64..=u64::MAX >> 4, decimals in 0_usize..20, power in -40_i32..40) {
+            let digits = format!("{mantissa:0>21}");
+            let (whole, fraction) = digits.split_at(digits.len() - decimals);
+            for text in [format!("{whole}.{fraction}"), format!("{whole}.{fraction}e{power}"), format!("-{mantissa}E{power:+}")] {
+                let (value, rest) = leading(&text).unwrap();
+                let expected: f64 = text.parse().unwrap();
+                proptest::prop_assert_eq!((value.to_bits(), rest), (expected.to_bits(), ""), "{}", text);
+            }
+        }
     }
 
     #[test]

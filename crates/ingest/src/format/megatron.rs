@@ -5,7 +5,9 @@
 //! date or both, and the output of another rank may be appended.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde_json::{Value, json};
 
 use crate::lines::Line;
@@ -14,6 +16,9 @@ use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{self, after, has, leading, number, number_after, whole};
 use crate::training::{LISTED, Step, Training};
+
+/// The trigger word of iteration lines.
+static ELAPSED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("elapsed time per iteration"));
 
 /// The differences between descendants.
 #[derive(Debug, Default, Clone, Copy)]
@@ -109,7 +114,7 @@ impl Recognizer for Megatron {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
-        if !has(text, "elapsed time per iteration") {
+        if ELAPSED.find(text.as_bytes()).is_none() {
             let parameters = after(text, "Total number of parameters in billions:").and_then(number);
             if !self.training.is_empty() && self.config.differs("parameters_billion", parameters) {
                 return Outcome::Begins;
@@ -237,7 +242,7 @@ impl Megatron {
                 }
                 continue;
             }
-            self.field(field.trim(), &mut step, &mut extras);
+            self.field(field.trim_ascii(), &mut step, &mut extras);
         }
         taken + self.take(step, extras)
     }
@@ -258,23 +263,23 @@ impl Megatron {
 
     fn field(&mut self, field: &str, step: &mut Step, extras: &mut Extras) {
         // The first versions had no colon: `lm loss 7.2E+00`.
-        let Some((key, value)) = field.split_once(':').or_else(|| field.rsplit_once(' ')) else { return };
-        let key = key.trim_end();
+        let bytes = field.as_bytes();
+        let colon = memchr::memchr(b':', bytes).or_else(|| memchr::memrchr(b' ', bytes));
+        let parts = colon.and_then(|at| Some((field.get(..at)?, field.get(at + 1..)?)));
+        let Some((key, value)) = parts else { return };
+        let key = key.trim_ascii_end();
         match key.as_bytes().first() {
             Some(b'e') if key.starts_with("elapsed time per iteration") => {
                 let scale = if key.ends_with("(s)") || key.ends_with("(sec)") { 1.0 } else { 1e-3 };
                 extras.dialect.seconds = Some(scale == 1.0);
-                step.seconds = number(value).map(|time| time * scale);
-                pair(extras, "step_time_ms", value, 1e3 * scale);
+                step.seconds = paired(extras, "step_time_ms", value, 1e3 * scale).map(|time| time * scale);
             }
             Some(b't') if key.starts_with("throughput per GPU") => {
                 self.marks.throughput = true;
-                step.tflops_per_gpu = number(value);
-                pair(extras, "tflops_per_gpu", value, 1.0);
+                step.tflops_per_gpu = paired(extras, "tflops_per_gpu", value, 1.0);
             }
             Some(b't') if key.starts_with("tokens per GPU") || key.starts_with("tokens per gpu") => {
-                step.tokens_per_gpu = number(value);
-                pair(extras, "tokens_per_s_per_gpu", value, 1.0);
+                step.tokens_per_gpu = paired(extras, "tokens_per_s_per_gpu", value, 1.0);
             }
             Some(b'l') if matches!(key, "lm loss" | "lm-loss" | "lm_loss" | "loss") => {
                 extras.dialect.loss = match key {
@@ -474,12 +479,13 @@ impl Megatron {
     }
 }
 
-/// Adds a value, or an instant and an average, to the list of records.
-fn pair(extras: &mut Extras, name: &str, value: &str, scale: f64) {
-    let Some((instant, rest)) = leading(value) else { return };
+/// The number that a field states; of `instant/average` the instant, and both are added to the list of records.
+fn paired(extras: &mut Extras, name: &str, value: &str, scale: f64) -> Option<f64> {
+    let (instant, rest) = leading(value)?;
     if let Some(average) = rest.strip_prefix('/').and_then(text::number) {
         extras.pairs.insert(name.to_owned(), json!([instant * scale, average * scale]));
     }
+    Some(instant).filter(|instant| instant.is_finite())
 }
 
 fn add(sum: &mut Option<f64>, value: Option<f64>) {
