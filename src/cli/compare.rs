@@ -7,20 +7,19 @@ use super::args::{Globals, KnobArgs, MeasuredArgs};
 use super::failure::Failure;
 use super::goal::{self, Goal};
 use super::measured;
+use super::methodology::{best, parts};
 use super::output::{self, complain};
 use super::{pick, watching};
+use atlas_config::Target;
 use atlas_config::library::Library;
-use atlas_config::{Target, Workload};
 use atlas_document::Diagnostics;
 use atlas_plan::engine;
-use atlas_plan::estimate::{Estimate, Metric};
-use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::estimate::Metric;
+use atlas_plan::scenario::Scenario;
 use atlas_plan::search::methodology::mixed_prices;
-use atlas_plan::search::optimize::{Proof, freed};
-use atlas_plan::search::{Gauge, Methodology, optimize};
+use atlas_plan::search::{Gauge, Methodology};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::configurations::Configurations;
-use atlas_report::optimum::{defaults, looked};
 use atlas_report::{Format, serialized};
 
 /// Show targets side by side.
@@ -83,11 +82,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if library.methodology().is_some() {
         library.compare_by(methodology);
     }
-    let unheeded = args.goal.given();
-    if methodology == Methodology::IdenticalConfig && !unheeded.is_empty() {
-        let flags = unheeded.join(", ");
-        return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
-    }
+    args.goal.allowed(&[methodology])?;
     let gauge = Gauge::default();
     let measured = args.measured.measured.is_some();
     // With an experiment in force runs are predicted as they ran; its workload says which model that was.
@@ -168,24 +163,22 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
         return Err(Failure::usage(["there are no targets in the files"]));
     }
     let index = targets.iter().position(|target| baseline.is_some_and(|baseline| baseline.name == target.name));
-    let columns = targets.iter().map(|target| Column {
-        target: target.name.to_string(),
-        answer: match methodology {
-            _ if gauge.cancelled() => Err("not reached before the signal".to_owned()),
-            // What an experiment says is a platform's best stands, unless the command line says what best means.
-            Methodology::MaximumPerformance
-                if !library.prescribes(target, workload) || !args.goal.given().is_empty() =>
-            {
-                best(library, target, workload, args, gauge)
-            }
-            Methodology::IdenticalConfig | Methodology::MaximumPerformance => {
-                scenario(library, target, workload, &args.knobs).map(|(_, scenario)| {
-                    let estimate = engine::estimate(&scenario);
-                    (scenario, estimate)
-                })
-            }
-        },
-    });
+    let answer = |target: &Arc<Target>| {
+        if gauge.cancelled() {
+            return Err("not reached before the signal".to_owned());
+        }
+        let (parts, overrides) = parts(library, target, workload, &args.knobs)?;
+        // What an experiment says is a platform's best stands, unless the command line says what best means.
+        let stands = library.prescribes(target, workload) && args.goal.given().is_empty();
+        if methodology == Methodology::MaximumPerformance && !stands {
+            let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
+            return best.map(|best| (best.scenario, best.estimate)).ok_or_else(|| "no candidate".to_owned());
+        }
+        let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+        let estimate = engine::estimate(&scenario);
+        Ok((scenario, estimate))
+    };
+    let columns = targets.iter().map(|target| Column { target: target.name.to_string(), answer: answer(target) });
     let mut comparison = Comparison {
         workload: workload.name.to_string(),
         columns: columns.collect(),
@@ -196,42 +189,4 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
         comparison.sort_by(metric);
     }
     Ok(comparison)
-}
-
-fn scenario(
-    library: &Library,
-    target: &Arc<Target>,
-    workload: &Arc<Workload>,
-    knobs: &KnobArgs,
-) -> Result<(Parts, Scenario), String> {
-    let parts = Parts::of(library, target, workload).map_err(|problems| problems.to_string())?;
-    let overrides = knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
-    let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
-    Ok((parts, scenario))
-}
-
-/// A target with its own best knobs; those set on the command line stay as they are.
-fn best(
-    library: &Library,
-    target: &Arc<Target>,
-    workload: &Arc<Workload>,
-    args: &Args,
-    gauge: &Gauge,
-) -> Result<(Scenario, Estimate), String> {
-    let (parts, start) = scenario(library, target, workload, &args.knobs)?;
-    let mut held = args.knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
-    let start = pick::tried(start, &mut held);
-    let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
-    let asked = start;
-    let start = freed(&asked, &keeps, &parts);
-    let problem = args.goal.problem(&asked, &start, &parts, &held, None).map_err(|failure| failure.to_string())?;
-    let found = optimize(&problem, gauge);
-    if !problem.usual.is_empty() {
-        complain(&format!("{}: {}", target.name, defaults(&problem, &found)));
-    }
-    let best = found.best.ok_or("no combination of the knobs meets all constraints")?;
-    if found.looked.proof != Proof::Exhaustive {
-        complain(&format!("{}: {}", target.name, looked(&found.looked)));
-    }
-    Ok((best.scenario, best.estimate))
 }

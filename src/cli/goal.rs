@@ -6,7 +6,7 @@ use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::MOST;
-use atlas_plan::search::{Axis, Condition, Problem, Space, figure};
+use atlas_plan::search::{Axis, Condition, Methodology, Problem, Space, figure};
 
 /// What is sought, over which knobs, under which constraints.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -77,6 +77,21 @@ impl Goal {
             ("--most", self.most.is_some()),
         ];
         given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect()
+    }
+
+    /// Refuses flags of a search where none of these methodologies searches, and lists of candidates where only the best
+    /// is used.
+    pub fn allowed(&self, methodologies: &[Methodology]) -> Result<(), Failure> {
+        let (lists, search): (Vec<&str>, Vec<&str>) =
+            self.given().into_iter().partition(|flag| ["--front", "--top"].contains(flag));
+        let mut problems = Vec::new();
+        if !search.is_empty() && !methodologies.contains(&Methodology::MaximumPerformance) {
+            problems.push(format!("{}: only --methodology maximum-performance searches", search.join(", ")));
+        }
+        if !lists.is_empty() {
+            problems.push(format!("{}: only `atlas optimize` lists more than the best", lists.join(", ")));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
     }
 
     /// Whether an axis of `--over` changes the knob.

@@ -1,7 +1,7 @@
 //! `atlas submit`.
 
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use atlas_cluster::history::{Draft, Entry, Kind, Origin};
 use atlas_cluster::launch::Wrap;
@@ -13,7 +13,8 @@ use color_eyre::eyre::eyre;
 
 use super::args::Globals;
 use super::failure::Failure;
-use super::launch::{PlanArgs, Planned, write};
+use super::launch::{places, write};
+use super::launch_plan::{PlanArgs, Planned};
 use super::output::{self, complain};
 use super::run::writing;
 use super::{confirm, keep, pick, recover};
@@ -24,9 +25,12 @@ use crate::tui::session::store::state_dir;
 #[command(after_long_help = "Examples:
   atlas submit --target h100-sxm-128 --workload llama3.1-70b-train --wrap slurm
   atlas submit --target h100-sxm-8 --workload llama3.1-8b-train --wrap slurm --runs 3 --yes
+  atlas submit --target h100-sxm-8 --target mi300x-8 --workload llama3.1-8b-train --runs 3 --wrap slurm \\
+    --methodology identical-config --methodology maximum-performance --partition h100-sxm-8=nv --partition mi300x-8=amd
 
 Shows the files and the commands, and asks before it writes or runs anything; without a terminal, --yes is needed. \
-Runs of one submission follow each other. Records go to submissions/ in the state directory and to the history, from \
+Runs of one scenario follow each other; those of several targets, workloads or methodologies have a directory each, and \
+`atlas compare --measured` compares their logs. Records go to submissions/ in the state directory and to the history, from \
 which `atlas watch JOBID` takes the prediction. Jobs are marked (sbatch --comment): a submission that is killed before \
 it is recorded is found by its mark and recorded by the next `atlas submit`, `watch` or `history`.")]
 pub struct Args {
@@ -59,34 +63,65 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if find_program(program).is_none() {
         return Err(eyre!("{program} is not on PATH; `atlas launch` writes the files without submitting them"));
     }
+    if wrap == Wrap::Plain && planned.len() > 1 {
+        let several = format!(
+            "{} scenarios would run at the same time on the accelerators of this machine; submit them one by one, or with \
+             --wrap slurm",
+            planned.len()
+        );
+        return Err(Failure::usage([several]).into());
+    }
     let state = state_dir().ok_or_else(|| eyre!("there is no state directory for the record; set ATLAS_STATE_DIR"))?;
-    let file = planned.launch.files.first().ok_or_else(|| eyre!("there is no file to submit"))?;
-    let folder = std::path::absolute(&args.out)?;
-    let plan = Plan { wrap, folder, file: file.name.clone(), runs: args.runs, tag: submit::tag() };
-    show(&plan, &planned)?;
+    let out = std::path::absolute(&args.out)?;
+    let plans: Vec<Plan> = planned.iter().map(|planned| plan(planned, &out, args)).collect::<Result<_, _>>()?;
+    planned.iter().zip(&plans).try_for_each(|(planned, plan)| show(plan, planned))?;
     if !args.yes && !confirm::asked("submit?")? {
         complain("nothing was submitted");
         return Ok(());
     }
-    let files = write(&planned.launch.files, &plan.folder, args.force)?;
+    write(&places(&planned, &out), args.force)?;
+    let mut failed = false;
+    for (planned, plan) in planned.iter().zip(&plans) {
+        failed |= submit_one(planned, plan, &state)?;
+    }
+    if plans.len() > 1 && wrap == Wrap::Slurm {
+        let logs: Vec<String> = plans.iter().map(|plan| plan.folder.join("*.log").display().to_string()).collect();
+        complain(&format!("when the jobs have ended: atlas compare --measured {}", logs.join(" ")));
+    }
+    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
+}
+
+/// How one scenario is submitted.
+fn plan(planned: &Planned, out: &Path, args: &Args) -> color_eyre::Result<Plan> {
+    let file = planned.launch.files.first().ok_or_else(|| eyre!("there is no file to submit"))?;
+    let folder = planned.folder.as_ref().map_or_else(|| out.to_owned(), |folder| out.join(folder));
+    Ok(Plan { wrap: args.plan.wrap(), folder, file: file.name.clone(), runs: args.runs, tag: submit::tag() })
+}
+
+/// Submits and records one scenario; returns whether a run was refused.
+fn submit_one(planned: &Planned, plan: &Plan, state: &Path) -> color_eyre::Result<bool> {
+    let files = planned.launch.files.iter().map(|file| plan.folder.join(&file.name)).collect();
     // Written before the scheduler is asked: what is killed from here on is found again.
-    let folder = submit::folder(&state);
-    let pending = pending(&planned, &plan, files)?;
+    let pending = pending(planned, plan, files)?;
+    let folder = submit::folder(state);
     let begun = pending.write(&folder).map_err(|error| writing(&folder, &error))?;
-    let runs = match wrap {
-        Wrap::Plain => submit::start(&plan)?,
+    let runs = match plan.wrap {
+        Wrap::Plain => submit::start(plan)?,
         Wrap::Slurm | Wrap::Kubernetes => plan.submit(&System)?,
     };
     let failed = runs.iter().any(|run| run.problem.is_some());
+    let of = planned.folder.as_ref().map_or_else(String::new, |name| format!("{name}, "));
     for run in &runs {
         match (&run.job, &run.problem) {
-            (Some(job), _) => output::print(&format!("run {}: {job}\n", run.index))?,
-            (None, problem) => complain(&format!("run {}: {}", run.index, problem.as_deref().unwrap_or("no answer"))),
+            (Some(job), _) => output::print(&format!("{of}run {}: {job}\n", run.index))?,
+            (None, problem) => {
+                complain(&format!("{of}run {}: {}", run.index, problem.as_deref().unwrap_or("no answer")));
+            }
         }
     }
     let path = recover::record(pending, runs, &begun)?;
     complain(&format!("recorded in {}", path.display()));
-    if failed { Err(Failure::Reported.into()) } else { Ok(()) }
+    Ok(failed)
 }
 
 /// What is about to be submitted, with all that its record and its entry in the history will hold.
@@ -128,7 +163,7 @@ fn entry(
     estimate: &Estimate,
     origin: Origin,
 ) -> color_eyre::Result<Entry> {
-    let Planned { parts, scenario, overrides, launch } = planned;
+    let Planned { parts, scenario, overrides, launch, .. } = planned;
     let track = pick::track(&parts.workload, None);
     let prediction = Record::new(&parts.target.name, &parts.workload, track, "pre-opt", scenario, overrides, estimate);
     let prediction = keep::of_estimate(parts, scenario, estimate, serde_json::to_value(&prediction)?);

@@ -188,4 +188,20 @@ say "predicted step before $step_ms ms, after calibration $after ms"
 python3 -c "import sys; a,b=map(float,sys.argv[1:]); assert b > a * 1.1, 'the calibration changed nothing'" "$step_ms" "$after"
 "$atlas" history show last --format json | json '"chain: " + " -> ".join(i.split("-")[1] for i in d["chain"])' | tee chain
 grep -q "prediction -> submission -> run -> calibration -> prediction" <(sed 's/run -> run/run/g' chain) || die "the chain is not closed"
+say "benchmark: two targets, two methodologies, two runs each"
+{ cat targets.yaml
+  sed -e "s/^- name: $target/&-other/" -e 's/nvidia-h100-sxm-80gb/amd-mi300x/' -e '0,/ memory_gb_per_accel: 80/s// memory_gb_per_accel: 192/' targets.yaml
+} >both.yaml
+benchmark=(--targets both.yaml --target "$target" --target "$target-other" --workload llama3.1-8b-train --tool megatron-lm
+  --methodology identical-config --methodology maximum-performance --wrap slurm --steps 20 --time 00:10:00)
+"$atlas" submit "${benchmark[@]}" --partition nowhere=x --out benchmark --yes >/dev/null 2>benchmark.err && die "a partition of no target was taken"
+grep -q "nowhere=x" benchmark.err || { cat benchmark.err; die "the partition of no target was not named"; }
+before=$("$atlas" history --kind submission --format json | json 'len(d)')
+SLOW_FROM=1000000 "$atlas" submit "${benchmark[@]}" --runs 2 --out benchmark --yes >jobs 2>benchmark.err || { cat benchmark.err; die "the benchmark was refused"; }
+[[ $(wc -l <jobs) == 8 ]] || { cat jobs; die "expected eight jobs"; }
+[[ $("$atlas" history --kind submission --format json | json 'len(d)') == $((before + 4)) ]] || die "not all are recorded"
+for _ in $(seq 600); do [[ -z $(squeue --me --noheader) ]] && break; sleep 0.2; done
+[[ $(echo benchmark/*/*.log | wc -w) == 8 ]] || die "a log is missing"
+"$atlas" compare --targets both.yaml --measured benchmark/*/*.log --model llama-3.1-8b --format json >compared.json || die "the logs cannot be compared"
+[[ $(json 'len(d["measured"])' <compared.json) == 8 ]] || die "not all runs are compared"
 say "all stages passed"

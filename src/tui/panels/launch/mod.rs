@@ -75,8 +75,9 @@ struct Write(Arc<Files>, PathBuf);
 
 impl Job for Write {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
-        let paths = crate::cli::launch::write(&self.0.files, &self.1, false).map_err(|error| error.to_string())?;
-        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let files: Vec<_> = self.0.files.iter().map(|file| (self.1.join(&file.name), file)).collect();
+        crate::cli::launch::write(&files, false).map_err(|error| error.to_string())?;
+        let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
         Ok(Product::Panel(Answer::Written(format!("wrote {}", names.join(", ")))))
     }
 }
