@@ -37,6 +37,7 @@ mod goldens;
 mod import_screen;
 mod ingest;
 mod ingest_versions;
+mod launch;
 mod library;
 #[cfg(target_os = "linux")]
 mod load;

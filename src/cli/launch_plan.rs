@@ -1,0 +1,337 @@
+//! The scenarios that `launch` and `submit` write files for: workloads on targets, with the same knobs or with each
+//! target's best.
+
+use std::time::Duration;
+
+use atlas_cluster::launch::{self, Container, Launch, Options, Tool, Unsupported, Wrap};
+use atlas_config::library::Library;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::methodology::differences;
+use atlas_plan::search::optimize::Candidate;
+use atlas_plan::search::{Gauge, Methodology};
+use color_eyre::eyre::eyre;
+
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::goal::Goal;
+use super::methodology::best;
+use super::output::complain;
+use super::pick;
+use super::watching::watching;
+
+/// How many of the best candidates are offered to a tool.
+const CANDIDATES: usize = 1000;
+
+/// Scenarios and how they are launched.
+#[derive(Debug, clap::Args)]
+pub struct PlanArgs {
+    /// Target, by name; repeatable
+    #[arg(long, value_name = "NAME", required = true)]
+    pub target: Vec<String>,
+    /// Workload, by name; repeatable
+    #[arg(long, value_name = "NAME", required = true)]
+    pub workload: Vec<String>,
+    /// Same knobs for all targets, or each target's best; repeatable [default: identical-config]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub methodology: Vec<Methodology>,
+    /// What each target's best is under maximum-performance.
+    #[command(flatten)]
+    pub goal: Goal,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// The tool, in place of the workload's software
+    #[arg(long, value_name = "NAME", value_parser = tool, help_heading = "Launch")]
+    pub tool: Option<Tool>,
+    /// What the command is wrapped in
+    #[arg(long, value_enum, default_value_t, help_heading = "Launch")]
+    pub wrap: Wrapping,
+    /// How a batch script starts a container
+    #[arg(long, value_enum, help_heading = "Launch")]
+    pub container: Option<Containers>,
+    /// Container image, in place of the usual one; for one of several targets TARGET=IMAGE
+    #[arg(long, value_name = "IMAGE", help_heading = "Launch")]
+    pub image: Vec<String>,
+    /// Repository or path of the model's weights
+    #[arg(long, value_name = "PATH", help_heading = "Launch")]
+    pub model_path: Option<String>,
+    /// Repository or path of the weights that draft (draft_method eagle3 or draft-model)
+    #[arg(long, value_name = "PATH", help_heading = "Launch")]
+    pub draft_model: Option<String>,
+    /// Training program for tools that bring none, with the arguments of run_clm.py
+    #[arg(long, value_name = "FILE", help_heading = "Launch")]
+    pub program: Option<String>,
+    /// Steps of a training run [default: those of train_tokens, else 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Launch")]
+    pub steps: Option<u64>,
+    /// Slurm partition; for one of several targets TARGET=NAME
+    #[arg(long, value_name = "NAME", help_heading = "Launch")]
+    pub partition: Vec<String>,
+    /// Slurm account; for one of several targets TARGET=NAME
+    #[arg(long, value_name = "NAME", help_heading = "Launch")]
+    pub account: Vec<String>,
+    /// Slurm quality of service; for one of several targets TARGET=NAME
+    #[arg(long, value_name = "NAME", help_heading = "Launch")]
+    pub qos: Vec<String>,
+    /// Time limit of a batch job, as Slurm writes it: 04:00:00
+    #[arg(long, value_name = "TIME", help_heading = "Launch")]
+    pub time: Option<String>,
+    /// Type of the accelerators in Slurm's words: h100; for one of several targets TARGET=NAME
+    #[arg(long, value_name = "NAME", help_heading = "Launch")]
+    pub gpu_type: Vec<String>,
+    /// Kubernetes namespace
+    #[arg(long, value_name = "NAME", help_heading = "Launch")]
+    pub namespace: Option<String>,
+}
+
+/// What a command is wrapped in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Wrapping {
+    /// A shell script, started on every node
+    #[default]
+    Plain,
+    /// A Slurm batch script
+    Slurm,
+    /// Kubernetes manifests
+    Kubernetes,
+}
+
+/// How a batch script starts a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Containers {
+    /// Options of srun that the Pyxis plugin adds
+    Pyxis,
+    /// apptainer exec
+    Apptainer,
+}
+
+fn tool(name: &str) -> Result<Tool, String> {
+    Tool::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Tool::ALL.iter().map(|(_, name, _)| *name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+/// A scenario with its files.
+pub struct Planned {
+    /// What the scenario is made of.
+    pub parts: Parts,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The knobs that were set, or found to be the best.
+    pub overrides: Overrides,
+    /// Its files.
+    pub launch: Launch,
+    /// The directory of its files, where there are several scenarios.
+    pub folder: Option<String>,
+}
+
+impl PlanArgs {
+    /// The wrapping.
+    #[must_use]
+    pub fn wrap(&self) -> Wrap {
+        match self.wrap {
+            Wrapping::Plain => Wrap::Plain,
+            Wrapping::Slurm => Wrap::Slurm,
+            Wrapping::Kubernetes => Wrap::Kubernetes,
+        }
+    }
+
+    /// Resolves the scenarios and makes their files: of every workload on every target under every methodology.
+    pub fn plan(&self, globals: &Globals) -> color_eyre::Result<Vec<Planned>> {
+        self.knobs.check()?;
+        let mut library = pick::library(globals);
+        let methodologies = match library.methodology() {
+            _ if !self.methodology.is_empty() => distinct(&self.methodology),
+            Some(requested) => vec![requested],
+            None => vec![Methodology::default()],
+        };
+        self.goal.allowed(&methodologies)?;
+        let (targets, workloads) = (distinct(&self.target), distinct(&self.workload));
+        self.check_placed(&targets)?;
+        let several = targets.len() * workloads.len() * methodologies.len() > 1;
+        let (mut planned, mut problems) = (Vec::new(), Vec::new());
+        for methodology in &methodologies {
+            if library.methodology().is_some() {
+                library.compare_by(*methodology);
+            }
+            for (workload, target) in workloads.iter().flat_map(|w| targets.iter().map(move |t| (w, t))) {
+                let ending = if methodologies.len() > 1 { format!("-{}", methodology.name()) } else { String::new() };
+                match self.one(&library, target, workload, *methodology)? {
+                    Ok(one) => {
+                        let folder = several.then(|| format!("{}{ending}", one.launch.name));
+                        planned.push(Planned { folder, ..one });
+                    }
+                    Err(refused) => {
+                        let of = if several { format!("{target}, {workload}: ") } else { String::new() };
+                        problems.extend(refused.iter().map(|problem| format!("{of}{problem}")));
+                    }
+                }
+            }
+        }
+        if problems.is_empty() {
+            return Ok(planned);
+        }
+        complain("nothing is written, since the tool cannot run this:");
+        problems.iter().for_each(|problem| complain(&format!("  {problem}")));
+        Err(Failure::Reported.into())
+    }
+
+    /// One scenario with its files, or what its tool cannot run.
+    fn one(
+        &self,
+        library: &Library,
+        target: &str,
+        workload: &str,
+        methodology: Methodology,
+    ) -> color_eyre::Result<Result<Planned, Vec<Unsupported>>> {
+        let parts = pick::pick(library, target, workload)?;
+        let mut overrides = self.knobs.overrides(parts.fabrics())?;
+        let mut scenario = Scenario::resolve(&parts, &overrides)?;
+        // Another tool than the workload's software is predicted as what it is.
+        if let Some(tool) = self.tool
+            && let Some(family) = tool.family()
+            && Tool::usual(&scenario) != Some(tool)
+            && !overrides.contains_key(&Knob::Software)
+        {
+            overrides.insert(Knob::Software, Setting::Choice(family.into()));
+            scenario = Scenario::resolve(&parts, &overrides)?;
+        }
+        let options = self.options(target);
+        // What an experiment says is a platform's best stands, unless the command line says what best means.
+        let stands = library.prescribes(&parts.target, &parts.workload) && self.goal.given().is_empty();
+        let mut launch = launch::files(&parts, &scenario, &options);
+        if methodology == Methodology::MaximumPerformance && !stands {
+            (scenario, launch) = self.search(&parts, &mut overrides, &options)?;
+        }
+        Ok(launch.map(|launch| Planned { parts, scenario, overrides, launch, folder: None }))
+    }
+
+    /// Searches the best knobs that the tool can run: the first of the best candidates that it does not refuse. Where it
+    /// refuses all of them, the knobs for which it refuses the best stay as they are in the next search.
+    fn search(
+        &self,
+        parts: &Parts,
+        overrides: &mut Overrides,
+        options: &Options,
+    ) -> color_eyre::Result<(Scenario, Result<Launch, Vec<Unsupported>>)> {
+        let target = &parts.target.name;
+        let mut goal = Goal { top: Some(CANDIDATES), ..self.goal.clone() };
+        loop {
+            let gauge = Gauge::default();
+            let search = || best(parts, overrides, &goal, &gauge);
+            let found = watching(&gauge, Duration::from_millis(500), "candidates", search)?;
+            let found = found.map_err(|problem| eyre!("{target}: {problem}"))?;
+            let made = |candidate: &Candidate| launch::files(parts, &candidate.scenario, options);
+            let accepted =
+                found.iter().enumerate().find_map(|(rank, candidate)| Some((rank, candidate, made(candidate).ok()?)));
+            let Some((rank, candidate, launch)) = accepted else {
+                let Some(first) = found.first() else { return Err(eyre!("{target}: no candidate")) };
+                let refused = made(first);
+                let free = |knob: &Knob| !goal.turns(*knob) && !goal.keep.iter().any(|kept| kept == knob.name());
+                let knobs = refused.as_ref().err().into_iter().flatten().filter_map(refused_knob).filter(free);
+                let kept: Vec<&str> = knobs.map(Knob::name).collect();
+                if kept.is_empty() {
+                    return Ok((first.scenario.clone(), refused));
+                }
+                complain(&format!("{target}: the tool runs no other {}; searching again", kept.join(", ")));
+                goal.keep.extend(kept.into_iter().map(str::to_owned));
+                continue;
+            };
+            if rank > 0 {
+                complain(&format!(
+                    "{target}: the tool cannot run the first {rank} of the best; number {} is used",
+                    rank + 1
+                ));
+            }
+            overrides.extend(candidate.changes.iter().cloned());
+            // Knobs that the search set free, such as replicas: `run` with these overrides gives this scenario.
+            let stated = Scenario::resolve(parts, overrides)?;
+            let freed = differences(&[&stated, &candidate.scenario]).into_iter();
+            overrides.extend(freed.filter_map(|(knob, values)| Some((knob, values.into_iter().nth(1)??))));
+            return Ok((candidate.scenario.clone(), Ok(launch)));
+        }
+    }
+
+    fn options(&self, target: &str) -> Options {
+        Options {
+            tool: self.tool,
+            wrap: self.wrap(),
+            container: self.container.map(|container| match container {
+                Containers::Pyxis => Container::Pyxis,
+                Containers::Apptainer => Container::Apptainer,
+            }),
+            image: placed(&self.image, target),
+            model: self.model_path.clone(),
+            draft_model: self.draft_model.clone(),
+            program: self.program.clone(),
+            steps: self.steps,
+            partition: placed(&self.partition, target),
+            account: placed(&self.account, target),
+            qos: placed(&self.qos, target),
+            time: self.time.clone(),
+            gpu_type: placed(&self.gpu_type, target),
+            namespace: self.namespace.clone(),
+        }
+    }
+
+    /// Refuses a value for a target that is not launched, and two values for the same one.
+    fn check_placed(&self, targets: &[String]) -> Result<(), Failure> {
+        let flags = [
+            ("--image", &self.image),
+            ("--partition", &self.partition),
+            ("--account", &self.account),
+            ("--qos", &self.qos),
+            ("--gpu-type", &self.gpu_type),
+        ];
+        let mut problems = Vec::new();
+        for (flag, values) in flags {
+            let mut known: Vec<Option<&str>> = Vec::new();
+            for value in values {
+                let target = of_target(value, targets).map(|(target, _)| target);
+                if target.is_none() && value.contains('=') {
+                    let names = targets.join(", ");
+                    problems.push(format!("{flag} {value}: expected TARGET=VALUE with a target of --target: {names}"));
+                    continue;
+                }
+                if known.contains(&target) {
+                    let whose = target.map_or_else(String::new, |target| format!(" for {target}"));
+                    problems
+                        .push(format!("{flag} {value}: there is another value{whose}; expected one, or TARGET=VALUE"));
+                }
+                known.push(target);
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
+    }
+}
+
+/// The knob that a tool refuses.
+fn refused_knob(refused: &Unsupported) -> Option<Knob> {
+    Knob::find(&refused.setting)
+}
+
+/// `TARGET=VALUE`, where it begins with the name of one of the targets.
+fn of_target<'v>(value: &'v str, targets: &[impl AsRef<str>]) -> Option<(&'v str, &'v str)> {
+    let parts = value.split_once('=')?;
+    targets.iter().any(|target| target.as_ref() == parts.0).then_some(parts)
+}
+
+/// The value of a flag for a target: its own, else the one for all.
+fn placed(values: &[String], target: &str) -> Option<String> {
+    let own = values.iter().find_map(|value| of_target(value, &[target]));
+    let all = || values.iter().find(|value| !value.contains('=')).map(String::as_str);
+    own.map(|(_, value)| value).or_else(all).map(str::to_owned)
+}
+
+/// Without repetitions, in the same order.
+fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
+    let mut out: Vec<T> = Vec::new();
+    for value in values {
+        if !out.contains(value) {
+            out.push(value.clone());
+        }
+    }
+    out
+}

@@ -1,0 +1,48 @@
+//! Targets under a methodology: all with the same knobs, or each with its own best ones.
+
+use std::sync::Arc;
+
+use atlas_config::library::Library;
+use atlas_config::{Target, Workload};
+use atlas_plan::knob::Overrides;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimize::{Candidate, Proof, freed};
+use atlas_plan::search::{Gauge, optimize};
+use atlas_report::optimum::{defaults, looked};
+
+use super::args::KnobArgs;
+use super::goal::Goal;
+use super::output::complain;
+use super::pick;
+
+/// A target and a workload, and the knobs of the command line for them.
+pub(super) fn parts(
+    library: &Library,
+    target: &Arc<Target>,
+    workload: &Arc<Workload>,
+    knobs: &KnobArgs,
+) -> Result<(Parts, Overrides), String> {
+    let parts = Parts::of(library, target, workload).map_err(|problems| problems.to_string())?;
+    let overrides = knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
+    Ok((parts, overrides))
+}
+
+/// The best knobs of a scenario, and then the runners-up that the goal lists; those in `held` stay as they are.
+pub(super) fn best(parts: &Parts, held: &Overrides, goal: &Goal, gauge: &Gauge) -> Result<Vec<Candidate>, String> {
+    let start = Scenario::resolve(parts, held).map_err(|error| error.to_string())?;
+    let mut held = held.clone();
+    let requested = pick::tried(start, &mut held);
+    let keeps = |knob| held.contains_key(&knob) || goal.turns(knob);
+    let start = freed(&requested, &keeps, parts);
+    let problem = goal.problem(&requested, &start, parts, &held, None).map_err(|failure| failure.to_string())?;
+    let found = optimize(&problem, gauge);
+    let target = &parts.target.name;
+    if !problem.usual.is_empty() {
+        complain(&format!("{target}: {}", defaults(&problem, &found)));
+    }
+    let best = found.best.ok_or("no combination of the knobs meets all constraints")?;
+    if found.looked.proof != Proof::Exhaustive {
+        complain(&format!("{target}: {}", looked(&found.looked)));
+    }
+    Ok(std::iter::once(best).chain(found.runners_up).collect())
+}
