@@ -9,6 +9,7 @@ use clap_complete::env::{CompleteEnv, EnvCompleter, Shells};
 
 use super::output;
 use atlas_config::library::Library;
+use atlas_core::sort;
 use atlas_document::Sources;
 use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_plan::knob::{KNOBS, Kind, Knob, KnobValues as _};
@@ -183,7 +184,7 @@ fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
             let library = library();
             let fabrics = library.profiles().flat_map(|profile| profile.fabrics.iter());
             let mut names: Vec<String> = fabrics.map(|(name, _)| name.to_string()).collect();
-            names.sort();
+            sort::ascending(&mut names);
             names.dedup();
             names
         }

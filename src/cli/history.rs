@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use self::compared::{changes, diff, trend};
 use atlas_cluster::history::{Entry, Filter, Kind, Store, chain, moment};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
@@ -233,7 +234,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
 /// All entries, a line each: what they are of, then every figure and input that any of them has.
 fn csv_of(entries: &[Entry]) -> String {
     let names = |get: fn(&Entry) -> Vec<&String>| -> Vec<&String> {
-        entries.iter().flat_map(get).collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+        sort::filled::<std::collections::BTreeSet<_>, _>(entries.iter().flat_map(get)).into_iter().collect()
     };
     let figures = names(|entry| entry.figures.keys().collect());
     let inputs = names(|entry| entry.inputs.keys().collect());

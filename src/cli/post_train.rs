@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::{output, pick};
 use atlas_config::workload::PostTrainingMethod;
 use atlas_core::count::Count;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Asked, Step, step};
@@ -178,6 +179,6 @@ fn csv_of(step: &Step) -> String {
 
 fn document(step: &Step, args: &Args, rollout: &str) -> Value {
     let figures: Map<String, Value> =
-        figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        sort::filled(figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))));
     json!({"target": args.target, "train": args.train, "rollout": rollout, "step": figures})
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use atlas_cluster::history::{Draft, Entry, Kind, Origin};
 use atlas_cluster::launch::Wrap;
 use atlas_cluster::submit::{self, Pending, Plan, Prediction, Submission};
+use atlas_core::sort;
 use atlas_detect::runner::{System, find_program};
 use atlas_plan::estimate::Estimate;
 use atlas_plan::record::Record;
@@ -144,7 +145,7 @@ fn entry(
         .map(|(name, value)| (name.to_owned(), value.into())),
     );
     let contents = launch.files.iter().map(|file| (file.name.clone(), file.text.clone().into()));
-    let contents: serde_json::Map<String, serde_json::Value> = contents.collect();
+    let contents: serde_json::Map<String, serde_json::Value> = sort::filled(contents);
     let body = serde_json::json!({"submission": record, "files": contents});
     let sources = source.into_iter().collect();
     Ok(Entry::new(Kind::Submission, Draft { figures, sources, body, origin, ..draft }))

@@ -24,11 +24,15 @@ pub(super) fn list(entry: Value) -> Value {
 
 /// A mapping of these fields and no others; null stands for an absent one.
 pub(super) fn map(required: &[&str], fields: impl IntoIterator<Item = Field>) -> Value {
-    let fields = fields.into_iter().map(|(name, schema)| {
-        let schema = if required.contains(&name) { schema } else { or_null(schema) };
-        (name.to_owned(), schema)
-    });
-    let properties: Map<String, Value> = fields.collect();
+    closed(required, &mut fields.into_iter())
+}
+
+/// [`map`], compiled once for all kinds of iterators.
+fn closed(required: &[&str], fields: &mut dyn Iterator<Item = Field>) -> Value {
+    let mut properties = Map::new();
+    for (name, schema) in fields {
+        properties.insert(name.to_owned(), if required.contains(&name) { schema } else { or_null(schema) });
+    }
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 

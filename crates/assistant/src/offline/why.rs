@@ -1,6 +1,7 @@
 //! Why a figure is what it is: its parts, what limits the speed, and which changes improve it.
 
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_core::units::MEMORY_GB;
 use atlas_plan::advice::{self, Objective};
@@ -135,7 +136,7 @@ fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64
         return;
     }
     let mut parts: Vec<(&str, f64)> = whole.parts().filter(|(_, value)| *value > 0.0).collect();
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort::by(&mut parts, |a, b| b.1.total_cmp(&a.1));
     let rest: f64 = parts.iter().skip(PARTS).map(|(_, value)| value).sum();
     parts.truncate(PARTS);
     parts.extend((rest > 0.0).then_some(("all other parts", rest)));
@@ -188,7 +189,7 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
             }
         }
     }
-    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    sort::by(&mut tried, |a, b| b.gain.total_cmp(&a.gain));
     // Of changes of the same knobs the best is enough.
     let mut seen: Vec<Vec<Knob>> = Vec::new();
     tried.retain(|one| {

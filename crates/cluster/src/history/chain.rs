@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::entry::{Entry, Kind};
 use crate::secrets::mask;
+use atlas_core::sort;
 
 /// The input that two entries share where a prediction was corrected by a calibration.
 pub const CORRECTIONS: &str = "contents of the corrections";
@@ -16,7 +17,7 @@ pub const LOGS: &str = "logs";
 /// The entries that an entry came from and those that came from it, oldest first, with the entry itself.
 #[must_use]
 pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
-    let mut known: BTreeSet<&str> = BTreeSet::from([of.id.as_str()]);
+    let mut known: BTreeSet<&str> = sort::filled([of.id.as_str()]);
     // Before: what an entry names, and what those name in turn.
     let mut open = vec![of];
     while let Some(entry) = open.pop() {
@@ -39,7 +40,7 @@ pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
     if !out.iter().any(|entry| entry.id == of.id) {
         out.push(of);
     }
-    out.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+    sort::by(&mut out, |a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
     out
 }
 
@@ -104,7 +105,7 @@ pub fn readings_of<'a>(entries: &'a [Entry], files: &[String]) -> Vec<&'a str> {
         matches!(entry.kind, Kind::Run | Kind::Measurement) && (named(LOGS) || named("log"))
     };
     let mut found: Vec<&Entry> = entries.iter().filter(read).collect();
-    found.sort_by_key(|entry| entry.at);
+    sort::by_key(&mut found, |entry| entry.at);
     found.into_iter().map(|entry| entry.id.as_str()).collect()
 }
 

@@ -1,5 +1,6 @@
 //! What two entries differ in.
 
+use atlas_core::sort;
 use serde_json::Value;
 
 use super::entry::Entry;
@@ -47,7 +48,7 @@ pub fn compare(first: &Entry, second: &Entry) -> Difference {
     ] {
         differ(name, get(first), get(second));
     }
-    let names: std::collections::BTreeSet<&String> = first.inputs.keys().chain(second.inputs.keys()).collect();
+    let names: std::collections::BTreeSet<&String> = sort::filled(first.inputs.keys().chain(second.inputs.keys()));
     for name in names.into_iter().filter(|name| name.as_str() != "software") {
         differ(name, first.inputs.get(name).map(shown), second.inputs.get(name).map(shown));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _};
 
+use atlas_core::sort;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -172,9 +173,9 @@ impl Entry {
     pub fn new(kind: Kind, draft: Draft) -> Entry {
         let at = draft.at.unwrap_or_else(Timestamp::now);
         let masked = |text: Option<String>| text.map(|text| mask(&text));
-        let inputs = serde_json::Map::from_iter(draft.inputs);
+        let inputs = sort::filled(draft.inputs);
         let inputs = match mask_document(&Value::Object(inputs)) {
-            Value::Object(map) => map.into_iter().collect(),
+            Value::Object(map) => sort::filled(map),
             _ => BTreeMap::new(),
         };
         Entry {
@@ -186,7 +187,7 @@ impl Entry {
             workload: masked(draft.workload),
             software: masked(draft.software),
             engine: masked(draft.engine),
-            figures: draft.figures.into_iter().filter(|(_, value)| value.is_finite()).collect(),
+            figures: sort::filled(draft.figures.into_iter().filter(|(_, value)| value.is_finite())),
             inputs,
             sources: draft.sources,
             origin: Origin { command: mask_words(draft.origin.command), ..draft.origin },

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use atlas_core::sort;
 use atlas_document::files;
 
 use super::entry::{Entry, FORMAT};
@@ -185,7 +186,7 @@ impl Store {
                 }
             }
         }
-        paths.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
+        sort::by(&mut paths, |a, b| b.file_name().cmp(&a.file_name()));
         Ok(paths)
     }
 }

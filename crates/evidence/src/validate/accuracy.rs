@@ -8,6 +8,7 @@ use super::case::Metric;
 use super::report::quantile;
 use super::verdict::Verdict;
 use super::{Kind, Method, ValidateError, judge, judge_by, shipped};
+use atlas_core::sort;
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
 
@@ -139,7 +140,7 @@ impl Accuracy {
         }
         let sorted = |values: Vec<f64>| {
             let mut values = values;
-            values.sort_by(f64::total_cmp);
+            sort::numbers(&mut values);
             values
         };
         let sizes = sorted(rows.iter().map(|(_, ratio)| (ratio - 1.0).abs()).collect());

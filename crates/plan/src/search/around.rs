@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::knob::{Kind, Knob, Setting, Step};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use atlas_document::decode::Bounds;
 
 use super::space::{Axis, divisors, stages};
@@ -84,7 +85,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
     }
     values.push(now);
     values.retain(|value| bounds.allow(*value));
-    values.sort_by(f64::total_cmp);
+    sort::numbers(&mut values);
     values.dedup();
     values
 }

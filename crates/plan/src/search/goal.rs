@@ -7,6 +7,7 @@ use crate::engine::estimate_into;
 use crate::estimate::{Estimate, Metric};
 use crate::knob::{Kind, Knob, Setting};
 use crate::scenario::{Parts, Scenario};
+use atlas_core::sort;
 
 /// One way to the goal.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +137,7 @@ impl Seeker<'_> {
         let present = self.scenario.get(knob);
         let here = axis.values.iter().position(|value| *value == present).unwrap_or_default();
         let mut order: Vec<usize> = (0..axis.values.len()).filter(|at| *at != here).collect();
-        order.sort_by_key(|at| at.abs_diff(here));
+        sort::by_key(&mut order, |at| at.abs_diff(here));
         let mut best: Option<Way> = None;
         for at in order {
             let Some(setting) = axis.values.get(at).cloned() else { continue };

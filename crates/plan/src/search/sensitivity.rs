@@ -7,6 +7,7 @@ use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
 use crate::knob::{Kind, Knob, KnobValues as _, Setting};
 use crate::scenario::{Machine, Parts, Scenario};
+use atlas_core::sort;
 use atlas_perf::roofline::power_limited;
 
 /// How far a hardware number is moved, up and down.
@@ -217,7 +218,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         swing.reach > DUST || stuck
     };
     let (mut swings, idle): (Vec<Swing>, Vec<Swing>) = swings.into_iter().partition(matters);
-    swings.sort_by(|a, b| b.reach.total_cmp(&a.reach));
+    sort::by(&mut swings, |a, b| b.reach.total_cmp(&a.reach));
     let idle: Vec<Lever> = idle.into_iter().map(|swing| swing.lever).collect();
     let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
     let surprises = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));

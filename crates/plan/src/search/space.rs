@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::knob::{Kind, Knob, KnobError, KnobValues as _, Setting, Step};
 use crate::scenario::Scenario;
 use atlas_config::Mode;
+use atlas_core::sort;
 
 /// Most values on one axis.
 pub const MOST_VALUES: usize = 1_000_000;
@@ -205,7 +206,7 @@ pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
     };
     let mut all: Vec<f64> = divisors(devices.max(1.0).floor()).chain(divisors(layers.max(1.0))).collect();
     all.retain(|stages| *stages <= most.min(devices));
-    all.sort_by(f64::total_cmp);
+    sort::numbers(&mut all);
     all.dedup();
     all
 }

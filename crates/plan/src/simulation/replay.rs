@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use atlas_core::sort;
 use atlas_ingest::step_trace::{Collective, Kind, StepTrace, Task};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::collective::{self, Fabric, Group};
@@ -192,7 +193,7 @@ fn exchanges(trace: &StepTrace, modeled: &[Option<f64>], ranks_of_all: f64) -> V
     }
     let mut list: Vec<Exchange> = found.into_values().collect();
     let time = |e: &Exchange| e.count as f64 * e.recorded_s.or(e.modeled_s).unwrap_or(0.0);
-    list.sort_by(|a, b| time(b).total_cmp(&time(a)));
+    sort::by(&mut list, |a, b| time(b).total_cmp(&time(a)));
     list
 }
 
@@ -217,7 +218,7 @@ fn shares(trace: &StepTrace, seconds: &[f64]) -> Result<Shares, ReplayError> {
         changes.push((*begin, compute, communication));
         changes.push((*end, -compute, -communication));
     }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort::by(&mut changes, |a, b| a.0.total_cmp(&b.0));
     let mut shares =
         Shares { step_s: out.seconds, compute_s: 0.0, communication_s: 0.0, exposed_communication_s: 0.0, idle_s: 0.0 };
     let (mut at, mut computing, mut sending) = (0.0, 0, 0);

@@ -14,6 +14,7 @@ use atlas_catalog::Catalog;
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
 
 /// What is scaled.
@@ -91,7 +92,7 @@ pub fn curve(
     gauge: &Gauge,
 ) -> Result<Curve, Problems> {
     let mut nodes = nodes.to_vec();
-    nodes.sort_by(f64::total_cmp);
+    sort::numbers(&mut nodes);
     nodes.dedup();
     let mut points = Vec::new();
     for count in nodes {

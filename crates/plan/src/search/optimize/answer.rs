@@ -10,6 +10,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::search::Condition;
 use crate::search::figure::score;
+use atlas_core::sort;
 
 /// A point of the space, answered.
 #[derive(Debug, Clone)]
@@ -217,7 +218,7 @@ fn distinct(
             kept.push(candidate);
         }
     }
-    kept.sort_by(|a, b| by(a).total_cmp(&by(b)));
+    sort::by(&mut kept, |a, b| by(a).total_cmp(&by(b)));
     kept
 }
 
@@ -249,7 +250,7 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
     let mut front = compromises(problem, &tally);
     if let Some(first) = problem.front.first() {
         let by = |candidate: &Candidate| score(first, &candidate.estimate, &candidate.scenario);
-        front.sort_by(|a, b| by(a).total_cmp(&by(b)));
+        sort::by(&mut front, |a, b| by(a).total_cmp(&by(b)));
     }
     let rules = Rule::ALL.iter().zip(tally.cut).map(|(rule, removed)| Bound {
         what: rule.describe().to_owned(),

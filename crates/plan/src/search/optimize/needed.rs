@@ -6,6 +6,7 @@ use super::{Problem, Rule};
 use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
 use crate::search::figure::score;
+use atlas_core::sort;
 
 /// Share of the objective that a change must gain by default to be proposed.
 pub const WORTH: f64 = 0.005;
@@ -95,7 +96,7 @@ fn change(problem: &Problem<'_>, knob: Knob, to: &Setting) -> Change {
             Setting::Number(value) => (value - from).abs(),
             _ => 0.0,
         };
-        values.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        sort::by(&mut values, |a, b| distance(a).total_cmp(&distance(b)));
         values.dedup();
     }
     if from != *to {

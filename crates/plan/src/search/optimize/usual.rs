@@ -9,6 +9,7 @@ use crate::search::condition::Relation;
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::Sharding;
+use atlas_core::sort;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
 
@@ -210,7 +211,7 @@ fn chunks(layers: f64, devices: f64) -> Vec<f64> {
     all.extend(divisors_within(layers, most));
     all.extend(stages(layers, devices, Mode::Training).into_iter().map(|pp| (layers + 2.0) / pp));
     all.retain(|vpp| vpp.fract() == 0.0 && (1.0..=most).contains(vpp));
-    all.sort_by(f64::total_cmp);
+    sort::numbers(&mut all);
     all.dedup();
     all
 }
