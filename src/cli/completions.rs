@@ -12,7 +12,7 @@ use atlas_config::library::Library;
 use atlas_core::sort;
 use atlas_document::Sources;
 use atlas_evidence::calibrate::columns::COLUMNS;
-use atlas_plan::knob::{KNOBS, Kind, Knob, KnobValues as _};
+use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, ValueType};
 use atlas_plan::search::figure;
 
 /// The variable by which a completion script asks this program for candidates.
@@ -178,9 +178,9 @@ fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
     };
     let Ok(knob) = Knob::named(name) else { return Vec::new() };
     let mut values: Vec<String> = match knob.spec().kind {
-        Kind::Toggle => vec!["on".to_owned(), "off".to_owned()],
-        Kind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
-        Kind::Fabric => {
+        ValueType::Toggle => vec!["on".to_owned(), "off".to_owned()],
+        ValueType::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+        ValueType::Fabric => {
             let library = library();
             let fabrics = library.profiles().flat_map(|profile| profile.fabrics.iter());
             let mut names: Vec<String> = fabrics.map(|(name, _)| name.to_string()).collect();
@@ -188,11 +188,11 @@ fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
             names.dedup();
             names
         }
-        Kind::Software => atlas_catalog::software::ids().map(str::to_owned).collect(),
-        Kind::Number { .. } if over => ["1,2,4,8", "1..64", "divisors(accelerators)"].map(str::to_owned).into(),
-        Kind::Number { .. } | Kind::Seed => Vec::new(),
+        ValueType::Software => atlas_catalog::software::ids().map(str::to_owned).collect(),
+        ValueType::Number { .. } if over => ["1,2,4,8", "1..64", "divisors(accelerators)"].map(str::to_owned).into(),
+        ValueType::Number { .. } | ValueType::Seed => Vec::new(),
     };
-    if over && !matches!(knob.spec().kind, Kind::Software | Kind::Number { .. } | Kind::Seed) {
+    if over && !matches!(knob.spec().kind, ValueType::Software | ValueType::Number { .. } | ValueType::Seed) {
         values.push("all".to_owned());
     }
     let all = values.into_iter().map(|value| format!("{name}={value}"));

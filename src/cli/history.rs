@@ -5,7 +5,7 @@ pub(crate) mod compared;
 use std::path::PathBuf;
 
 use self::compared::{changes, diff, trend};
-use atlas_cluster::history::{Entry, Filter, Kind, Store, chain, moment};
+use atlas_cluster::history::{Entry, EntryKind, Filter, Store, chain, moment};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
@@ -109,7 +109,7 @@ pub struct FilterArgs {
     pub software: Option<String>,
     /// Kind: prediction, optimum, sweep, simulation, measurement, run, submission or calibration; repeatable
     #[arg(long, value_name = "KIND", global = true, value_parser = kind, help_heading = "Entries")]
-    pub kind: Vec<Kind>,
+    pub kind: Vec<EntryKind>,
     /// Not before this moment: 2026-11-22, or 7d, 12h, 30m ago
     #[arg(long, value_name = "WHEN", global = true, value_parser = moment, help_heading = "Entries")]
     pub since: Option<Timestamp>,
@@ -121,9 +121,9 @@ pub struct FilterArgs {
     pub limit: Option<usize>,
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    let names = Kind::ALL.map(Kind::name).join(", ");
-    Kind::named(text).ok_or_else(|| format!("expected one of {names}"))
+fn kind(text: &str) -> Result<EntryKind, String> {
+    let names = EntryKind::ALL.map(EntryKind::name).join(", ");
+    EntryKind::named(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
 /// Entries of a list unless asked otherwise.

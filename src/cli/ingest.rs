@@ -13,7 +13,7 @@ use super::experiment_files::Configured;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick};
-use atlas_cluster::history::{Draft, Kind};
+use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::Workload;
 use atlas_core::plan::Methodology;
 use atlas_core::sort;
@@ -106,7 +106,7 @@ fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>)
         let workload =
             workload.map(str::to_owned).or_else(|| inputs.get("model").and_then(Value::as_str).map(str::to_owned));
         let draft = Draft { target: device, workload, engine: text("tool"), figures, inputs, body, ..Draft::default() };
-        keep::keep(Kind::Measurement, draft);
+        keep::keep(EntryKind::Measurement, draft);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_cluster::history::{CORRECTIONS, Draft, Entry, Filter, Kind, Origin, Store};
+use atlas_cluster::history::{CORRECTIONS, Draft, Entry, EntryKind, Filter, Origin, Store};
 use atlas_config::Corrections;
 use atlas_core::sort;
 use atlas_document::fingerprint::fingerprint;
@@ -23,7 +23,7 @@ pub fn store() -> Option<Store> {
 }
 
 /// Keeps an entry and returns its id. Where that fails, the user is informed and the work goes on.
-pub fn keep(kind: Kind, draft: Draft) -> Option<String> {
+pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
     let store = store()?;
     let draft = Draft { origin: Origin::of_process(env!("CARGO_PKG_VERSION")), ..draft };
     match store.write(&Entry::new(kind, draft)) {
@@ -71,7 +71,7 @@ pub fn contents_of_corrections(corrections: &Corrections) -> (String, Value) {
 
 /// The entries of these kinds; none where there is no history or it cannot be read, since they only connect entries.
 #[must_use]
-pub fn entries(kinds: &[Kind]) -> Vec<Entry> {
+pub fn entries(kinds: &[EntryKind]) -> Vec<Entry> {
     let filter = Filter { kinds: kinds.to_vec(), ..Filter::default() };
     store().and_then(|store| store.list(&filter).ok()).map_or_else(Vec::new, |(entries, _)| entries)
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use atlas_cluster::history::{Draft, Entry, Kind, Origin};
+use atlas_cluster::history::{Draft, Entry, EntryKind, Origin};
 use atlas_cluster::launch::Wrap;
 use atlas_cluster::submit::{self, Pending, Plan, Prediction, Submission};
 use atlas_core::sort;
@@ -134,7 +134,7 @@ fn entry(
     let prediction = Record::new(&parts.target.name, &parts.workload, track, "pre-opt", scenario, overrides, estimate);
     let prediction = keep::of_estimate(parts, scenario, estimate, serde_json::to_value(&prediction)?);
     let figures = prediction.figures.clone();
-    let source = keep::keep(Kind::Prediction, prediction);
+    let source = keep::keep(EntryKind::Prediction, prediction);
     let mut draft = keep::of_scenario(parts, scenario);
     draft.inputs.extend(
         [
@@ -148,7 +148,7 @@ fn entry(
     let contents: serde_json::Map<String, serde_json::Value> = sort::filled(contents);
     let body = serde_json::json!({"submission": record, "files": contents});
     let sources = source.into_iter().collect();
-    Ok(Entry::new(Kind::Submission, Draft { figures, sources, body, origin, ..draft }))
+    Ok(Entry::new(EntryKind::Submission, Draft { figures, sources, body, origin, ..draft }))
 }
 
 /// The files, the commands and the prediction.

@@ -16,7 +16,7 @@ use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{complain, print};
 use super::{keep, pick, watching};
-use atlas_cluster::history::{Draft, Kind};
+use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
 use atlas_core::sort;
 use atlas_document::Diagnostics;
@@ -94,7 +94,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         if args.array.cancel {
             return Ok(());
         }
-        keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
+        keep::keep(EntryKind::Sweep, draft(&args, &sweep, size, fingerprint));
         return Ok(());
     }
     let mut output = match &args.out {
@@ -136,7 +136,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         }
         Some(path) => {
             complain(&format!("wrote {}", path.display()));
-            keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
+            keep::keep(EntryKind::Sweep, draft(&args, &sweep, size, fingerprint));
             Ok(())
         }
         None => Ok(print("")?),

@@ -17,7 +17,7 @@ use super::tables::{Sort, Table};
 use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_plan::estimate::{Metric, Section};
-use atlas_plan::knob::{Kind, Knob, KnobValues as _, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 use atlas_plan::search::figure;
 
 pub use store::{Keep, Store};
@@ -112,7 +112,7 @@ impl SetupDocument {
         let mut overrides = Overrides::new();
         for (name, text) in &self.knobs {
             let read = Knob::named(name).and_then(|knob| {
-                let fabric = matches!(knob.spec().kind, Kind::Fabric);
+                let fabric = matches!(knob.spec().kind, ValueType::Fabric);
                 // The target defines the fabrics; they are known once the scenario is computed.
                 let setting = if fabric { Setting::Choice(text.as_str().into()) } else { knob.parse(text, &[])? };
                 Ok((knob, setting))

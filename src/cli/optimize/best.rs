@@ -9,7 +9,7 @@ use crate::cli::output;
 use crate::cli::output::complain;
 use crate::cli::run::writing;
 use crate::cli::watching;
-use atlas_cluster::history::Kind;
+use atlas_cluster::history::EntryKind;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -60,7 +60,7 @@ pub(super) fn run(
     let record = Record::new(target, workload, track, "post-opt", &best.scenario, &overrides, &best.estimate);
     let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
     let body = serde_json::to_value(&record)?;
-    keep::keep(Kind::Optimum, keep::of_estimate(parts, &best.scenario, &best.estimate, body));
+    keep::keep(EntryKind::Optimum, keep::of_estimate(parts, &best.scenario, &best.estimate, body));
     complain(&format!("wrote {}", path.display()));
     Ok(())
 }

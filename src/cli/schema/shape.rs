@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use atlas_document::decode::Bounds;
-use atlas_plan::knob::{Home, KNOBS, Kind, Knob, Spec};
+use atlas_plan::knob::{Home, KNOBS, Knob, Spec, ValueType};
 
 /// A field: its name and its schema.
 pub(super) type Field = (&'static str, Value);
@@ -119,10 +119,10 @@ pub(super) fn knob(knob: Knob) -> Value {
     let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
     let described = format!("{}{unit}", spec.help);
     match spec.kind {
-        Kind::Toggle => toggle(&described),
-        Kind::Choice(words) => help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described),
-        Kind::Fabric | Kind::Software | Kind::Seed => text(&described),
-        Kind::Number { .. } => number(spec.bounds(), &described),
+        ValueType::Toggle => toggle(&described),
+        ValueType::Choice(words) => help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described),
+        ValueType::Fabric | ValueType::Software | ValueType::Seed => text(&described),
+        ValueType::Number { .. } => number(spec.bounds(), &described),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use atlas_cluster::history::Kind;
+use atlas_cluster::history::EntryKind;
 use atlas_cluster::watch::{AlarmCommand, Event, Standing, WatchState, job};
 use atlas_detect::runner::{Runner as _, System};
 use clap::ValueEnum;
@@ -177,7 +177,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         alarm(&event, &state, args, followed.as_ref());
     }
     print(&Event::Ended, &state, args, globals)?;
-    keep::keep(Kind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
+    keep::keep(EntryKind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
     let outside = matches!(state.standing, Standing::Slower { .. }) || state.stalled();
     if state.times.records() == 0 {
         complain("error: no step or report was read; `atlas ingest --formats` lists what is recognized");

@@ -10,7 +10,7 @@ use atlas_plan::search::optimize::{Proof, freed};
 use atlas_plan::search::{Condition, Gauge, Problem, Space, figure, optimize};
 
 use super::case::{Case, Context};
-use super::reply::Kind;
+use super::reply::ReplyKind;
 use super::subject::Asked;
 use super::why::suggest;
 use super::{Refusal, Reply};
@@ -136,7 +136,7 @@ fn goal_flags(objective: &Metric, conditions: &[Condition]) -> Vec<String> {
 
 /// Ranks targets at their best.
 pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Rank);
+    let mut reply = Reply::new(ReplyKind::Rank);
     let workload = asked.workload(context, &mut reply)?;
     let named = asked.subject.targets(&asked.known)?;
     let lanes: Vec<(String, Option<u32>)> = if named.is_empty() {
@@ -241,7 +241,7 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
 
 /// Targets side by side with the same settings.
 pub(super) fn compare(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Compare);
+    let mut reply = Reply::new(ReplyKind::Compare);
     let workload = asked.workload(context, &mut reply)?;
     let mut targets: Vec<(String, Option<u32>)> = (asked.subject.targets(&asked.known)?)
         .into_iter()

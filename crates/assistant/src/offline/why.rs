@@ -11,7 +11,7 @@ use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search;
 
 use super::case::{Case, Context};
-use super::reply::{Kind, Suggestion};
+use super::reply::{ReplyKind, Suggestion};
 use super::subject::Asked;
 use super::topic::Topic;
 use super::{Refusal, Reply};
@@ -25,7 +25,7 @@ const LEAST: f64 = 0.005;
 
 /// Why a figure is what it is.
 pub(super) fn why(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Why);
+    let mut reply = Reply::new(ReplyKind::Why);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "tokens_per_sec")?;
     let interval = case.interval(metric).map(|ends| format!(" (90 % interval {ends})")).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(super) fn why(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal
 
 /// What limits the speed.
 pub(super) fn limits(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Limits);
+    let mut reply = Reply::new(ReplyKind::Limits);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "tokens_per_sec")?;
     case.figure(&mut reply, metric);
@@ -92,7 +92,7 @@ pub(super) fn limits(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refu
 
 /// Where time or memory goes.
 pub(super) fn breakdown(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Breakdown);
+    let mut reply = Reply::new(ReplyKind::Breakdown);
     let case = asked.case(context, &mut reply)?;
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!("the {} engine has no breakdown", case.scenario.engine.name())));

@@ -62,7 +62,7 @@ pub fn compare(first: &Entry, second: &Entry) -> Difference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Draft, Kind};
+    use crate::history::{Draft, EntryKind};
     use std::collections::BTreeMap;
 
     #[test]
@@ -73,8 +73,8 @@ mod tests {
             figures: BTreeMap::from([("tokens_per_sec".to_owned(), rate), ("mfu".to_owned(), 0.4)]),
             ..Draft::default()
         };
-        let first = Entry::new(Kind::Run, draft("4", "vllm@0.10", 1000.0));
-        let second = Entry::new(Kind::Run, draft("8", "vllm@0.11", 900.0));
+        let first = Entry::new(EntryKind::Run, draft("4", "vllm@0.10", 1000.0));
+        let second = Entry::new(EntryKind::Run, draft("8", "vllm@0.11", 900.0));
         let difference = compare(&first, &second);
         let names: Vec<&str> = difference.inputs.iter().map(|change| &*change.name).collect();
         assert_eq!(names, ["software", "tp"]);

@@ -208,7 +208,7 @@ fn read(path: &Path) -> Result<Entry, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Draft, Kind};
+    use crate::history::{Draft, EntryKind};
 
     fn draft(target: &str) -> Draft {
         Draft { target: Some(target.to_owned()), ..Draft::default() }
@@ -219,7 +219,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path().join("history"));
         assert_eq!(store.list(&Filter::default()).unwrap().0, []);
-        let entry = Entry::new(Kind::Prediction, draft("h100"));
+        let entry = Entry::new(EntryKind::Prediction, draft("h100"));
         let written = store.write(&entry).unwrap();
         for name in [&*written.id, entry.handle(), "last", "last~0"] {
             assert_eq!(store.find(name).unwrap(), entry, "{name}");
@@ -233,7 +233,7 @@ mod tests {
     fn an_entry_of_the_same_name_replaces_none() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path());
-        let first = Entry::new(Kind::Run, draft("a"));
+        let first = Entry::new(EntryKind::Run, draft("a"));
         let second = Entry { target: Some("b".to_owned()), ..first.clone() };
         store.write(&first).unwrap();
         let id = store.write(&second).unwrap().id;
@@ -252,7 +252,7 @@ mod tests {
                 let store = &store;
                 scope.spawn(move || {
                     for number in 0..20 {
-                        let entry = Entry::new(Kind::Prediction, draft(&format!("{writer}/{number}")));
+                        let entry = Entry::new(EntryKind::Prediction, draft(&format!("{writer}/{number}")));
                         store.write(&entry).unwrap();
                     }
                 });
@@ -269,7 +269,7 @@ mod tests {
     fn damaged_files_are_named_and_the_others_listed() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path());
-        let written = store.write(&Entry::new(Kind::Sweep, draft("a"))).unwrap();
+        let written = store.write(&Entry::new(EntryKind::Sweep, draft("a"))).unwrap();
         let month = written.path.parent().unwrap();
         std::fs::write(month.join("20250101T000000000-run-00000000.json"), "{\"history\": 1,").unwrap();
         std::fs::write(month.join(".atlas-xyz.json"), "half").unwrap();

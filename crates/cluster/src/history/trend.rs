@@ -4,7 +4,7 @@ use atlas_core::sort;
 use jiff::Timestamp;
 
 use super::change::{Change, compare};
-use super::entry::{Entry, Kind};
+use super::entry::{Entry, EntryKind};
 
 /// Which way is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Group<'a> {
     /// The workload.
     pub workload: &'a str,
     /// The kind.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The engine or tool.
     pub engine: &'a str,
     /// Entries with their figure.
@@ -166,7 +166,7 @@ mod tests {
 
     fn entry(second: i64, software: &str, tp: &str, rate: f64) -> Entry {
         Entry::new(
-            Kind::Measurement,
+            EntryKind::Measurement,
             Draft {
                 target: Some("t".to_owned()),
                 workload: Some("w".to_owned()),

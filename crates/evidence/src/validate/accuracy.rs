@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::case::Metric;
 use super::report::quantile;
 use super::verdict::Verdict;
-use super::{Kind, Method, ValidateError, judge, judge_by, shipped};
+use super::{MeasurementKind, Method, ValidateError, judge, judge_by, shipped};
 use atlas_core::sort;
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
@@ -215,7 +215,7 @@ pub fn judged() -> Result<Vec<Judged>, ValidateError> {
     let mut all = Vec::new();
     let mut without_release = Vec::new();
     let withheld = Method { release: Release::Assumed, ..Method::default() };
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         let text = shipped(kind)?;
         all.extend(judge(kind, &text)?);
         without_release.extend(judge_by(kind, &text, withheld, &Gauge::default())?);

@@ -5,7 +5,7 @@ use super::condition::fits;
 use super::sensitivity::{Hardware, Lever};
 use crate::engine::estimate_into;
 use crate::estimate::{Estimate, Metric};
-use crate::knob::{Kind, Knob, Setting};
+use crate::knob::{Knob, Setting, ValueType};
 use crate::scenario::{Parts, Scenario};
 use atlas_core::sort;
 
@@ -163,7 +163,7 @@ impl Seeker<'_> {
 
     /// Between a value that does not reach the goal and one that does, the first that does.
     fn refined(&mut self, knob: Knob, short: Option<Setting>, far: Setting, value: f64) -> (Setting, f64) {
-        let Kind::Number { bounds, .. } = knob.spec().kind else { return (far, value) };
+        let ValueType::Number { bounds, .. } = knob.spec().kind else { return (far, value) };
         let (Some(Setting::Number(mut short)), Setting::Number(mut far)) = (short, far.clone()) else {
             return (far, value);
         };

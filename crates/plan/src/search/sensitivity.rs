@@ -5,7 +5,7 @@ use super::condition::fits;
 use super::optimize::freed;
 use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
-use crate::knob::{Kind, Knob, KnobValues as _, Setting};
+use crate::knob::{Knob, KnobValues as _, Setting, ValueType};
 use crate::scenario::{Machine, Parts, Scenario};
 use atlas_core::sort;
 use atlas_perf::roofline::power_limited;
@@ -230,7 +230,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
 fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
     let to = match (knob.spec().kind, from) {
         // A real number is moved by ten per cent, as hardware is: its steps are made for typing.
-        (Kind::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
+        (ValueType::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
             let moved = now * (1.0 + SHARE * f64::from(by));
             Setting::Number(moved.clamp(bounds.min, bounds.max))
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::knob::{Kind, Knob, KnobError, KnobValues as _, Setting, Step};
+use crate::knob::{Knob, KnobError, KnobValues as _, Setting, Step, ValueType};
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::sort;
@@ -99,7 +99,7 @@ impl Axis {
     fn range(&mut self, item: &str, from: &str, to: &str, fabrics: &[(Arc<str>, f64)]) -> Result<(), SpaceError> {
         let knob = self.knob;
         let refuse = |why| SpaceError::Range { knob: knob.name(), found: item.to_owned(), why };
-        let Kind::Number { step, bounds } = knob.spec().kind else {
+        let ValueType::Number { step, bounds } = knob.spec().kind else {
             return Err(refuse("this knob takes no numbers"));
         };
         let (to, by) = to.trim_start_matches('=').split_once(':').map_or((to, None), |(to, by)| (to, Some(by)));
@@ -140,7 +140,7 @@ impl Axis {
 
     fn extend(&mut self, values: impl IntoIterator<Item = Setting>) -> Result<(), SpaceError> {
         for value in values {
-            if let (Kind::Number { bounds, .. }, Setting::Number(number)) = (self.knob.spec().kind, &value)
+            if let (ValueType::Number { bounds, .. }, Setting::Number(number)) = (self.knob.spec().kind, &value)
                 && !bounds.allow(*number)
             {
                 let (knob, found, expected) = (self.knob.name(), number.to_string(), bounds.describe());
@@ -165,10 +165,10 @@ impl Axis {
 /// All values of a knob that has few.
 fn all(knob: Knob, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
     match knob.spec().kind {
-        Kind::Toggle => Some(vec![Setting::Toggle(false), Setting::Toggle(true)]),
-        Kind::Choice(words) => Some(words.iter().map(|word| Setting::Choice((*word).into())).collect()),
-        Kind::Fabric => Some(fabrics.iter().map(|(name, _)| Setting::Choice(Arc::clone(name))).collect()),
-        Kind::Software | Kind::Number { .. } | Kind::Seed => None,
+        ValueType::Toggle => Some(vec![Setting::Toggle(false), Setting::Toggle(true)]),
+        ValueType::Choice(words) => Some(words.iter().map(|word| Setting::Choice((*word).into())).collect()),
+        ValueType::Fabric => Some(fabrics.iter().map(|(name, _)| Setting::Choice(Arc::clone(name))).collect()),
+        ValueType::Software | ValueType::Number { .. } | ValueType::Seed => None,
     }
 }
 
