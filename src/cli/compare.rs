@@ -78,8 +78,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let mut library = pick::library(globals);
     // An experiment requests one itself.
-    let asked = args.methodology.or(library.methodology());
-    let methodology = asked.unwrap_or_default();
+    let requested = args.methodology.or(library.methodology());
+    let methodology = requested.unwrap_or_default();
     if library.methodology().is_some() {
         library.compare_by(methodology);
     }
@@ -103,7 +103,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let Some(comparison) = predicted else { return Ok(()) };
     let ended = gauge.cancelled();
     // Without a methodology the output is the plain comparison.
-    let configurations = asked.map(|methodology| Configurations::of(&comparison, methodology));
+    let configurations = requested.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
         (Format::Table, Some(described)) => {
             globals.charset().write(&format!("{}{}", comparison.table(), described.table())).into_owned()
@@ -222,9 +222,9 @@ fn best(
     let mut held = args.knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
     let start = pick::tried(start, &mut held);
     let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
-    let asked = start;
-    let start = freed(&asked, &keeps, &parts);
-    let problem = args.goal.problem(&asked, &start, &parts, &held, None).map_err(|failure| failure.to_string())?;
+    let requested = start;
+    let start = freed(&requested, &keeps, &parts);
+    let problem = args.goal.problem(&requested, &start, &parts, &held, None).map_err(|failure| failure.to_string())?;
     let found = optimize(&problem, gauge);
     if !problem.usual.is_empty() {
         complain(&format!("{}: {}", target.name, defaults(&problem, &found)));

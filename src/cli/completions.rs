@@ -16,7 +16,7 @@ use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, ValueType};
 use atlas_plan::search::figure;
 
 /// The variable by which a completion script asks this program for candidates.
-const ASK: &str = "ATLAS_COMPLETE";
+const VARIABLE: &str = "ATLAS_COMPLETE";
 
 /// Print a completion script.
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     let completer: &dyn EnvCompleter =
         shells.completer(&name).ok_or_else(|| color_eyre::eyre::eyre!("no script is known for {name}"))?;
     let mut script = Vec::new();
-    completer.write_registration(ASK, "atlas", "atlas", "atlas", &mut script)?;
+    completer.write_registration(VARIABLE, "atlas", "atlas", "atlas", &mut script)?;
     Ok(output::print(&String::from_utf8_lossy(&script))?)
 }
 
@@ -64,8 +64,8 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
 /// A question in an unknown shell's way.
 pub fn answer() -> clap::error::Result<bool> {
     let directory = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(|| completed(super::definition())).var(ASK);
-    asked.try_complete(std::env::args_os(), directory.as_deref())
+    let completions = CompleteEnv::with_factory(|| completed(super::definition())).var(VARIABLE);
+    completions.try_complete(std::env::args_os(), directory.as_deref())
 }
 
 /// The definition, with what completes the values of its flags.

@@ -86,7 +86,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads the files and prints the job, or makes documents of it.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let read = read(&args.files, args.environment.iter().cloned().collect())?;
+    let read = read(&args.files, sort::filled(args.environment.iter().cloned()))?;
     if args.estimate || args.write.is_some() {
         return scenario(&read, args, globals);
     }

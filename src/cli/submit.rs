@@ -65,7 +65,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let folder = std::path::absolute(&args.out)?;
     let plan = Plan { wrap, folder, file: file.name.clone(), runs: args.runs, tag: submit::tag() };
     show(&plan, &planned)?;
-    if !args.yes && !confirm::asked("submit?")? {
+    if !args.yes && !confirm::confirmed("submit?")? {
         complain("nothing was submitted");
         return Ok(());
     }

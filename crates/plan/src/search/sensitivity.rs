@@ -172,7 +172,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     estimate_into(scenario, &mut estimate);
     let value = (metric.get)(&estimate, scenario);
     let stood = fits(&estimate);
-    let mut ask = |scenario: &Scenario, to: String| {
+    let mut outcome = |scenario: &Scenario, to: String| {
         estimate_into(scenario, &mut estimate);
         let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         Outcome { to, value: (metric.get)(&estimate, scenario), trouble: verdict.map(|verdict| verdict.describe()) }
@@ -189,7 +189,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
             let mut scenario = if layout { freed(scenario, &|_| false, parts) } else { scenario.clone() };
             scenario.set(knob, &to, parts).ok()?;
             scenario.check(parts).ok()?;
-            Some(ask(&scenario, to.to_string()))
+            Some(outcome(&scenario, to.to_string()))
         };
         let (down, up) = (moved(-1), moved(1));
         swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, reach: 0.0 });
@@ -201,7 +201,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         }
         let mut moved = |factor: f64| {
             let to = format!("{:+.0} %", 100.0 * (factor - 1.0));
-            Some(ask(&hardware.scaled(scenario, factor), to))
+            Some(outcome(&hardware.scaled(scenario, factor), to))
         };
         let (down, up) = (moved(1.0 - SHARE), moved(1.0 + SHARE));
         swings.push(Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, reach: 0.0 });

@@ -234,8 +234,8 @@ fn scenario(
         }
     }
     // Whether it fits is the closed form's to say, in microseconds.
-    let asked = Scenario { engine: Engine::Analytical, ..here.clone() };
-    let verdict = engine::estimate(&asked).detail.map(|detail| detail.verdict);
+    let requested = Scenario { engine: Engine::Analytical, ..here.clone() };
+    let verdict = engine::estimate(&requested).detail.map(|detail| detail.verdict);
     let impossible = |v: &Verdict| !matches!(v, Verdict::Fits | Verdict::Overload { .. });
     if let Some(verdict) = verdict.filter(impossible) {
         return (accelerators, Err(Refusal::Here(verdict.describe())));
