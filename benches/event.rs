@@ -169,12 +169,12 @@ fn network_hierarchical(bencher: Bencher<'_, '_>) {
 }
 
 /// What is counted of a run: what it is asked for, or all that the kernel handles on the way.
-const ASKED: &str = "asked for";
+const REQUESTED: &str = "asked for";
 const HANDLED: &str = "handled";
 
 /// All-to-all over colliding hashed routes of a fat tree, 128 accelerators: rates change at every event. Asked for
 /// is that each flow leaves and arrives; handled are besides rates set anew and departures put off.
-#[divan::bench(args = [ASKED, HANDLED], sample_count = 50)]
+#[divan::bench(args = [REQUESTED, HANDLED], sample_count = 50)]
 fn network_collisions(bencher: Bencher<'_, '_>, counted: &str) {
     let fabric = Fabric::FatTree { domains_per_leaf: 2, spines: 8, oversubscription: 2.0, latency: 1e-6 };
     let input = network_of(domains(16, fabric), Routing::Hashed, Operation::AllToAll, Algorithm::Pairwise, 1e9);
@@ -220,7 +220,7 @@ fn training_405b_even(bencher: Bencher<'_, '_>) {
 
 /// Every stage of every replica, each pass with its own time. Asked for are passes; handled are besides transfers between
 /// stages, buckets of gradients and their collectives.
-#[divan::bench(args = [ASKED, HANDLED], sample_count = 50)]
+#[divan::bench(args = [REQUESTED, HANDLED], sample_count = 50)]
 fn training_405b_with_jitter(bencher: Bencher<'_, '_>, counted: &str) {
     let input = training::Input { jitter: 0.03, ..training_405b() };
     let simulate = || training::simulate(&input, 1, &Progress::new()).map_or(0, |o| o.events);

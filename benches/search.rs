@@ -43,7 +43,7 @@ fn start(workload: &str) -> (Parts, Scenario) {
     (parts, scenario)
 }
 
-/// Turning a number, the step from one point of a sweep to the next: no allocation.
+/// Setting a number, the step from one point of a sweep to the next: no allocation.
 #[divan::bench(args = ["train", "serve"])]
 fn turning_a_number(bencher: Bencher<'_, '_>, workload: &str) {
     let (parts, mut scenario) = start(workload);

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::output::Charset;
 use atlas_document::Sources;
 use atlas_plan::knob;
-use atlas_plan::knob::{Kind, Knob, KnobError, KnobValues as _, Overrides};
+use atlas_plan::knob::{Knob, KnobError, KnobValues as _, Overrides, ValueType};
 
 /// Flags that every subcommand takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -261,7 +261,7 @@ impl KnobArgs {
         let mut problems = Vec::new();
         for (flag, assignment) in self.assignments() {
             let parsed = assignment.and_then(|(knob, text)| match (knob.spec().kind, fabrics) {
-                (Kind::Fabric, None) => Ok(None),
+                (ValueType::Fabric, None) => Ok(None),
                 (_, fabrics) => knob.parse(&text, fabrics.unwrap_or_default()).map(|setting| Some((knob, setting))),
             });
             match parsed {

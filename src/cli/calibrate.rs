@@ -10,7 +10,7 @@ use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick, report};
-use atlas_cluster::history::{Draft, Kind, readings_of};
+use atlas_cluster::history::{Draft, EntryKind, readings_of};
 use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
 use atlas_config::{Target, Workload};
@@ -247,7 +247,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
     complain(&format!("wrote {}", path.display()));
     let body = described::document(&outcome, &date);
-    keep::keep(Kind::Calibration, draft(&args, globals, &subject, &path, body));
+    keep::keep(EntryKind::Calibration, draft(&args, globals, &subject, &path, body));
     Ok(())
 }
 
@@ -259,7 +259,7 @@ fn draft(args: &Args, globals: &Globals, subject: &Subject<'_>, profile: &Path, 
         .filter_map(|text| Named::parse(text).ok())
         .map(|named| keep::absolute(named.path))
         .collect();
-    let entries = keep::entries(&[Kind::Run, Kind::Measurement]);
+    let entries = keep::entries(&[EntryKind::Run, EntryKind::Measurement]);
     let sources = readings_of(&entries, &files).into_iter().map(str::to_owned).collect();
     let mut inputs: std::collections::BTreeMap<String, Value> = [
         ("measurements", args.measurements.join(" ")),

@@ -77,8 +77,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let mut library = pick::library(globals);
     // An experiment requests one itself.
-    let asked = args.methodology.or(library.methodology());
-    let methodology = asked.unwrap_or_default();
+    let requested = args.methodology.or(library.methodology());
+    let methodology = requested.unwrap_or_default();
     if library.methodology().is_some() {
         library.compare_by(methodology);
     }
@@ -98,7 +98,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let Some(comparison) = predicted else { return Ok(()) };
     let ended = gauge.cancelled();
     // Without a methodology the output is the plain comparison.
-    let configurations = asked.map(|methodology| Configurations::of(&comparison, methodology));
+    let configurations = requested.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
         (Format::Table, Some(described)) => {
             globals.charset().write(&format!("{}{}", comparison.table(), described.table())).into_owned()

@@ -9,13 +9,14 @@ use clap_complete::env::{CompleteEnv, EnvCompleter, Shells};
 
 use super::output;
 use atlas_config::library::Library;
+use atlas_core::sort;
 use atlas_document::Sources;
 use atlas_evidence::calibrate::columns::COLUMNS;
-use atlas_plan::knob::{KNOBS, Kind, Knob, KnobValues as _};
+use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, ValueType};
 use atlas_plan::search::figure;
 
 /// The variable by which a completion script asks this program for candidates.
-const ASK: &str = "ATLAS_COMPLETE";
+const VARIABLE: &str = "ATLAS_COMPLETE";
 
 /// Print a completion script.
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,7 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     let completer: &dyn EnvCompleter =
         shells.completer(&name).ok_or_else(|| color_eyre::eyre::eyre!("no script is known for {name}"))?;
     let mut script = Vec::new();
-    completer.write_registration(ASK, "atlas", "atlas", "atlas", &mut script)?;
+    completer.write_registration(VARIABLE, "atlas", "atlas", "atlas", &mut script)?;
     Ok(output::print(&String::from_utf8_lossy(&script))?)
 }
 
@@ -63,8 +64,8 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
 /// A question in an unknown shell's way.
 pub fn answer() -> clap::error::Result<bool> {
     let directory = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(|| completed(super::definition())).var(ASK);
-    asked.try_complete(std::env::args_os(), directory.as_deref())
+    let completions = CompleteEnv::with_factory(|| completed(super::definition())).var(VARIABLE);
+    completions.try_complete(std::env::args_os(), directory.as_deref())
 }
 
 /// The definition, with what completes the values of its flags.
@@ -177,21 +178,21 @@ fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
     };
     let Ok(knob) = Knob::named(name) else { return Vec::new() };
     let mut values: Vec<String> = match knob.spec().kind {
-        Kind::Toggle => vec!["on".to_owned(), "off".to_owned()],
-        Kind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
-        Kind::Fabric => {
+        ValueType::Toggle => vec!["on".to_owned(), "off".to_owned()],
+        ValueType::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+        ValueType::Fabric => {
             let library = library();
             let fabrics = library.profiles().flat_map(|profile| profile.fabrics.iter());
             let mut names: Vec<String> = fabrics.map(|(name, _)| name.to_string()).collect();
-            names.sort();
+            sort::ascending(&mut names);
             names.dedup();
             names
         }
-        Kind::Software => atlas_catalog::software::ids().map(str::to_owned).collect(),
-        Kind::Number { .. } if over => ["1,2,4,8", "1..64", "divisors(accelerators)"].map(str::to_owned).into(),
-        Kind::Number { .. } | Kind::Seed => Vec::new(),
+        ValueType::Software => atlas_catalog::software::ids().map(str::to_owned).collect(),
+        ValueType::Number { .. } if over => ["1,2,4,8", "1..64", "divisors(accelerators)"].map(str::to_owned).into(),
+        ValueType::Number { .. } | ValueType::Seed => Vec::new(),
     };
-    if over && !matches!(knob.spec().kind, Kind::Software | Kind::Number { .. } | Kind::Seed) {
+    if over && !matches!(knob.spec().kind, ValueType::Software | ValueType::Number { .. } | ValueType::Seed) {
         values.push("all".to_owned());
     }
     let all = values.into_iter().map(|value| format!("{name}={value}"));

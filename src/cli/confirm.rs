@@ -6,7 +6,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 ///
 /// # Errors
 /// The terminal cannot be read or written.
-pub fn asked(question: &str) -> std::io::Result<bool> {
+pub fn confirmed(question: &str) -> std::io::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }

@@ -136,11 +136,11 @@ impl Goal {
         free.map(|(name, _)| *name).collect()
     }
 
-    /// The problem that these flags pose for the scenario `asked`, of which `start` is free to be changed; names
+    /// The problem that these flags pose for the scenario `requested`, of which `start` is free to be changed; names
     /// everything that is wrong with them.
     pub fn problem<'p>(
         &self,
-        asked: &'p Scenario,
+        requested: &'p Scenario,
         start: &'p Scenario,
         parts: &'p Parts,
         held: &Overrides,
@@ -149,7 +149,7 @@ impl Goal {
         let mut problems = Vec::new();
         let objective = objective(self.objective.as_deref().unwrap_or("throughput"), start);
         let objective = objective.map_err(|problem| problems.push(format!("--objective: {problem}"))).ok();
-        let mut problem = Problem::of(start, parts, objective.unwrap_or(&figure::ACCELERATORS)).from(asked);
+        let mut problem = Problem::of(start, parts, objective.unwrap_or(&figure::ACCELERATORS)).from(requested);
         let mut keep: Vec<Knob> = held.keys().copied().collect();
         for name in &self.keep {
             match Knob::named(name) {

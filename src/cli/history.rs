@@ -5,7 +5,8 @@ pub(crate) mod compared;
 use std::path::PathBuf;
 
 use self::compared::{changes, diff, trend};
-use atlas_cluster::history::{Entry, Filter, Kind, Store, chain, moment};
+use atlas_cluster::history::{Entry, EntryKind, Filter, Store, chain, moment};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
@@ -108,7 +109,7 @@ pub struct FilterArgs {
     pub software: Option<String>,
     /// Kind: prediction, optimum, sweep, simulation, measurement, run, submission or calibration; repeatable
     #[arg(long, value_name = "KIND", global = true, value_parser = kind, help_heading = "Entries")]
-    pub kind: Vec<Kind>,
+    pub kind: Vec<EntryKind>,
     /// Not before this moment: 2026-11-22, or 7d, 12h, 30m ago
     #[arg(long, value_name = "WHEN", global = true, value_parser = moment, help_heading = "Entries")]
     pub since: Option<Timestamp>,
@@ -120,9 +121,9 @@ pub struct FilterArgs {
     pub limit: Option<usize>,
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    let names = Kind::ALL.map(Kind::name).join(", ");
-    Kind::named(text).ok_or_else(|| format!("expected one of {names}"))
+fn kind(text: &str) -> Result<EntryKind, String> {
+    let names = EntryKind::ALL.map(EntryKind::name).join(", ");
+    EntryKind::named(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
 /// Entries of a list unless asked otherwise.
@@ -233,7 +234,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
 /// All entries, a line each: what they are of, then every figure and input that any of them has.
 fn csv_of(entries: &[Entry]) -> String {
     let names = |get: fn(&Entry) -> Vec<&String>| -> Vec<&String> {
-        entries.iter().flat_map(get).collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+        sort::filled::<std::collections::BTreeSet<_>, _>(entries.iter().flat_map(get)).into_iter().collect()
     };
     let figures = names(|entry| entry.figures.keys().collect());
     let inputs = names(|entry| entry.inputs.keys().collect());

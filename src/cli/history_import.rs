@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use atlas_cluster::history::{Draft, Entry, Kind, Store};
+use atlas_cluster::history::{Draft, Entry, EntryKind, Store};
 use atlas_document::Diagnostics;
 use atlas_report::read;
 use color_eyre::eyre::eyre;
@@ -77,7 +77,7 @@ fn entry(record: &Value, written: Option<jiff::Timestamp>) -> Result<Entry, Stri
     inputs.extend(record.get("seed").map(|seed| ("seed".to_owned(), seed.to_string().into())));
     let software = inputs.get("software").and_then(Value::as_str).map(str::to_owned);
     let label = text("label");
-    let kind = if label.as_deref() == Some("post-opt") { Kind::Optimum } else { Kind::Prediction };
+    let kind = if label.as_deref() == Some("post-opt") { EntryKind::Optimum } else { EntryKind::Prediction };
     let draft = Draft {
         target: Some(target),
         workload: Some(workload),

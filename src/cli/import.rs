@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use atlas_cluster::documents::{Documents, Given, documents};
 use atlas_cluster::import::{Import, SourceFile, import};
 use atlas_config::library::Library;
+use atlas_core::sort;
 use atlas_document::files::write_new;
 use atlas_document::sources::read_bytes;
 use atlas_plan::advice::{Objective, advise};
@@ -85,7 +86,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads the files and prints the job, or makes documents of it.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let read = read(&args.files, args.environment.iter().cloned().collect())?;
+    let read = read(&args.files, sort::filled(args.environment.iter().cloned()))?;
     if args.estimate || args.write.is_some() {
         return scenario(&read, args, globals);
     }
@@ -150,7 +151,7 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
             let most = read.fields.get("max_model_len").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
             let (prompt, generate) = (PROMPT.min((most / 2.0).floor()), GENERATE.min((most / 4.0).floor()));
             let lengths = [(Knob::Prompt, prompt), (Knob::Generate, generate)];
-            let overrides = lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))).collect();
+            let overrides = sort::filled(lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))));
             complain(&format!(
                 "note: the files state no lengths: prompt {prompt} and generate {generate} tokens are assumed; change them \
                  among the knobs"

@@ -13,9 +13,10 @@ use super::experiment_files::Configured;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick};
-use atlas_cluster::history::{Draft, Kind};
+use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::Workload;
 use atlas_core::plan::Methodology;
+use atlas_core::sort;
 use atlas_ingest as ingest;
 use atlas_ingest::named::assign;
 use atlas_ingest::{Config, Context, IngestError, Ingested, NamedFile, Origin, joint, measurement, predecessor};
@@ -99,13 +100,13 @@ fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>)
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
         let settings = body.get("configuration").and_then(Value::as_object).into_iter().flatten();
         let settings = settings.filter_map(|(name, setting)| Some((name.clone(), setting.get("value")?.clone())));
-        let mut inputs: std::collections::BTreeMap<String, Value> = settings.collect();
+        let mut inputs: std::collections::BTreeMap<String, Value> = sort::filled(settings);
         inputs.insert("log".to_owned(), keep::absolute(&file.file).into());
         let device = inputs.get("device").and_then(Value::as_str).map(str::to_owned);
         let workload =
             workload.map(str::to_owned).or_else(|| inputs.get("model").and_then(Value::as_str).map(str::to_owned));
         let draft = Draft { target: device, workload, engine: text("tool"), figures, inputs, body, ..Draft::default() };
-        keep::keep(Kind::Measurement, draft);
+        keep::keep(EntryKind::Measurement, draft);
     }
 }
 
@@ -215,7 +216,7 @@ fn fill(settings: &mut Config, workload: &Workload) {
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
         let origins: serde_json::Map<String, Value> =
-            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.described().into())).collect();
+            sort::filled(reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.described().into())));
         let benchmarks = predecessor::benchmarks(&file.file, reading, context);
         json!({
             "tool": reading.tool, "format": reading.format, "kind": reading.kind,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use atlas_cluster::history::{CORRECTIONS, Draft, Entry, Filter, Kind, Origin, Store};
+use atlas_cluster::history::{CORRECTIONS, Draft, Entry, EntryKind, Filter, Origin, Store};
 use atlas_config::Corrections;
+use atlas_core::sort;
 use atlas_document::fingerprint::fingerprint;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::Knob;
@@ -22,7 +23,7 @@ pub fn store() -> Option<Store> {
 }
 
 /// Keeps an entry and returns its id. Where that fails, the user is informed and the work goes on.
-pub fn keep(kind: Kind, draft: Draft) -> Option<String> {
+pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
     let store = store()?;
     let draft = Draft { origin: Origin::of_process(env!("CARGO_PKG_VERSION")), ..draft };
     match store.write(&Entry::new(kind, draft)) {
@@ -39,7 +40,7 @@ pub fn keep(kind: Kind, draft: Draft) -> Option<String> {
 pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
     let knobs = Knob::all().filter(|knob| scenario.heeds(*knob));
     let mut inputs: BTreeMap<String, Value> =
-        knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())).collect();
+        sort::filled(knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())));
     // Documents change without their names: so that a change shows, their contents are fingerprinted.
     for (name, text) in [
         ("contents of the target", format!("{:?}", parts.target)),
@@ -70,7 +71,7 @@ pub fn contents_of_corrections(corrections: &Corrections) -> (String, Value) {
 
 /// The entries of these kinds; none where there is no history or it cannot be read, since they only connect entries.
 #[must_use]
-pub fn entries(kinds: &[Kind]) -> Vec<Entry> {
+pub fn entries(kinds: &[EntryKind]) -> Vec<Entry> {
     let filter = Filter { kinds: kinds.to_vec(), ..Filter::default() };
     store().and_then(|store| store.list(&filter).ok()).map_or_else(Vec::new, |(entries, _)| entries)
 }
@@ -87,7 +88,7 @@ pub fn absolute(path: impl AsRef<std::path::Path>) -> String {
 pub fn of_estimate(parts: &Parts, scenario: &Scenario, estimate: &Estimate, body: Value) -> Draft {
     let metrics = METRICS.iter().filter(|metric| metric.applies_to(scenario));
     Draft {
-        figures: metrics.map(|metric| (metric.name.to_owned(), (metric.get)(estimate, scenario))).collect(),
+        figures: sort::filled(metrics.map(|metric| (metric.name.to_owned(), (metric.get)(estimate, scenario)))),
         body,
         ..of_scenario(parts, scenario)
     }

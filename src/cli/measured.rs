@@ -38,16 +38,16 @@ pub fn run(
     let catalog = library.catalog();
     let given = assumptions(args, catalog)?;
     let configured = library.methodology().map(|methodology| Configured::read(globals, methodology)).transpose()?;
-    let asked = args.measured.as_deref().unwrap_or_default();
+    let requested = args.measured.as_deref().unwrap_or_default();
     let paths = match &configured {
-        Some(configured) if asked.is_empty() => configured.measured(workload)?,
-        None if asked.is_empty() => {
+        Some(configured) if requested.is_empty() => configured.measured(workload)?,
+        None if requested.is_empty() => {
             return Err(Failure::usage([
                 "--measured: expected files, or --config with a configuration that names them",
             ])
             .into());
         }
-        _ => asked.to_vec(),
+        _ => requested.to_vec(),
     };
     let (mut found, mut failed): (Vec<(String, Value)>, bool) = (Vec::new(), false);
     for path in &paths {

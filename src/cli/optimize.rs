@@ -11,7 +11,7 @@ use super::goal::Goal;
 use super::output::{self, complain};
 use super::run::writing;
 use super::{keep, pick};
-use atlas_cluster::history::Kind;
+use atlas_cluster::history::EntryKind;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
@@ -116,7 +116,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     );
     let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
     let body = serde_json::to_value(&record)?;
-    keep::keep(Kind::Optimum, keep::of_estimate(&picked, &found.scenario, &found.estimate, body));
+    keep::keep(EntryKind::Optimum, keep::of_estimate(&picked, &found.scenario, &found.estimate, body));
     match args.format {
         Format::Table => output::print(&globals.charset().write(&table(&picked, &start, &found, sla)))?,
         format => {

@@ -63,11 +63,11 @@ pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Fa
 /// the same physics tries them, and the user is informed.
 pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     if scenario.engine.simulates() {
-        let (asked, answers) = (scenario.engine.name(), scenario.engine.at_once());
+        let (requested, answers) = (scenario.engine.name(), scenario.engine.at_once());
         scenario.engine = answers;
         overrides.remove(&Knob::Engine);
         complain(&format!(
-            "the {} engine weighs the candidates, in microseconds each; `atlas run --engine {asked}` simulates the one \
+            "the {} engine weighs the candidates, in microseconds each; `atlas run --engine {requested}` simulates the one \
              you choose",
             answers.name()
         ));

@@ -8,9 +8,10 @@ use super::failure::Failure;
 use super::{output, pick};
 use atlas_config::workload::PostTrainingMethod;
 use atlas_core::count::Count;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
-use atlas_plan::post_training::{Asked, Step, step};
+use atlas_plan::post_training::{Step, StepOptions, step};
 use atlas_plan::scenario::Parts;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
@@ -104,7 +105,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         let (knob, setting) = parsed.map_err(|error| Failure::usage([format!("--rollout-set: {error}")]))?;
         rollout_knobs.insert(knob, setting);
     }
-    let asked = Asked {
+    let options = StepOptions {
         prompts: args.prompts.map(Count::new).or(own.prompts).unwrap_or(Count::new(128)),
         samples: match method {
             Method::Rl => Some(args.samples.map(Count::new).or(own.responses).unwrap_or(Count::new(8))),
@@ -115,10 +116,10 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         rollout_nodes: args.rollout_nodes.map(Count::new).or(own.rollout_nodes.filter(|_| method == Method::Rl)),
         asynchronous: args.asynchronous || (method == Method::Rl && own.asynchronous == Some(true)),
     };
-    let step = step((&train, &train_knobs), (&rollout, &rollout_knobs), &asked)
+    let step = step((&train, &train_knobs), (&rollout, &rollout_knobs), &options)
         .map_err(|error| eyre!("{}: {error}", args.target))?;
     match args.format {
-        Format::Table => output::print(&globals.charset().write(&described(&step, &asked)))?,
+        Format::Table => output::print(&globals.charset().write(&described(&step, &options)))?,
         Format::Csv => output::print(&csv_of(&step))?,
         Format::Json => output::print(&serialized(&document(&step, args, &rollout.workload.name), false)?)?,
         Format::Yaml => output::print(&serialized(&document(&step, args, &rollout.workload.name), true)?)?,
@@ -144,19 +145,19 @@ fn figures(step: &Step) -> [(&'static str, f64); 12] {
     ]
 }
 
-fn described(step: &Step, asked: &Asked) -> String {
+fn described(step: &Step, options: &StepOptions) -> String {
     let mut table = Table::new([("part", Align::Left), ("time", Align::Right), ("of the step", Align::Right)]);
     for (name, seconds) in step.parts() {
         table.row([name.to_owned(), units::duration_ms(1e3 * seconds), units::percent(seconds / step.seconds)]);
     }
     table.row(["step".to_owned(), units::duration_ms(1e3 * step.seconds), String::new()]);
     let [train, rollout] = step.nodes;
-    let place = match (asked.samples, asked.rollout_nodes) {
+    let place = match (options.samples, options.rollout_nodes) {
         (None, _) => format!("{train} nodes"),
         (_, None) => format!("{train} nodes roll out and train in turn"),
         _ => format!("{rollout} nodes roll out, {train} train"),
     };
-    let how = if asked.asynchronous { ", rollouts one step behind" } else { "" };
+    let how = if options.asynchronous { ", rollouts one step behind" } else { "" };
     let plural = if step.updates == 1.0 { "update" } else { "updates" };
     format!(
         "{place}{how}; {} answers, {} {plural}\n{}\nidle {} of all accelerators' time; {} tok/s; {} a step, {} a million tokens\n",
@@ -178,6 +179,6 @@ fn csv_of(step: &Step) -> String {
 
 fn document(step: &Step, args: &Args, rollout: &str) -> Value {
     let figures: Map<String, Value> =
-        figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        sort::filled(figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))));
     json!({"target": args.target, "train": args.train, "rollout": rollout, "step": figures})
 }

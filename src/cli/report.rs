@@ -246,9 +246,9 @@ fn best(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
-    let asked = start;
-    let start = freed(&asked, &keeps, &parts);
-    let problem = args.goal.problem(&asked, &start, &parts, &held, None)?;
+    let requested = start;
+    let start = freed(&requested, &keeps, &parts);
+    let problem = args.goal.problem(&requested, &start, &parts, &held, None)?;
     let found = watching(gauge, Duration::from_millis(500), "candidates", || optimize(&problem, gauge))?;
     searches.extend(optimum::blocks(&problem, &found));
     let Some(best) = found.best else {

@@ -8,7 +8,7 @@ use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{batch, keep, pick};
-use atlas_cluster::history::Kind;
+use atlas_cluster::history::EntryKind;
 use atlas_evidence::support;
 use atlas_plan::advice::{Objective, advise};
 use atlas_plan::engine;
@@ -86,7 +86,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let record = Record::new(&picked.target.name, &picked.workload, track, "pre-opt", &scenario, &overrides, &answer);
     let path = record.write(&args.out, &record.file_name()).map_err(|error| writing(&args.out, &error))?;
     let supports = support::of(&picked, &scenario);
-    keep::keep(Kind::Prediction, keep::of_estimate(&picked, &scenario, &answer, serde_json::to_value(&record)?));
+    keep::keep(EntryKind::Prediction, keep::of_estimate(&picked, &scenario, &answer, serde_json::to_value(&record)?));
     match args.format {
         Format::Table => {
             let advice = advise(&scenario, &picked, &answer, Objective::default());

@@ -351,8 +351,8 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
     let mut described = Vec::new();
     for (parts, mut scenario) in pairs(&library, &targets, &workloads, &args.knobs)? {
         // The dashboard takes as many devices as it is requested; the analytical engine needs them to be there.
-        let asked = benchboard::input(&scenario, &scenario.base);
-        let nodes = (asked.devices() / scenario.accelerators_per_node).ceil();
+        let requested = benchboard::input(&scenario, &scenario.base);
+        let nodes = (requested.devices() / scenario.accelerators_per_node).ceil();
         if nodes > scenario.num_nodes {
             scenario.set(Knob::NumNodes, &Setting::Number(nodes), &parts)?;
         }

@@ -17,7 +17,7 @@ use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick, scale, watching};
-use atlas_cluster::history::{Draft, Kind};
+use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::sources::read_text;
@@ -167,7 +167,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     print(&args, &answers, globals)?;
     write(&args, &answers)?;
     for answer in answers.iter().filter(|answer| !answer.outcome.cancelled) {
-        keep::keep(Kind::Simulation, draft(answer, &library)?);
+        keep::keep(EntryKind::Simulation, draft(answer, &library)?);
     }
     if cancelled {
         complain("ended early; what is described is of the runs until then");

@@ -3,9 +3,10 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use atlas_cluster::history::{Draft, Entry, Kind, Origin};
+use atlas_cluster::history::{Draft, Entry, EntryKind, Origin};
 use atlas_cluster::launch::Wrap;
 use atlas_cluster::submit::{self, Pending, Plan, Prediction, Submission};
+use atlas_core::sort;
 use atlas_detect::runner::{System, find_program};
 use atlas_plan::estimate::Estimate;
 use atlas_plan::record::Record;
@@ -75,7 +76,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let out = std::path::absolute(&args.out)?;
     let plans: Vec<Plan> = planned.iter().map(|planned| plan(planned, &out, args)).collect::<Result<_, _>>()?;
     planned.iter().zip(&plans).try_for_each(|(planned, plan)| show(plan, planned))?;
-    if !args.yes && !confirm::asked("submit?")? {
+    if !args.yes && !confirm::confirmed("submit?")? {
         complain("nothing was submitted");
         return Ok(());
     }
@@ -168,7 +169,7 @@ fn entry(
     let prediction = Record::new(&parts.target.name, &parts.workload, track, "pre-opt", scenario, overrides, estimate);
     let prediction = keep::of_estimate(parts, scenario, estimate, serde_json::to_value(&prediction)?);
     let figures = prediction.figures.clone();
-    let source = keep::keep(Kind::Prediction, prediction);
+    let source = keep::keep(EntryKind::Prediction, prediction);
     let mut draft = keep::of_scenario(parts, scenario);
     draft.inputs.extend(
         [
@@ -179,10 +180,10 @@ fn entry(
         .map(|(name, value)| (name.to_owned(), value.into())),
     );
     let contents = launch.files.iter().map(|file| (file.name.clone(), file.text.clone().into()));
-    let contents: serde_json::Map<String, serde_json::Value> = contents.collect();
+    let contents: serde_json::Map<String, serde_json::Value> = sort::filled(contents);
     let body = serde_json::json!({"submission": record, "files": contents});
     let sources = source.into_iter().collect();
-    Ok(Entry::new(Kind::Submission, Draft { figures, sources, body, origin, ..draft }))
+    Ok(Entry::new(EntryKind::Submission, Draft { figures, sources, body, origin, ..draft }))
 }
 
 /// The files, the commands and the prediction.

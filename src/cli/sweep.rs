@@ -16,8 +16,9 @@ use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{complain, print};
 use super::{keep, pick, watching};
-use atlas_cluster::history::{Draft, Kind};
+use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
+use atlas_core::sort;
 use atlas_document::Diagnostics;
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -93,7 +94,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         if args.array.cancel {
             return Ok(());
         }
-        keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
+        keep::keep(EntryKind::Sweep, draft(&args, &sweep, size, fingerprint));
         return Ok(());
     }
     let mut output = match &args.out {
@@ -135,7 +136,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         }
         Some(path) => {
             complain(&format!("wrote {}", path.display()));
-            keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
+            keep::keep(EntryKind::Sweep, draft(&args, &sweep, size, fingerprint));
             Ok(())
         }
         None => Ok(print("")?),
@@ -146,7 +147,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
     let list = |names: &[String]| names.join(" ").into();
     let names = |get: fn(&Parts) -> &str| -> String {
-        let all: std::collections::BTreeSet<&str> = sweep.contenders.iter().map(|(parts, _)| get(parts)).collect();
+        let all: std::collections::BTreeSet<&str> = sort::filled(sweep.contenders.iter().map(|(parts, _)| get(parts)));
         all.into_iter().collect::<Vec<_>>().join(",")
     };
     let out = args.out.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
@@ -162,8 +163,8 @@ fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
         target: Some(names(|parts| &parts.target.name)),
         workload: Some(names(|parts| &parts.workload.name)),
         engine: sweep.contenders.first().map(|(_, scenario)| scenario.engine.name().to_owned()),
-        figures: [("points".to_owned(), points as f64)].into(),
-        inputs: inputs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        figures: sort::filled([("points".to_owned(), points as f64)]),
+        inputs: sort::filled(inputs.map(|(name, value)| (name.to_owned(), value))),
         ..Draft::default()
     }
 }

@@ -7,7 +7,7 @@ use super::script::{Action, Demo, Pane, Reset, SLA_P99_MS, Step, View};
 use atlas_catalog::shipped::Text;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, Value};
-use atlas_plan::knob::{Kind, Knob, KnobValues as _};
+use atlas_plan::knob::{Knob, KnobValues as _, ValueType};
 
 impl Demo {
     /// Reads a script. Complaints go to `diagnostics`; `None` means that one of them is an error.
@@ -225,7 +225,7 @@ impl Reader<'_> {
                 self.error(entry.value.at, path, message, None);
                 continue;
             };
-            if knob.spec().kind != Kind::Fabric
+            if knob.spec().kind != ValueType::Fabric
                 && let Err(error) = knob.parse(&text, &[])
             {
                 self.error(entry.value.at, path, error.to_string(), None);

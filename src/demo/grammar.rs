@@ -6,7 +6,7 @@ use super::expect::{Comparison, Expect, Factor, Figure, Operator, Problem, Quant
 use atlas_document::Position;
 use atlas_document::decode::nearest;
 use atlas_plan::estimate::{METRICS, Metric};
-use atlas_plan::knob::{KNOBS, Kind, Knob, KnobValues as _};
+use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, ValueType};
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
@@ -171,7 +171,7 @@ impl<'t> Parser<'t> {
         };
         let found = Metric::named(word).map(Quantity::Metric).or_else(|| Knob::named(word).ok().map(Quantity::Knob));
         match found {
-            Some(Quantity::Knob(knob)) if !matches!(knob.spec().kind, Kind::Number { .. }) => {
+            Some(Quantity::Knob(knob)) if !matches!(knob.spec().kind, ValueType::Number { .. }) => {
                 Err(self.wrong("a metric, or a knob that is a number", None))
             }
             Some(quantity) => {

@@ -12,6 +12,7 @@ use super::script::Demo;
 use super::state::{Outcome, Stage, check};
 use atlas_config::library::Library;
 use atlas_config::{Profile, Target, Workload};
+use atlas_core::sort;
 use atlas_document::files;
 use atlas_plan::engine;
 use atlas_plan::estimate::Estimate;
@@ -116,7 +117,7 @@ impl Run {
     #[must_use]
     pub fn changed(&self) -> Overrides {
         let differs = |knob: &Knob| self.found.scenario.get(*knob) != self.scenario.get(*knob);
-        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).collect()
+        sort::filled(Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))))
     }
 
     /// Writes the records of before and after the search.

@@ -28,6 +28,7 @@ pub use state::{DemoError, Outcome, Setup, Stage, check};
 
 use atlas_catalog::shipped;
 use atlas_catalog::shipped::Text;
+use atlas_core::sort;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
@@ -47,7 +48,7 @@ impl Demos {
             lay_over(&mut demos, &label, &Text::Shipped(document), &mut problems);
         }
         // The most useful first; those of a section of their own last.
-        demos.sort_by(|a, b| (a.section.is_some()).cmp(&b.section.is_some()).then(a.order.total_cmp(&b.order)));
+        sort::by(&mut demos, |a, b| (a.section.is_some()).cmp(&b.section.is_some()).then(a.order.total_cmp(&b.order)));
         for dir in Demos::watched(config_dir, working_dir) {
             for path in scripts_in(&dir) {
                 let label: Arc<str> = path.display().to_string().into();
@@ -124,6 +125,6 @@ fn scripts_in(dir: &Path) -> Vec<PathBuf> {
         !hidden && path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml")
     };
     let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(yaml).collect();
-    paths.sort();
+    sort::ascending(&mut paths);
     paths
 }

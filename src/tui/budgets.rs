@@ -8,6 +8,7 @@ use super::color::ColorDepth;
 use super::testing::Hands;
 use super::view::view;
 use crate::tui::painter::Painter;
+use atlas_core::sort;
 use atlas_document::Sources;
 
 /// Bytes of the first frame, then of the frame after each key.
@@ -52,7 +53,7 @@ const LEANEST_ELSEWHERE: usize = 186;
 fn a_step_sends_no_more_than_the_leanest_program_elsewhere() {
     let keys: Vec<&str> = std::iter::once("K").chain(["j"; 10]).chain(["k"; 10]).collect();
     let mut steps = bytes((120, 40), &keys).split_off(2);
-    steps.sort_unstable();
+    sort::ascending(&mut steps);
     let median = usize::midpoint(steps[9], steps[10]);
     assert!(median <= LEANEST_ELSEWHERE, "half of all steps send more than {median} bytes: {steps:?}");
 }

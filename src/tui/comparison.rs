@@ -11,6 +11,7 @@ use super::tables::{Sort, Table};
 use super::update::note;
 use super::view::compare;
 use atlas_config::{Mode, Target};
+use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::search::figure;
 
@@ -116,14 +117,14 @@ impl App {
     /// Sorts the columns of the comparison: the best of the chosen metric first, columns without a value last.
     fn sort_columns(&mut self) {
         if self.tables.sort(Table::Compare) == Sort::Name {
-            self.columns.sort_by_key(|(name, _)| name.to_lowercase());
+            sort::by_key(&mut self.columns, |(name, _)| name.to_lowercase());
             return;
         }
         let Some(metric) = self.order else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
         // A scenario that does not fit cannot reach its figure.
-        self.columns.sort_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
+        sort::by(&mut self.columns, |(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
     }
 
     /// The reference of the comparison: the baseline's target if it has a column, else the selected one, else the first.

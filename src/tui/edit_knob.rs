@@ -4,7 +4,7 @@ use super::app::{App, Change, Edit};
 use super::line::Line;
 use super::message::Effect;
 use super::update::note;
-use atlas_plan::knob::{Kind, Knob, KnobValues as _, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 
 /// The value a knob has now.
 fn value(app: &App, knob: Knob) -> Option<Setting> {
@@ -40,7 +40,7 @@ pub(super) fn toggle(app: &mut App) {
     let Some(now) = value(app, knob) else { return };
     let next = match (&now, knob.spec().kind) {
         (Setting::Toggle(on), _) => Setting::Toggle(!on),
-        (Setting::Choice(_), Kind::Choice(_) | Kind::Fabric) => {
+        (Setting::Choice(_), ValueType::Choice(_) | ValueType::Fabric) => {
             let up = knob.step(&now, 1, app.answer.fabrics());
             // Past the last choice comes the first.
             if up == now { knob.step(&now, -i32::from(i16::MAX), app.answer.fabrics()) } else { up }

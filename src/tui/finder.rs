@@ -9,6 +9,7 @@ use super::app::{App, Finder, Overlay, Pane, Place, View};
 use super::line::Line;
 use super::message::Effect;
 use super::{sweeping, update};
+use atlas_core::sort;
 use atlas_plan::knob::KNOBS;
 
 impl Place {
@@ -148,7 +149,7 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
     if scored.iter().any(|(_, place)| literal(place)) {
         scored.retain(|((named, _), place)| *named || literal(place));
     }
-    scored.sort_by(|(a, _), (b, _)| b.cmp(a));
+    sort::by(&mut scored, |(a, _), (b, _)| b.cmp(a));
     scored.into_iter().map(|(_, place)| place).collect()
 }
 

@@ -9,6 +9,7 @@ use super::message::Effect;
 use super::update::note;
 use super::work::{Job, Product};
 use crate::demo::Setup;
+use atlas_core::sort;
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::compromise::Pair;
@@ -84,7 +85,7 @@ impl Job for Work {
             let Some(problem) = self.pair.problem(&start, parts) else { continue };
             let value = |candidate: &Candidate| (across.get)(&candidate.estimate, &candidate.scenario);
             let mut front = optimize(&problem, gauge).front;
-            front.sort_by(|a, b| value(a).total_cmp(&value(b)));
+            sort::by(&mut front, |a, b| value(a).total_cmp(&value(b)));
             let point = |candidate: Candidate| {
                 let setup = applying::setup(&self.before, from, &candidate.scenario, parts);
                 // Changes are relative to the scenario, not to the start of the search.

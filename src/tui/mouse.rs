@@ -9,7 +9,7 @@ use super::keymap::{Action, Mode};
 use super::message::Effect;
 use super::view::results::{self, Place};
 use super::{history, layout, prompt, scenarios, update, view};
-use atlas_plan::knob::Kind;
+use atlas_plan::knob::ValueType;
 
 /// Rows per notch of the wheel.
 const NOTCH: i32 = 3;
@@ -150,7 +150,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             let again = app.knob == knob;
             app.knob = knob;
             if again {
-                let toggles = matches!(knob.spec().kind, Kind::Toggle | Kind::Choice(_) | Kind::Fabric);
+                let toggles = matches!(knob.spec().kind, ValueType::Toggle | ValueType::Choice(_) | ValueType::Fabric);
                 update::act(app, Mode::Knobs, if toggles { Action::Toggle } else { Action::Edit }, effects);
             }
         }

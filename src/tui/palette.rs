@@ -10,6 +10,7 @@ use super::message::Effect;
 use super::panels::Panel;
 use super::{asking, assistant, history, race, showing, sweeping, tour, update};
 use atlas_assistant::{Intent, Question, offline, parse};
+use atlas_core::sort;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 use atlas_plan::search::figure;
@@ -242,7 +243,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     }));
     let mut ranked: Vec<((u8, usize), Command)> =
         all.into_iter().filter_map(|command| Some((tier(&command, &words)?, command))).collect();
-    ranked.sort_by_key(|(tier, _)| *tier);
+    sort::by_key(&mut ranked, |(tier, _)| *tier);
     let parsed = parse(typed, &race::known(app));
     let trouble = parsed.as_ref().err().map(ToString::to_string);
     // A command with that name comes before a question with that text.

@@ -9,6 +9,7 @@ use super::tour;
 use super::update::{fail, note};
 use crate::demo::Tours;
 use atlas_config::library::Library;
+use atlas_core::sort;
 use atlas_document::{Diagnostics, Severity};
 use atlas_plan::estimate::METRICS;
 use atlas_plan::knob::Knob;
@@ -107,9 +108,9 @@ fn gone(app: &App, library: &Library) -> Option<String> {
 fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     let setting = |answer: &Answer, knob: Knob| answer.scenario.as_ref().map(|scenario| scenario.get(knob));
     Flash {
-        entries: changed.iter().cloned().collect(),
-        knobs: Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob)).collect(),
-        metrics: METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name).collect(),
+        entries: sort::filled(changed.iter().cloned()),
+        knobs: sort::filled(Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob))),
+        metrics: sort::filled(METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name)),
     }
 }
 

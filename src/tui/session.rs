@@ -15,8 +15,9 @@ use super::scenarios::{self, Place};
 use super::sweeping::Sweeping;
 use super::tables::{Sort, Table};
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_plan::estimate::{Metric, Section};
-use atlas_plan::knob::{Kind, Knob, KnobValues as _, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 use atlas_plan::search::figure;
 
 pub use store::{Keep, Store};
@@ -100,14 +101,18 @@ struct SetupDocument {
 impl SetupDocument {
     fn of(setup: &Setup) -> SetupDocument {
         let knobs = setup.overrides.iter().map(|(knob, setting)| (knob.name().to_owned(), setting.to_string()));
-        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.collect() }
+        SetupDocument {
+            target: setup.target.to_string(),
+            workload: setup.workload.to_string(),
+            knobs: sort::filled(knobs),
+        }
     }
 
     fn read(&self, problems: &mut Vec<String>) -> Setup {
         let mut overrides = Overrides::new();
         for (name, text) in &self.knobs {
             let read = Knob::named(name).and_then(|knob| {
-                let fabric = matches!(knob.spec().kind, Kind::Fabric);
+                let fabric = matches!(knob.spec().kind, ValueType::Fabric);
                 // The target defines the fabrics; they are known once the scenario is computed.
                 let setting = if fabric { Setting::Choice(text.as_str().into()) } else { knob.parse(text, &[])? };
                 Ok((knob, setting))
@@ -204,10 +209,10 @@ pub fn capture(app: &App, suited: &str) -> Document {
         current: app.tabs.current(),
         pinned: app.tabs.pinned(),
         order: app.order.map(|metric| metric.name.to_owned()),
-        sorted: sorted.collect(),
+        sorted: sort::filled(sorted),
         folds: app.folds.iter().map(|section| section.name().to_owned()).collect(),
-        points: app.points.iter().map(|point| (point.name.to_string(), SetupDocument::of(&point.setup))).collect(),
-        metrics: metrics.collect(),
+        points: sort::filled(app.points.iter().map(|point| (point.name.to_string(), SetupDocument::of(&point.setup)))),
+        metrics: sort::filled(metrics),
         tabs: tabs.collect(),
     }
 }
@@ -254,7 +259,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
                 name.clone_from(other);
             }
         }
-        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).collect();
+        let marks: BTreeSet<Arc<str>> = sort::filled(tab.marks.iter().map(|name| name.as_str().into()));
         let baseline = tab.baseline.as_ref().map(|baseline| baseline.read(&mut problems));
         let usual = Place::default();
         let place = Place {

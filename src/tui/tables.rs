@@ -16,6 +16,7 @@ use super::panels::Panel;
 use super::prompt::{Prompt, Purpose};
 use super::update::note;
 use atlas_config::{Target, Workload};
+use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
 
@@ -270,15 +271,15 @@ fn knobs(app: &App) -> Option<Vec<Knob>> {
     let mut all: Vec<&Spec> = KNOBS.iter().collect();
     let changed = |spec: &Spec| app.now.setup.overrides.contains_key(&spec.knob);
     match sort {
-        Sort::Name => all.sort_by_key(|spec| spec.name),
-        Sort::Change => all.sort_by_key(|spec| !changed(spec)),
+        Sort::Name => sort::by_key(&mut all, |spec| spec.name),
+        Sort::Change => sort::by_key(&mut all, |spec| !changed(spec)),
         Sort::Value => {
             let scenario = app.answer.scenario.as_ref()?;
             let value = |spec: &Spec| match scenario.get(spec.knob) {
                 Setting::Number(value) => (-value, String::new()),
                 other => (f64::INFINITY, other.to_string()),
             };
-            all.sort_by(|a, b| {
+            sort::by(&mut all, |a, b| {
                 let (a, b) = (value(a), value(b));
                 a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
             });
@@ -316,11 +317,11 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let mut figures = Vec::new();
     match sort {
         Sort::Natural | Sort::Value | Sort::Change | Sort::Column { .. } => {}
-        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
-        Sort::Kind => rows.sort_by(|a, b| devices(b).total_cmp(&devices(a))),
+        Sort::Name => sort::by_key(&mut rows, |i| all.get(*i).map(|target| target.name.to_lowercase())),
+        Sort::Kind => sort::by(&mut rows, |a, b| devices(b).total_cmp(&devices(a))),
         Sort::Figure(metric) => {
             let key = |i: &usize| answers.get(*i).map_or((true, f64::INFINITY), |answer| rank(metric, answer));
-            rows.sort_by(|a, b| {
+            sort::by(&mut rows, |a, b| {
                 let (a, b) = (key(a), key(b));
                 a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
             });
@@ -358,8 +359,8 @@ fn workloads(app: &App) -> Option<Vec<usize>> {
     };
     let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|w| passes(w))).collect();
     match sort {
-        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
-        Sort::Kind => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
+        Sort::Name => sort::by_key(&mut rows, |i| all.get(*i).map(|workload| workload.name.to_lowercase())),
+        Sort::Kind => sort::by_key(&mut rows, |i| all.get(*i).map(|workload| workload.shape.mode.name())),
         _ => {}
     }
     Some(rows)

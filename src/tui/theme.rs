@@ -17,6 +17,7 @@ pub use glyphs::Glyphs;
 
 use atlas_catalog::shipped;
 use atlas_catalog::shipped::{Document, Text};
+use atlas_core::sort;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity};
 
@@ -136,7 +137,7 @@ impl Themes {
         for document in shipped::documents("themes") {
             themes.extend(Theme::shipped(document, depth).map(Arc::new));
         }
-        themes.sort_by_key(|theme| theme.order);
+        sort::by_key(&mut themes, |theme| theme.order);
         for path in Themes::watched(config_dir).iter().flat_map(|dir| files_in(dir)) {
             let file: Arc<str> = path.display().to_string().into();
             match read_text(&path) {
@@ -287,7 +288,7 @@ fn files_in(dir: &Path) -> Vec<PathBuf> {
     };
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_theme).collect();
-    files.sort();
+    sort::ascending(&mut files);
     files
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::app::App;
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_plan::engine::answer::event::Run;
 use atlas_sim::training::{Output, StreamKind, Task};
 
@@ -111,9 +112,9 @@ impl Timeline {
         }
         let begin = |number: &u32| tasks.get(*number as usize).map_or(0.0, |task| task.begin);
         for lane in &mut lanes {
-            lane.tasks.sort_by(|a, b| begin(a).total_cmp(&begin(b)));
+            sort::by(&mut lane.tasks, |a, b| begin(a).total_cmp(&begin(b)));
         }
-        lanes.sort_by_key(|lane| (lane.replica, lane.stage, lane.stream as u8));
+        sort::by_key(&mut lanes, |lane| (lane.replica, lane.stage, lane.stream as u8));
         let first = tasks.iter().map(|task| task.begin).fold(f64::INFINITY, f64::min);
         let last = tasks.iter().map(|task| task.end).fold(0.0, f64::max);
         self.span = (if first.is_finite() { first } else { 0.0 }, last);

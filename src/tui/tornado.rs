@@ -9,6 +9,7 @@ use super::showing::{explain_metric, open_from_here};
 use super::sweeping;
 use super::view::explain::reveal;
 use super::work::{Job, Product};
+use atlas_core::sort;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
@@ -37,7 +38,7 @@ impl Job for Work {
         // Some hundred estimates take too little time for progress.
         let mut found = sensitivity(&self.scenario, &self.parts, self.metric);
         // A step from nothing switches something on, and more nodes are another purchase: neither is a small change.
-        found.swings.sort_by_key(|swing| swing.from == "0" || swing.lever == Lever::Knob(Knob::NumNodes));
+        sort::by_key(&mut found.swings, |swing| swing.from == "0" || swing.lever == Lever::Knob(Knob::NumNodes));
         Ok(Product::Tornado(Arc::new(found)))
     }
 }

@@ -183,20 +183,20 @@ proptest! {
 
     #[test]
     fn any_knobs_give_a_sound_answer(workload in prop::sample::select(vec!["llama3_8b_train", "llama3_70b_serve"]), turns in turned()) {
-        use atlas_plan::knob::Kind;
+        use atlas_plan::knob::ValueType;
         let parts = parts("h100x8", workload);
         let mut scenario = Scenario::from_files(&parts);
         for (knob, at, choice) in turns {
             let setting = match knob.spec().kind {
-                Kind::Toggle => Setting::Toggle(choice % 2 == 0),
-                Kind::Choice(words) => Setting::Choice(words[choice % words.len()].into()),
-                Kind::Number { bounds, .. } => {
+                ValueType::Toggle => Setting::Toggle(choice % 2 == 0),
+                ValueType::Choice(words) => Setting::Choice(words[choice % words.len()].into()),
+                ValueType::Number { bounds, .. } => {
                     // Evenly over the orders of magnitude.
                     let high = bounds.max.min(1e9).max(bounds.min + 1e-9);
                     let value = bounds.min + ((high - bounds.min + 1.0).powf(at) - 1.0);
                     Setting::Number(if bounds.whole { value.round() } else { value }.clamp(bounds.min, bounds.max))
                 }
-                Kind::Fabric | Kind::Software | Kind::Seed => continue,
+                ValueType::Fabric | ValueType::Software | ValueType::Seed => continue,
             };
             if knob == Knob::Engine { continue; }
             scenario.set(knob, &setting, &parts).unwrap();

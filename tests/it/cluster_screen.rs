@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use atlas_cluster::history::{Draft, Entry, JOBS, Kind, Store};
+use atlas_cluster::history::{Draft, Entry, EntryKind, JOBS, Store};
 use portable_pty::CommandBuilder;
 
 use crate::common::program::{atlas, stdout};
@@ -76,7 +76,7 @@ fn enter_on_a_submission_watches_the_log_of_its_job() {
         inputs: BTreeMap::from([(JOBS.to_owned(), "4711".into())]),
         ..Draft::default()
     };
-    store.write(&Entry::new(Kind::Submission, draft)).unwrap();
+    store.write(&Entry::new(EntryKind::Submission, draft)).unwrap();
 
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.args(["--fresh", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-train"]);

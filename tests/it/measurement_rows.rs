@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use atlas_evidence::validate::{Kind, judge, scenarios, shipped};
+use atlas_evidence::validate::{MeasurementKind, judge, scenarios, shipped};
 use proptest::prelude::*;
 
-static TABLES: LazyLock<Vec<(Kind, csv::StringRecord, Vec<csv::StringRecord>)>> = LazyLock::new(|| {
-    Kind::ALL
+static TABLES: LazyLock<Vec<(MeasurementKind, csv::StringRecord, Vec<csv::StringRecord>)>> = LazyLock::new(|| {
+    MeasurementKind::ALL
         .into_iter()
         .map(|kind| {
             let text = shipped(kind).unwrap();
@@ -63,9 +63,9 @@ fn columns_of_the_old_format_are_understood_without_their_notes() {
     let text = "id,source,date,engine,engine_version,accelerator,num_accelerators,model,tp,precision_weights,input_len,\
                 output_len,concurrency,output_tokens_per_sec_total,notes\n\
                 a,s,,vLLM,0.10.0,nvidia-h100-sxm-80gb,8,llama-3.1-70b,8,fp8,1024,1024,64,4000,whatever\n";
-    let found = judge(Kind::Inference, text).unwrap();
+    let found = judge(MeasurementKind::Inference, text).unwrap();
     assert!(found[0].predicted.is_some(), "{:?}", found[0]);
-    let (lines, _) = scenarios(Kind::Inference, text).unwrap();
+    let (lines, _) = scenarios(MeasurementKind::Inference, text).unwrap();
     assert_eq!(lines[0]["workload"]["software"], "vLLM@0.10.0");
     assert_eq!(lines[0]["workload"]["precision"]["weights"], "fp8");
 }
@@ -75,7 +75,7 @@ fn a_row_that_states_too_little_says_what_is_missing() {
     let text = "id,accelerator,num_accelerators,model,seq_len,tokens_per_sec_per_accel\n\
                 a,h100-sxm,8,llama-3.1-8b,,1000\nb,no-such-device,8,llama-3.1-8b,4096,1000\nc,h100-sxm,8,no-such-model,4096,1000\n";
     let reasons: Vec<String> =
-        judge(Kind::Training, text).unwrap().into_iter().map(|verdict| verdict.reason.unwrap()).collect();
+        judge(MeasurementKind::Training, text).unwrap().into_iter().map(|verdict| verdict.reason.unwrap()).collect();
     assert!(reasons[0].contains("seq_len"), "{reasons:?}");
     assert!(reasons[1].contains("no-such-device"), "{reasons:?}");
     assert!(reasons[2].contains("no-such-model"), "{reasons:?}");
@@ -85,7 +85,7 @@ fn a_row_that_states_too_little_says_what_is_missing() {
 fn every_shipped_row_that_states_a_figure_is_predicted() {
     // What no document can hold: a model or an accelerator without an entry, and rows without their size.
     let unstated = ["is not in the catalog", "num_accelerators is not stated"];
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         let text = shipped(kind).unwrap();
         for verdict in judge(kind, &text).unwrap() {
             let reason = verdict.reason.unwrap_or_default();
@@ -103,7 +103,7 @@ fn a_measured_average_of_requests_in_flight_is_a_concurrency() {
             "id,accelerator,num_accelerators,model,software,tp,load,concurrency,input_len,output_len,output_tokens_per_sec\n\
              a,h100-sxm,1,llama-3.1-8b,vllm@0.15.0,1,closed,{concurrency},512,512,1000\n"
         );
-        judge(Kind::Inference, &text).unwrap().remove(0).predicted.unwrap()
+        judge(MeasurementKind::Inference, &text).unwrap().remove(0).predicted.unwrap()
     };
     assert_eq!(row("7.9973"), row("8"));
     assert!(row("0.2") > 0.0);
@@ -116,7 +116,7 @@ fn rows_without_the_size_of_a_node_lie_on_the_nodes_of_their_accelerator() {
             "id,accelerator,num_accelerators,model,software,tp,load,concurrency,input_len,output_len,prefill_workers,\
              prefill_tp,decode_workers,decode_tp,output_tokens_per_sec\n{row}\n"
         );
-        let (lines, _) = scenarios(Kind::Inference, &text).unwrap();
+        let (lines, _) = scenarios(MeasurementKind::Inference, &text).unwrap();
         let target = &lines[0]["target"];
         (target["num_nodes"].as_u64().unwrap(), target["accelerators_per_node"].as_u64().unwrap())
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use atlas_cluster::history::{Draft, Entry, JOBS, Kind, Store};
+use atlas_cluster::history::{Draft, Entry, EntryKind, JOBS, Store};
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_fabric::tui::app::{App, View};
@@ -77,14 +77,14 @@ pub(crate) fn history(directory: &Path) -> Store {
     let store = Store::at(directory);
     let mut before: Option<String> = None;
     let entries = [
-        (Kind::Prediction, "11111111", 14_185.8, "8"),
-        (Kind::Submission, "22222222", 14_185.8, "8"),
-        (Kind::Run, "33333333", 19_000.0, "8"),
-        (Kind::Run, "44444444", 15_000.0, "4"),
+        (EntryKind::Prediction, "11111111", 14_185.8, "8"),
+        (EntryKind::Submission, "22222222", 14_185.8, "8"),
+        (EntryKind::Run, "33333333", 19_000.0, "8"),
+        (EntryKind::Run, "44444444", 15_000.0, "4"),
     ];
     for (second, (kind, handle, step, tp)) in (0..).zip(entries) {
         let mut inputs = BTreeMap::from([("tp".to_owned(), tp.into())]);
-        if kind == Kind::Submission {
+        if kind == EntryKind::Submission {
             inputs.insert(JOBS.to_owned(), "4711".into());
         }
         let draft = Draft {

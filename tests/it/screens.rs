@@ -16,7 +16,7 @@ use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::{rows as view_rows, view};
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{KNOBS, Kind, Knob, Setting};
+use atlas_plan::knob::{KNOBS, Knob, Setting, ValueType};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -634,12 +634,12 @@ fn the_reference_has_the_registry_of_knobs() {
     let mut table = "| knob | also | takes | what it is |\n| --- | --- | --- | --- |\n".to_owned();
     for spec in KNOBS {
         let takes = match spec.kind {
-            Kind::Toggle => "on, off".to_owned(),
-            Kind::Choice(words) => words.join(", "),
-            Kind::Software => "family@release".to_owned(),
-            Kind::Fabric => "a fabric of the profile".to_owned(),
-            Kind::Number { bounds, .. } => bounds.describe(),
-            Kind::Seed => "a whole number".to_owned(),
+            ValueType::Toggle => "on, off".to_owned(),
+            ValueType::Choice(words) => words.join(", "),
+            ValueType::Software => "family@release".to_owned(),
+            ValueType::Fabric => "a fabric of the profile".to_owned(),
+            ValueType::Number { bounds, .. } => bounds.describe(),
+            ValueType::Seed => "a whole number".to_owned(),
         };
         let unit = if spec.unit.is_empty() { String::new() } else { format!(" ({})", spec.unit) };
         table += &format!("| `{}` | {} | {takes}{unit} | {} |\n", spec.name, spec.aliases.join(", "), spec.help);

@@ -5,20 +5,20 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use atlas_evidence::validate::verdict::{Verdict, coverage, overall};
-use atlas_evidence::validate::{Kind, Method, judge, judge_by, shipped};
+use atlas_evidence::validate::{MeasurementKind, Method, judge, judge_by, shipped};
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
 use serde_json::Value;
 
 use crate::common::program::{atlas, stderr, stdout};
 
-fn verdicts(kind: Kind) -> Vec<Verdict> {
+fn verdicts(kind: MeasurementKind) -> Vec<Verdict> {
     judge(kind, &shipped(kind).unwrap()).unwrap()
 }
 
 #[test]
 fn every_row_has_a_prediction_inside_its_interval_or_a_reason() {
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         for verdict in verdicts(kind) {
             match (verdict.predicted, &verdict.reason) {
                 (Some(predicted), None) => {
@@ -35,7 +35,7 @@ fn every_row_has_a_prediction_inside_its_interval_or_a_reason() {
 
 #[test]
 fn training_is_predicted_as_well_as_the_readme_says() {
-    let all = verdicts(Kind::Training);
+    let all = verdicts(MeasurementKind::Training);
     let stats = overall(&all);
     assert!(stats.n >= 1765, "{stats:?}");
     assert!(stats.median <= 9.6 && stats.p90 <= 33.0 && stats.bias.abs() <= 2.5, "{stats:?}");
@@ -44,7 +44,7 @@ fn training_is_predicted_as_well_as_the_readme_says() {
 }
 
 /// The answers of `atlas run --batch` to the scenarios that `atlas validate --scenarios` prints, by id.
-fn batch(kind: Kind) -> BTreeMap<String, (Value, f64)> {
+fn batch(kind: MeasurementKind) -> BTreeMap<String, (Value, f64)> {
     let atlas = env!("CARGO_BIN_EXE_atlas");
     let scenarios = Command::new(atlas).args(["validate", "--scenarios", "--kind", kind.name()]).output().unwrap();
     assert!(scenarios.status.success(), "{}", String::from_utf8_lossy(&scenarios.stderr));
@@ -81,7 +81,7 @@ fn batch(kind: Kind) -> BTreeMap<String, (Value, f64)> {
 #[test]
 fn predicted_rows_equal_the_same_scenario_run_by_a_user() {
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         let answers = batch(kind);
         let mut compared = 0;
         for verdict in verdicts(kind).iter().filter(|verdict| verdict.predicted.is_some()) {
@@ -116,11 +116,11 @@ fn predicted_rows_equal_the_same_scenario_run_by_a_user() {
 
 #[test]
 fn serving_is_predicted_as_well_as_the_readme_says() {
-    let all = verdicts(Kind::Inference);
+    let all = verdicts(MeasurementKind::Inference);
     let stats = overall(&all);
     assert!(stats.n >= 3900 && stats.median <= 16.5 && stats.p90 <= 61.0, "{stats:?}");
     assert!(coverage(&all).0 >= 0.9, "{:?}", coverage(&all));
-    let latency = verdicts(Kind::Latency);
+    let latency = verdicts(MeasurementKind::Latency);
     for (metric, most) in [("tpot_ms", 11.9), ("ttft_ms", 27.3)] {
         let of: Vec<Verdict> = latency.iter().filter(|verdict| verdict.metric == metric).cloned().collect();
         let stats = overall(&of);
@@ -132,7 +132,7 @@ fn serving_is_predicted_as_well_as_the_readme_says() {
 #[test]
 fn intervals_hold_where_no_release_is_stated() {
     let method = Method { release: Release::Assumed, ..Method::default() };
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         let withheld = judge_by(kind, &shipped(kind).unwrap(), method, &Gauge::default()).unwrap();
         let counted: Vec<Verdict> = withheld.into_iter().filter(|v| v.copy_of.is_none() && !v.inferred).collect();
         let stated: BTreeMap<String, Verdict> =
@@ -147,11 +147,11 @@ fn intervals_hold_where_no_release_is_stated() {
 
 #[test]
 fn a_file_of_no_known_kind_says_what_was_expected() {
-    let problem = Kind::of("a,b,c\n1,2,3\n").unwrap_err().to_string();
+    let problem = MeasurementKind::of("a,b,c\n1,2,3\n").unwrap_err().to_string();
     assert!(problem.contains("seq_len") && problem.contains("a,b,c"), "{problem}");
-    assert_eq!(Kind::of(&shipped(Kind::Latency).unwrap()).unwrap(), Kind::Latency);
-    assert_eq!(Kind::of(&shipped(Kind::Inference).unwrap()).unwrap(), Kind::Inference);
-    assert_eq!(Kind::of(&shipped(Kind::Training).unwrap()).unwrap(), Kind::Training);
+    assert_eq!(MeasurementKind::of(&shipped(MeasurementKind::Latency).unwrap()).unwrap(), MeasurementKind::Latency);
+    assert_eq!(MeasurementKind::of(&shipped(MeasurementKind::Inference).unwrap()).unwrap(), MeasurementKind::Inference);
+    assert_eq!(MeasurementKind::of(&shipped(MeasurementKind::Training).unwrap()).unwrap(), MeasurementKind::Training);
 }
 
 #[test]
@@ -164,13 +164,14 @@ fn the_command_writes_what_the_engine_says() {
     };
     let json: serde_json::Value = serde_json::from_str(&run(&["--kind", "training", "--format", "json"])).unwrap();
     let rows = json["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), verdicts(Kind::Training).len());
+    assert_eq!(rows.len(), verdicts(MeasurementKind::Training).len());
     assert!(rows.iter().all(|row| row["predicted"].is_number() != row["reason"].is_string()));
     let table = run(&["--kind", "training", "--source", "vtrain"]);
     assert!(table.contains("vTrain") && table.contains("measured across"), "{table}");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.csv");
-    std::fs::write(&path, shipped(Kind::Latency).unwrap().lines().take(4).collect::<Vec<_>>().join("\n")).unwrap();
+    std::fs::write(&path, shipped(MeasurementKind::Latency).unwrap().lines().take(4).collect::<Vec<_>>().join("\n"))
+        .unwrap();
     let csv = run(&["--measurements", path.to_str().unwrap(), "--format", "csv"]);
     assert_eq!(csv.lines().count(), 1 + 2 * 3, "two figures a row: {csv}");
 }
@@ -261,7 +262,7 @@ fn a_row_that_repeats_another_is_predicted_but_counted_once() {
 
 #[test]
 fn the_shipped_latency_table_excludes_its_duplicates() {
-    let latency = verdicts(Kind::Latency);
+    let latency = verdicts(MeasurementKind::Latency);
     let duplicates =
         latency.iter().filter(|v| v.reason.as_deref().is_some_and(|reason| reason.starts_with("excluded: duplicate")));
     assert!(duplicates.count() >= 2 * 400);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use atlas_evidence::validate::Kind;
+use atlas_evidence::validate::MeasurementKind;
 use atlas_legacy::measurements::{self, ConvertError, Prose, Report};
 
 /// Why a file cannot be converted.
@@ -17,14 +17,14 @@ pub(crate) enum Error {
 }
 
 /// Converts a file, prose included.
-pub(crate) fn file(old: &Path, new: &Path, kind: Option<Kind>) -> Result<Report, Error> {
+pub(crate) fn file(old: &Path, new: &Path, kind: Option<MeasurementKind>) -> Result<Report, Error> {
     let bytes = std::fs::read(old).map_err(|reason| Error::Read { path: old.into(), reason })?;
     // Text in another encoding loses its odd characters, not its rows.
     let text = String::from_utf8_lossy(&bytes);
     let kind = kind.map(|kind| match kind {
-        Kind::Training => measurements::Kind::Training,
-        Kind::Inference => measurements::Kind::Inference,
-        Kind::Latency => measurements::Kind::Latency,
+        MeasurementKind::Training => measurements::TableKind::Training,
+        MeasurementKind::Inference => measurements::TableKind::Inference,
+        MeasurementKind::Latency => measurements::TableKind::Latency,
     });
     let (converted, report) = measurements::convert(&text, kind, Prose::Read)
         .map_err(|reason| Error::Convert { path: old.into(), reason })?;

@@ -38,7 +38,7 @@ enum Command {
         new: PathBuf,
         /// Kind of the table; detected from its header if absent.
         #[arg(long)]
-        kind: Option<atlas_evidence::validate::Kind>,
+        kind: Option<atlas_evidence::validate::MeasurementKind>,
     },
     /// Write the accuracy tables of README.md and docs/accuracy.md and the index of judged rows anew.
     ///

@@ -52,10 +52,10 @@ struct Row {
 }
 
 fn searched(parts: &Parts, most: Option<u64>) -> Option<Row> {
-    let asked = Scenario::resolve(parts, &Overrides::new()).ok().filter(|scenario| scenario.engine.reasons())?;
-    let asked = engine::at_once(&asked);
-    let start = freed(&asked, &|_| false, parts);
-    let mut problem = Problem::of(&start, parts, figure::named("throughput")?).from(&asked).usually(&[]);
+    let requested = Scenario::resolve(parts, &Overrides::new()).ok().filter(|scenario| scenario.engine.reasons())?;
+    let requested = engine::at_once(&requested);
+    let start = freed(&requested, &|_| false, parts);
+    let mut problem = Problem::of(&start, parts, figure::named("throughput")?).from(&requested).usually(&[]);
     problem.most = most.unwrap_or(problem.most);
     let found = optimize(&problem, &Gauge::default());
     let rate = |candidate: &Candidate| candidate.estimate.total.tokens_per_sec;

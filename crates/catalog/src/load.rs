@@ -7,6 +7,7 @@ use super::collection::{Collection, Item};
 use super::hugging_face;
 use super::part::{self, Entries, Part, complaint};
 use super::{Accelerator, Model, Price, digest};
+use atlas_core::sort;
 use atlas_document::decode::nearest;
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
@@ -178,7 +179,7 @@ impl Catalog {
                 !wanted.is_empty() && wanted.iter().all(|word| own.contains(word))
             })
             .collect();
-        found.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(loose(a).cmp(&loose(b))));
+        sort::by(&mut found, |a, b| distance(a).total_cmp(&distance(b)).then(loose(a).cmp(&loose(b))));
         found.into_iter().next()
     }
 

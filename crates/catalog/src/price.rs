@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use atlas_core::count::Count;
 use atlas_core::plan::PriceBasis;
+use atlas_core::sort;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
@@ -104,7 +105,7 @@ impl Median {
     pub fn of(prices: &[Arc<Price>], basis: PriceBasis) -> Option<Median> {
         let mut offers: Vec<&Price> =
             prices.iter().map(|price| &**price).filter(|price| price.basis == basis).collect();
-        offers.sort_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()));
+        sort::by(&mut offers, |a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()));
         let (low, high) = (offers.get((offers.len().max(1) - 1) / 2)?, offers.get(offers.len() / 2)?);
         let dates = || offers.iter().map(|price| price.date.as_str());
         Some(Median {

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use atlas_core::sort;
 use serde_json::Value;
 
 /// What stands in place of a secret.
@@ -21,7 +22,7 @@ static ENVIRONMENT: LazyLock<Vec<String>> = LazyLock::new(|| {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter_map(secret)
         .collect();
-    values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    sort::by_key(&mut values, |value| std::cmp::Reverse(value.len()));
     values
 });
 
@@ -95,14 +96,10 @@ pub fn mask_document(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(mask(text)),
         Value::Array(items) => Value::Array(masked_words(items)),
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .map(|(key, value)| {
-                    let hidden = names_secret(key) && matches!(value, Value::String(text) if is_secret(text));
-                    (mask(key), if hidden { MASK.into() } else { mask_document(value) })
-                })
-                .collect(),
-        ),
+        Value::Object(map) => Value::Object(sort::filled(map.iter().map(|(key, value)| {
+            let hidden = names_secret(key) && matches!(value, Value::String(text) if is_secret(text));
+            (mask(key), if hidden { MASK.into() } else { mask_document(value) })
+        }))),
         other => other.clone(),
     }
 }

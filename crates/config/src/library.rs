@@ -24,6 +24,7 @@ use crate::{Corrections, Profile, Target, Workload};
 use atlas_catalog::Catalog;
 use atlas_catalog::shipped::{Document, Text, documents};
 use atlas_core::plan::Methodology;
+use atlas_core::sort;
 use atlas_document::decode::nearest;
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Position;
@@ -127,7 +128,7 @@ impl Library {
                 library.profiles.push((file.profile_key.clone(), file.profile.clone()));
             }
         }
-        library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
+        sort::by(&mut library.profiles, |(a, _), (b, _)| a.stem.cmp(&b.stem));
         library.catalog = catalog;
         problems.extend(library.catalog.problems().clone());
         library.problems = problems;

@@ -105,7 +105,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::{Target, Workload};
-    use atlas_core::field::{Field, Home, KNOBS, Kind};
+    use atlas_core::field::{Field, Home, KNOBS, ValueType};
     use atlas_document::{Diagnostics, parse};
 
     /// A mapping of text by path, as YAML.
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn files_take_the_range_that_the_table_states_for_every_number() {
-        for field in KNOBS.iter().filter(|field| matches!(field.kind, Kind::Number { .. })) {
+        for field in KNOBS.iter().filter(|field| matches!(field.kind, ValueType::Number { .. })) {
             let bounds = field.bounds();
             let inside = [bounds.min, bounds.max].into_iter().filter(|value| *value < 1e15);
             for value in inside {
@@ -189,17 +189,17 @@ mod tests {
     fn files_take_the_words_and_switches_that_the_table_states() {
         for field in KNOBS.iter().filter(|field| field.home != Home::Nowhere) {
             match field.kind {
-                Kind::Choice(words) => {
+                ValueType::Choice(words) => {
                     for word in words {
                         assert_eq!(said(field, word), "", "{} {word}", field.name);
                     }
                     assert_ne!(said(field, "nonsense"), "", "{}", field.name);
                 }
-                Kind::Toggle => {
+                ValueType::Toggle => {
                     assert_eq!(said(field, "true"), "", "{}", field.name);
                     assert_ne!(said(field, "nonsense"), "", "{}", field.name);
                 }
-                Kind::Number { .. } | Kind::Fabric | Kind::Software | Kind::Seed => {}
+                ValueType::Number { .. } | ValueType::Fabric | ValueType::Software | ValueType::Seed => {}
             }
         }
     }

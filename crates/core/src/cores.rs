@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::sort;
+
 /// Most threads; 0 means no limit.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
@@ -46,7 +48,7 @@ pub fn on_all_cores<I: Sync, T: Send>(
         }
         all
     });
-    done.sort_by_key(|(at, _)| *at);
+    sort::by_key(&mut done, |(at, _)| *at);
     done.into_iter().map(|(_, answer)| answer).collect()
 }
 

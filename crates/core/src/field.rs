@@ -53,7 +53,7 @@ pub enum Step {
 
 /// The type of a knob's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum ValueType {
     /// On or off.
     Toggle,
     /// One of these words.
@@ -85,7 +85,7 @@ pub struct Field {
     /// The section that shows it.
     pub group: Group,
     /// The type of its values.
-    pub kind: Kind,
+    pub kind: ValueType,
     /// Numbers that files may state, if commands and panes offer fewer.
     pub files: Option<Bounds>,
     /// Unit; empty for plain numbers.
@@ -147,7 +147,7 @@ impl Field {
     pub fn bounds(&self) -> Bounds {
         match (self.files, self.kind) {
             (Some(files), _) => files,
-            (None, Kind::Number { bounds, .. }) => bounds,
+            (None, ValueType::Number { bounds, .. }) => bounds,
             _ => Bounds::FINITE,
         }
     }
@@ -156,7 +156,7 @@ impl Field {
     #[must_use]
     pub fn words(&self) -> &'static [&'static str] {
         match self.kind {
-            Kind::Choice(words) => words,
+            ValueType::Choice(words) => words,
             _ => &[],
         }
     }
@@ -228,15 +228,15 @@ impl Knob {
     }
 }
 
-const fn whole(min: f64, max: f64, step: Step) -> Kind {
-    Kind::Number { bounds: Bounds { min, max, whole: true }, step }
+const fn whole(min: f64, max: f64, step: Step) -> ValueType {
+    ValueType::Number { bounds: Bounds { min, max, whole: true }, step }
 }
 
-const fn real(min: f64, max: f64, step: f64) -> Kind {
-    Kind::Number { bounds: Bounds { min, max, whole: false }, step: Step::Add(step) }
+const fn real(min: f64, max: f64, step: f64) -> ValueType {
+    ValueType::Number { bounds: Bounds { min, max, whole: false }, step: Step::Add(step) }
 }
 
-const fn ranks(max: f64) -> Kind {
+const fn ranks(max: f64) -> ValueType {
     whole(1.0, max, Step::Double)
 }
 
@@ -251,7 +251,7 @@ const fn entry(
     name: &'static str,
     aliases: &'static [&'static str],
     group: Group,
-    kind: Kind,
+    kind: ValueType,
     path: &'static [&'static str],
     help: &'static str,
 ) -> Field {
@@ -277,7 +277,7 @@ const fn entry(
 impl Field {
     /// Files may state what is within these bounds.
     const fn files(self, min: f64, max: f64) -> Field {
-        let whole = matches!(self.kind, Kind::Number { bounds: Bounds { whole: true, .. }, .. });
+        let whole = matches!(self.kind, ValueType::Number { bounds: Bounds { whole: true, .. }, .. });
         Field { files: Some(Bounds { min, max, whole }), ..self }
     }
 

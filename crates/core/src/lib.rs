@@ -11,4 +11,5 @@ pub mod mode;
 pub mod network;
 pub mod plan;
 pub mod plan_spec;
+pub mod sort;
 pub mod units;

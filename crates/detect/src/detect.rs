@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use crate::ask::Asker;
 use crate::catalog::CatalogEntry;
 use crate::model::{Detected, Machine, Origin, Undetermined};
+use crate::probe::Probe;
 use crate::read::hostlist;
 use crate::runner::{DEFAULT_TIMEOUT, Runner};
 use crate::{local, pools, slurm};
@@ -44,18 +44,18 @@ impl Default for Options {
 /// Runs the tools that exist, each with a timeout, and returns what they say. Changes nothing.
 #[must_use]
 pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) -> Detected {
-    let part = |wanted: bool, look: &(dyn Fn(&mut Asker<'_>) -> Detected + Sync)| {
+    let part = |wanted: bool, look: &(dyn Fn(&mut Probe<'_>) -> Detected + Sync)| {
         if !wanted {
             return Detected::default();
         }
-        let mut asker = Asker::new(runner, options.timeout);
-        let mut found = look(&mut asker);
-        found.undetermined.extend(asker.failures);
+        let mut probe = Probe::new(runner, options.timeout);
+        let mut found = look(&mut probe);
+        found.undetermined.extend(probe.failures);
         found
     };
-    let slurm = || part(options.slurm, &|asker| slurm::look(asker, catalog));
-    let pools = || part(options.kubernetes, &|asker| pools::look(asker, catalog));
-    let local = || part(options.local, &|asker| local::look(asker, options, catalog));
+    let slurm = || part(options.slurm, &|probe| slurm::look(probe, catalog));
+    let pools = || part(options.kubernetes, &|probe| pools::look(probe, catalog));
+    let local = || part(options.local, &|probe| local::look(probe, options, catalog));
     // A slow scheduler does not hold up the rest; without threads all wait in turn.
     let parts = thread::scope(|scope| {
         let by_thread = [

@@ -10,7 +10,6 @@
 
 #![forbid(unsafe_code)]
 
-mod ask;
 pub mod catalog;
 mod detect;
 pub mod idle;
@@ -19,6 +18,7 @@ pub mod matching;
 pub mod model;
 mod network;
 mod pools;
+mod probe;
 pub mod read;
 pub mod render;
 pub mod runner;

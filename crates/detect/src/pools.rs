@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::ask::{Asker, some};
 use crate::catalog::CatalogEntry;
 use crate::matching::{Index, NamedBy, Query, instance_accelerator, slice_of};
 use crate::model::{Accelerator, Detected, Host, Machine, NetworkKind, NetworkLink, Nodes, Origin, Undetermined};
+use crate::probe::{Probe, some};
 use crate::read::kubernetes::{self, Node};
 use crate::read::pci;
 use crate::text::{GIB, MIB, gib, leading_number};
@@ -35,14 +35,14 @@ const NVIDIA_LABELS: [&str; 4] = [
 ];
 
 /// Looks at the nodes. Nothing is asked of a cluster unless kubectl has a context.
-pub(crate) fn look(asker: &mut Asker<'_>, catalog: &[CatalogEntry]) -> Detected {
+pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
     let mut detected = Detected::default();
-    let context = asker.output("kubectl", &["config", "current-context"], 1 << 16);
+    let context = probe.output("kubectl", &["config", "current-context"], 1 << 16);
     if !context.is_some_and(|output| output.status == Some(0) && !output.stdout.trim().is_empty()) {
         return detected;
     }
     let arguments = ["get", "nodes", "-o", "json", "--request-timeout=5s"];
-    let Some(nodes) = asker.read("kubectl", &arguments, LARGE, |text| kubernetes::nodes(text).ok().and_then(some))
+    let Some(nodes) = probe.read("kubectl", &arguments, LARGE, |text| kubernetes::nodes(text).ok().and_then(some))
     else {
         return detected;
     };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::node::Position;
+use atlas_core::sort;
 
 /// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,7 +152,7 @@ impl Diagnostics {
 
     /// Keeps file by file in order of position, errors before warnings at one place.
     pub fn sort(&mut self) {
-        self.list.sort_by(|a, b| (&a.file, a.at, b.severity).cmp(&(&b.file, b.at, a.severity)));
+        sort::by(&mut self.list, |a, b| (&a.file, a.at, b.severity).cmp(&(&b.file, b.at, a.severity)));
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::node::Node;
 use super::parse::MAX_FILE_BYTES;
+use atlas_core::sort;
 
 /// Where the documents come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,7 +115,7 @@ pub fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, String> {
             paths.push(path);
         }
     }
-    paths.sort();
+    sort::ascending(&mut paths);
     Ok(paths)
 }
 

@@ -58,7 +58,7 @@ impl Collective {
 
 /// Kinds of tasks.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum TaskKind {
     /// Matrix products and attention: bound by the matrix units.
     Matrix,
     /// Other kernels: bound by memory.
@@ -91,7 +91,7 @@ pub struct Task {
     /// Its name.
     pub name: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// The stream that it ran on, which runs one task at a time; `None` if it needs no stream.
     pub lane: Option<u32>,
     /// Duration, s; 0 if it was not measured.

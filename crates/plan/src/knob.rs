@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub use atlas_core::field::{Field as Spec, Group, Home, KNOBS, Kind, Knob, Step};
+pub use atlas_core::field::{Field as Spec, Group, Home, KNOBS, Knob, Step, ValueType};
 
 use atlas_catalog::software::{Caveat, Software};
 use atlas_core::plan::canonical;
@@ -49,12 +49,12 @@ impl KnobValues for Knob {
         let spec = self.spec();
         let refuse = |expected: String| KnobError::Value { knob: spec.name, found: text.to_owned(), expected };
         match spec.kind {
-            Kind::Toggle => match text.to_lowercase().as_str() {
+            ValueType::Toggle => match text.to_lowercase().as_str() {
                 "on" | "true" | "yes" | "1" => Ok(Setting::Toggle(true)),
                 "off" | "false" | "no" | "0" => Ok(Setting::Toggle(false)),
                 _ => Err(refuse("on or off".to_owned())),
             },
-            Kind::Choice(choices) => {
+            ValueType::Choice(choices) => {
                 let usual = canonical(text);
                 let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(usual));
                 found.map(|choice| Setting::Choice((*choice).into())).ok_or_else(|| {
@@ -65,14 +65,14 @@ impl KnobValues for Knob {
                     })
                 })
             }
-            Kind::Fabric => {
+            ValueType::Fabric => {
                 let found = fabrics.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
                 let names = || fabrics.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ");
                 found
                     .map(|(name, _)| Setting::Choice(Arc::clone(name)))
                     .ok_or_else(|| refuse(format!("one of {}", names())))
             }
-            Kind::Software => match Software::parse(text) {
+            ValueType::Software => match Software::parse(text) {
                 // The release stays open where none is stated.
                 Ok(found) if found.caveat == Some(Caveat::Newest) => {
                     Ok(Setting::Choice(found.family.id.as_str().into()))
@@ -80,20 +80,20 @@ impl KnobValues for Knob {
                 Ok(found) => Ok(Setting::Choice(found.spec().into())),
                 Err(problem) => Err(refuse(format!("software, such as vllm@0.11 ({problem})"))),
             },
-            Kind::Number { bounds, .. } => {
+            ValueType::Number { bounds, .. } => {
                 let value = parse_number(text).filter(|value| bounds.allow(*value));
                 value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
             }
-            Kind::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
+            ValueType::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
         }
     }
 
     fn read(self, value: &Node, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
         match (&value.value, self.spec().kind) {
             (Value::Text(text), _) => self.parse(text, fabrics),
-            (Value::Bool(on), Kind::Toggle) => Ok(Setting::Toggle(*on)),
-            (Value::Int(seed), Kind::Seed) => Ok(Setting::Seed(*seed)),
-            (_, Kind::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.allow(number)) => {
+            (Value::Bool(on), ValueType::Toggle) => Ok(Setting::Toggle(*on)),
+            (Value::Int(seed), ValueType::Seed) => Ok(Setting::Seed(*seed)),
+            (_, ValueType::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.allow(number)) => {
                 Ok(Setting::Number(value.number().unwrap_or_default()))
             }
             // Anything else a knob may still understand as text (1 for a toggle) or refuses in its own words.
@@ -103,17 +103,17 @@ impl KnobValues for Knob {
 
     fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting {
         match (self.spec().kind, from) {
-            (Kind::Toggle, Setting::Toggle(_)) => Setting::Toggle(by > 0),
-            (Kind::Choice(choices), Setting::Choice(now)) => {
+            (ValueType::Toggle, Setting::Toggle(_)) => Setting::Toggle(by > 0),
+            (ValueType::Choice(choices), Setting::Choice(now)) => {
                 let names: Vec<Arc<str>> = choices.iter().map(|choice| (*choice).into()).collect();
                 Setting::Choice(neighbor(&names, now, by))
             }
-            (Kind::Fabric, Setting::Choice(now)) => {
+            (ValueType::Fabric, Setting::Choice(now)) => {
                 let names: Vec<Arc<str>> = fabrics.iter().map(|(name, _)| Arc::clone(name)).collect();
                 Setting::Choice(neighbor(&names, now, by))
             }
-            (Kind::Software, Setting::Choice(now)) => Setting::Choice(neighboring_release(now, by)),
-            (Kind::Number { bounds, step }, Setting::Number(now)) => {
+            (ValueType::Software, Setting::Choice(now)) => Setting::Choice(neighboring_release(now, by)),
+            (ValueType::Number { bounds, step }, Setting::Number(now)) => {
                 let mut value = *now;
                 for _ in 0..by.unsigned_abs() {
                     value = match step {
@@ -125,7 +125,7 @@ impl KnobValues for Knob {
                 // Multiples of 0.05 and the like carry binary dust; six decimals are finer than any step.
                 Setting::Number(((value * 1e6).round() / 1e6).clamp(bounds.min, bounds.max))
             }
-            (Kind::Seed, Setting::Seed(now)) => Setting::Seed(now.saturating_add(i128::from(by))),
+            (ValueType::Seed, Setting::Seed(now)) => Setting::Seed(now.saturating_add(i128::from(by))),
             _ => from.clone(),
         }
     }

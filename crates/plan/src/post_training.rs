@@ -20,7 +20,7 @@ use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 
 /// What a step consists of.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Asked {
+pub struct StepOptions {
     /// Prompts of a step; pairs of answers under preference optimization.
     pub prompts: Count,
     /// Answers that are sampled for each prompt; `None`: the answers are data, two for each prompt.
@@ -173,32 +173,36 @@ fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
 ///
 /// # Errors
 /// Scenarios that cannot be resolved, fit or belong together.
-pub fn step(train: (&Parts, &Overrides), rollout: (&Parts, &Overrides), asked: &Asked) -> Result<Step, Refused> {
+pub fn step(
+    train: (&Parts, &Overrides),
+    rollout: (&Parts, &Overrides),
+    options: &StepOptions,
+) -> Result<Step, Refused> {
     let ((train_parts, train_knobs), (rollout_parts, rollout_knobs)) = (train, rollout);
     if train_parts.model_name() != rollout_parts.model_name() {
         return Err(Refused::Models(train_parts.workload.name.to_string(), rollout_parts.workload.name.to_string()));
     }
-    if asked.asynchronous && asked.rollout_nodes.is_none() {
+    if options.asynchronous && options.rollout_nodes.is_none() {
         return Err(Refused::Setting("asynchronous rollouts need nodes of their own: state how many roll out"));
     }
-    if asked.samples.is_none() && asked.rollout_nodes.is_some() {
+    if options.samples.is_none() && options.rollout_nodes.is_some() {
         return Err(Refused::Setting("without rollouts no nodes can be set apart for them"));
     }
     let whole = Scenario::resolve(train_parts, train_knobs)?.num_nodes;
-    let split = match asked.rollout_nodes {
+    let split = match options.rollout_nodes {
         Some(nodes) if nodes < 1.0 || nodes >= whole => return Err(Refused::Nodes { rollout: nodes, all: whole }),
         nodes => nodes,
     };
     let (train_nodes, rollout_nodes) = split.map_or((whole, whole), |nodes| (Count::floor(whole - nodes), nodes));
 
-    let sequences = asked.prompts * asked.samples.unwrap_or(Count::new(2));
+    let sequences = options.prompts * options.samples.unwrap_or(Count::new(2));
     let mut serve = resolved(rollout_parts, rollout_knobs, Some(rollout_nodes), Mode::Inference)?;
     let length = serve.base.shape.prompt + serve.base.shape.generate;
-    if let Some(samples) = asked.samples.filter(|_| serve.follows(Knob::PrefixHit)) {
+    if let Some(samples) = options.samples.filter(|_| serve.follows(Knob::PrefixHit)) {
         // All answers to a prompt but the first find it in the cache.
         serve.set(Knob::PrefixHit, &Setting::Number((samples - 1.0) / samples), rollout_parts)?;
     }
-    let (rolled, rollout_s, tail) = match asked.samples {
+    let (rolled, rollout_s, tail) = match options.samples {
         None => (None, 0.0, 0.0),
         Some(_) => {
             let (rate, answer) = pace(&serve, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
@@ -220,21 +224,21 @@ pub fn step(train: (&Parts, &Overrides), rollout: (&Parts, &Overrides), asked: &
     let training_s = updates * optimizer.total.step_time_ms * 1e-3;
 
     // Frozen models are read by the trainers' nodes, laid out as the rollout is.
-    let scoring = if asked.scorers > 0.0 {
+    let scoring = if options.scorers > 0.0 {
         let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
         reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;
         reader.set(Knob::Generate, &Setting::Number(1.0), rollout_parts)?;
         let side_by_side = reader.base.shape.dp.max(Count::ONE);
         let (rate, _) =
             pace(&reader, rollout_parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, f64::from(side_by_side))])?;
-        asked.scorers * sequences / rate
+        options.scorers * sequences / rate
     } else {
         0.0
     };
-    let sync = if asked.samples.is_some() { sync(&trained, &serve, split.is_some()) } else { 0.0 };
+    let sync = if options.samples.is_some() { sync(&trained, &serve, split.is_some()) } else { 0.0 };
 
     let learning = scoring + training_s;
-    let seconds = sync + if asked.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
+    let seconds = sync + if options.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
     let hour = |answer: &Estimate| answer.cost.usd_per_hour / 3600.0;
     let (busy, all, usd) = match (&rolled, split) {
         (Some(rolled), Some(_)) => (

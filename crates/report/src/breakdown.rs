@@ -1,6 +1,7 @@
 //! Breakdowns as bars with percentages that sum.
 
 use super::table::{Align, Table};
+use atlas_core::sort;
 use atlas_plan::estimate::Breakdown;
 
 /// Columns of the longest bar.
@@ -17,7 +18,7 @@ pub fn percentages(parts: &[f64]) -> Vec<f64> {
     let mut shown: Vec<f64> = exact.iter().map(|tenths| tenths.floor()).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     let remainder = |i: &usize| exact.get(*i).map_or(0.0, |tenths| tenths.fract());
-    order.sort_by(|a, b| remainder(b).total_cmp(&remainder(a)));
+    sort::by(&mut order, |a, b| remainder(b).total_cmp(&remainder(a)));
     let mut missing = 1000.0 - shown.iter().sum::<f64>();
     for i in order {
         if missing < 0.5 {
@@ -35,7 +36,7 @@ pub fn percentages(parts: &[f64]) -> Vec<f64> {
 #[must_use]
 pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
     let mut parts: Vec<(&str, f64)> = breakdown.parts().filter(|(_, value)| *value > 0.0).collect();
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort::by(&mut parts, |a, b| b.1.total_cmp(&a.1));
     let shares = percentages(&parts.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
     let most = shares.iter().fold(0.0f64, |most, share| most.max(*share));
     let mut table = Table::new([("", Align::Left), ("", Align::Left), ("", Align::Right), ("", Align::Right)]);

@@ -6,6 +6,7 @@ use super::study::{Block, Cell, Grid};
 use super::table::{Align, Table};
 use atlas_config::corrections::Quantity;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_evidence::calibrate::judge::{Judged, median_errors};
 use atlas_evidence::calibrate::plan::Plan;
@@ -148,7 +149,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     let mut out = vec![Block::Heading(1, format!("Calibration of {}", outcome.target))];
     let all = outcome.all();
     let changes = changes(&outcome.judged);
-    let measured: std::collections::BTreeSet<&str> = outcome.judged.iter().map(|one| one.source.as_str()).collect();
+    let measured: std::collections::BTreeSet<&str> = sort::filled(outcome.judged.iter().map(|one| one.source.as_str()));
     let rows = if measured.len() == 1 { "measurement" } else { "measurements" };
     out.push(Block::Text(format!("{date}: {} parameters from {} {rows}.", all.len(), measured.len())));
     if let Some((name, n, before, after)) = changes.first() {

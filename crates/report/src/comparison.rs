@@ -7,6 +7,7 @@ use super::table::{Align, Table};
 use super::{ReportError, csv, serialized};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
@@ -140,7 +141,7 @@ impl Comparison {
             let fits = column.answer.is_ok() && column.verdict().is_none_or(|verdict| verdict.fits());
             (!fits, value.map_or(f64::INFINITY, |value| sign * value))
         };
-        self.columns.sort_by(|a, b| {
+        sort::by(&mut self.columns, |a, b| {
             let ((a_unfit, a), (b_unfit, b)) = (key(a), key(b));
             a_unfit.cmp(&b_unfit).then(a.total_cmp(&b))
         });
@@ -244,7 +245,7 @@ impl Comparison {
         let mut lines: Vec<&Line> = lines.iter().collect();
         let order: Vec<&Metric> = Metric::by_importance(self.mode()).collect();
         if self.chosen.is_empty() {
-            lines.sort_by_key(|line| order.iter().position(|metric| *metric == line.metric));
+            sort::by_key(&mut lines, |line| order.iter().position(|metric| *metric == line.metric));
         }
         for line in lines {
             if places.iter().all(|i| line.values.get(*i).copied().flatten().is_none()) {
@@ -301,7 +302,7 @@ impl Comparison {
             Err(error) => json!({"target": column.target, "error": error}),
             Ok((scenario, _)) => {
                 let pick = |of: &dyn Fn(&Line) -> Option<f64>| -> Map<String, Value> {
-                    lines.iter().filter_map(|line| Some((line.metric.name.to_owned(), json!(of(line)?)))).collect()
+                    sort::filled(lines.iter().filter_map(|line| Some((line.metric.name.to_owned(), json!(of(line)?)))))
                 };
                 let named = |standing: Standing| -> Vec<&str> {
                     lines.iter().filter(|line| line.is(i, standing)).map(|line| line.metric.name).collect()

@@ -1,10 +1,11 @@
 //! What is configured differently in the columns of a comparison, and by which methodology they came about.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::comparison::Comparison;
 use super::table::{Align, Table};
 use super::{csv, optimum};
+use atlas_core::sort;
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Methodology;
@@ -83,11 +84,11 @@ impl Configurations {
         let differences = self.differences.iter().map(|(knob, values)| {
             let values = self.targets.iter().zip(values);
             let values = values.map(|(target, value)| (target.clone(), json!(value.as_ref().map(optimum::setting))));
-            (knob.name().to_owned(), Value::Object(values.collect()))
+            (knob.name().to_owned(), Value::Object(sort::filled(values)))
         });
         if let Some(document) = document.as_object_mut() {
             document.insert("methodology".to_owned(), json!(self.methodology.name()));
-            document.insert("differences".to_owned(), Value::Object(differences.collect::<Map<_, _>>()));
+            document.insert("differences".to_owned(), Value::Object(sort::filled(differences)));
         }
         document
     }

@@ -1,7 +1,8 @@
 //! A view or a report on its way to a file: what people read as blocks, what programs read as rows, in the format that
 //! was requested.
 
-use serde_json::{Map, Value, json};
+use atlas_core::sort;
+use serde_json::{Value, json};
 
 use super::chart::drawing::{self, Drawing};
 use super::chart::svg;
@@ -124,7 +125,7 @@ impl Document {
                 };
                 (name.clone(), value)
             });
-            Value::Object(fields.collect::<Map<String, Value>>())
+            Value::Object(sort::filled(fields))
         };
         let rows: Vec<Value> = self.rows.rows.iter().map(row).collect();
         let version = env!("CARGO_PKG_VERSION");

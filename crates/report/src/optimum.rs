@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table, wrap};
 use super::{ReportError, csv, serialized};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, Setting};
@@ -135,7 +136,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
 fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob> {
     let mut knobs: Vec<Knob> =
         candidates.into_iter().flat_map(|candidate| candidate.changes.iter().map(|(knob, _)| *knob)).collect();
-    knobs.sort();
+    sort::ascending(&mut knobs);
     knobs.dedup();
     knobs
 }
@@ -311,7 +312,7 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
         "constraints": problem.conditions.iter().map(Condition::to_string).collect::<Vec<_>>(),
         "default_constraints": problem.usual.iter().map(Condition::to_string).collect::<Vec<_>>(),
         "dropped_constraints": found.dropped.iter().map(Condition::to_string).collect::<Vec<_>>(),
-        "space": axes.collect::<Map<_, _>>(),
+        "space": sort::filled::<Map<_, _>, _>(axes),
         "best": found.best.as_ref().map(candidate),
         "warnings": found.warnings(problem),
         "runners_up": all(&found.runners_up),
@@ -356,8 +357,8 @@ fn candidate(candidate: &Candidate) -> Value {
     let metrics = metrics.map(|metric| (metric.name.to_owned(), json!((metric.get)(&candidate.estimate, scenario))));
     let changes = candidate.changes.iter().map(|(knob, value)| (knob.name().to_owned(), setting(value)));
     json!({
-        "changes": changes.collect::<Map<_, _>>(),
-        "metrics": metrics.collect::<Map<_, _>>(),
+        "changes": sort::filled::<Map<_, _>, _>(changes),
+        "metrics": sort::filled::<Map<_, _>, _>(metrics),
         "verdict": candidate.estimate.detail.map(|detail| detail.verdict),
     })
 }

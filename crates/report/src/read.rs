@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Node, Position, Severity, parse};
@@ -110,7 +111,7 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         path.extension().is_some_and(|ext| ext == "json") && path.is_file() && !hidden
     });
-    paths.sort();
+    sort::ascending(&mut paths);
     let is_last = |path: &PathBuf| path.file_name().is_some_and(|name| name == "last_run.json");
     if let Some(last) = paths.iter().find(|path| is_last(path)).and_then(|path| read_text(path).ok()) {
         let repeated = paths.iter().any(|path| !is_last(path) && read_text(path).is_ok_and(|text| text == last));

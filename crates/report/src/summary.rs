@@ -1,6 +1,7 @@
 //! Records summarized: a row a (target, workload, track), as the predecessor system aggregates.
 
 use atlas_core::escape::markdown;
+use atlas_core::sort;
 use serde::Serialize;
 
 use super::read::Entry;
@@ -73,7 +74,7 @@ impl Summary {
     /// Rows by target, workload and track, for people to find their way.
     fn sorted(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
-        rows.sort_by(|a, b| (&a.target, &a.workload, &a.track).cmp(&(&b.target, &b.workload, &b.track)));
+        sort::by(&mut rows, |a, b| (&a.target, &a.workload, &a.track).cmp(&(&b.target, &b.workload, &b.track)));
         rows
     }
 

@@ -20,7 +20,7 @@ use super::run::writing;
 /// Time between two looks for parts.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time between two questions to Slurm.
-const ASK_EVERY: Duration = Duration::from_secs(10);
+const QUERY_EVERY: Duration = Duration::from_secs(10);
 /// Time between two lines about progress.
 const TELL_EVERY: Duration = Duration::from_secs(30);
 
@@ -150,7 +150,7 @@ impl<'a> Work<'a> {
         }
         let missing =
             |next: u64| -> Vec<u64> { (next..self.parts).filter(|index| !self.file(*index).exists()).collect() };
-        let (mut tries, mut asked, mut described) = (0, None::<Instant>, Instant::now());
+        let (mut tries, mut queried, mut described) = (0, None::<Instant>, Instant::now());
         let mut so_far = String::new();
         loop {
             while next < self.parts && self.file(next).exists() {
@@ -166,11 +166,11 @@ impl<'a> Work<'a> {
                 complain("the array goes on; the same command goes on merging, and with --cancel cancels it");
                 return Ok(End::Stopped);
             }
-            if asked.is_none_or(|at| at.elapsed() > ASK_EVERY) {
+            if queried.is_none_or(|at| at.elapsed() > QUERY_EVERY) {
                 // Asked before looking: what ended in between has left its part.
                 let active = self.array.active(&System)?;
                 let lacking = missing(next);
-                asked = Some(Instant::now());
+                queried = Some(Instant::now());
                 if active == 0 && !lacking.is_empty() {
                     if tries > self.args.retries {
                         return Err(eyre!(
@@ -220,7 +220,7 @@ impl<'a> Work<'a> {
         if self.args.yes {
             return Ok(());
         }
-        if confirm::asked("submit?")? {
+        if confirm::confirmed("submit?")? {
             Ok(())
         } else {
             Err(eyre!("nothing is submitted: --yes confirms what is shown"))

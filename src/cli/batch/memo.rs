@@ -77,18 +77,18 @@ mod tests {
     fn what_was_decoded_is_decoded_once_and_old_things_are_forgotten() {
         let mut memo: Memo<usize> = Memo::new();
         let mut made = 0;
-        let mut ask = |memo: &mut Memo<usize>, text: &str| {
+        let mut answer = |memo: &mut Memo<usize>, text: &str| {
             memo.get(text, || {
                 made += 1;
                 if text == "bad" { Err("no".to_owned()) } else { Ok(Arc::new(text.len())) }
             })
         };
-        assert_eq!(ask(&mut memo, "a"), Ok(Arc::new(1)));
-        assert_eq!(ask(&mut memo, "bad"), Err("no".into()));
-        assert_eq!(ask(&mut memo, "a"), Ok(Arc::new(1)));
-        assert_eq!(ask(&mut memo, "bad"), Err("no".into()));
+        assert_eq!(answer(&mut memo, "a"), Ok(Arc::new(1)));
+        assert_eq!(answer(&mut memo, "bad"), Err("no".into()));
+        assert_eq!(answer(&mut memo, "a"), Ok(Arc::new(1)));
+        assert_eq!(answer(&mut memo, "bad"), Err("no".into()));
         for i in 0..1000 {
-            assert!(ask(&mut memo, &format!("n{i}")).is_ok());
+            assert!(answer(&mut memo, &format!("n{i}")).is_ok());
         }
         assert_eq!(memo.entries.len(), Memo::<usize>::ENTRIES);
         assert_eq!(made, 1002);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use atlas_catalog::Part;
+use atlas_core::sort;
 use atlas_document::Node;
 use atlas_legacy::exchange::{dashboard, experiment};
 
@@ -96,7 +97,7 @@ impl Kind {
             entries.iter().map(|entry| keys.iter().filter(|key| entry.get(key).is_some()).count()).sum::<usize>()
         };
         let mut scores: Vec<(usize, Kind)> = TELLING.iter().map(|(kind, keys)| (score(keys), *kind)).collect();
-        scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        sort::by_key(&mut scores, |(score, _)| std::cmp::Reverse(*score));
         match scores.as_slice() {
             [(0, _), ..] => None,
             [(first, _), (second, _), ..] if first == second => None,

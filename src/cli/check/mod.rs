@@ -18,6 +18,7 @@ use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::profile::{ProfileKey, choose};
 use atlas_config::{Target, Workload};
+use atlas_core::sort;
 use atlas_document::sources::{config_dir, read_text};
 use atlas_document::{Diagnostic, Diagnostics, Position, Severity, Sources, parse};
 use atlas_plan::scenario::Parts;
@@ -164,7 +165,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
         return;
     };
     let mut inside: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-    inside.sort();
+    sort::ascending(&mut inside);
     for path in inside {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         // Links to directories may lead in a circle.

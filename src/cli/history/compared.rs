@@ -1,6 +1,7 @@
 //! What differs between entries, and over time.
 
 use atlas_cluster::history::{Better, Change, Entry, Group, better, compare, groups, slowdowns};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
@@ -69,7 +70,7 @@ fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Fai
     let found = groups(entries, figure);
     if found.is_empty() && !entries.is_empty() {
         let known: std::collections::BTreeSet<&str> =
-            entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)).collect();
+            sort::filled(entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)));
         let known: Vec<&str> = known.into_iter().collect();
         return Err(Failure::usage([format!("no entry has the figure \"{figure}\"; there are {}", known.join(", "))]));
     }

@@ -9,7 +9,7 @@ use crate::cli::output;
 use crate::cli::output::complain;
 use crate::cli::run::writing;
 use crate::cli::watching;
-use atlas_cluster::history::Kind;
+use atlas_cluster::history::EntryKind;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -23,19 +23,19 @@ pub(super) fn run(
     globals: &Globals,
     parts: &Parts,
     mut overrides: Overrides,
-    asked: &Scenario,
+    requested: &Scenario,
     track: &str,
 ) -> color_eyre::Result<()> {
     // What a record or the command line turned on purpose stays; an axis of --over is changed nevertheless.
     let mut held = Overrides::new();
     args.knobs.lay_over(&mut held, Some(parts.fabrics()))?;
-    let start = freed(asked, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
-    let problem = args.goal.problem(asked, &start, parts, &held, args.sla)?;
+    let start = freed(requested, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
+    let problem = args.goal.problem(requested, &start, parts, &held, args.sla)?;
     let gauge = Gauge::default();
     let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimize(&problem, &gauge))?;
     if let Some(best) = &found.best {
         // What follows from the layout would otherwise follow it again.
-        let global = asked.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
+        let global = requested.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
         let pinned = if global { vec![(Knob::Global, best.scenario.get(Knob::Global))] } else { Vec::new() };
         let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
         let searched = searched.map(|knob| (knob, best.scenario.get(knob)));
@@ -60,7 +60,7 @@ pub(super) fn run(
     let record = Record::new(target, workload, track, "post-opt", &best.scenario, &overrides, &best.estimate);
     let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
     let body = serde_json::to_value(&record)?;
-    keep::keep(Kind::Optimum, keep::of_estimate(parts, &best.scenario, &best.estimate, body));
+    keep::keep(EntryKind::Optimum, keep::of_estimate(parts, &best.scenario, &best.estimate, body));
     complain(&format!("wrote {}", path.display()));
     Ok(())
 }

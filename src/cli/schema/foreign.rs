@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use super::shape::{anything, help, list, map_of, text, word};
 use atlas_core::plan::{Format, Methodology};
+use atlas_core::sort;
 
 /// A mapping of these fields; others may stand alongside them.
 fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
-        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        sort::filled(fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
     json!({"type": "object", "properties": properties, "required": required})
 }
 

@@ -22,7 +22,7 @@ fn cell(column: &Column) -> Value {
     match column.takes {
         Takes::Text => match column.knob().map(|spec| spec.kind) {
             // Words of a knob are offered, and synonyms are not refused.
-            Some(atlas_plan::knob::Kind::Choice(words)) => {
+            Some(atlas_plan::knob::ValueType::Choice(words)) => {
                 help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described)
             }
             _ => text(&described),
@@ -53,12 +53,12 @@ fn above_zero(mut schema: Value) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use atlas_evidence::validate::{Kind, bad_cells, shipped};
+    use atlas_evidence::validate::{MeasurementKind, bad_cells, shipped};
 
     #[test]
     fn every_column_of_the_shipped_tables_is_described() {
         let schema = row();
-        for kind in Kind::ALL {
+        for kind in MeasurementKind::ALL {
             let text = shipped(kind).unwrap();
             for name in text.lines().next().unwrap().split(',') {
                 let described = schema["properties"][name]["description"].as_str().unwrap_or_default();
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn every_cell_of_the_shipped_tables_is_what_its_column_takes() {
-        for kind in Kind::ALL {
+        for kind in MeasurementKind::ALL {
             assert_eq!(bad_cells(&shipped(kind).unwrap()).unwrap(), [], "{}", kind.name());
         }
     }

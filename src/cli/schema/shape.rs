@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use atlas_document::decode::Bounds;
-use atlas_plan::knob::{Home, KNOBS, Kind, Knob, Spec};
+use atlas_plan::knob::{Home, KNOBS, Knob, Spec, ValueType};
 
 /// A field: its name and its schema.
 pub(super) type Field = (&'static str, Value);
@@ -24,11 +24,15 @@ pub(super) fn list(entry: Value) -> Value {
 
 /// A mapping of these fields and no others; null stands for an absent one.
 pub(super) fn map(required: &[&str], fields: impl IntoIterator<Item = Field>) -> Value {
-    let fields = fields.into_iter().map(|(name, schema)| {
-        let schema = if required.contains(&name) { schema } else { or_null(schema) };
-        (name.to_owned(), schema)
-    });
-    let properties: Map<String, Value> = fields.collect();
+    closed(required, &mut fields.into_iter())
+}
+
+/// [`map`], compiled once for all kinds of iterators.
+fn closed(required: &[&str], fields: &mut dyn Iterator<Item = Field>) -> Value {
+    let mut properties = Map::new();
+    for (name, schema) in fields {
+        properties.insert(name.to_owned(), if required.contains(&name) { schema } else { or_null(schema) });
+    }
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -115,10 +119,10 @@ pub(super) fn knob(knob: Knob) -> Value {
     let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
     let described = format!("{}{unit}", spec.help);
     match spec.kind {
-        Kind::Toggle => toggle(&described),
-        Kind::Choice(words) => help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described),
-        Kind::Fabric | Kind::Software | Kind::Seed => text(&described),
-        Kind::Number { .. } => number(spec.bounds(), &described),
+        ValueType::Toggle => toggle(&described),
+        ValueType::Choice(words) => help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described),
+        ValueType::Fabric | ValueType::Software | ValueType::Seed => text(&described),
+        ValueType::Number { .. } => number(spec.bounds(), &described),
     }
 }
 

@@ -18,7 +18,7 @@ use atlas_core::units;
 use atlas_document::files;
 use atlas_evidence::validate;
 use atlas_evidence::validate::verdict::Verdict;
-use atlas_evidence::validate::{Kind, ValidateError, scatter};
+use atlas_evidence::validate::{MeasurementKind, ValidateError, scatter};
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
 use atlas_report::table::{Align, Table};
@@ -47,7 +47,7 @@ pub struct Args {
     pub measurements: Option<PathBuf>,
     /// Only measurements of this kind
     #[arg(long, value_enum)]
-    pub kind: Option<Kind>,
+    pub kind: Option<MeasurementKind>,
     /// Only sources whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
@@ -89,7 +89,7 @@ fn engine(text: &str) -> Result<Engine, String> {
 
 /// A table of measurements, and where it is from.
 struct Measurements {
-    kind: Kind,
+    kind: MeasurementKind,
     text: String,
     /// The user's file; the tables that ship have none.
     path: Option<PathBuf>,
@@ -125,7 +125,7 @@ impl Measurements {
 /// The tables that the command line names.
 fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
     let Some(path) = &args.measurements else {
-        let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
+        let kinds = MeasurementKind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
         return kinds.map(|kind| Ok(Measurements { kind, text: validate::shipped(kind)?, path: None })).collect();
     };
     let text = atlas_document::sources::read_text(path).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
@@ -141,7 +141,7 @@ fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
             typed
         }
     };
-    let kind = args.kind.map_or_else(|| Kind::of(&text), Ok).map_err(named)?;
+    let kind = args.kind.map_or_else(|| MeasurementKind::of(&text), Ok).map_err(named)?;
     Ok(vec![Measurements { kind, text, path: Some(path.clone()) }])
 }
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use atlas_core::units;
 use atlas_evidence::validate::report::Stats;
 use atlas_evidence::validate::verdict::{self, Verdict};
-use atlas_evidence::validate::{Kind, report, scatter};
+use atlas_evidence::validate::{MeasurementKind, report, scatter};
 use atlas_report::table::{Align, Table};
 
 /// Rows, and what they amount to.
 ///
 /// `partial` is how many rows were judged of how many, where the work was interrupted.
-pub(super) fn document(verdicts: &[(Kind, Vec<Verdict>)], partial: Option<(u64, u64)>) -> serde_json::Value {
+pub(super) fn document(verdicts: &[(MeasurementKind, Vec<Verdict>)], partial: Option<(u64, u64)>) -> serde_json::Value {
     let numbers = |stats: &Stats| {
         // Of no rows there are no statistics.
         let known = |value: f64| (stats.n > 0).then_some(value);
@@ -114,17 +114,20 @@ pub(super) fn csv(verdicts: &[Verdict]) -> color_eyre::Result<String> {
 const REASONS: usize = 60;
 
 /// The verdicts as a page of text.
-pub(super) fn page(kind: Kind, rows: &[Verdict]) -> String {
+pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
     let mut out = format!("{}\n\n", kind.title());
     // Serving's throughput is stated in one of three columns, each row judged on its own; latencies are two figures.
     let metrics: Vec<&str> = match kind {
-        Kind::Latency => vec!["ttft_ms", "tpot_ms"],
-        Kind::Training => vec!["tokens_per_sec_per_accel"],
-        Kind::Inference => vec!["throughput"],
+        MeasurementKind::Latency => vec!["ttft_ms", "tpot_ms"],
+        MeasurementKind::Training => vec!["tokens_per_sec_per_accel"],
+        MeasurementKind::Inference => vec!["throughput"],
     };
     for metric in metrics {
-        let of: Vec<Verdict> =
-            rows.iter().filter(|verdict| kind != Kind::Latency || verdict.metric == metric).cloned().collect();
+        let of: Vec<Verdict> = rows
+            .iter()
+            .filter(|verdict| kind != MeasurementKind::Latency || verdict.metric == metric)
+            .cloned()
+            .collect();
         let (stats, skipped) = (verdict::overall(&of), Skipped::of(&of));
         if stats.n == 0 {
             out += &format!("{metric}: no row was predicted\n{}\n", skipped.line(of.len()));

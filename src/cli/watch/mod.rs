@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use atlas_cluster::history::Kind;
+use atlas_cluster::history::EntryKind;
 use atlas_cluster::watch::{AlarmCommand, Event, Standing, WatchState, job};
 use atlas_detect::runner::{Runner as _, System};
 use clap::ValueEnum;
@@ -97,14 +97,14 @@ const TURN: u64 = 8 << 20;
 /// Time that Slurm may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two questions to Slurm.
-const ASK_EVERY: Duration = Duration::from_secs(15);
+const QUERY_EVERY: Duration = Duration::from_secs(15);
 /// Time that the command of an alarm may take.
 const ALARM_LIMIT: Duration = Duration::from_secs(60);
 
 /// Follows a job that Slurm runs.
 struct Followed {
     id: String,
-    asked: Instant,
+    queried: Instant,
     over: bool,
 }
 
@@ -127,7 +127,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(command) = &args.on_alarm {
         complain(&format!("every alarm runs: {}", command.shown()));
-        if !args.yes && !confirm::asked("run it at alarms?")? {
+        if !args.yes && !confirm::confirmed("run it at alarms?")? {
             return Err(eyre!("nothing is watched: --yes confirms the command of alarms"));
         }
     }
@@ -160,7 +160,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 break;
             }
             if let Some(job) = &mut followed {
-                ask(job)?;
+                query(job)?;
             }
             nap(args.poll, &stop);
         } else if stop.load(Relaxed) {
@@ -177,7 +177,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         alarm(&event, &state, args, followed.as_ref());
     }
     print(&Event::Ended, &state, args, globals)?;
-    keep::keep(Kind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
+    keep::keep(EntryKind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
     let outside = matches!(state.standing, Standing::Slower { .. }) || state.stalled();
     if state.times.records() == 0 {
         complain("error: no step or report was read; `atlas ingest --formats` lists what is recognized");
@@ -192,21 +192,21 @@ fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<Followed>)> {
     if !job::is_id(one) || Path::new(one).exists() {
         return Ok((vec![PathBuf::from(one)], None));
     }
-    let found = job::ask(&System, one, PATIENCE)?;
+    let found = job::query(&System, one, PATIENCE)?;
     if found.logs.is_empty() {
         return Err(eyre!("job {one}: scontrol names no output; give its log instead"));
     }
     let over = matches!(found.state, job::JobState::Completed | job::JobState::Failed);
-    Ok((found.logs, Some(Followed { id: one.clone(), asked: Instant::now(), over })))
+    Ok((found.logs, Some(Followed { id: one.clone(), queried: Instant::now(), over })))
 }
 
 /// Asks Slurm now and then whether the job has ended. What it wrote last is read once more after that.
-fn ask(followed: &mut Followed) -> color_eyre::Result<()> {
-    if followed.asked.elapsed() < ASK_EVERY {
+fn query(followed: &mut Followed) -> color_eyre::Result<()> {
+    if followed.queried.elapsed() < QUERY_EVERY {
         return Ok(());
     }
-    followed.asked = Instant::now();
-    match job::ask(&System, &followed.id, PATIENCE) {
+    followed.queried = Instant::now();
+    match job::query(&System, &followed.id, PATIENCE) {
         Ok(found) => followed.over = matches!(found.state, job::JobState::Completed | job::JobState::Failed),
         // Slurm forgets jobs some minutes after their end.
         Err(job::JobError::Unknown { .. }) => followed.over = true,

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use atlas_cluster::history::{Draft, Entry, Kind, LOGS, submission_of_job, submission_of_log};
+use atlas_cluster::history::{Draft, Entry, EntryKind, LOGS, submission_of_job, submission_of_log};
 use atlas_cluster::watch::{Prediction, Quantity, WatchState};
 use atlas_config::Mode;
 use atlas_document::{Diagnostics, Severity};
@@ -81,7 +81,7 @@ impl Plan {
 
 /// The submission that a job or a log belongs to.
 fn submission(logs: &[PathBuf], job: Option<&str>) -> Option<Entry> {
-    let entries = keep::entries(&[Kind::Submission]);
+    let entries = keep::entries(&[EntryKind::Submission]);
     let of_log = |log: &PathBuf| submission_of_log(&entries, Path::new(&keep::absolute(log)));
     let found = job.and_then(|job| submission_of_job(&entries, job)).or_else(|| logs.iter().find_map(of_log));
     found.cloned()
@@ -95,7 +95,7 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
     let store = keep::store().ok_or_else(|| eyre!("--plan: {name}: no such file, and there is no history"))?;
     let mut entry = store.find(name).map_err(|error| eyre!("--plan: {name}: no such file; {error}"))?;
     // What was submitted names the prediction that it was submitted with.
-    if let (Kind::Submission, [source]) = (entry.kind, entry.sources.as_slice()) {
+    if let (EntryKind::Submission, [source]) = (entry.kind, entry.sources.as_slice()) {
         entry = store.find(source).map_err(|error| eyre!("--plan: {name}: {error}"))?;
     }
     if entry.body.get("knobs").is_none() {

@@ -6,6 +6,8 @@
 //! * `online` – the endpoint
 //! * `view` – the picture
 
+use atlas_core::sort;
+
 mod job;
 pub mod online;
 #[cfg(test)]
@@ -141,7 +143,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = Setup {
         target: suggestion.target.as_str().into(),
         workload: suggestion.workload.as_str().into(),
-        overrides: suggestion.overrides.into_iter().collect(),
+        overrides: sort::filled(suggestion.overrides),
     };
     app.overlay = None;
     applying::take(app, setup, effects);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_core::sort;
 use atlas_detect::model::{Machine, Origin};
 use atlas_detect::runner::System;
 use atlas_detect::{Options, detect, idle};
@@ -43,7 +44,7 @@ impl Job for Ask {
             Some((machine.name.clone(), (nodes.idle?, nodes.total?)))
         };
         let of_slurm = found.machines.iter().filter(|machine| matches!(machine.origin, Origin::Slurm { .. }));
-        Ok(Product::Panel(Answer::Idle(Arc::new(of_slurm.filter_map(nodes).collect()))))
+        Ok(Product::Panel(Answer::Idle(Arc::new(sort::filled(of_slurm.filter_map(nodes))))))
     }
 }
 

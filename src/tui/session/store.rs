@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use super::{Document, Unreadable};
+use atlas_core::sort;
 use atlas_document::Sources;
 use atlas_document::files;
 use atlas_document::fingerprint::fingerprint;
@@ -248,7 +249,7 @@ fn prune(dir: &Path) {
         .filter(|entry| entry.file_name().to_string_lossy().contains(".json"))
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
-    files.sort();
+    sort::ascending(&mut files);
     let excess = files.len().saturating_sub(MOST);
     for (_, path) in files.into_iter().take(excess) {
         // One that cannot be removed does no harm.

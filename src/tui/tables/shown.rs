@@ -6,6 +6,7 @@ use super::{Sort, Table, target_text};
 use crate::tui::app::{Answer, App};
 use atlas_config::library::Entry;
 use atlas_config::{Target, Workload};
+use atlas_core::sort;
 use atlas_document::{Diagnostic, Severity};
 use atlas_plan::advice::Advice;
 use atlas_plan::estimate::Metric;
@@ -86,9 +87,9 @@ impl App {
             _ => last,
         };
         match self.tables.sort(Table::Results) {
-            Sort::Name => all.sort_by_key(|metric| metric.label.to_lowercase()),
-            Sort::Value => all.sort_by(|a, b| value(b).total_cmp(&value(a))),
-            Sort::Change => all.sort_by(|a, b| change(b).total_cmp(&change(a))),
+            Sort::Name => sort::by_key(&mut all, |metric| metric.label.to_lowercase()),
+            Sort::Value => sort::by(&mut all, |a, b| value(b).total_cmp(&value(a))),
+            Sort::Change => sort::by(&mut all, |a, b| change(b).total_cmp(&change(a))),
             _ => {}
         }
         all
@@ -99,9 +100,9 @@ impl App {
     pub fn problems_shown(&self) -> Vec<&Diagnostic> {
         let mut all: Vec<&Diagnostic> = self.problems.iter().filter(|problem| self.asks_for_problem(problem)).collect();
         match self.tables.sort(Table::Problems) {
-            Sort::Kind => all.sort_by_key(|problem| problem.severity != Severity::Error),
-            Sort::Name => all.sort_by_key(|problem| (problem.file.to_string(), problem.at.line)),
-            Sort::Value => all.sort_by_key(|problem| problem.message.to_lowercase()),
+            Sort::Kind => sort::by_key(&mut all, |problem| problem.severity != Severity::Error),
+            Sort::Name => sort::by_key(&mut all, |problem| (problem.file.to_string(), problem.at.line)),
+            Sort::Value => sort::by_key(&mut all, |problem| problem.message.to_lowercase()),
             _ => {}
         }
         all
@@ -171,8 +172,8 @@ impl App {
             all.retain(|advice| filter.finds(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label)));
         }
         match self.tables.sort(Table::Advice) {
-            Sort::Name => all.sort_by_key(|advice| advice.rule.name),
-            Sort::Kind => all.sort_by_key(|advice| advice.metric.label),
+            Sort::Name => sort::by_key(&mut all, |advice| advice.rule.name),
+            Sort::Kind => sort::by_key(&mut all, |advice| advice.metric.label),
             _ => {}
         }
         all

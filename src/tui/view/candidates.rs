@@ -8,6 +8,7 @@ use crate::tui::optimum::Found;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::Knob;
@@ -84,7 +85,7 @@ fn knobs(found: &Found) -> Vec<Knob> {
         found.candidates.iter().flat_map(|(_, candidate)| &candidate.changes).map(|(knob, _)| *knob).collect();
     // Those of the layout and of the load first: where room is short, they tell candidates apart.
     let leads = |knob: &Knob| matches!(knob, Knob::Cp | Knob::Ep | Knob::Microbatch | Knob::Concurrency);
-    changed.sort_by_key(|knob| (!leads(knob), *knob));
+    sort::by_key(&mut changed, |knob| (!leads(knob), *knob));
     changed.dedup();
     all.extend(changed.into_iter().filter(|knob| !LAYOUT.contains(knob)));
     all

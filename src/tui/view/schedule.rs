@@ -7,6 +7,7 @@ use crate::tui::app::{App, View};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};
+use atlas_core::sort;
 use atlas_plan::estimate::{Figures, Metric, Queue, Scale};
 
 /// Lines above the phases: titles and units.
@@ -108,9 +109,9 @@ fn shown(app: &App) -> Vec<usize> {
             let figure = estimate.phases.get(*phase).and_then(column.get);
             figure.map_or(f64::INFINITY, |figure| sign * figure)
         };
-        all.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        sort::by(&mut all, |a, b| key(a).total_cmp(&key(b)));
     } else if sort == Sort::Name {
-        all.sort_by_key(|phase| name(phase).to_lowercase());
+        sort::by_key(&mut all, |phase| name(phase).to_lowercase());
     }
     all
 }

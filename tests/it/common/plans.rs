@@ -3,7 +3,7 @@
 
 use atlas_config::library::Library;
 use atlas_document::Sources;
-use atlas_plan::knob::{Kind, Knob, KnobValues as _, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 use atlas_plan::scenario::{Parts, Scenario};
 
 const TARGETS: &str = "
@@ -81,16 +81,16 @@ pub fn one(library: &Library, target: &str, workload: &str, set: &[(&str, &str)]
 /// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.
 pub fn setting(knob: Knob, at: f64) -> Option<Setting> {
     match knob.spec().kind {
-        Kind::Toggle => Some(Setting::Toggle(at < 0.5)),
-        Kind::Choice(words) => {
+        ValueType::Toggle => Some(Setting::Toggle(at < 0.5)),
+        ValueType::Choice(words) => {
             let index = (at * words.len() as f64) as usize;
             words.get(index).map(|word| Setting::Choice((*word).into()))
         }
-        Kind::Number { bounds, .. } => {
+        ValueType::Number { bounds, .. } => {
             let value = bounds.min.max(1e-3) * (bounds.max / bounds.min.max(1e-3)).powf(at * at);
             let value = if bounds.whole { value.round() } else { value };
             Some(Setting::Number(value.clamp(bounds.min, bounds.max)))
         }
-        Kind::Fabric | Kind::Software | Kind::Seed => None,
+        ValueType::Fabric | ValueType::Software | ValueType::Seed => None,
     }
 }

@@ -398,12 +398,12 @@ fn model(input: &[u8]) -> Result<(), String> {
 
 fn measurements(input: &[u8]) -> Result<(), String> {
     let text = text(input);
-    let (_, _) = (validate::Kind::of(&text), validate::bad_cells(&text));
+    let (_, _) = (validate::MeasurementKind::of(&text), validate::bad_cells(&text));
     let Ok(rows) = validate::table::read(&text) else { return Ok(()) };
     static CATALOG: OnceLock<Catalog> = OnceLock::new();
     let catalog = CATALOG.get_or_init(Catalog::built_in);
     for row in rows.iter().take(4) {
-        for kind in validate::Kind::ALL {
+        for kind in validate::MeasurementKind::ALL {
             let Ok(case) = validate::case::RowScenario::of(row, kind, catalog) else { continue };
             for measured in validate::case::measured(row, kind, &case).into_iter().flatten() {
                 if !(measured.value.is_finite() && measured.value > 0.0) {

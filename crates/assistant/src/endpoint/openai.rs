@@ -1,5 +1,6 @@
 //! `/v1/chat/completions`: what is sent, and what comes back in pieces or at once.
 
+use atlas_core::sort;
 use serde_json::{Map, Value, json};
 
 use super::message::{Call, Message, Piece, Request, Tool};
@@ -7,7 +8,7 @@ use super::settings::Settings;
 
 /// The request of a conversation.
 pub(super) fn request(settings: &Settings, messages: &[Message], tools: &[Tool]) -> Request {
-    let mut body = Map::from_iter([
+    let mut body = sort::filled::<Map<_, _>, _>([
         ("model".to_owned(), json!(settings.model)),
         ("messages".to_owned(), messages.iter().map(message).collect()),
         ("stream".to_owned(), json!(true)),

@@ -11,7 +11,7 @@ use atlas_plan::search::{Condition, Gauge, figure};
 
 use super::case::{Case, Context};
 use super::rank::{Best, best, where_flags};
-use super::reply::Kind;
+use super::reply::ReplyKind;
 use super::subject::{Asked, part_of_a_node};
 use super::why::suggest;
 use super::{Refusal, Reply};
@@ -28,7 +28,7 @@ pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result
         asked.subject.hardware = vec![hardware];
         return part(&asked, most, context, gauge);
     }
-    let mut reply = Reply::new(Kind::Fit);
+    let mut reply = Reply::new(ReplyKind::Fit);
     let case = asked.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
     let Some(detail) = case.estimate.detail else {
@@ -99,7 +99,7 @@ fn one_replica() -> [(Knob, Setting); 1] {
 
 /// Whether it can run on some of a node's accelerators, with any layout.
 fn part(asked: &Asked, most: u32, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Fit);
+    let mut reply = Reply::new(ReplyKind::Fit);
     let case = asked.case(context, &mut reply)?.with(&one_replica())?;
     reply.answer.retain(|block| !is_warning(block));
     let bound = Condition::at_most(&figure::ACCELERATORS, f64::from(most));
@@ -124,7 +124,7 @@ fn part(asked: &Asked, most: u32, context: &Context<'_>, gauge: &Gauge) -> Resul
 
 /// The fewest nodes of the hardware on which a layout keeps all constraints.
 pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Count);
+    let mut reply = Reply::new(ReplyKind::Count);
     let mut asked = asked.clone();
     // A number of accelerators would be the answer.
     for hardware in &mut asked.subject.hardware {

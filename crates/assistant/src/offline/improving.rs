@@ -7,7 +7,7 @@ use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{self, Condition, goal_seek};
 
 use super::case::{Case, Context};
-use super::reply::{Kind, shown};
+use super::reply::{ReplyKind, shown};
 use super::subject::Asked;
 use super::why::{improvements, suggest};
 use super::{Refusal, Reply};
@@ -22,7 +22,7 @@ pub(super) fn improve(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
         asked.figure = asked.figure.or(Some(super::figures::Asked::one(metric)));
         return reach(&asked, metric, *wanted, context);
     }
-    let mut reply = Reply::new(Kind::Improve);
+    let mut reply = Reply::new(ReplyKind::Improve);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "tokens_per_sec")?;
     if let Some((times, now)) = asked.times.zip(case.value(metric)) {
@@ -37,7 +37,7 @@ pub(super) fn improve(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
 
 /// What brings a figure to a value, each alone.
 fn reach(asked: &Asked, metric: &'static Metric, wanted: f64, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Reach);
+    let mut reply = Reply::new(ReplyKind::Reach);
     let case = asked.case(context, &mut reply)?;
     if !metric.applies_to(&case.scenario) {
         return Err(Refusal::Nothing(format!("{} says nothing about {}", metric.label, case.mode().name())));
@@ -80,7 +80,7 @@ fn reach(asked: &Asked, metric: &'static Metric, wanted: f64, context: &Context<
 
 /// What a figure depends on most.
 pub(super) fn sensitivity(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Sensitivity);
+    let mut reply = Reply::new(ReplyKind::Sensitivity);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "tokens_per_sec")?;
     case.figure(&mut reply, metric);

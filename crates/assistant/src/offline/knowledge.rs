@@ -5,7 +5,7 @@ use atlas_plan::estimate::METRICS;
 use atlas_plan::knob::KNOBS;
 
 use super::case::Context;
-use super::reply::{Block, Kind};
+use super::reply::{Block, ReplyKind};
 use super::subject::Asked;
 use super::{Refusal, Reply};
 
@@ -23,7 +23,7 @@ const COMMON: [&str; 30] = [
 
 /// Lists what can be named.
 pub(super) fn list(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::List);
+    let mut reply = Reply::new(ReplyKind::List);
     let words = &asked.words;
     let any = |names: &[&str]| names.iter().any(|name| words.has(name));
     let catalog = context.library.catalog();
@@ -108,7 +108,7 @@ pub(super) fn guide(asked: &Asked) -> Result<Reply, Refusal> {
         let reason = format!("the guide has no section about `{}`", asked.words.line());
         return Err(Refusal::Unknown { reason });
     };
-    let mut reply = Reply::new(Kind::Guide);
+    let mut reply = Reply::new(ReplyKind::Guide);
     reply.say(format!("From the guide, section \"{}\":", section.title));
     let lines: Vec<&str> = section.text.trim().lines().filter(|line| !line.starts_with("```")).take(LINES).collect();
     reply.answer.push(Block::Lines(lines.join("\n")));

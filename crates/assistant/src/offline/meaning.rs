@@ -2,11 +2,11 @@
 
 use atlas_document::decode::nearest;
 use atlas_plan::estimate::{METRICS, Metric};
-use atlas_plan::knob::{Kind as Takes, Knob, KnobValues as _};
+use atlas_plan::knob::{Knob, KnobValues as _, ValueType as Takes};
 use atlas_plan::search::figure;
 
 use super::case::{Case, Context};
-use super::reply::Kind;
+use super::reply::ReplyKind;
 use super::subject::Asked;
 use super::words::Words;
 use super::{Refusal, Reply, figures};
@@ -61,7 +61,7 @@ pub(super) fn is_term(word: &str) -> bool {
 
 /// What a word means.
 pub(super) fn meaning(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Meaning);
+    let mut reply = Reply::new(ReplyKind::Meaning);
     let mut words = asked.words.clone();
     for lead in [
         "what is meant by",

@@ -26,7 +26,7 @@ mod words;
 pub(crate) use case::Case;
 pub use case::Context;
 pub(crate) use rank::{best, where_flags};
-pub use reply::{About, Block, Figure, Kind, Reply, Suggestion};
+pub use reply::{About, Block, Figure, Reply, ReplyKind, Suggestion};
 
 use atlas_plan::search::Gauge;
 

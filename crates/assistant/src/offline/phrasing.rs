@@ -1,6 +1,7 @@
 //! Words of a question in other spellings and orders, rewritten to what the grammar of the command line reads.
 
 use atlas_catalog::software::Software;
+use atlas_core::sort;
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
@@ -213,7 +214,7 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
         // Of three letters, two are swapped: another word of three letters is too near.
         let letters = |word: &str| {
             let mut all: Vec<char> = word.chars().collect();
-            all.sort_unstable();
+            sort::ascending(&mut all);
             all
         };
         let same = word.chars().count() > 3 || letters(word) == letters(near);

@@ -1,5 +1,6 @@
 //! Targets against each other: each at its best under the same constraints, or all with the same settings.
 
+use atlas_core::sort;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::standing::{Standing, ranked, standings};
 use atlas_plan::estimate::{Better, Metric};
@@ -9,7 +10,7 @@ use atlas_plan::search::optimize::{Proof, freed};
 use atlas_plan::search::{Condition, Gauge, Problem, Space, figure, optimize};
 
 use super::case::{Case, Context};
-use super::reply::Kind;
+use super::reply::ReplyKind;
 use super::subject::Asked;
 use super::why::suggest;
 use super::{Refusal, Reply};
@@ -91,7 +92,7 @@ pub(crate) fn best<'a>(
     let pinned = global.then(|| (Knob::Global, best.scenario.get(Knob::Global)));
     let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
     let searched: Vec<(Knob, Setting)> = searched.map(|knob| (knob, best.scenario.get(knob))).collect();
-    let changes: Overrides = searched.into_iter().chain(best.changes.iter().cloned()).chain(pinned).collect();
+    let changes: Overrides = sort::filled(searched.into_iter().chain(best.changes.iter().cloned()).chain(pinned));
     let changes: Vec<(Knob, Setting)> = changes.into_iter().collect();
     let chosen = case.with(&changes)?;
     Ok(Best { layout: layout(&best.scenario), case: Some(chosen), dropped: found.dropped, proof: found.looked.proof })
@@ -135,7 +136,7 @@ fn goal_flags(objective: &Metric, conditions: &[Condition]) -> Vec<String> {
 
 /// Ranks targets at their best.
 pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Rank);
+    let mut reply = Reply::new(ReplyKind::Rank);
     let workload = asked.workload(context, &mut reply)?;
     let named = asked.subject.targets(&asked.known)?;
     let lanes: Vec<(String, Option<u32>)> = if named.is_empty() {
@@ -183,7 +184,7 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
     }
     let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
     let score = |case: &Case<'_>| case.value(metric).map_or(f64::INFINITY, |value| sign * value);
-    entries.sort_by(|a, b| score(&a.0).total_cmp(&score(&b.0)));
+    sort::by(&mut entries, |a, b| score(&a.0).total_cmp(&score(&b.0)));
     let Some((first, layout)) = entries.first() else {
         return Err(Refusal::Nothing(format!(
             "{workload}: no target keeps all constraints; leave some out, or name other hardware"
@@ -225,7 +226,7 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
     let mut flags =
         vec!["--workload".to_owned(), workload, "--methodology".to_owned(), "maximum-performance".to_owned()];
     flags.extend(goal_flags(metric, conditions));
-    let held: Overrides = context.overrides.clone().into_iter().chain(asked.settings(None)).collect();
+    let held: Overrides = sort::filled(context.overrides.clone().into_iter().chain(asked.settings(None)));
     for (knob, setting) in &held {
         flags.extend(["--set".to_owned(), format!("{}={setting}", knob.name())]);
     }
@@ -240,7 +241,7 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
 
 /// Targets side by side with the same settings.
 pub(super) fn compare(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Compare);
+    let mut reply = Reply::new(ReplyKind::Compare);
     let workload = asked.workload(context, &mut reply)?;
     let mut targets: Vec<(String, Option<u32>)> = (asked.subject.targets(&asked.known)?)
         .into_iter()

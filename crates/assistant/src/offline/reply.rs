@@ -11,7 +11,7 @@ use atlas_report::table::{Align, Table, wrap};
 /// What kind of answer a question gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ReplyKind {
     /// What a figure is made of, and what improves it.
     Why,
     /// Figures before and after a change.
@@ -173,7 +173,7 @@ pub struct Reply {
     /// The question.
     pub question: String,
     /// The kind of answer.
-    pub kind: Kind,
+    pub kind: ReplyKind,
     /// The scenario that it is about, where it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
@@ -189,7 +189,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub(super) fn new(kind: Kind) -> Reply {
+    pub(super) fn new(kind: ReplyKind) -> Reply {
         Reply {
             question: String::new(),
             kind,

@@ -2,6 +2,7 @@
 
 use atlas_catalog::software::Software;
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
@@ -309,7 +310,7 @@ impl Asked {
     pub(super) fn settings(&self, nodes: Option<u32>) -> Overrides {
         let tokens = self.subject.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
         let nodes = nodes.map(number_of_nodes);
-        nodes.into_iter().chain(self.subject.settings.iter().cloned()).chain(tokens).collect()
+        sort::filled(nodes.into_iter().chain(self.subject.settings.iter().cloned()).chain(tokens))
     }
 
     /// The figure that it names, or another one; it must say something about the scenario.

@@ -5,7 +5,7 @@ use atlas_plan::knob::{Knob, Setting};
 
 use super::case::{Case, Context};
 use super::fitting::headline;
-use super::reply::Kind;
+use super::reply::ReplyKind;
 use super::subject::Asked;
 use super::why::suggest;
 use super::{Refusal, Reply};
@@ -19,7 +19,7 @@ const LONGEST: f64 = 16_777_216.0;
 
 /// The most requests in flight at which the layout in force keeps the bounds, or that have room in memory.
 pub(super) fn users(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Count);
+    let mut reply = Reply::new(ReplyKind::Count);
     let case = asked.case(context, &mut reply)?;
     if case.mode() != Mode::Inference {
         return Err(Refusal::Nothing(format!(
@@ -68,7 +68,7 @@ pub(super) fn users(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
 
 /// The longest prompts, or sequences of training, that have room and keep the bounds.
 pub(super) fn longest(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Count);
+    let mut reply = Reply::new(ReplyKind::Count);
     let case = asked.case(context, &mut reply)?;
     let conditions = &asked.subject.constraints;
     let keeps = |case: &Case<'_>| {

@@ -6,7 +6,7 @@ use atlas_plan::explain::{self, Term};
 
 use super::case::Context;
 use super::fitting::headline;
-use super::reply::Kind;
+use super::reply::ReplyKind;
 use super::subject::Asked;
 use super::{Refusal, Reply};
 
@@ -15,7 +15,7 @@ const INPUTS: usize = 16;
 
 /// The figure that was asked for, or those that users ask first.
 pub(super) fn value(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Value);
+    let mut reply = Reply::new(ReplyKind::Value);
     let case = asked.case(context, &mut reply)?;
     if asked.figure.is_some() {
         let metric = asked.metric(&case, "tokens_per_sec")?;
@@ -38,7 +38,7 @@ pub(super) fn value(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
 
 /// Intervals, and the measurements behind them.
 pub(super) fn trust(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Trust);
+    let mut reply = Reply::new(ReplyKind::Trust);
     let case = asked.case(context, &mut reply)?;
     let named = asked.figure.map(|figure| figure.metric(case.mode()));
     let mut rows = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn trust(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
 
 /// The inputs of a figure and where each was written.
 pub(super) fn origin(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Origin);
+    let mut reply = Reply::new(ReplyKind::Origin);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "usd_per_hour")?;
     case.figure(&mut reply, metric);

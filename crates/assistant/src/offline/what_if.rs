@@ -6,14 +6,14 @@ use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::figure;
 
 use super::case::{Case, Context};
-use super::reply::{Kind, shown};
+use super::reply::{ReplyKind, shown};
 use super::subject::Asked;
 use super::why::suggest;
 use super::{Refusal, Reply};
 
 /// Estimates both sides of a change.
 pub(super) fn what_if(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::WhatIf);
+    let mut reply = Reply::new(ReplyKind::WhatIf);
     // A change is one to what the context is about: other hardware and another workload are the change itself.
     let changed_place = !asked.subject.hardware.is_empty() && asked.scaled.is_none();
     let before = if changed_place {
@@ -74,7 +74,7 @@ fn scaled_setting(case: &Case<'_>, knob: Knob, factor: f64) -> Result<Setting, R
         )));
     }
     let then = now * factor;
-    let whole = matches!(knob.spec().kind, atlas_plan::knob::Kind::Number { bounds, .. } if bounds.whole);
+    let whole = matches!(knob.spec().kind, atlas_plan::knob::ValueType::Number { bounds, .. } if bounds.whole);
     let then = if whole { then.round() } else { then };
     knob.parse(&then.to_string(), &[]).map_err(|error| Refusal::Scenario(error.to_string()))
 }

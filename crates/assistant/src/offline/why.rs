@@ -1,6 +1,7 @@
 //! Why a figure is what it is: its parts, what limits the speed, and which changes improve it.
 
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_core::units::MEMORY_GB;
 use atlas_plan::advice::{self, Objective};
@@ -10,7 +11,7 @@ use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search;
 
 use super::case::{Case, Context};
-use super::reply::{Kind, Suggestion};
+use super::reply::{ReplyKind, Suggestion};
 use super::subject::Asked;
 use super::topic::Topic;
 use super::{Refusal, Reply};
@@ -24,7 +25,7 @@ const LEAST: f64 = 0.005;
 
 /// Why a figure is what it is.
 pub(super) fn why(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Why);
+    let mut reply = Reply::new(ReplyKind::Why);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "tokens_per_sec")?;
     let interval = case.interval(metric).map(|ends| format!(" (90 % interval {ends})")).unwrap_or_default();
@@ -64,7 +65,7 @@ pub(super) fn why(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal
 
 /// What limits the speed.
 pub(super) fn limits(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Limits);
+    let mut reply = Reply::new(ReplyKind::Limits);
     let case = asked.case(context, &mut reply)?;
     let metric = asked.metric(&case, "tokens_per_sec")?;
     case.figure(&mut reply, metric);
@@ -91,7 +92,7 @@ pub(super) fn limits(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refu
 
 /// Where time or memory goes.
 pub(super) fn breakdown(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(Kind::Breakdown);
+    let mut reply = Reply::new(ReplyKind::Breakdown);
     let case = asked.case(context, &mut reply)?;
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!("the {} engine has no breakdown", case.scenario.engine.name())));
@@ -135,7 +136,7 @@ fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64
         return;
     }
     let mut parts: Vec<(&str, f64)> = whole.parts().filter(|(_, value)| *value > 0.0).collect();
-    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort::by(&mut parts, |a, b| b.1.total_cmp(&a.1));
     let rest: f64 = parts.iter().skip(PARTS).map(|(_, value)| value).sum();
     parts.truncate(PARTS);
     parts.extend((rest > 0.0).then_some(("all other parts", rest)));
@@ -188,7 +189,7 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
             }
         }
     }
-    tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    sort::by(&mut tried, |a, b| b.gain.total_cmp(&a.gain));
     // Of changes of the same knobs the best is enough.
     let mut seen: Vec<Vec<Knob>> = Vec::new();
     tried.retain(|one| {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use atlas_catalog::{Catalog, Model, Transformer};
+use atlas_core::sort;
 
 use super::facts::Facts;
 use super::{Gap, Given};
@@ -151,6 +152,6 @@ fn by_widths(facts: &Facts, catalog: &Catalog) -> Vec<Arc<Model>> {
         .collect();
     let length = facts.number("seq_len").unwrap_or(0.0);
     let short = |model: &Model| model.transformer().is_some_and(|t| t.max_context < length);
-    same.sort_by_key(|model| short(model));
+    sort::by_key(&mut same, |model| short(model));
     same
 }

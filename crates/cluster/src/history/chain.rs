@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::entry::{Entry, Kind};
+use super::entry::{Entry, EntryKind};
 use crate::secrets::mask;
+use atlas_core::sort;
 
 /// The input that two entries share where a prediction was corrected by a calibration.
 pub const CORRECTIONS: &str = "contents of the corrections";
@@ -16,7 +17,7 @@ pub const LOGS: &str = "logs";
 /// The entries that an entry came from and those that came from it, oldest first, with the entry itself.
 #[must_use]
 pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
-    let mut known: BTreeSet<&str> = BTreeSet::from([of.id.as_str()]);
+    let mut known: BTreeSet<&str> = sort::filled([of.id.as_str()]);
     // Before: what an entry names, and what those name in turn.
     let mut open = vec![of];
     while let Some(entry) = open.pop() {
@@ -39,7 +40,7 @@ pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
     if !out.iter().any(|entry| entry.id == of.id) {
         out.push(of);
     }
-    out.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+    sort::by(&mut out, |a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
     out
 }
 
@@ -50,7 +51,7 @@ fn comes_from(later: &Entry, earlier: &Entry) -> bool {
     }
     // A prediction names the corrections, not the calibration that wrote them.
     let corrections = |entry: &Entry| entry.inputs.get(CORRECTIONS).cloned();
-    (later.kind, earlier.kind) == (Kind::Prediction, Kind::Calibration)
+    (later.kind, earlier.kind) == (EntryKind::Prediction, EntryKind::Calibration)
         && later.at >= earlier.at
         && later.target == earlier.target
         && corrections(later).is_some_and(|contents| Some(contents) == corrections(earlier))
@@ -86,7 +87,7 @@ pub fn submission_of_log<'a>(entries: &'a [Entry], log: &Path) -> Option<&'a Ent
 }
 
 fn submissions(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
-    entries.iter().filter(|entry| entry.kind == Kind::Submission)
+    entries.iter().filter(|entry| entry.kind == EntryKind::Submission)
 }
 
 /// The runs and measurements that were read from these files: names of entries, oldest first.
@@ -101,10 +102,10 @@ pub fn readings_of<'a>(entries: &'a [Entry], files: &[String]) -> Vec<&'a str> {
             }
             _ => false,
         };
-        matches!(entry.kind, Kind::Run | Kind::Measurement) && (named(LOGS) || named("log"))
+        matches!(entry.kind, EntryKind::Run | EntryKind::Measurement) && (named(LOGS) || named("log"))
     };
     let mut found: Vec<&Entry> = entries.iter().filter(read).collect();
-    found.sort_by_key(|entry| entry.at);
+    sort::by_key(&mut found, |entry| entry.at);
     found.into_iter().map(|entry| entry.id.as_str()).collect()
 }
 
@@ -117,7 +118,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
-    fn entry(kind: Kind, second: i64, inputs: &[(&str, Value)], sources: &[&Entry]) -> Entry {
+    fn entry(kind: EntryKind, second: i64, inputs: &[(&str, Value)], sources: &[&Entry]) -> Entry {
         let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<BTreeMap<_, _>>();
         let at = Timestamp::from_second(second).ok();
         let sources = sources.iter().map(|source| source.id.clone()).collect();
@@ -130,13 +131,13 @@ mod tests {
 
     #[test]
     fn a_chain_links_predictions_of_one_run_only() {
-        let plan = entry(Kind::Prediction, 1, &[(CORRECTIONS, "aa".into())], &[]);
-        let job = entry(Kind::Submission, 2, &[(JOBS, "11 12".into())], &[&plan]);
-        let run = entry(Kind::Run, 3, &[(LOGS, json!(["/a/slurm-11.out"]))], &[&job]);
-        let other_run = entry(Kind::Run, 3, &[], &[&job]);
-        let fitted = entry(Kind::Calibration, 4, &[(CORRECTIONS, "bb".into())], &[&run]);
-        let next = entry(Kind::Prediction, 5, &[(CORRECTIONS, "bb".into())], &[]);
-        let before = entry(Kind::Prediction, 0, &[(CORRECTIONS, "bb".into())], &[]);
+        let plan = entry(EntryKind::Prediction, 1, &[(CORRECTIONS, "aa".into())], &[]);
+        let job = entry(EntryKind::Submission, 2, &[(JOBS, "11 12".into())], &[&plan]);
+        let run = entry(EntryKind::Run, 3, &[(LOGS, json!(["/a/slurm-11.out"]))], &[&job]);
+        let other_run = entry(EntryKind::Run, 3, &[], &[&job]);
+        let fitted = entry(EntryKind::Calibration, 4, &[(CORRECTIONS, "bb".into())], &[&run]);
+        let next = entry(EntryKind::Prediction, 5, &[(CORRECTIONS, "bb".into())], &[]);
+        let before = entry(EntryKind::Prediction, 0, &[(CORRECTIONS, "bb".into())], &[]);
         let all = [next, fitted, other_run, run, job, plan, before];
         let [next, _, other_run, run, ..] = &all;
         let expected = ["prediction", "submission", "run", "calibration", "prediction"];
@@ -150,10 +151,10 @@ mod tests {
         let inputs =
             |jobs: &str, folder: &str| [(JOBS, jobs.into()), ("directory", folder.into()), ("file", "train.sh".into())];
         let all = [
-            entry(Kind::Submission, 1, &inputs("11 12", "/data"), &[]),
-            entry(Kind::Submission, 2, &inputs("pid:77", "/other"), &[]),
-            entry(Kind::Run, 3, &[(LOGS, json!(["/data/slurm-12.out"]))], &[]),
-            entry(Kind::Measurement, 4, &[("log", "/data/b.log".into())], &[]),
+            entry(EntryKind::Submission, 1, &inputs("11 12", "/data"), &[]),
+            entry(EntryKind::Submission, 2, &inputs("pid:77", "/other"), &[]),
+            entry(EntryKind::Run, 3, &[(LOGS, json!(["/data/slurm-12.out"]))], &[]),
+            entry(EntryKind::Measurement, 4, &[("log", "/data/b.log".into())], &[]),
         ];
         let id = |found: Option<&Entry>| found.map(|entry| entry.id.clone());
         assert_eq!(id(submission_of_job(&all, "12_3")), Some(all[0].id.clone()));

@@ -1,5 +1,6 @@
 //! What two entries differ in.
 
+use atlas_core::sort;
 use serde_json::Value;
 
 use super::entry::Entry;
@@ -47,7 +48,7 @@ pub fn compare(first: &Entry, second: &Entry) -> Difference {
     ] {
         differ(name, get(first), get(second));
     }
-    let names: std::collections::BTreeSet<&String> = first.inputs.keys().chain(second.inputs.keys()).collect();
+    let names: std::collections::BTreeSet<&String> = sort::filled(first.inputs.keys().chain(second.inputs.keys()));
     for name in names.into_iter().filter(|name| name.as_str() != "software") {
         differ(name, first.inputs.get(name).map(shown), second.inputs.get(name).map(shown));
     }
@@ -61,7 +62,7 @@ pub fn compare(first: &Entry, second: &Entry) -> Difference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Draft, Kind};
+    use crate::history::{Draft, EntryKind};
     use std::collections::BTreeMap;
 
     #[test]
@@ -72,8 +73,8 @@ mod tests {
             figures: BTreeMap::from([("tokens_per_sec".to_owned(), rate), ("mfu".to_owned(), 0.4)]),
             ..Draft::default()
         };
-        let first = Entry::new(Kind::Run, draft("4", "vllm@0.10", 1000.0));
-        let second = Entry::new(Kind::Run, draft("8", "vllm@0.11", 900.0));
+        let first = Entry::new(EntryKind::Run, draft("4", "vllm@0.10", 1000.0));
+        let second = Entry::new(EntryKind::Run, draft("8", "vllm@0.11", 900.0));
         let difference = compare(&first, &second);
         let names: Vec<&str> = difference.inputs.iter().map(|change| &*change.name).collect();
         assert_eq!(names, ["software", "tp"]);

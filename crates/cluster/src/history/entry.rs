@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _};
 
+use atlas_core::sort;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +16,7 @@ pub(super) const FORMAT: u32 = 1;
 /// What an entry is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EntryKind {
     /// An estimate.
     Prediction,
     /// A search for better knobs.
@@ -34,38 +35,38 @@ pub enum Kind {
     Calibration,
 }
 
-impl Kind {
+impl EntryKind {
     /// Every kind.
-    pub const ALL: [Kind; 8] = [
-        Kind::Prediction,
-        Kind::Optimum,
-        Kind::Sweep,
-        Kind::Simulation,
-        Kind::Measurement,
-        Kind::Run,
-        Kind::Submission,
-        Kind::Calibration,
+    pub const ALL: [EntryKind; 8] = [
+        EntryKind::Prediction,
+        EntryKind::Optimum,
+        EntryKind::Sweep,
+        EntryKind::Simulation,
+        EntryKind::Measurement,
+        EntryKind::Run,
+        EntryKind::Submission,
+        EntryKind::Calibration,
     ];
 
     /// Its name in files, file names and flags.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Prediction => "prediction",
-            Kind::Optimum => "optimum",
-            Kind::Sweep => "sweep",
-            Kind::Simulation => "simulation",
-            Kind::Measurement => "measurement",
-            Kind::Run => "run",
-            Kind::Submission => "submission",
-            Kind::Calibration => "calibration",
+            EntryKind::Prediction => "prediction",
+            EntryKind::Optimum => "optimum",
+            EntryKind::Sweep => "sweep",
+            EntryKind::Simulation => "simulation",
+            EntryKind::Measurement => "measurement",
+            EntryKind::Run => "run",
+            EntryKind::Submission => "submission",
+            EntryKind::Calibration => "calibration",
         }
     }
 
     /// The kind of that name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn named(name: &str) -> Option<EntryKind> {
+        EntryKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -136,7 +137,7 @@ pub struct Entry {
     #[serde(with = "rfc3339")]
     pub at: Timestamp,
     /// What it is of.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The target, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -169,12 +170,12 @@ pub struct Entry {
 impl Entry {
     /// A draft with a name of its own; secrets are masked, figures that are not finite left out.
     #[must_use]
-    pub fn new(kind: Kind, draft: Draft) -> Entry {
+    pub fn new(kind: EntryKind, draft: Draft) -> Entry {
         let at = draft.at.unwrap_or_else(Timestamp::now);
         let masked = |text: Option<String>| text.map(|text| mask(&text));
-        let inputs = serde_json::Map::from_iter(draft.inputs);
+        let inputs = sort::filled(draft.inputs);
         let inputs = match mask_document(&Value::Object(inputs)) {
-            Value::Object(map) => map.into_iter().collect(),
+            Value::Object(map) => sort::filled(map),
             _ => BTreeMap::new(),
         };
         Entry {
@@ -186,7 +187,7 @@ impl Entry {
             workload: masked(draft.workload),
             software: masked(draft.software),
             engine: masked(draft.engine),
-            figures: draft.figures.into_iter().filter(|(_, value)| value.is_finite()).collect(),
+            figures: sort::filled(draft.figures.into_iter().filter(|(_, value)| value.is_finite())),
             inputs,
             sources: draft.sources,
             origin: Origin { command: mask_words(draft.origin.command), ..draft.origin },
@@ -214,7 +215,7 @@ impl Entry {
 }
 
 /// `20261122T215434123-prediction-3fa9c1d2`: sorted by name they are sorted by time.
-fn id(kind: Kind, at: Timestamp) -> String {
+fn id(kind: EntryKind, at: Timestamp) -> String {
     let chance = std::hash::RandomState::new().build_hasher().finish() >> 32;
     let moment = at.strftime("%Y%m%dT%H%M%S");
     let milliseconds = at.as_millisecond().rem_euclid(1000);
@@ -252,7 +253,7 @@ mod tests {
             },
             ..Draft::default()
         };
-        let entry = Entry::new(Kind::Submission, draft);
+        let entry = Entry::new(EntryKind::Submission, draft);
         let text = serde_json::to_string(&entry).unwrap();
         assert!(!text.contains("abcdefgh"), "{text}");
         assert_eq!(entry.figures.len(), 1);
@@ -262,8 +263,8 @@ mod tests {
 
     #[test]
     fn every_kind_has_one_name() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::named(kind.name()), Some(kind));
+        for kind in EntryKind::ALL {
+            assert_eq!(EntryKind::named(kind.name()), Some(kind));
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
     }

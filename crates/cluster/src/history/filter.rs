@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::entry::{Entry, Kind};
+use super::entry::{Entry, EntryKind};
 
 /// A filter; what is `None` or empty keeps all.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Filter {
     /// Part of the software's name and release, case ignored.
     pub software: Option<String>,
     /// Kinds.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<EntryKind>,
     /// Not before this moment.
     pub since: Option<Timestamp>,
     /// Before this moment.
@@ -45,7 +45,7 @@ impl Filter {
     /// need not be opened.
     pub(super) fn may_hold(&self, name: &str) -> bool {
         let mut parts = name.split('-');
-        let (moment, kind) = (parts.next().unwrap_or_default(), parts.next().and_then(Kind::named));
+        let (moment, kind) = (parts.next().unwrap_or_default(), parts.next().and_then(EntryKind::named));
         let before = |limit: Timestamp| *moment < *limit.strftime("%Y%m%dT%H%M%S").to_string();
         let wanted = kind.is_none_or(|kind| self.kinds.is_empty() || self.kinds.contains(&kind));
         wanted && !self.since.is_some_and(before)
@@ -96,15 +96,15 @@ mod tests {
     #[test]
     fn a_filter_that_keeps_an_entry_never_refuses_its_file() {
         let draft = Draft { target: Some("H100-SXM-8".to_owned()), ..Draft::default() };
-        let entry = Entry::new(Kind::Run, draft);
+        let entry = Entry::new(EntryKind::Run, draft);
         let filter = Filter {
             target: Some("h100".to_owned()),
-            kinds: vec![Kind::Run],
+            kinds: vec![EntryKind::Run],
             since: Some(entry.at),
             ..Filter::default()
         };
         assert!(filter.keeps(&entry) && filter.may_hold(&entry.id));
-        assert!(!Filter { kinds: vec![Kind::Sweep], ..filter.clone() }.may_hold(&entry.id));
+        assert!(!Filter { kinds: vec![EntryKind::Sweep], ..filter.clone() }.may_hold(&entry.id));
         assert!(!Filter { until: Some(entry.at), ..filter }.keeps(&entry));
     }
 }

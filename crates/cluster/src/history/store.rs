@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use atlas_core::sort;
 use atlas_document::files;
 
 use super::entry::{Entry, FORMAT};
@@ -185,7 +186,7 @@ impl Store {
                 }
             }
         }
-        paths.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
+        sort::by(&mut paths, |a, b| b.file_name().cmp(&a.file_name()));
         Ok(paths)
     }
 }
@@ -207,7 +208,7 @@ fn read(path: &Path) -> Result<Entry, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Draft, Kind};
+    use crate::history::{Draft, EntryKind};
 
     fn draft(target: &str) -> Draft {
         Draft { target: Some(target.to_owned()), ..Draft::default() }
@@ -218,7 +219,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path().join("history"));
         assert_eq!(store.list(&Filter::default()).unwrap().0, []);
-        let entry = Entry::new(Kind::Prediction, draft("h100"));
+        let entry = Entry::new(EntryKind::Prediction, draft("h100"));
         let written = store.write(&entry).unwrap();
         for name in [&*written.id, entry.handle(), "last", "last~0"] {
             assert_eq!(store.find(name).unwrap(), entry, "{name}");
@@ -232,7 +233,7 @@ mod tests {
     fn an_entry_of_the_same_name_replaces_none() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path());
-        let first = Entry::new(Kind::Run, draft("a"));
+        let first = Entry::new(EntryKind::Run, draft("a"));
         let second = Entry { target: Some("b".to_owned()), ..first.clone() };
         store.write(&first).unwrap();
         let id = store.write(&second).unwrap().id;
@@ -251,7 +252,7 @@ mod tests {
                 let store = &store;
                 scope.spawn(move || {
                     for number in 0..20 {
-                        let entry = Entry::new(Kind::Prediction, draft(&format!("{writer}/{number}")));
+                        let entry = Entry::new(EntryKind::Prediction, draft(&format!("{writer}/{number}")));
                         store.write(&entry).unwrap();
                     }
                 });
@@ -268,7 +269,7 @@ mod tests {
     fn damaged_files_are_named_and_the_others_listed() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path());
-        let written = store.write(&Entry::new(Kind::Sweep, draft("a"))).unwrap();
+        let written = store.write(&Entry::new(EntryKind::Sweep, draft("a"))).unwrap();
         let month = written.path.parent().unwrap();
         std::fs::write(month.join("20250101T000000000-run-00000000.json"), "{\"history\": 1,").unwrap();
         std::fs::write(month.join(".atlas-xyz.json"), "half").unwrap();

@@ -1,9 +1,10 @@
 //! A figure over time and releases, and what changed since it was better.
 
+use atlas_core::sort;
 use jiff::Timestamp;
 
 use super::change::{Change, compare};
-use super::entry::{Entry, Kind};
+use super::entry::{Entry, EntryKind};
 
 /// Which way is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct Group<'a> {
     /// The workload.
     pub workload: &'a str,
     /// The kind.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The engine or tool.
     pub engine: &'a str,
     /// Entries with their figure.
@@ -69,9 +70,9 @@ pub fn groups<'a>(entries: &'a [Entry], figure: &str) -> Vec<Group<'a>> {
         }
     }
     for group in &mut groups {
-        group.points.sort_by(|(a, _), (b, _)| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        sort::by(&mut group.points, |(a, _), (b, _)| (a.at, &a.id).cmp(&(b.at, &b.id)));
     }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.points.len()));
+    sort::by_key(&mut groups, |group| std::cmp::Reverse(group.points.len()));
     groups
 }
 
@@ -153,7 +154,7 @@ pub fn slowdowns<'a>(groups: &[Group<'a>], better: Better, tolerance: f64) -> Ve
             step_changed: step.map(|(a, b, _)| compare(a, b).inputs).unwrap_or_default(),
         });
     }
-    out.sort_by(|a, b| b.worse.total_cmp(&a.worse));
+    sort::by(&mut out, |a, b| b.worse.total_cmp(&a.worse));
     out
 }
 
@@ -165,7 +166,7 @@ mod tests {
 
     fn entry(second: i64, software: &str, tp: &str, rate: f64) -> Entry {
         Entry::new(
-            Kind::Measurement,
+            EntryKind::Measurement,
             Draft {
                 target: Some("t".to_owned()),
                 workload: Some("w".to_owned()),

@@ -3,7 +3,7 @@
 use super::argv::{self, Args, Launcher};
 use super::documents;
 use super::fields::Out;
-use super::program::{self, Kind, Program};
+use super::program::{self, Program, ProgramKind};
 use super::shell::{Command, Text};
 use super::tools::serving::Engine;
 use super::tools::{
@@ -43,7 +43,7 @@ impl Collector {
         let launcher = argv::launcher(before);
         let mut out = Out::default();
         match p.kind {
-            Kind::Serve(engine) => {
+            ProgramKind::Serve(engine) => {
                 engine.command(&args, &mut out);
                 if engine == Engine::Nim {
                     nim::model(&p.name, cmd.line, &mut out);
@@ -68,9 +68,9 @@ impl Collector {
                 slurm::srun(before, &mut out);
                 self.servers.push((engine, out));
             }
-            Kind::Client(name) => self.clients.push((name, bench::command(name, &args))),
-            Kind::Offline(engine, name) => self.offline(engine, name, &args, cmd),
-            Kind::Ollama => {
+            ProgramKind::Client(name) => self.clients.push((name, bench::command(name, &args))),
+            ProgramKind::Offline(engine, name) => self.offline(engine, name, &args, cmd),
+            ProgramKind::Ollama => {
                 out.fields.set("kind", "serving", cmd.line);
                 out.fields.set("framework", "ollama", cmd.line);
                 for (k, v) in &cmd.env {
@@ -78,8 +78,8 @@ impl Collector {
                 }
                 self.ollama = Some(out);
             }
-            Kind::TrtllmBench => self.trtllm_bench(&args, cmd.line, files),
-            Kind::Dataset => {
+            ProgramKind::TrtllmBench => self.trtllm_bench(&args, cmd.line, files),
+            ProgramKind::Dataset => {
                 let mut c = Out::default();
                 for f in &args.flags {
                     match names::snake(&f.name).as_str() {
@@ -115,32 +115,34 @@ impl Collector {
         out: &mut Out,
     ) -> bool {
         match p.kind {
-            Kind::Megatron => {
+            ProgramKind::Megatron => {
                 out.fields.set("kind", "training", cmd.line);
                 let ds = args.has(&["deepspeed", "deepspeed_config"]);
                 out.fields.set("framework", if ds { "megatron-deepspeed" } else { "megatron-lm" }, cmd.line);
                 megatron_flags(args, out);
             }
-            Kind::Bridge => bridge::command(&p.name, args, out),
-            Kind::NemoLauncher => nemo::command(args, out),
-            Kind::Torchtitan => torchtitan::command(args, out),
-            Kind::Maxtext => maxtext::command(args, out),
-            Kind::MaxtextBase => {
+            ProgramKind::Bridge => bridge::command(&p.name, args, out),
+            ProgramKind::NemoLauncher => nemo::command(args, out),
+            ProgramKind::Torchtitan => torchtitan::command(args, out),
+            ProgramKind::Maxtext => maxtext::command(args, out),
+            ProgramKind::MaxtextBase => {
                 if !maxtext::base_script(&cmd.words, out) {
                     return false;
                 }
             }
-            Kind::Litgpt => litgpt::command(args, out),
-            Kind::Neuron => neuron::command(args, out),
-            Kind::Configured(framework) => configured(framework, args, out),
-            Kind::Trainer if self.neuron && l.name.is_some() && !args.flags.is_empty() => neuron::command(args, out),
-            Kind::Trainer => {
+            ProgramKind::Litgpt => litgpt::command(args, out),
+            ProgramKind::Neuron => neuron::command(args, out),
+            ProgramKind::Configured(framework) => configured(framework, args, out),
+            ProgramKind::Trainer if self.neuron && l.name.is_some() && !args.flags.is_empty() => {
+                neuron::command(args, out)
+            }
+            ProgramKind::Trainer => {
                 let script = cmd.words.get(p.at).map_or("", Text::as_str);
                 if !trainer(p, script, args, l, out) {
                     return false;
                 }
             }
-            Kind::Primus => {
+            ProgramKind::Primus => {
                 if !primus::command(
                     args,
                     cmd.env.iter().find(|(k, _)| k == "EXP").map(|(_, t)| t).or(self.experiment.as_ref()),
@@ -149,9 +151,14 @@ impl Collector {
                     return false;
                 }
             }
-            Kind::Verl => post_training::verl(args, out),
-            Kind::Torchtune => torchtune::command(args, out),
-            Kind::Serve(_) | Kind::Client(_) | Kind::Offline(..) | Kind::TrtllmBench | Kind::Dataset | Kind::Ollama => {
+            ProgramKind::Verl => post_training::verl(args, out),
+            ProgramKind::Torchtune => torchtune::command(args, out),
+            ProgramKind::Serve(_)
+            | ProgramKind::Client(_)
+            | ProgramKind::Offline(..)
+            | ProgramKind::TrtllmBench
+            | ProgramKind::Dataset
+            | ProgramKind::Ollama => {
                 return false;
             }
         }

@@ -18,7 +18,7 @@ pub struct Stated<T> {
 
 /// What the job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum JobKind {
     /// Trains or fine-tunes.
     Training,
     /// Answers requests.
@@ -109,13 +109,13 @@ impl Word for bool {
     }
 }
 
-impl Word for Kind {
+impl Word for JobKind {
     fn read(v: &Json) -> Option<Self> {
         Some(match v.as_str()? {
-            "training" => Kind::Training,
-            "serving" => Kind::Serving,
-            "benchmark" => Kind::Benchmark,
-            "serving+benchmark" => Kind::ServingAndBenchmark,
+            "training" => JobKind::Training,
+            "serving" => JobKind::Serving,
+            "benchmark" => JobKind::Benchmark,
+            "serving+benchmark" => JobKind::ServingAndBenchmark,
             _ => return None,
         })
     }
@@ -183,7 +183,7 @@ macro_rules! job {
 
 job! {
     /// What the job does.
-    kind: Kind,
+    kind: JobKind,
     /// The tool, such as `megatron-lm` or `vllm`.
     framework: String,
     /// The model's identity.

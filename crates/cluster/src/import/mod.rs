@@ -32,7 +32,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 
-pub use job::{Job, Kind, Precision, Recompute, Sharding, Stated};
+pub use job::{Job, JobKind, Precision, Recompute, Sharding, Stated};
 pub use report::{Import, Missing, Note, Origin};
 
 use fields::{Out, place};

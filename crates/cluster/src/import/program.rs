@@ -6,7 +6,7 @@ use super::tools::serving::Engine;
 
 /// What a command runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramKind {
     Serve(Engine),
     /// A benchmark client, by its usual name.
     Client(&'static str),
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 /// A program in a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProgramKind,
     /// The words before it belong to launchers.
     pub(crate) at: usize,
     /// The first word of its arguments.
@@ -49,7 +49,7 @@ impl Program {
     /// The engine if it serves.
     pub(crate) fn engine(&self) -> Option<Engine> {
         match self.kind {
-            Kind::Serve(e) => Some(e),
+            ProgramKind::Serve(e) => Some(e),
             _ => None,
         }
     }
@@ -125,17 +125,19 @@ pub(crate) fn find(words: &[Text]) -> Option<Program> {
             // The launcher's script may be started from its own folder.
             let stages =
                 |w: &Text| ["training=", "peft=", "stages=", "training."].iter().any(|p| w.as_str().starts_with(p));
-            let own = if base(s) == "main.py" && words.iter().any(stages) { Some(Kind::NemoLauncher) } else { None };
+            let own =
+                if base(s) == "main.py" && words.iter().any(stages) { Some(ProgramKind::NemoLauncher) } else { None };
             match own.or_else(|| script(base(s), s)) {
                 Some(kind) => return Some(Program { kind, at: i, args: i + 1, name: base(s).to_owned() }),
                 None if fallback.is_none() && base(s) != "gaudi_spawn.py" => {
-                    fallback = Some(Program { kind: Kind::Trainer, at: i, args: i + 1, name: base(s).to_owned() });
+                    fallback =
+                        Some(Program { kind: ProgramKind::Trainer, at: i, args: i + 1, name: base(s).to_owned() });
                 }
                 None => {}
             }
         }
         if base(s).ends_with("_base.sh") && fallback.is_none() {
-            fallback = Some(Program { kind: Kind::MaxtextBase, at: i, args: i + 1, name: base(s).to_owned() });
+            fallback = Some(Program { kind: ProgramKind::MaxtextBase, at: i, args: i + 1, name: base(s).to_owned() });
         }
     }
     // The arguments behind an image go to its entry point.
@@ -145,114 +147,118 @@ pub(crate) fn find(words: &[Text]) -> Option<Program> {
             let s = w.as_str();
             let image = s.contains('/') && !s.starts_with(['-', '/', '.', '~', '$']) && !s.contains('=');
             if let Some(engine) = Some(s).filter(|_| image).and_then(Engine::named) {
-                return Some(Program { kind: Kind::Serve(engine), at: i, args: i + 1, name: s.to_owned() });
+                return Some(Program { kind: ProgramKind::Serve(engine), at: i, args: i + 1, name: s.to_owned() });
             }
         }
     }
     fallback
 }
 
-fn module(m: &str) -> Option<Kind> {
+fn module(m: &str) -> Option<ProgramKind> {
     let clean = m.replace(['"', '\''], "");
     let m = clean.as_str();
     let starts = |p: &str| m.starts_with(p);
     Some(if m.contains("vllm") && (m.contains("entrypoints") || m.contains("api_server")) || starts("dynamo.vllm") {
-        Kind::Serve(Engine::Vllm)
+        ProgramKind::Serve(Engine::Vllm)
     } else if starts("sglang.launch_server") || starts("dynamo.sglang") {
-        Kind::Serve(Engine::Sglang)
+        ProgramKind::Serve(Engine::Sglang)
     } else if starts("dynamo.trtllm") || starts("tensorrt_llm.commands.serve") {
-        Kind::Serve(Engine::Trtllm)
+        ProgramKind::Serve(Engine::Trtllm)
     } else if starts("sglang.bench_serving") {
-        Kind::Client("sglang.bench_serving")
+        ProgramKind::Client("sglang.bench_serving")
     } else if starts("sglang.bench_one_batch_server") {
-        Kind::Client("sglang.bench_one_batch_server")
+        ProgramKind::Client("sglang.bench_one_batch_server")
     } else if starts("sglang.bench_one_batch") {
-        Kind::Offline(Engine::Sglang, "sglang.bench_one_batch")
+        ProgramKind::Offline(Engine::Sglang, "sglang.bench_one_batch")
     } else if starts("sglang.bench_offline_throughput") {
-        Kind::Offline(Engine::Sglang, "sglang.bench_offline_throughput")
+        ProgramKind::Offline(Engine::Sglang, "sglang.bench_offline_throughput")
     } else if starts("sglang.bench") {
-        Kind::Client("sglang.bench")
+        ProgramKind::Client("sglang.bench")
     } else if m.contains("benchmark_serving") || m.contains("bench_serving") {
-        Kind::Client("benchmark_serving")
+        ProgramKind::Client("benchmark_serving")
     } else if starts("torchtitan") {
-        Kind::Torchtitan
+        ProgramKind::Torchtitan
     } else if starts("maxtext") || starts("MaxText") {
-        Kind::Maxtext
+        ProgramKind::Maxtext
     } else if starts("axolotl") {
-        Kind::Configured("axolotl")
+        ProgramKind::Configured("axolotl")
     } else if starts("llamafactory") {
-        Kind::Configured("llama-factory")
+        ProgramKind::Configured("llama-factory")
     } else if starts("litgpt") {
-        Kind::Litgpt
+        ProgramKind::Litgpt
     } else if starts("verl.") {
-        Kind::Verl
+        ProgramKind::Verl
     } else if starts("trl.") || starts("openrlhf.cli.train") {
-        Kind::Trainer
+        ProgramKind::Trainer
     } else if starts("megatron") || m.contains("pretrain_gpt") {
-        Kind::Megatron
+        ProgramKind::Megatron
     } else {
         return None;
     })
 }
 
-fn binary(base: &str, whole: &str, next: &str, after: &str) -> Option<(Kind, usize)> {
+fn binary(base: &str, whole: &str, next: &str, after: &str) -> Option<(ProgramKind, usize)> {
     Some(match (base, next) {
-        ("vllm", "serve") => (Kind::Serve(Engine::Vllm), 2),
-        ("vllm", "bench") if matches!(after, "serve") => (Kind::Client("vllm bench serve"), 3),
-        ("vllm", "bench") if after == "throughput" => (Kind::Offline(Engine::Vllm, "vllm bench throughput"), 3),
-        ("vllm", "bench") if after == "latency" => (Kind::Offline(Engine::Vllm, "vllm bench latency"), 3),
-        ("sglang", "serve") => (Kind::Serve(Engine::Sglang), 2),
-        ("trtllm-serve", "serve") => (Kind::Serve(Engine::Trtllm), 2),
+        ("vllm", "serve") => (ProgramKind::Serve(Engine::Vllm), 2),
+        ("vllm", "bench") if matches!(after, "serve") => (ProgramKind::Client("vllm bench serve"), 3),
+        ("vllm", "bench") if after == "throughput" => (ProgramKind::Offline(Engine::Vllm, "vllm bench throughput"), 3),
+        ("vllm", "bench") if after == "latency" => (ProgramKind::Offline(Engine::Vllm, "vllm bench latency"), 3),
+        ("sglang", "serve") => (ProgramKind::Serve(Engine::Sglang), 2),
+        ("trtllm-serve", "serve") => (ProgramKind::Serve(Engine::Trtllm), 2),
         ("trtllm-serve", "disaggregated" | "disaggregated_mpi_worker") => return None,
-        ("trtllm-serve", _) => (Kind::Serve(Engine::Trtllm), 1),
-        ("trtllm-bench", _) => (Kind::TrtllmBench, 1),
+        ("trtllm-serve", _) => (ProgramKind::Serve(Engine::Trtllm), 1),
+        ("trtllm-bench", _) => (ProgramKind::TrtllmBench, 1),
         ("llama-server" | "llama-cli" | "llamacpp-leader" | "llama_cpp.server", _) => {
-            (Kind::Serve(Engine::LlamaCpp), 1)
+            (ProgramKind::Serve(Engine::LlamaCpp), 1)
         }
-        ("server", _) if whole == "./server" || whole.contains("llama.cpp") => (Kind::Serve(Engine::LlamaCpp), 1),
-        ("text-generation-launcher", _) => (Kind::Serve(Engine::Tgi), 1),
-        ("run_benchmark_serving" | "benchmark_serving", _) => (Kind::Client("benchmark_serving"), 1),
-        ("genai-perf", "profile") => (Kind::Client("genai-perf"), 2),
-        ("aiperf", "profile") => (Kind::Client("aiperf"), 2),
-        ("guidellm", _) if next == "benchmark" || next.starts_with('-') => (Kind::Client("guidellm"), 1),
-        ("evalscope", "perf") => (Kind::Client("evalscope perf"), 2),
-        ("llama-bench", _) => (Kind::Offline(Engine::LlamaCpp, "llama-bench"), 1),
-        ("tune", "run") => (Kind::Torchtune, 2),
-        ("ollama", "serve") => (Kind::Ollama, 2),
-        ("litgpt", _) => (Kind::Litgpt, 1),
-        ("axolotl", "train") => (Kind::Configured("axolotl"), 2),
-        ("llamafactory-cli", "train") => (Kind::Configured("llama-factory"), 2),
-        ("trl", "sft" | "dpo" | "grpo") => (Kind::Trainer, 2),
-        ("swift" | "megatron", "sft" | "pt" | "rlhf") => (Kind::Configured("ms-swift"), 2),
-        ("run_pretrain.sh" | "run_slurm_pretrain.sh" | "run_local_pretrain.sh" | "primus-cli", _) => (Kind::Primus, 1),
-        ("lmdeploy", "serve") => (Kind::Serve(Engine::Lmdeploy), 3),
-        ("nemo", "llm") => (Kind::Configured("nemo"), 2),
+        ("server", _) if whole == "./server" || whole.contains("llama.cpp") => {
+            (ProgramKind::Serve(Engine::LlamaCpp), 1)
+        }
+        ("text-generation-launcher", _) => (ProgramKind::Serve(Engine::Tgi), 1),
+        ("run_benchmark_serving" | "benchmark_serving", _) => (ProgramKind::Client("benchmark_serving"), 1),
+        ("genai-perf", "profile") => (ProgramKind::Client("genai-perf"), 2),
+        ("aiperf", "profile") => (ProgramKind::Client("aiperf"), 2),
+        ("guidellm", _) if next == "benchmark" || next.starts_with('-') => (ProgramKind::Client("guidellm"), 1),
+        ("evalscope", "perf") => (ProgramKind::Client("evalscope perf"), 2),
+        ("llama-bench", _) => (ProgramKind::Offline(Engine::LlamaCpp, "llama-bench"), 1),
+        ("tune", "run") => (ProgramKind::Torchtune, 2),
+        ("ollama", "serve") => (ProgramKind::Ollama, 2),
+        ("litgpt", _) => (ProgramKind::Litgpt, 1),
+        ("axolotl", "train") => (ProgramKind::Configured("axolotl"), 2),
+        ("llamafactory-cli", "train") => (ProgramKind::Configured("llama-factory"), 2),
+        ("trl", "sft" | "dpo" | "grpo") => (ProgramKind::Trainer, 2),
+        ("swift" | "megatron", "sft" | "pt" | "rlhf") => (ProgramKind::Configured("ms-swift"), 2),
+        ("run_pretrain.sh" | "run_slurm_pretrain.sh" | "run_local_pretrain.sh" | "primus-cli", _) => {
+            (ProgramKind::Primus, 1)
+        }
+        ("lmdeploy", "serve") => (ProgramKind::Serve(Engine::Lmdeploy), 3),
+        ("nemo", "llm") => (ProgramKind::Configured("nemo"), 2),
         _ => return None,
     })
 }
 
-fn script(base: &str, whole: &str) -> Option<Kind> {
+fn script(base: &str, whole: &str) -> Option<ProgramKind> {
     let whole = whole.to_ascii_lowercase();
     Some(match base {
-        "run_recipe.py" | "setup_experiment.py" => Kind::Bridge,
-        "run_script.py" => Kind::Bridge,
-        "main.py" if whole.contains("launcher_scripts") => Kind::NemoLauncher,
+        "run_recipe.py" | "setup_experiment.py" => ProgramKind::Bridge,
+        "run_script.py" => ProgramKind::Bridge,
+        "main.py" if whole.contains("launcher_scripts") => ProgramKind::NemoLauncher,
         _ if base.starts_with("megatron_")
             && (whole.contains("nemo") || base.contains("gpt") || base.contains("llama")) =>
         {
-            Kind::NemoLauncher
+            ProgramKind::NemoLauncher
         }
-        "benchmark_serving.py" | "bench_serving.py" => Kind::Client("benchmark_serving"),
-        "benchmark_throughput.py" => Kind::Offline(Engine::Vllm, "benchmark_throughput"),
-        "benchmark_latency.py" => Kind::Offline(Engine::Vllm, "benchmark_latency"),
-        "token_benchmark_ray.py" => Kind::Client("llmperf"),
-        "prepare_dataset.py" => Kind::Dataset,
-        "run_train.py" if whole.contains("nanotron") || base == "run_train.py" => Kind::Configured("nanotron"),
-        "deepy.py" => Kind::Configured("gpt-neox"),
-        "train.py" if whole.contains("maxtext") => Kind::Maxtext,
-        "train.py" if whole.contains("torchtitan") => Kind::Torchtitan,
-        _ if base.starts_with("pretrain_") => Kind::Megatron,
-        _ if base.ends_with("_nxd.py") || base.contains("_nxd_") => Kind::Neuron,
+        "benchmark_serving.py" | "bench_serving.py" => ProgramKind::Client("benchmark_serving"),
+        "benchmark_throughput.py" => ProgramKind::Offline(Engine::Vllm, "benchmark_throughput"),
+        "benchmark_latency.py" => ProgramKind::Offline(Engine::Vllm, "benchmark_latency"),
+        "token_benchmark_ray.py" => ProgramKind::Client("llmperf"),
+        "prepare_dataset.py" => ProgramKind::Dataset,
+        "run_train.py" if whole.contains("nanotron") || base == "run_train.py" => ProgramKind::Configured("nanotron"),
+        "deepy.py" => ProgramKind::Configured("gpt-neox"),
+        "train.py" if whole.contains("maxtext") => ProgramKind::Maxtext,
+        "train.py" if whole.contains("torchtitan") => ProgramKind::Torchtitan,
+        _ if base.starts_with("pretrain_") => ProgramKind::Megatron,
+        _ if base.ends_with("_nxd.py") || base.contains("_nxd_") => ProgramKind::Neuron,
         _ => return None,
     })
 }

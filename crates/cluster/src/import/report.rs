@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use atlas_core::sort;
 use serde_json::{Map, Value as Json, json};
 
 use super::fields::{Fields, Out, file_and_line};
@@ -69,7 +70,7 @@ impl Import {
         let note = |n: &Note| json!({ "text": n.text, "file": n.at.file, "line": n.at.line });
         json!({
             "fields": self.fields,
-            "origin": self.origin.iter().map(|(k, o)| (k.clone(), json!({ "file": o.file, "line": o.line }))).collect::<Map<_, _>>(),
+            "origin": sort::filled::<Map<_, _>, _>(self.origin.iter().map(|(k, o)| (k.clone(), json!({ "file": o.file, "line": o.line })))),
             "missing": self.missing.iter().map(|m| json!({ "name": m.name, "file": m.at.file, "line": m.at.line })).collect::<Vec<_>>(),
             "not_understood": self.not_understood.iter().map(note).collect::<Vec<_>>(),
             "conflicts": self.conflicts.iter().map(note).collect::<Vec<_>>(),
@@ -128,7 +129,7 @@ pub(crate) fn build(out: Out, files: &[String]) -> Import {
             _ => Map::new(),
         }
     };
-    let roles: Map<String, Json> = out.roles.iter().map(|(r, f)| (r.clone(), Json::Object(as_json(f)))).collect();
+    let roles: Map<String, Json> = sort::filled(out.roles.iter().map(|(r, f)| (r.clone(), Json::Object(as_json(f)))));
     let variants: Vec<Map<String, Json>> = out.variants.iter().map(as_json).collect();
     let mut map = fields.json();
     if !roles.is_empty() {

@@ -9,6 +9,7 @@ use super::shell::{self, Script, Setup, Submission, Text};
 use super::tools::{self, bench, mlperf, serving};
 use super::value::{Node, Value};
 use super::{conventions, json, names, pbs, program, slurm, yaml};
+use atlas_core::sort;
 
 /// Whether another of the scripts sources or starts this one.
 pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
@@ -83,7 +84,7 @@ fn combined(runs: Vec<Out>) -> Option<Out> {
 /// Keeps what all runs share, and makes variants of what they do not.
 fn apart(out: &mut Out, runs: &[Fields]) {
     let value = |fields: &Fields, key: &str| fields.entry(key).map(|e| e.value.clone());
-    let keys: BTreeSet<&str> = runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())).collect();
+    let keys: BTreeSet<&str> = sort::filled(runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())));
     let differs = |key: &&str| runs.windows(2).any(|two| matches!(two, [a, b] if value(a, key) != value(b, key)));
     let keys: Vec<&str> = keys.into_iter().filter(differs).collect();
     if keys.is_empty() {

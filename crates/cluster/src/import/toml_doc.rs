@@ -1,5 +1,6 @@
 //! TOML with lines; a line that cannot be read is left out and reported.
 
+use atlas_core::sort;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -37,7 +38,7 @@ fn line_of(text: &str, offset: usize) -> u32 {
 fn convert_table(text: &str, table: &DeTable<'_>, line: u32) -> Node {
     let mut entries: Vec<(String, Node)> =
         table.iter().map(|(k, v)| (k.get_ref().to_string(), convert(text, v))).collect();
-    entries.sort_by_key(|(_, n)| n.line);
+    sort::by_key(&mut entries, |(_, n)| n.line);
     Node::new(Value::Map(entries), line)
 }
 

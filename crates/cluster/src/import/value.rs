@@ -1,6 +1,7 @@
 //! One value tree for YAML, JSON, TOML and command-line flags, with the line of each node.
 
-use serde_json::{Map, Value as Json};
+use atlas_core::sort;
+use serde_json::Value as Json;
 
 /// What a node holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,7 +167,7 @@ impl Node {
             Value::Float(f) => Json::from(*f),
             Value::Str(s) => Json::String(super::unknown::shown(s)),
             Value::List(l) => Json::Array(l.iter().map(Node::json).collect()),
-            Value::Map(m) => Json::Object(m.iter().map(|(k, v)| (k.clone(), v.json())).collect::<Map<_, _>>()),
+            Value::Map(m) => Json::Object(sort::filled(m.iter().map(|(k, v)| (k.clone(), v.json())))),
         }
     }
 

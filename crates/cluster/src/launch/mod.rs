@@ -4,9 +4,9 @@
 //! configuration, checks every flag against the table of flags, and wraps the command for the place where it runs.
 //! Settings that the tool cannot express are errors, all of them together, before anything is written.
 
-mod asked;
 mod job;
 mod keys;
+mod stated;
 mod table;
 mod tools;
 mod words;
@@ -131,7 +131,7 @@ pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<La
     let job = Job::of(parts, scenario, &estimate, options, tool)?;
     let mut draft = tools::draft(tool, &job)?;
     let mut refused = std::mem::take(&mut draft.refused);
-    for (knob, value) in asked::settings(scenario) {
+    for (knob, value) in stated::settings(scenario) {
         if !draft.expressed.contains(&knob) {
             let reason = format!("{} has no setting for {value}; change it or choose another tool", tool.label());
             refused.push(Unsupported::new(knob.name(), reason));

@@ -177,9 +177,9 @@ mod tests {
         let runs = plan(Wrap::Slurm, 2).submit(&answers).unwrap();
         let jobs: Vec<_> = runs.iter().map(|run| run.job.clone().unwrap()).collect();
         assert_eq!(jobs, ["11", "12"]);
-        let asked = answers.1.lock().unwrap();
-        assert_eq!(asked[0], "sbatch --parsable --chdir=/home/a b --comment=atlas-1f:1 /home/a b/job.sbatch");
-        assert!(asked[1].contains("--comment=atlas-1f:2 --dependency=afterany:11"), "{}", asked[1]);
+        let commands = answers.1.lock().unwrap();
+        assert_eq!(commands[0], "sbatch --parsable --chdir=/home/a b --comment=atlas-1f:1 /home/a b/job.sbatch");
+        assert!(commands[1].contains("--comment=atlas-1f:2 --dependency=afterany:11"), "{}", commands[1]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use atlas_core::sort;
 use atlas_detect::runner::{Command, Runner};
 use atlas_document::files::write_new;
 use jiff::Timestamp;
@@ -73,7 +74,7 @@ impl Pending {
                 Some((path, serde_json::from_str(&text).ok()?))
             })
             .collect();
-        found.sort_by(|a, b| a.1.record.ts.cmp(&b.1.record.ts));
+        sort::by(&mut found, |a, b| a.1.record.ts.cmp(&b.1.record.ts));
         found
     }
 
@@ -130,7 +131,7 @@ impl Pending {
                 Some((index, job.to_owned()))
             })
             .collect();
-        jobs.sort();
+        sort::ascending(&mut jobs);
         jobs.dedup();
         match (queued, jobs.is_empty()) {
             (Err(problem), true) => Found::Unknown(problem),

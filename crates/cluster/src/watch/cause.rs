@@ -1,5 +1,7 @@
 //! Causes of a deviation, and how they are weighed against each other.
 
+use atlas_core::sort;
+
 /// Why a run is slower than predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
@@ -128,7 +130,7 @@ impl Scale {
             evidence,
         };
         let mut suspects: Vec<Suspect> = self.entries.into_iter().map(suspect).collect();
-        suspects.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        sort::by(&mut suspects, |a, b| b.weight.total_cmp(&a.weight));
         Diagnosis { suspects }
     }
 }

@@ -66,7 +66,7 @@ pub fn is_id(text: &str) -> bool {
 ///
 /// # Errors
 /// `scontrol` is missing, does not answer in time, or does not know the job.
-pub fn ask(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, JobError> {
+pub fn query(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, JobError> {
     let command = Command::new("scontrol", &["show", "job", "-o", id]).within(timeout);
     let output = runner.run(&command).map_err(|source| JobError::Run { id: id.to_owned(), source })?;
     let unknown = |reason: String| JobError::Unknown { id: id.to_owned(), reason };

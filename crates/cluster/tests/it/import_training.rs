@@ -3,7 +3,7 @@
 use crate::common;
 
 use crate::common::{expect, read};
-use atlas_cluster::import::{Kind, Precision, Recompute, Sharding};
+use atlas_cluster::import::{JobKind, Precision, Recompute, Sharding};
 use serde_json::json;
 
 #[test]
@@ -20,7 +20,7 @@ fn megatron_arguments_give_sizes_and_conflicts() {
                  "recompute": "selective", "optimizer": "adam", "architecture.num_layers": 48, "conflict": null }),
     );
     let job = i.job;
-    assert_eq!(job.kind.unwrap().value, Kind::Training);
+    assert_eq!(job.kind.unwrap().value, JobKind::Training);
     assert_eq!(job.precision.unwrap().value, Precision::Fp8);
     assert_eq!(job.sharding.unwrap().value, Sharding::Zero1);
     assert_eq!(job.recompute.unwrap().value, Recompute::Selective);

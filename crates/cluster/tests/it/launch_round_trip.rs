@@ -111,13 +111,13 @@ fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) 
             match read_back(&library, &launch) {
                 Err(problem) => drop(differences.entry(problem).or_default().insert(case)),
                 Ok((parts_back, back)) => {
-                    let (asked, got) = (expressed(&parts, &scenario), expressed(&parts_back, &back));
-                    for (name, value) in &asked {
+                    let (requested, got) = (expressed(&parts, &scenario), expressed(&parts_back, &back));
+                    for (name, value) in &requested {
                         let other = &got[name];
                         // A layout may leave accelerators of the target idle; the files do not mention those.
                         let idle = *name == "num_nodes"
                             && scenario.accelerators() > back.accelerators()
-                            && asked["devices"] == got["devices"];
+                            && requested["devices"] == got["devices"];
                         // Its server names devices, not how they are counted.
                         let unnamed = tool == Tool::LlamaCpp && matches!(*name, "tp" | "dp" | "devices");
                         if value != other && !idle && !unnamed {

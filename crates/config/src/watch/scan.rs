@@ -6,6 +6,8 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use atlas_core::sort;
+
 /// More files than a directory of documents has; limits the cost of watching `/usr/bin` by mistake.
 const MOST_FILES: usize = 4096;
 
@@ -83,7 +85,7 @@ impl Snapshot {
             .filter(|path| is_file(path) && std::path::absolute(path).is_ok_and(|absolute| hinted.contains(&absolute)));
         let changed = self.files.iter().filter(|(path, stamp)| before.files.get(*path) != Some(stamp));
         let gone = before.files.keys().filter(|path| !self.files.contains_key(*path));
-        changed.map(|(path, _)| path).chain(gone).chain(written).cloned().collect()
+        sort::filled(changed.map(|(path, _)| path).chain(gone).chain(written).cloned())
     }
 }
 

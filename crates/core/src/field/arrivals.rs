@@ -1,7 +1,7 @@
 //! How requests arrive, and the limits within which an answer is good.
 
 use super::slot::{number, positive, word};
-use super::{Field, Group, Kind, Knob, entry, real};
+use super::{Field, Group, Knob, ValueType, entry, real};
 use crate::plan::Arrivals;
 
 pub(super) const ARRIVALS: &[Field] = &[
@@ -10,7 +10,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "arrivals",
         &["arrival_process"],
         Group::Serving,
-        Kind::Choice(Arrivals::NAMES),
+        ValueType::Choice(Arrivals::NAMES),
         &["serving", "arrivals"],
         "how requests arrive: a constant number in flight, at random, in bursts, or all at once",
     )

@@ -2,7 +2,7 @@
 
 use super::serving::served;
 use super::slot::{count, nonzero, number, word};
-use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::plan::{KvTransfer, Routing};
 
 pub(super) const CACHE: &[Field] = &[
@@ -51,7 +51,7 @@ pub(super) const CACHE: &[Field] = &[
     served(
         Knob::Routing,
         "routing",
-        Kind::Choice(Routing::NAMES),
+        ValueType::Choice(Routing::NAMES),
         &["serving", "routing"],
         "which replica a request goes to; prefix: the one that has cached the beginning of its prompt",
     )
@@ -157,7 +157,7 @@ pub(super) const CACHE: &[Field] = &[
     served(
         Knob::KvTransfer,
         "kv_transfer",
-        Kind::Choice(KvTransfer::NAMES),
+        ValueType::Choice(KvTransfer::NAMES),
         &["serving", "kv_transfer"],
         "link over which keys and values travel to the accelerators that decode; scale-up: if both pools are in one domain",
     )

@@ -1,7 +1,7 @@
 //! How a model is distributed over devices, and its sequences.
 
 use super::slot::{count, flag, nonzero, number, word};
-use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::bounds::Bounds;
 use crate::plan::{ContextExchange, PipelineSchedule, Sharding, SharedExperts};
 
@@ -105,7 +105,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "cp_comm_type",
         &["context_exchange"],
         Group::Parallelism,
-        Kind::Choice(ContextExchange::NAMES),
+        ValueType::Choice(ContextExchange::NAMES),
         &["parallelism", "cp_comm_type"],
         "what ranks that share a sequence exchange: keys and values round a ring (p2p), gathered before attention \
          (all_gather), or heads for sequences (a2a, Ulysses)",
@@ -186,7 +186,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "shared_experts",
         &[],
         Group::Parallelism,
-        Kind::Choice(SharedExperts::NAMES),
+        ValueType::Choice(SharedExperts::NAMES),
         &["serving", "shared_experts"],
         "experts that every token passes: in kernels of their own, or as one more routed expert",
     )
@@ -199,7 +199,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "two_batch_overlap",
         &["enable_two_batch_overlap", "enable_dbo"],
         Group::Parallelism,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["serving", "two_batch_overlap"],
         "two halves of a batch alternate: one computes while the other's tokens travel to experts",
     )
@@ -212,7 +212,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "sp",
         &["sequence_parallel"],
         Group::Parallelism,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["parallelism", "sp"],
         "norms and residuals split over the tensor-parallel ranks; unset, on where tp > 1",
     )
@@ -224,7 +224,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "sharding",
         &["zero"],
         Group::Parallelism,
-        Kind::Choice(Sharding::NAMES),
+        ValueType::Choice(Sharding::NAMES),
         &["sharding"],
         "how model states are spread over replicas: optimizer, gradients, weights (zero3 is FSDP)",
     )
@@ -250,7 +250,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "pp_schedule",
         &["pipeline_schedule"],
         Group::Parallelism,
-        Kind::Choice(PipelineSchedule::NAMES),
+        ValueType::Choice(PipelineSchedule::NAMES),
         &["pipeline_schedule"],
         "order of a pipeline's forward and backward passes",
     )
@@ -309,7 +309,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "freeze_vision",
         &["freeze_vision_tower"],
         Group::Sequence,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["freeze_vision"],
         "the vision encoder is run and not trained",
     )
@@ -322,7 +322,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "train_tokens",
         &["budget_tokens"],
         Group::Sequence,
-        Kind::Number { bounds: Bounds { min: 1.0, max: 1e18, whole: false }, step: Step::Double },
+        ValueType::Number { bounds: Bounds { min: 1.0, max: 1e18, whole: false }, step: Step::Double },
         &["train_tokens"],
         "tokens of the whole training run: its time, cost, energy",
     )

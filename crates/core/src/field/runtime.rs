@@ -1,7 +1,7 @@
 //! How work is done on a device: engine, formats, recomputation, overlap.
 
 use super::slot::{count, flag, nonzero, number, word};
-use super::{Field, Group, Kind, Knob, REASONING, Step, entry, ranks, real, whole};
+use super::{Field, Group, Knob, REASONING, Step, ValueType, entry, ranks, real, whole};
 use crate::mode::Mode;
 use crate::plan::{
     AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
@@ -14,7 +14,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "engine",
         &[],
         Group::Engine,
-        Kind::Choice(Engine::NAMES),
+        ValueType::Choice(Engine::NAMES),
         &[],
         "estimation engine: closed forms, calibrated model, event simulation, or benchboard (legacy)",
     ),
@@ -23,7 +23,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "software",
         &["framework", "server", "serving_engine"],
         Group::Engine,
-        Kind::Software,
+        ValueType::Software,
         &["software"],
         "training framework or serving engine, with its release: vllm@0.11; without one, the newest known release",
     )
@@ -58,7 +58,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "precision",
         &["dtype", "format"],
         Group::Runtime,
-        Kind::Choice(Format::NAMES),
+        ValueType::Choice(Format::NAMES),
         &["precision", "weights"],
         "format of the weights, and of products where the hardware supports it",
     )
@@ -69,7 +69,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "compute",
         &["compute_dtype", "activations"],
         Group::Runtime,
-        Kind::Choice(Format::NAMES),
+        ValueType::Choice(Format::NAMES),
         &["precision", "compute"],
         "format of products where it differs from the weights (W8A16, W4A8)",
     )
@@ -93,7 +93,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "expert_precision",
         &["expert_dtype", "expert_weights"],
         Group::Runtime,
-        Kind::Choice(Format::NAMES),
+        ValueType::Choice(Format::NAMES),
         &["precision", "experts"],
         "format of the weights of experts, where it differs from the other weights",
     )
@@ -105,7 +105,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "kv_precision",
         &["kv_cache_dtype", "kv"],
         Group::Runtime,
-        Kind::Choice(Format::NAMES),
+        ValueType::Choice(Format::NAMES),
         &["precision", "kv"],
         "format of the KV cache",
     )
@@ -117,7 +117,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "gradient_format",
         &["grad_dtype"],
         Group::Runtime,
-        Kind::Choice(Format::NAMES),
+        ValueType::Choice(Format::NAMES),
         &["precision", "gradients"],
         "format in which gradients are kept and reduced",
     )
@@ -129,7 +129,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "optimizer",
         &["optim"],
         Group::Runtime,
-        Kind::Choice(Optimizer::NAMES),
+        ValueType::Choice(Optimizer::NAMES),
         &["optimizer"],
         "optimizer: decides the states kept for every weight",
     )
@@ -142,7 +142,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "trained",
         &["peft"],
         Group::Runtime,
-        Kind::Choice(Trained::NAMES),
+        ValueType::Choice(Trained::NAMES),
         &["trained"],
         "weights that are trained: all, or adapters of a frozen model",
     )
@@ -155,7 +155,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "lora_targets",
         &["lora_target_modules"],
         Group::Runtime,
-        Kind::Choice(LoraTargets::NAMES),
+        ValueType::Choice(LoraTargets::NAMES),
         &["lora_targets"],
         "linear layers that have adapters",
     )
@@ -168,7 +168,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "cpu_offload",
         &["offload"],
         Group::Runtime,
-        Kind::Choice(CpuOffload::NAMES),
+        ValueType::Choice(CpuOffload::NAMES),
         &["cpu_offload"],
         "training state kept in host memory",
     )
@@ -181,7 +181,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "recompute",
         &["activation_checkpointing"],
         Group::Runtime,
-        Kind::Choice(Recompute::NAMES),
+        ValueType::Choice(Recompute::NAMES),
         &["recompute"],
         "activations computed again in the backward pass: less memory, more work",
     )
@@ -220,7 +220,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "overlap",
         &[],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["overlap"],
         "communication overlaps computation where it can",
     )
@@ -233,7 +233,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "overlap_tensor",
         &["tp_comm_overlap"],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["runtime_tuning", "overlap_tensor"],
         "tensor-parallel communication overlaps its matrix products",
     )
@@ -245,7 +245,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "overlap_pipeline",
         &["overlap_p2p_comm"],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["runtime_tuning", "overlap_pipeline"],
         "pipeline transfers overlap the next micro-batch",
     )
@@ -257,7 +257,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "overlap_experts",
         &["overlap_moe_expert_parallel_comm"],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["runtime_tuning", "overlap_experts"],
         "the exchange of tokens between experts overlaps another micro-batch",
     )
@@ -269,7 +269,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "overlap_data",
         &["overlap_grad_reduce"],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["runtime_tuning", "overlap_data"],
         "gradient and parameter communication overlaps computation",
     )
@@ -281,7 +281,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "attention_kernel",
         &["attn_implementation"],
         Group::Runtime,
-        Kind::Choice(AttentionKernel::NAMES),
+        ValueType::Choice(AttentionKernel::NAMES),
         &["runtime_tuning", "attention_kernel"],
         "attention kernel: unfused, FlashAttention-1 or -2, or written for this device generation",
     )
@@ -293,7 +293,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "graph_capture",
         &[],
         Group::Runtime,
-        Kind::Choice(GraphCapture::NAMES),
+        ValueType::Choice(GraphCapture::NAMES),
         &["runtime_tuning", "graph_capture"],
         "what a training step replays as captured graphs",
     )
@@ -306,7 +306,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "compiled",
         &["torch_compile"],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["runtime_tuning", "compiled"],
         "the model is compiled: element-wise kernels are fused, the host launches less",
     )
@@ -318,7 +318,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "moe_dispatcher",
         &["moe_token_dispatcher_type"],
         Group::Runtime,
-        Kind::Choice(MoeDispatcher::NAMES),
+        ValueType::Choice(MoeDispatcher::NAMES),
         &["runtime_tuning", "moe_dispatcher"],
         "how tokens travel to experts: once per expert, once per scale-up domain, or by direct writes (deepep, serving)",
     )
@@ -329,7 +329,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "moe_capacity",
         &[],
         Group::Runtime,
-        Kind::Choice(MoeCapacity::NAMES),
+        ValueType::Choice(MoeCapacity::NAMES),
         &["runtime_tuning", "moe_capacity"],
         "tokens beyond the capacity of an expert: all kept, or dropped, which fixes all shapes",
     )
@@ -356,7 +356,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "cuda_graphs",
         &["graphs"],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["runtime_tuning", "cuda_graphs"],
         "kernels launched as captured graphs: less overhead",
     ),
@@ -365,7 +365,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "gpudirect_rdma",
         &["gpudirect", "gdr"],
         Group::Runtime,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["runtime_tuning", "gpudirect_rdma"],
         "NICs read accelerator memory directly: cheaper communication",
     )
@@ -375,7 +375,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "virt",
         &["virtualization"],
         Group::Runtime,
-        Kind::Choice(&["bare", "sriov"]),
+        ValueType::Choice(&["bare", "sriov"]),
         &["runtime_tuning", "virt"],
         "bare metal, or NICs shared by SR-IOV: jitter and longer tails",
     )
@@ -385,7 +385,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "fabric",
         &["network"],
         Group::Runtime,
-        Kind::Fabric,
+        ValueType::Fabric,
         &["runtime_tuning", "fabric"],
         "fabric between accelerators, one of those the profile is calibrated for",
     )

@@ -1,14 +1,14 @@
 //! How requests are offered, scheduled and drafted.
 
 use super::slot::{count, flag, nonzero, number, positive, word};
-use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::plan::{DraftMethod, LoadKind};
 
 /// A knob of serving without aliases and unit.
 pub(super) const fn served(
     knob: Knob,
     name: &'static str,
-    kind: Kind,
+    kind: ValueType,
     path: &'static [&'static str],
     help: &'static str,
 ) -> Field {
@@ -21,7 +21,7 @@ pub(super) const SERVING: &[Field] = &[
         "load",
         &["load_type"],
         Group::Serving,
-        Kind::Choice(LoadKind::NAMES),
+        ValueType::Choice(LoadKind::NAMES),
         &["serving", "load"],
         "how requests are offered: closed loop, open loop, all at once, or one static batch",
     )
@@ -117,7 +117,7 @@ pub(super) const SERVING: &[Field] = &[
         "chunked_prefill",
         &[],
         Group::Serving,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["serving", "chunked_prefill"],
         "prompt chunks share steps with decoding (Sarathi-Serve)",
     )
@@ -143,7 +143,7 @@ pub(super) const SERVING: &[Field] = &[
         "overlap_scheduling",
         &["async_scheduling"],
         Group::Serving,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["serving", "overlap_scheduling"],
         "the next step is scheduled while the accelerator computes",
     )
@@ -169,7 +169,7 @@ pub(super) const SERVING: &[Field] = &[
         "reserve_output",
         &["guaranteed_no_evict"],
         Group::Serving,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["serving", "reserve_output"],
         "admit a sequence only when its whole output fits in the KV cache",
     )
@@ -181,7 +181,7 @@ pub(super) const SERVING: &[Field] = &[
         "python_executor",
         &[],
         Group::Serving,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["serving", "python_executor"],
         "scheduler and sampler of a compiled runtime run in Python",
     )
@@ -259,7 +259,7 @@ pub(super) const SERVING: &[Field] = &[
     served(
         Knob::DraftMethod,
         "draft_method",
-        Kind::Choice(DraftMethod::NAMES),
+        ValueType::Choice(DraftMethod::NAMES),
         &["serving", "speculative", "method"],
         "drafting method: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams of the text",
     )

@@ -1,7 +1,7 @@
 //! Fields that only simulations use: randomness, stragglers, failures.
 
 use super::slot::{count, flag, nonzero, number, positive};
-use super::{Field, Group, Kind, Knob, Step, entry, real, whole};
+use super::{Field, Group, Knob, Step, ValueType, entry, real, whole};
 
 pub(super) const SIMULATION: &[Field] = &[
     entry(
@@ -125,7 +125,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "checkpoint_async",
         &["async_checkpoint"],
         Group::Simulation,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["simulation", "checkpoint_async"],
         "checkpoints are written while work goes on; it stops only for the copy to host memory",
     )

@@ -1,6 +1,6 @@
 //! The hardware, its cost, and the run on it.
 
-use super::{Field, Group, Kind, Knob, Step, entry, ranks, real, whole};
+use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::plan::PriceBasis;
 
 pub(super) const TARGET: &[Field] = &[
@@ -43,7 +43,7 @@ pub(super) const TARGET: &[Field] = &[
         "price_basis",
         &["basis"],
         Group::Target,
-        Kind::Choice(PriceBasis::NAMES),
+        ValueType::Choice(PriceBasis::NAMES),
         &[],
         "kind of price: the target's own, a rent of one kind (its cost.prices, else the catalog's median), or owned",
     )
@@ -65,7 +65,7 @@ pub(super) const TARGET: &[Field] = &[
         "energy_included",
         &[],
         Group::Target,
-        Kind::Toggle,
+        ValueType::Toggle,
         &["cost", "energy_included"],
         "whether the price includes energy: rents do, unless the target states a price of energy",
     )
@@ -259,7 +259,7 @@ pub(super) const TARGET: &[Field] = &[
         "seed",
         &[],
         Group::Run,
-        Kind::Seed,
+        ValueType::Seed,
         &[],
         "seed of all random draws; phase i of a schedule draws from seed + i",
     )
@@ -269,7 +269,7 @@ pub(super) const TARGET: &[Field] = &[
         "noise",
         &[],
         Group::Run,
-        Kind::Toggle,
+        ValueType::Toggle,
         &[],
         "draw run-to-run noise as the predecessor model does; off gives the expectation",
     )

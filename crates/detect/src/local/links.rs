@@ -2,10 +2,10 @@
 
 use super::ports;
 use super::tools::Found;
-use crate::ask::{Asker, some};
 use crate::detect::Options;
 use crate::model::{IntraLink, Machine, Undetermined};
 use crate::network;
+use crate::probe::{Probe, some};
 use crate::read::nvidia_smi::NvLinks;
 use crate::read::nvidia_topo::{self, Topology};
 use crate::read::{nvidia_smi, pci, rocm_smi};
@@ -14,17 +14,17 @@ use crate::read::{nvidia_smi, pci, rocm_smi};
 const LIMIT: usize = 1 << 20;
 
 /// Fills in the link and the network of a machine.
-pub(super) fn measure(asker: &mut Asker<'_>, options: &Options, devices: &[&Found], machine: &mut Machine) {
+pub(super) fn measure(probe: &mut Probe<'_>, options: &Options, devices: &[&Found], machine: &mut Machine) {
     let Some(first) = devices.first() else { return };
     let mut topology = None;
     if first.source == "nvidia-smi" {
-        topology = asker.try_read("nvidia-smi", &["topo", "-m"], LIMIT, nvidia_topo::parse);
-        let links = asker.try_read("nvidia-smi", &["nvlink", "-s"], LIMIT, |text| some(nvidia_smi::nvlink(text)));
+        topology = probe.try_read("nvidia-smi", &["topo", "-m"], LIMIT, nvidia_topo::parse);
+        let links = probe.try_read("nvidia-smi", &["nvlink", "-s"], LIMIT, |text| some(nvidia_smi::nvlink(text)));
         nvidia(devices, topology.as_ref(), &links.unwrap_or_default(), machine);
     } else if first.vendor == pci::AMD && devices.len() > 1 {
-        amd(asker, devices, machine);
+        amd(probe, devices, machine);
     }
-    let (ports, source) = ports(asker, &options.sysfs);
+    let (ports, source) = ports(probe, &options.sysfs);
     let count = machine.accelerators_per_node.unwrap_or(0);
     let (link, open) = network::summarize(&ports, topology.as_ref(), count, &source);
     machine.network = link;
@@ -83,10 +83,10 @@ fn pcie_rate((generation, lanes): (u32, u32)) -> Option<f64> {
     (lanes > 0 && lanes <= 32).then(|| both.round())
 }
 
-fn amd(asker: &mut Asker<'_>, devices: &[&Found], machine: &mut Machine) {
-    let domain = asker
+fn amd(probe: &mut Probe<'_>, devices: &[&Found], machine: &mut Machine) {
+    let domain = probe
         .try_read("amd-smi", &["topology", "--json"], LIMIT, rocm_smi::xgmi_domain_of_amd_smi)
-        .or_else(|| asker.try_read("rocm-smi", &["--showtopotype"], LIMIT, rocm_smi::xgmi_domain));
+        .or_else(|| probe.try_read("rocm-smi", &["--showtopotype"], LIMIT, rocm_smi::xgmi_domain));
     let Some(domain) = domain else { return };
     let count = u32::try_from(devices.len()).unwrap_or(u32::MAX);
     let per_accelerator = machine.accelerators_per_node.map_or(1, |own| (count / own.max(1)).max(1));

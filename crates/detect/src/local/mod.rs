@@ -7,20 +7,20 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use crate::ask::Asker;
 use crate::catalog::CatalogEntry;
 use crate::detect::Options;
 use crate::matching::{Lookup, Matched, NamedBy, Query, look_up};
 use crate::model::{Accelerator, Detected, Host, Machine, Nodes, Origin, Slice, Undetermined};
+use crate::probe::Probe;
 use crate::read::pci::read_line;
 use crate::read::{Device, infiniband, neuron_ls};
 use crate::text::{clean, gib};
 use tools::Found;
 
 /// Looks at accelerators, their links, and NICs.
-pub(crate) fn look(asker: &mut Asker<'_>, options: &Options, catalog: &[CatalogEntry]) -> Detected {
+pub(crate) fn look(probe: &mut Probe<'_>, options: &Options, catalog: &[CatalogEntry]) -> Detected {
     let instance = instance_type(&options.sysfs);
-    let found = tools::devices(asker, &options.sysfs, instance.as_deref());
+    let found = tools::devices(probe, &options.sysfs, instance.as_deref());
     let mut detected = Detected::default();
     if found.is_empty() {
         detected.undetermined.push(Undetermined::new(
@@ -38,7 +38,7 @@ pub(crate) fn look(asker: &mut Asker<'_>, options: &Options, catalog: &[CatalogE
         let mut machine = machine(&devices, &host, catalog);
         let model = machine.accelerator.as_ref().map_or("", |accelerator| accelerator.raw.as_str());
         machine.name = if several { format!("{name}-{}", model.to_ascii_lowercase()) } else { name.clone() };
-        links::measure(asker, options, &devices, &mut machine);
+        links::measure(probe, options, &devices, &mut machine);
         detected.machines.push(machine);
     }
     detected
@@ -160,11 +160,11 @@ fn host(options: &Options, instance_type: Option<String>) -> Host {
 }
 
 /// Ports of NICs and where they were read.
-pub(crate) fn ports(asker: &mut Asker<'_>, sysfs: &Path) -> (Vec<infiniband::Port>, String) {
+pub(crate) fn ports(probe: &mut Probe<'_>, sysfs: &Path) -> (Vec<infiniband::Port>, String) {
     let ports = infiniband::scan(sysfs);
     if !ports.is_empty() {
         return (ports, "/sys/class/infiniband".to_owned());
     }
-    let listed = asker.try_read("ibstat", &[], 1 << 20, |text| crate::ask::some(crate::read::ibstat::ports(text)));
+    let listed = probe.try_read("ibstat", &[], 1 << 20, |text| crate::probe::some(crate::read::ibstat::ports(text)));
     (listed.unwrap_or_default(), "ibstat".to_owned())
 }

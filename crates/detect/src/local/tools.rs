@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::ask::{Asker, some};
+use crate::probe::{Probe, some};
 use crate::read::{Device, amd_smi, apple, hl_smi, neuron_ls, nvidia_smi, pci, rocm_smi, xpu_smi};
 
 /// Output of these tools is small.
@@ -18,29 +18,29 @@ pub(super) struct Found {
 }
 
 /// All accelerators of this machine.
-pub(super) fn devices(asker: &mut Asker<'_>, sysfs: &Path, instance: Option<&str>) -> Vec<Found> {
+pub(super) fn devices(probe: &mut Probe<'_>, sysfs: &Path, instance: Option<&str>) -> Vec<Found> {
     let mut found = Vec::new();
     let mut add = |vendor: u32, source: &str, devices: Option<Vec<Device>>| {
         let devices = devices.into_iter().flatten();
         found.extend(devices.map(|device| Found { device, vendor, source: source.to_owned(), profiles: Vec::new() }));
     };
-    add(pci::NVIDIA, "nvidia-smi", nvidia(asker));
-    add(pci::AMD, "amd-smi", amd(asker));
+    add(pci::NVIDIA, "nvidia-smi", nvidia(probe));
+    add(pci::AMD, "amd-smi", amd(probe));
     if !has(&found, pci::AMD) {
-        let devices = rocm(asker);
+        let devices = rocm(probe);
         extend(&mut found, pci::AMD, "rocm-smi", devices);
     }
-    extend(&mut found, pci::INTEL, "xpu-smi", intel(asker));
-    extend(&mut found, pci::HABANA, "hl-smi", gaudi(asker));
-    extend(&mut found, pci::AMAZON, "neuron-ls", neuron(asker, instance));
-    extend(&mut found, 0, "system_profiler", mac(asker));
+    extend(&mut found, pci::INTEL, "xpu-smi", intel(probe));
+    extend(&mut found, pci::HABANA, "hl-smi", gaudi(probe));
+    extend(&mut found, pci::AMAZON, "neuron-ls", neuron(probe, instance));
+    extend(&mut found, 0, "system_profiler", mac(probe));
     let mut on_bus = pci::scan(sysfs);
     on_bus.retain(|device| device.is_accelerator() && !has(&found, device.vendor));
     for (index, device) in (0_u32..).zip(&on_bus) {
         let own = Device { index, name: device.name(), ..Device::default() };
         extend(&mut found, device.vendor, "/sys/bus/pci", Some(vec![own]));
     }
-    split_mig(asker, &mut found);
+    split_mig(probe, &mut found);
     found
 }
 
@@ -53,26 +53,26 @@ fn extend(found: &mut Vec<Found>, vendor: u32, source: &str, devices: Option<Vec
     found.extend(devices.map(|device| Found { device, vendor, source: source.to_owned(), profiles: Vec::new() }));
 }
 
-fn nvidia(asker: &mut Asker<'_>) -> Option<Vec<Device>> {
-    let failures = asker.failures.len();
+fn nvidia(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
+    let failures = probe.failures.len();
     let read = |text: &str| some(nvidia_smi::query(text));
     for fields in [nvidia_smi::FIELDS, nvidia_smi::FEW_FIELDS] {
         let query = format!("--query-gpu={fields}");
-        if let Some(devices) = asker.read("nvidia-smi", &[&query, "--format=csv"], LIMIT, read) {
+        if let Some(devices) = probe.read("nvidia-smi", &[&query, "--format=csv"], LIMIT, read) {
             return Some(devices);
         }
     }
-    let listed = asker.try_read("nvidia-smi", &["-L"], LIMIT, |text| some(nvidia_smi::list(text)))?;
-    asker.forgive(failures);
+    let listed = probe.try_read("nvidia-smi", &["-L"], LIMIT, |text| some(nvidia_smi::list(text)))?;
+    probe.forgive(failures);
     Some(listed.into_iter().map(|gpu| Device { index: gpu.index, name: gpu.name, ..Device::default() }).collect())
 }
 
 /// MIG profiles, where MIG is on.
-fn split_mig(asker: &mut Asker<'_>, found: &mut [Found]) {
+fn split_mig(probe: &mut Probe<'_>, found: &mut [Found]) {
     if !found.iter().any(|device| device.device.mig) {
         return;
     }
-    let listed = asker.read("nvidia-smi", &["-L"], LIMIT, |text| some(nvidia_smi::list(text))).unwrap_or_default();
+    let listed = probe.read("nvidia-smi", &["-L"], LIMIT, |text| some(nvidia_smi::list(text))).unwrap_or_default();
     for device in found.iter_mut().filter(|device| device.device.mig) {
         if let Some(gpu) = listed.iter().find(|gpu| gpu.index == device.device.index) {
             device.profiles.clone_from(&gpu.profiles);
@@ -80,40 +80,40 @@ fn split_mig(asker: &mut Asker<'_>, found: &mut [Found]) {
     }
 }
 
-fn amd(asker: &mut Asker<'_>) -> Option<Vec<Device>> {
-    let failures = asker.failures.len();
+fn amd(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
+    let failures = probe.failures.len();
     let read = |text: &str| some(amd_smi::devices(text));
     for arguments in
         [&["static", "--asic", "--vram", "--limit", "--json"][..], &["static", "--asic", "--vram", "--limit"]]
     {
-        if let Some(devices) = asker.read("amd-smi", arguments, LIMIT, read) {
-            asker.forgive(failures);
+        if let Some(devices) = probe.read("amd-smi", arguments, LIMIT, read) {
+            probe.forgive(failures);
             return Some(devices);
         }
     }
     None
 }
 
-fn rocm(asker: &mut Asker<'_>) -> Option<Vec<Device>> {
-    let failures = asker.failures.len();
+fn rocm(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
+    let failures = probe.failures.len();
     let base = ["--showproductname", "--showmeminfo", "vram", "--showmaxpower"];
     let read = |text: &str| some(rocm_smi::devices(text));
     let [a, b, c, d] = base;
-    let devices = asker
+    let devices = probe
         .read("rocm-smi", &[a, b, c, d, "--json"], LIMIT, read)
-        .or_else(|| asker.read("rocm-smi", &base, LIMIT, read))?;
-    asker.forgive(failures);
+        .or_else(|| probe.read("rocm-smi", &base, LIMIT, read))?;
+    probe.forgive(failures);
     Some(devices)
 }
 
-fn intel(asker: &mut Asker<'_>) -> Option<Vec<Device>> {
+fn intel(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
     let read = |text: &str| some(xpu_smi::devices(text));
-    let mut devices = asker.read("xpu-smi", &["discovery", "-j"], LIMIT, read)?;
+    let mut devices = probe.read("xpu-smi", &["discovery", "-j"], LIMIT, read)?;
     // The list has no memory; the page of one device has.
     let first = devices.first()?.clone();
     if first.memory_gib.is_none() {
         let index = first.index.to_string();
-        let page = asker.try_read("xpu-smi", &["discovery", "-d", &index, "-j"], LIMIT, read).unwrap_or_default();
+        let page = probe.try_read("xpu-smi", &["discovery", "-d", &index, "-j"], LIMIT, read).unwrap_or_default();
         let memory = page.first().and_then(|device| device.memory_gib);
         for device in devices.iter_mut().filter(|device| device.name == first.name) {
             device.memory_gib = memory;
@@ -122,28 +122,28 @@ fn intel(asker: &mut Asker<'_>) -> Option<Vec<Device>> {
     Some(devices)
 }
 
-fn gaudi(asker: &mut Asker<'_>) -> Option<Vec<Device>> {
-    let failures = asker.failures.len();
+fn gaudi(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
+    let failures = probe.failures.len();
     let read = |text: &str| some(hl_smi::devices(text));
-    let devices = asker
+    let devices = probe
         .read("hl-smi", &["-Q", "index,name,memory.total", "-f", "csv"], LIMIT, read)
-        .or_else(|| asker.read("hl-smi", &[], LIMIT, read))?;
-    asker.forgive(failures);
+        .or_else(|| probe.read("hl-smi", &[], LIMIT, read))?;
+    probe.forgive(failures);
     Some(devices)
 }
 
-fn neuron(asker: &mut Asker<'_>, instance: Option<&str>) -> Option<Vec<Device>> {
+fn neuron(probe: &mut Probe<'_>, instance: Option<&str>) -> Option<Vec<Device>> {
     let stated = match instance {
         Some(instance) => Some(instance.to_owned()),
-        None => asker.try_read("neuron-ls", &[], LIMIT, neuron_ls::instance_type),
+        None => probe.try_read("neuron-ls", &[], LIMIT, neuron_ls::instance_type),
     };
-    asker.read("neuron-ls", &["--json-output"], LIMIT, |text| some(neuron_ls::devices(text, stated.as_deref())))
+    probe.read("neuron-ls", &["--json-output"], LIMIT, |text| some(neuron_ls::devices(text, stated.as_deref())))
 }
 
-fn mac(asker: &mut Asker<'_>) -> Option<Vec<Device>> {
+fn mac(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
     let arguments = ["SPHardwareDataType", "SPDisplaysDataType", "-json"];
-    let chip = asker
+    let chip = probe
         .try_read("system_profiler", &arguments, LIMIT, apple::chip)
-        .or_else(|| asker.try_read("sysctl", &["hw.memsize", "machdep.cpu.brand_string"], LIMIT, apple::sysctl))?;
+        .or_else(|| probe.try_read("sysctl", &["hw.memsize", "machdep.cpu.brand_string"], LIMIT, apple::sysctl))?;
     Some(vec![chip])
 }

@@ -9,7 +9,7 @@ use super::{Command, Output, RunError, Runner};
 #[derive(Debug, Default)]
 pub struct Recorded {
     answers: BTreeMap<String, Result<Output, RunError>>,
-    asked: Mutex<Vec<String>>,
+    commands: Mutex<Vec<String>>,
 }
 
 impl Recorded {
@@ -53,15 +53,15 @@ impl Recorded {
 
     /// Command lines asked for so far, in order.
     #[must_use]
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn commands(&self) -> Vec<String> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Runner for Recorded {
     fn run(&self, command: &Command) -> Result<Output, RunError> {
         let line = command.line();
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(line.clone());
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push(line.clone());
         match self.answers.get(&line) {
             Some(Ok(output)) => {
                 let mut output = output.clone();

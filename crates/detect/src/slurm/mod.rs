@@ -4,9 +4,9 @@ mod group;
 
 use std::collections::BTreeMap;
 
-use crate::ask::{Asker, some};
 use crate::catalog::CatalogEntry;
 use crate::model::{Detected, Undetermined};
+use crate::probe::{Probe, some};
 use crate::read::slurm_json;
 use crate::read::slurm_scontrol::{self, Partition};
 use crate::read::slurm_sinfo::{self, Row};
@@ -17,28 +17,28 @@ const LARGE: usize = 64 << 20;
 const SMALL: usize = 16 << 20;
 
 /// Looks at the partitions. Nothing is found where Slurm does not exist.
-pub(crate) fn look(asker: &mut Asker<'_>, catalog: &[CatalogEntry]) -> Detected {
+pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
     let mut detected = Detected::default();
-    let Some(rows) = rows(asker, &mut detected.undetermined) else { return detected };
+    let Some(rows) = rows(probe, &mut detected.undetermined) else { return detected };
     let read = |text: &str| some(slurm_scontrol::partitions(text));
-    let partitions: BTreeMap<String, Partition> = asker
+    let partitions: BTreeMap<String, Partition> = probe
         .read("scontrol", &["show", "partition", "-o"], SMALL, read)
         .unwrap_or_default()
         .into_iter()
         .map(|partition| (partition.name.clone(), partition))
         .collect();
-    let cluster = asker.try_read("scontrol", &["show", "config"], SMALL, slurm_scontrol::cluster_name);
+    let cluster = probe.try_read("scontrol", &["show", "config"], SMALL, slurm_scontrol::cluster_name);
     group::machines(&rows, &partitions, cluster.as_deref(), catalog, &mut detected);
     detected
 }
 
 /// Nodes by partition and state, from the cheapest command that answers.
-fn rows(asker: &mut Asker<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>> {
-    let failures = asker.failures.len();
+fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>> {
+    let failures = probe.failures.len();
     let mut skipped = 0;
-    let output = asker.output("sinfo", &["-h", "-e", "-o", slurm_sinfo::FORMAT], SMALL);
+    let output = probe.output("sinfo", &["-h", "-e", "-o", slurm_sinfo::FORMAT], SMALL);
     let existed = output.is_some();
-    if asker.is_silent("sinfo") {
+    if probe.is_silent("sinfo") {
         // The controller does not answer; the other tools would wait for it too.
         return None;
     }
@@ -56,18 +56,18 @@ fn rows(asker: &mut Asker<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>>
         |rows: &[Row]| rows.iter().flat_map(|row| &row.gres).any(|gres| gres.is_accelerator() && gres.kind.is_none());
     if rows.is_empty() {
         // The failed sinfo is asked in the other ways that every release knows.
-        let nodes = asker.read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
+        let nodes = probe.read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
         rows = nodes.map(|nodes| slurm_scontrol::rows(&nodes)).unwrap_or_default();
         if rows.is_empty() && existed {
-            rows = asker.read("sinfo", &["--json"], LARGE, |text| some(slurm_json::rows(text))).unwrap_or_default();
+            rows = probe.read("sinfo", &["--json"], LARGE, |text| some(slurm_json::rows(text))).unwrap_or_default();
         }
         if !rows.is_empty() {
-            asker.forgive(failures);
+            probe.forgive(failures);
         }
     } else if untyped(&rows) {
         // The type may stand in CfgTRES alone.
         let nodes =
-            asker.try_read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
+            probe.try_read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
         if let Some(nodes) = nodes {
             let detailed = slurm_scontrol::rows(&nodes);
             if !detailed.is_empty() && !untyped(&detailed) {

@@ -89,7 +89,7 @@ fn without_a_context_no_cluster_is_contacted() {
             .with_output("kubectl config current-context", context)
             .with(NODES, recorded!("kubectl_nodes.json"));
         assert!(look(&runner).machines.is_empty());
-        assert!(!runner.asked().iter().any(|line| line.contains("get nodes")));
+        assert!(!runner.commands().iter().any(|line| line.contains("get nodes")));
     }
 }
 

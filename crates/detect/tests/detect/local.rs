@@ -110,7 +110,7 @@ fn a_tool_that_hangs_is_asked_once() {
     let detected = look(&runner, &FakeSystem::new("a"));
     assert!(detected.machines.is_empty());
     assert!(detected.undetermined.iter().any(|open| open.why.contains("no answer within 5 s")));
-    assert_eq!(runner.asked().iter().filter(|line| line.starts_with("nvidia-smi")).count(), 1);
+    assert_eq!(runner.commands().iter().filter(|line| line.starts_with("nvidia-smi")).count(), 1);
 }
 
 #[test]

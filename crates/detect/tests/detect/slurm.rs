@@ -168,7 +168,7 @@ fn a_controller_that_does_not_answer_is_reported() {
     let detected = look(&runner);
     assert!(detected.machines.is_empty());
     assert!(detected.undetermined.iter().any(|open| open.why.contains("no answer within 5 s")));
-    assert!(!runner.asked().iter().any(|line| line.starts_with("scontrol")), "the others would wait too");
+    assert!(!runner.commands().iter().any(|line| line.starts_with("scontrol")), "the others would wait too");
     let failed = "slurm_load_partitions: Unable to contact slurm controller (connect failure)";
     let runner = Recorded::new()
         .with_failure(SINFO, 1, failed)
@@ -225,7 +225,7 @@ fn idle_nodes_and_waiting_jobs_are_counted_by_partition() {
     assert_eq!(load.waiting(named(&detected, "alpha-amd")).unwrap().jobs, 0);
     assert_eq!(load.nodes(named(&detected, "alpha-mig-a100_1g.10gb")).unwrap().mixed, Some(2));
     assert_eq!(load.nodes(named(&detected, "alpha-amd")), None);
-    assert_eq!(runner.asked().len(), 2);
+    assert_eq!(runner.commands().len(), 2);
 }
 
 #[test]

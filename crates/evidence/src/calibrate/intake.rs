@@ -9,6 +9,7 @@ use super::columns::column;
 use super::misstated::misstated;
 use super::observation::Observation;
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::{Node, Value as Yaml};
 use atlas_document::parse;
@@ -174,7 +175,7 @@ fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
 
 /// Lists the unknown columns.
 fn notes_on_unknown(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String>) {
-    unknown.sort();
+    sort::ascending(&mut unknown);
     unknown.dedup();
     if !unknown.is_empty() {
         notes.push(format!("{name}: not understood, and left out: {}", unknown.join(", ")));

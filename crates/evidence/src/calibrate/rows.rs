@@ -8,7 +8,7 @@ use super::misstated;
 use super::observation::{Measured, Observation};
 use super::predict::{Bench, Figure, model_of};
 use crate::runs::Run;
-use crate::validate::Kind;
+use crate::validate::MeasurementKind;
 use crate::validate::case::{self, Metric, RowScenario};
 use crate::validate::documents::Documents;
 use crate::validate::table::Row;
@@ -16,10 +16,10 @@ use atlas_config::{Mode, Workload};
 use atlas_perf::efficiency::Factors;
 
 /// The kind of table that a row of a mode belongs to.
-const fn kind(mode: Mode) -> Kind {
+const fn kind(mode: Mode) -> MeasurementKind {
     match mode {
-        Mode::Training => Kind::Training,
-        Mode::Inference => Kind::Inference,
+        Mode::Training => MeasurementKind::Training,
+        Mode::Inference => MeasurementKind::Inference,
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use atlas_config::corrections::{Class, Configuration, Correction, Corrections, Factor, Features, Quantity, Unseen};
+use atlas_core::sort;
 
 use super::Run;
 use super::components::Components;
@@ -16,7 +17,7 @@ const ROUNDS: usize = 12;
 
 /// The effects that runs show, with the variance that each has before anything is measured.
 fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
-    let names = |name: fn(&Run) -> &String| runs.iter().map(|run| name(run)).collect::<BTreeSet<_>>();
+    let names = |name: fn(&Run) -> &String| sort::filled::<BTreeSet<_>, _>(runs.iter().map(|run| name(run)));
     let mut all = vec![(Factor::Cluster, c.cluster)];
     all.extend(
         names(|run| &run.accelerator).into_iter().map(|n| (Factor::Accelerator(n.as_str().into()), c.accelerator)),
@@ -102,7 +103,7 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
         })
         .collect();
     let unseen = Unseen { accelerator: c.accelerator.sqrt(), software: c.software.sqrt(), model: c.model.sqrt() };
-    let configurations: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    let configurations: BTreeSet<&str> = sort::filled(runs.iter().map(|run| run.id.as_str()));
     Some(Correction {
         runs: configurations.len(),
         effects,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use atlas_config::corrections::Quantity;
+use atlas_core::sort;
 use serde::Serialize;
 
 use super::components::Components;
@@ -121,7 +122,7 @@ fn reach<'j>(sources: impl Iterator<Item = &'j Vec<Judged>>) -> f64 {
         let weight = 1.0 / (judged.len().max(1) as f64).sqrt();
         all.extend(judged.iter().map(|one| ((one.after / one.sd).abs(), weight)));
     }
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort::by(&mut all, |a, b| a.0.total_cmp(&b.0));
     let total: f64 = all.iter().map(|one| one.1).sum();
     let mut sum = 0.0;
     let at = all.iter().find(|one| {
@@ -198,7 +199,7 @@ fn judged(
         .collect();
     let all: Vec<(Judged, f64)> = with_reach.iter().flat_map(|(_, _, own)| own.iter().copied()).collect();
     let mut outcomes: Vec<Outcome> = with_reach.iter().map(|(name, n, own)| outcome(name, *n, own)).collect();
-    outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.runs));
+    sort::by_key(&mut outcomes, |outcome| std::cmp::Reverse(outcome.runs));
     let total = outcome("", with_reach.iter().map(|(_, n, _)| n).sum(), &all);
     Experiment { quantity: quantity.key(), cluster, after_runs, total, clusters: outcomes }
 }

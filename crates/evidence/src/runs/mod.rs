@@ -21,7 +21,7 @@ use atlas_plan::estimate::Estimate;
 
 use crate::validate::case::{self, Metric, RowScenario, measured};
 use crate::validate::table::Row;
-use crate::validate::{Kind, ValidateError, shipped, table};
+use crate::validate::{MeasurementKind, ValidateError, shipped, table};
 
 /// One measured figure of a run, alongside its prediction.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +57,7 @@ impl Run {
     ///
     /// # Errors
     /// Why the row cannot be predicted.
-    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Vec<Run>, String> {
+    pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<Vec<Run>, String> {
         if !row.text("excluded").is_empty() {
             return Err(format!("excluded: {}", row.text("excluded")));
         }
@@ -131,9 +131,9 @@ const fn quantity(metric: Metric) -> Quantity {
 /// Measurements that cannot be read.
 pub fn shipped_runs(quantity: Quantity) -> Result<Vec<Run>, ValidateError> {
     let kind = match quantity {
-        Quantity::Training => Kind::Training,
-        Quantity::Serving => Kind::Inference,
-        Quantity::Tpot | Quantity::Ttft => Kind::Latency,
+        Quantity::Training => MeasurementKind::Training,
+        Quantity::Serving => MeasurementKind::Inference,
+        Quantity::Tpot | Quantity::Ttft => MeasurementKind::Latency,
     };
     let catalog = Catalog::built_in();
     let mut runs: Vec<Run> = Vec::new();
@@ -145,7 +145,7 @@ pub fn shipped_runs(quantity: Quantity) -> Result<Vec<Run>, ValidateError> {
         runs.extend(found.into_iter().filter(|run| run.quantity == quantity));
     }
     // Latencies come from few publishers, who measured many systems: a system counts as a source of its own.
-    if kind == Kind::Latency {
+    if kind == MeasurementKind::Latency {
         for run in &mut runs {
             run.source = format!("{}, {}, {}", run.source, run.accelerator, run.software);
         }

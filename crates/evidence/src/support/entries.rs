@@ -6,7 +6,7 @@ use atlas_plan::search::Gauge;
 use super::key::{FIELDS, FIGURE_DIGITS, Key, Value, rounded};
 use crate::validate::accuracy::Figure;
 use crate::validate::case::{Metric, regime};
-use crate::validate::{Judge, Kind, Method, ValidateError, shipped, table};
+use crate::validate::{Judge, MeasurementKind, Method, ValidateError, shipped, table};
 
 /// The index as CSV: a line for every figure of every shipped row that is counted, without rows that rest on inferred
 /// values and without copies.
@@ -20,7 +20,7 @@ pub fn csv() -> Result<String, ValidateError> {
     let figures = ["measured", "predicted", "lower", "upper"];
     writer.write_record(head.into_iter().chain(FIELDS.iter().map(|field| field.name)).chain(figures))?;
     let gauge = Gauge::default();
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         let judge = Judge { kind, catalog: &catalog, method: Method::default(), gauge: &gauge };
         let rows = table::read(&shipped(kind)?)?;
         for (row, copy) in rows.iter().zip(table::copies(&rows)) {

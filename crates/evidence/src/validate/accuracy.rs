@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::case::Metric;
 use super::report::quantile;
 use super::verdict::Verdict;
-use super::{Kind, Method, ValidateError, judge, judge_by, shipped};
+use super::{MeasurementKind, Method, ValidateError, judge, judge_by, shipped};
+use atlas_core::sort;
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
 
@@ -139,7 +140,7 @@ impl Accuracy {
         }
         let sorted = |values: Vec<f64>| {
             let mut values = values;
-            values.sort_by(f64::total_cmp);
+            sort::numbers(&mut values);
             values
         };
         let sizes = sorted(rows.iter().map(|(_, ratio)| (ratio - 1.0).abs()).collect());
@@ -214,7 +215,7 @@ pub fn judged() -> Result<Vec<Judged>, ValidateError> {
     let mut all = Vec::new();
     let mut without_release = Vec::new();
     let withheld = Method { release: Release::Assumed, ..Method::default() };
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         let text = shipped(kind)?;
         all.extend(judge(kind, &text)?);
         without_release.extend(judge_by(kind, &text, withheld, &Gauge::default())?);

@@ -13,7 +13,7 @@ use atlas_plan::estimate::Estimate;
 use atlas_plan::scenario::{Parts, Scenario};
 use serde_json::Value;
 
-use super::Kind;
+use super::MeasurementKind;
 use super::documents::Documents;
 use super::table::Row;
 
@@ -81,7 +81,7 @@ impl RowScenario {
     ///
     /// # Errors
     /// Everything that keeps the row from being a scenario.
-    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<RowScenario, String> {
+    pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<RowScenario, String> {
         RowScenario::resolve(Documents::of(row, kind, catalog)?, catalog)
     }
 
@@ -171,11 +171,11 @@ pub struct Measured {
 ///
 /// # Errors
 /// That it states none.
-pub fn measured(row: &Row, kind: Kind, case: &RowScenario) -> Result<Vec<Measured>, String> {
+pub fn measured(row: &Row, kind: MeasurementKind, case: &RowScenario) -> Result<Vec<Measured>, String> {
     let of = |metric, value| Measured { metric, value };
     match kind {
-        Kind::Training => Ok(vec![of(Metric::TrainingRate, training_rate(row, case)?)]),
-        Kind::Inference => {
+        MeasurementKind::Training => Ok(vec![of(Metric::TrainingRate, training_rate(row, case)?)]),
+        MeasurementKind::Inference => {
             let devices = case.documents.accelerators;
             let each = || row.positive("tokens_per_sec_per_accel").map(|rate| of(Metric::OutputRate, rate * devices));
             let found = row
@@ -189,7 +189,7 @@ pub fn measured(row: &Row, kind: Kind, case: &RowScenario) -> Result<Vec<Measure
                 .map(|found| vec![found])
                 .ok_or("no throughput is stated".into())
         }
-        Kind::Latency => {
+        MeasurementKind::Latency => {
             let found: Vec<Measured> = [(Metric::Ttft, "ttft_ms"), (Metric::Tpot, "tpot_ms")]
                 .into_iter()
                 .filter_map(|(metric, column)| row.positive(column).map(|value| of(metric, value)))
@@ -302,7 +302,7 @@ impl Case {
     ///
     /// # Errors
     /// Why the row cannot be predicted.
-    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Vec<Case>, String> {
+    pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<Vec<Case>, String> {
         let found = super::usable(row, kind, catalog)?;
         let input = Input::of(&found).ok_or("the model or the accelerator is not known")?;
         let release = found.release();

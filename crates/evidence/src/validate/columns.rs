@@ -2,7 +2,7 @@
 //!
 //! A column that a knob writes too takes help and unit from the registry of knobs.
 
-use atlas_plan::knob::{Home, Kind, Knob, Spec};
+use atlas_plan::knob::{Home, Knob, Spec, ValueType};
 
 /// Where the value of a column goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,11 +83,11 @@ const fn field(name: &'static str, aliases: &'static [&'static str], knob: Knob)
         Home::Nowhere => &[],
     };
     let takes = match spec.kind {
-        Kind::Toggle => Takes::Flag,
-        Kind::Number { bounds, .. } if bounds.whole => Takes::Count,
-        Kind::Number { bounds, .. } if bounds.max <= 1.0 => Takes::Share,
-        Kind::Number { .. } => Takes::Positive,
-        Kind::Choice(_) | Kind::Fabric | Kind::Software | Kind::Seed => Takes::Text,
+        ValueType::Toggle => Takes::Flag,
+        ValueType::Number { bounds, .. } if bounds.whole => Takes::Count,
+        ValueType::Number { bounds, .. } if bounds.max <= 1.0 => Takes::Share,
+        ValueType::Number { .. } => Takes::Positive,
+        ValueType::Choice(_) | ValueType::Fabric | ValueType::Software | ValueType::Seed => Takes::Text,
     };
     let place = match (spec.home, takes) {
         (Home::Target(path), _) => Place::Target(path),

@@ -3,7 +3,7 @@
 use atlas_catalog::{Accelerator, Catalog};
 use serde_json::{Map, Value, json};
 
-use super::Kind;
+use super::MeasurementKind;
 use super::columns::{COLUMNS, Place};
 use super::table::Row;
 
@@ -68,7 +68,7 @@ impl Documents {
     ///
     /// # Errors
     /// What the row does not state and no default replaces.
-    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Documents, String> {
+    pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<Documents, String> {
         let mut workload = Map::new();
         let mut target = Map::new();
         let mut architecture = Map::new();
@@ -95,7 +95,7 @@ impl Documents {
         describe_model(row, catalog, architecture, &mut workload)?;
         describe_software(row, &mut workload);
         describe_run(row, kind, &mut workload)?;
-        if kind != Kind::Training {
+        if kind != MeasurementKind::Training {
             widen_over_dies(&target, catalog, accelerators, &mut workload);
         }
         Ok(Documents { target: Value::Object(target), workload: Value::Object(workload), accelerators })
@@ -141,7 +141,7 @@ fn flag(row: &Row, column: &str) -> Result<bool, String> {
 }
 
 /// Accelerators of the run: stated, or what the layout multiplies to.
-fn accelerators(row: &Row, kind: Kind) -> Result<f64, String> {
+fn accelerators(row: &Row, kind: MeasurementKind) -> Result<f64, String> {
     if let Some(stated) = row.positive("num_accelerators") {
         return Ok(stated);
     }
@@ -154,7 +154,7 @@ fn accelerators(row: &Row, kind: Kind) -> Result<f64, String> {
         return Ok(prefill + decode);
     }
     let stated = row.positive("tp").is_some() || row.positive("attention_dp").is_some();
-    if kind == Kind::Training || !stated {
+    if kind == MeasurementKind::Training || !stated {
         return Err("num_accelerators is not stated".to_owned());
     }
     Ok(of("tp") * of("pp") * of("attention_dp") * of("dp"))
@@ -318,15 +318,15 @@ fn describe_software(row: &Row, workload: &mut Map<String, Value>) {
     workload.insert("software".to_owned(), json!(software));
 }
 
-fn describe_run(row: &Row, kind: Kind, workload: &mut Map<String, Value>) -> Result<(), String> {
+fn describe_run(row: &Row, kind: MeasurementKind, workload: &mut Map<String, Value>) -> Result<(), String> {
     workload.insert("name".to_owned(), json!("measured"));
-    let mode = if kind == Kind::Training { "training" } else { "inference" };
+    let mode = if kind == MeasurementKind::Training { "training" } else { "inference" };
     workload.insert("mode".to_owned(), json!(mode));
     let need = |column: &str| match row.positive(column) {
         Some(_) => Ok(()),
         None => Err(format!("{column} is not stated")),
     };
-    if kind == Kind::Training {
+    if kind == MeasurementKind::Training {
         need("seq_len")?;
         set(workload, &["sequence", "generate"], json!(0));
         if !row.text("cuda_graphs").is_empty() {

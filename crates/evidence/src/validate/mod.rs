@@ -67,7 +67,7 @@ pub enum ValidateError {
 
 /// The kinds of measurement files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
+pub enum MeasurementKind {
     /// Throughput of training runs.
     Training,
     /// Throughput of serving.
@@ -76,17 +76,18 @@ pub enum Kind {
     Latency,
 }
 
-impl Kind {
+impl MeasurementKind {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Training, Kind::Inference, Kind::Latency];
+    pub const ALL: [MeasurementKind; 3] =
+        [MeasurementKind::Training, MeasurementKind::Inference, MeasurementKind::Latency];
 
     /// `training`, `inference`, `latency`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Training => "training",
-            Kind::Inference => "inference",
-            Kind::Latency => "latency",
+            MeasurementKind::Training => "training",
+            MeasurementKind::Inference => "inference",
+            MeasurementKind::Latency => "latency",
         }
     }
 
@@ -94,27 +95,27 @@ impl Kind {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Kind::Training => "Training: tokens per second and accelerator",
-            Kind::Inference => "Inference: throughput of serving",
-            Kind::Latency => "Serving latency: TTFT and TPOT",
+            MeasurementKind::Training => "Training: tokens per second and accelerator",
+            MeasurementKind::Inference => "Inference: throughput of serving",
+            MeasurementKind::Latency => "Serving latency: TTFT and TPOT",
         }
     }
 
     /// The kind of a file, by its columns.
-    pub fn of(text: &str) -> Result<Kind, ValidateError> {
+    pub fn of(text: &str) -> Result<MeasurementKind, ValidateError> {
         let head = text.lines().next().unwrap_or_default();
         let has = |column: &str| head.split(',').any(|name| columns::canonical(name) == column);
         const RATES: [&str; 4] =
             ["output_tokens_per_sec", "total_tokens_per_sec", "tokens_per_sec_per_accel", "requests_per_sec"];
         if has("seq_len") && has("accelerator") {
-            return Ok(Kind::Training);
+            return Ok(MeasurementKind::Training);
         }
         // Serving tables share their columns: one without any throughput is one of latencies.
         let rates = table::read(text)?.iter().any(|row| RATES.iter().any(|rate| row.positive(rate).is_some()));
         if has("input_len") && rates {
-            Ok(Kind::Inference)
+            Ok(MeasurementKind::Inference)
         } else if has("ttft_ms") || has("tpot_ms") {
-            Ok(Kind::Latency)
+            Ok(MeasurementKind::Latency)
         } else {
             Err(ValidateError::Columns(head.chars().take(120).collect()))
         }
@@ -122,11 +123,11 @@ impl Kind {
 }
 
 /// The measurements of a kind that ship in the binary.
-pub fn shipped(kind: Kind) -> Result<String, ValidateError> {
+pub fn shipped(kind: MeasurementKind) -> Result<String, ValidateError> {
     Ok(match kind {
-        Kind::Training => measurements::training()?,
-        Kind::Inference => measurements::inference()?,
-        Kind::Latency => measurements::serving_latency()?,
+        MeasurementKind::Training => measurements::training()?,
+        MeasurementKind::Inference => measurements::inference()?,
+        MeasurementKind::Latency => measurements::serving_latency()?,
     })
 }
 
@@ -134,7 +135,7 @@ pub fn shipped(kind: Kind) -> Result<String, ValidateError> {
 ///
 /// # Errors
 /// A file that is no CSV.
-pub fn judge(kind: Kind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
+pub fn judge(kind: MeasurementKind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
     judge_by(kind, text, Method::default(), &Gauge::default())
 }
 
@@ -157,7 +158,12 @@ impl Default for Method {
 ///
 /// # Errors
 /// As [`judge`].
-pub fn judge_by(kind: Kind, text: &str, method: Method, gauge: &Gauge) -> Result<Vec<Verdict>, ValidateError> {
+pub fn judge_by(
+    kind: MeasurementKind,
+    text: &str,
+    method: Method,
+    gauge: &Gauge,
+) -> Result<Vec<Verdict>, ValidateError> {
     let rows = table::read(text)?;
     gauge.expect(rows.len() as u64);
     if gauge.cancelled() {
@@ -196,7 +202,7 @@ pub fn bad_cells(text: &str) -> Result<Vec<BadCell>, ValidateError> {
 ///
 /// # Errors
 /// A file that is no CSV.
-pub fn scenarios(kind: Kind, text: &str) -> Result<(Vec<serde_json::Value>, usize), ValidateError> {
+pub fn scenarios(kind: MeasurementKind, text: &str) -> Result<(Vec<serde_json::Value>, usize), ValidateError> {
     let catalog = Catalog::built_in();
     let rows = table::read(text)?;
     let stated = |row: &Row| {
@@ -210,7 +216,7 @@ pub fn scenarios(kind: Kind, text: &str) -> Result<(Vec<serde_json::Value>, usiz
 /// Judges the rows of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Judge<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MeasurementKind,
     pub(crate) catalog: &'a Catalog,
     pub(crate) method: Method,
     /// Ends the simulations.
@@ -222,9 +228,9 @@ impl Judge<'_> {
     fn row(self, row: &Row) -> Vec<Verdict> {
         self.judged(row).map(|(_, verdicts)| verdicts).unwrap_or_else(|reason| {
             let metrics: &[&'static str] = match self.kind {
-                Kind::Training => &["tokens_per_sec_per_accel"],
-                Kind::Inference => &["throughput"],
-                Kind::Latency => &["ttft_ms", "tpot_ms"],
+                MeasurementKind::Training => &["tokens_per_sec_per_accel"],
+                MeasurementKind::Inference => &["throughput"],
+                MeasurementKind::Latency => &["ttft_ms", "tpot_ms"],
             };
             metrics.iter().map(|metric| Verdict::refused(row, metric, &reason)).collect()
         })
@@ -276,7 +282,7 @@ pub fn family(software: &str) -> &str {
 }
 
 /// The scenario of a row that is a usable measurement.
-fn usable(row: &Row, kind: Kind, catalog: &Catalog) -> Result<RowScenario, String> {
+fn usable(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<RowScenario, String> {
     if !row.text("excluded").is_empty() {
         return Err(format!("excluded: {}", row.text("excluded")));
     }

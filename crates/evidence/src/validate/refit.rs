@@ -6,7 +6,7 @@ use super::case::{Case, Metric};
 use super::conformal::{self, Residual};
 use super::held_out::Errors;
 use super::report::{Stats, grouped, stats};
-use super::{Kind, ValidateError, exam, fit, held_out, shipped, table};
+use super::{MeasurementKind, ValidateError, exam, fit, held_out, shipped, table};
 use atlas_catalog::Catalog;
 use atlas_perf::constants::Constants;
 use atlas_perf::interval::{Factors, Release};
@@ -95,12 +95,12 @@ const FIGURES: [(&str, &[Metric]); 4] = [
 fn cases(examined: bool) -> Result<Vec<Case>, ValidateError> {
     let catalog = Catalog::built_in();
     let mut all = Vec::new();
-    for kind in Kind::ALL {
+    for kind in MeasurementKind::ALL {
         let rows = table::read(&shipped(kind)?)?;
         let measured_once = rows.iter().zip(table::copies(&rows)).filter(|(_, copy)| copy.is_none());
         let of_kind = measured_once.filter_map(|(row, _)| Case::of(row, kind, &catalog).ok()).flatten();
         // All latencies have one source, which no fit could do without.
-        let counts = |case: &Case| (kind != Kind::Latency && exam::examined(&case.source)) == examined;
+        let counts = |case: &Case| (kind != MeasurementKind::Latency && exam::examined(&case.source)) == examined;
         all.extend(of_kind.filter(|case| !case.inferred && counts(case)));
     }
     Ok(all)

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use atlas_core::sort;
+
 /// Median, 90th percentile and bias of relative errors, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct Stats {
@@ -28,9 +30,9 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
 /// Statistics of predicted / measured - 1.
 pub fn stats(errors: &[f64]) -> Stats {
     let mut signed: Vec<f64> = errors.iter().map(|e| 100.0 * e).collect();
-    signed.sort_by(f64::total_cmp);
+    sort::numbers(&mut signed);
     let mut size: Vec<f64> = signed.iter().map(|e| e.abs()).collect();
-    size.sort_by(f64::total_cmp);
+    sort::numbers(&mut size);
     Stats {
         n: errors.len(),
         median: quantile(&size, 0.5),

@@ -3,7 +3,7 @@
 use super::case::{Case, Input};
 use super::table::{self, Row};
 use super::verdict::Verdict;
-use super::{Judge, Kind, Method, ValidateError};
+use super::{Judge, MeasurementKind, Method, ValidateError};
 use atlas_catalog::Catalog;
 use atlas_core::plan::Engine;
 use atlas_core::units;
@@ -35,7 +35,7 @@ pub struct Story {
 ///
 /// # Errors
 /// A file that is no CSV.
-pub fn story(kind: Kind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
+pub fn story(kind: MeasurementKind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
     let catalog = Catalog::built_in();
     let gauge = Gauge::default();
     let judge = Judge { kind, catalog: &catalog, method: Method { engine, ..Method::default() }, gauge: &gauge };

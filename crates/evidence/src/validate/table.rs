@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use atlas_core::sort;
 use atlas_legacy::measurements::{self, ConvertError, Prose};
 
 use super::ValidateError;
@@ -53,7 +54,7 @@ impl Row {
     /// Every column with its cell, in the order of the file.
     pub fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
-        columns.sort_by_key(|(_, at)| *at);
+        sort::by_key(&mut columns, |(_, at)| *at);
         columns.into_iter().map(|(name, at)| (name, self.cells.get(at).unwrap_or_default().trim()))
     }
 

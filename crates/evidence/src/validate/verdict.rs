@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use atlas_core::sort;
 use serde::Serialize;
 
 use super::report::{Stats, stats};
@@ -93,7 +94,7 @@ pub fn by<'v>(verdicts: &'v [Verdict], key: impl Fn(&'v Verdict) -> &'v str) -> 
             errors.entry(key(verdict)).or_default().push(error);
         }
     }
-    errors.into_iter().map(|(key, errors)| (key, stats(&errors))).collect()
+    sort::filled(errors.into_iter().map(|(key, errors)| (key, stats(&errors))))
 }
 
 /// Errors of all rows.
@@ -118,7 +119,7 @@ pub fn reasons(verdicts: &[Verdict]) -> Vec<(&str, usize)> {
         *count.entry(reason).or_default() += 1;
     }
     let mut count: Vec<(&str, usize)> = count.into_iter().collect();
-    count.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    sort::by_key(&mut count, |(_, n)| std::cmp::Reverse(*n));
     count
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Collective, Kind, StepTrace, Task, is_matrix};
+use super::{Collective, StepTrace, Task, TaskKind, is_matrix};
 use crate::protobuf::{Field, field, split, varint};
 
 /// Streams assigned to nodes, since the trace has none.
@@ -73,21 +73,21 @@ fn after(node: &Node, place: &HashMap<u64, u32>) -> Vec<u32> {
 
 /// Types of nodes, by their numbers in `NodeType`.
 fn task(node: &Node) -> Task {
-    let collective = |what| Kind::Collective { what, bytes: node.size, ranks: None, stride: 1.0 };
+    let collective = |what| TaskKind::Collective { what, bytes: node.size, ranks: None, stride: 1.0 };
     let (kind, lane) = match (node.kind, node.collective) {
         (7, Some(what)) => (collective(reduced(what)), NETWORK),
         (7, None) => (collective(Collective::named(&node.name).unwrap_or(Collective::AllReduce)), NETWORK),
         (5 | 6, _) => (collective(Collective::PointToPoint), NETWORK),
-        (2 | 3, _) => (Kind::Copy, MEMORY),
+        (2 | 3, _) => (TaskKind::Copy, MEMORY),
         _ if node.micros == 0.0 && node.flops + node.tensor > 0.0 => {
-            (Kind::Work { flops: node.flops, bytes: node.tensor }, COMPUTE)
+            (TaskKind::Work { flops: node.flops, bytes: node.tensor }, COMPUTE)
         }
-        _ if is_matrix(&node.name) => (Kind::Matrix, COMPUTE),
-        _ => (Kind::Elementwise, COMPUTE),
+        _ if is_matrix(&node.name) => (TaskKind::Matrix, COMPUTE),
+        _ => (TaskKind::Elementwise, COMPUTE),
     };
     let seconds = if node.on_host { 0.0 } else { node.micros * 1e-6 };
     // Tasks that take no time occupy no stream.
-    let takes_none = seconds == 0.0 && matches!(kind, Kind::Elementwise | Kind::Matrix);
+    let takes_none = seconds == 0.0 && matches!(kind, TaskKind::Elementwise | TaskKind::Matrix);
     let lane = (!takes_none).then_some(lane);
     Task { name: node.name.clone(), kind, lane, seconds, delay: 0.0, after: Vec::new() }
 }

@@ -8,7 +8,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Collective, Kind, StepTrace, Task, is_matrix};
+use super::{Collective, StepTrace, Task, TaskKind, is_matrix};
 
 /// Clocks of the profiler resolve about this much, s.
 const RESOLUTION: f64 = 2e-6;
@@ -195,7 +195,7 @@ fn tasks(events: &[Event], begin: Option<f64>) -> Vec<Task> {
         let idle_from = before.map_or(f64::NEG_INFINITY, |(_, end)| end);
         let known = ends.partition_point(|(end, ..)| *end <= start + RESOLUTION);
         let other = ends.get(..known).unwrap_or_default().iter().rev().find(|(_, _, of)| *of != lane).copied();
-        let sends = matches!(kind, Kind::Collective { .. });
+        let sends = matches!(kind, TaskKind::Collective { .. });
         let waited = other.filter(|(end, ..)| sends || *end > idle_from + RESOLUTION);
         let after = before.map(|(index, _)| index).into_iter().chain(waited.map(|(_, index, _)| index));
         let after: Vec<u32> = after.map(|index| index as u32).collect();
@@ -221,9 +221,9 @@ fn tasks(events: &[Event], begin: Option<f64>) -> Vec<Task> {
     tasks
 }
 
-fn kind(event: &Event) -> Kind {
+fn kind(event: &Event) -> TaskKind {
     if event.cat.starts_with("gpu_mem") {
-        return Kind::Copy;
+        return TaskKind::Copy;
     }
     let stated = event.args.get("Collective name").and_then(Value::as_str);
     let library = ["nccl", "rccl", "oneccl"].iter().any(|name| event.name.to_ascii_lowercase().contains(name));
@@ -233,7 +233,7 @@ fn kind(event: &Event) -> Kind {
         (None, false) => None,
     };
     let Some(what) = what else {
-        return if is_matrix(&event.name) && !library { Kind::Matrix } else { Kind::Elementwise };
+        return if is_matrix(&event.name) && !library { TaskKind::Matrix } else { TaskKind::Elementwise };
     };
     let figure = |name: &str| event.args.get(name).and_then(number).filter(|n| *n >= 0.0);
     let elements = match what {
@@ -252,7 +252,7 @@ fn kind(event: &Event) -> Kind {
         _ => 1.0,
     };
     let bytes = elements.zip(size).map(|(elements, size)| elements * size);
-    Kind::Collective { what, bytes, ranks: figure("Group size").filter(|n| *n >= 1.0), stride }
+    TaskKind::Collective { what, bytes, ranks: figure("Group size").filter(|n| *n >= 1.0), stride }
 }
 
 /// Bytes of an element, by the names of PyTorch.

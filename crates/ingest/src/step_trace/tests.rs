@@ -35,9 +35,9 @@ fn a_profile_gives_one_step_with_what_its_tasks_wait_for() {
     let trace = read(kineto().as_bytes()).unwrap();
     assert_eq!((trace.format, trace.steps, trace.rank), ("PyTorch profiler (Kineto)", 2, Some((3, 8))));
     assert_eq!(trace.device.as_ref().unwrap().0, "NVIDIA H100 80GB HBM3");
-    let kinds: Vec<&Kind> = trace.tasks.iter().map(|task| &task.kind).collect();
-    let reduce = Kind::Collective { what: Collective::AllReduce, bytes: Some(1e6), ranks: Some(8.0), stride: 2.0 };
-    assert_eq!(kinds, [&Kind::Matrix, &Kind::Matrix, &reduce, &Kind::Elementwise]);
+    let kinds: Vec<&TaskKind> = trace.tasks.iter().map(|task| &task.kind).collect();
+    let reduce = TaskKind::Collective { what: Collective::AllReduce, bytes: Some(1e6), ranks: Some(8.0), stride: 2.0 };
+    assert_eq!(kinds, [&TaskKind::Matrix, &TaskKind::Matrix, &reduce, &TaskKind::Elementwise]);
     let after: Vec<&[u32]> = trace.tasks.iter().map(|task| task.after.as_slice()).collect();
     // The all-reduce sends what the first product made; the update began when the all-reduce ended.
     assert_eq!(after, [&[][..], &[0], &[0], &[1, 2]]);
@@ -109,8 +109,9 @@ fn chakra() -> Vec<u8> {
 fn a_chakra_trace_gives_its_nodes_and_their_dependencies() {
     let trace = read(&chakra()).unwrap();
     assert_eq!((trace.format, trace.tasks.len()), ("Chakra", 3));
-    assert_eq!(trace.tasks[0].kind, Kind::Work { flops: 2e9, bytes: 4e6 });
-    let gather = Kind::Collective { what: Collective::AllGather, bytes: Some(1_048_576.0), ranks: None, stride: 1.0 };
+    assert_eq!(trace.tasks[0].kind, TaskKind::Work { flops: 2e9, bytes: 4e6 });
+    let gather =
+        TaskKind::Collective { what: Collective::AllGather, bytes: Some(1_048_576.0), ranks: None, stride: 1.0 };
     assert_eq!((&trace.tasks[1].kind, trace.tasks[1].seconds), (&gather, 250e-6));
     assert_eq!(trace.tasks[2].after, [0, 1]);
     assert!((trace.tasks[2].seconds - 40e-6).abs() < 1e-12);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Foreign;
 use super::tree::{self, Tree};
 use atlas_catalog::Catalog;
+use atlas_core::sort;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
@@ -121,7 +122,7 @@ pub const ENTRY: &str = "atlas";
 pub fn fingerprint(document: &serde_json::Value) -> String {
     let own = document.as_object().map(|fields| {
         let own = fields.iter().filter(|(name, _)| !BESIDE.contains(&name.as_str()));
-        own.map(|(name, value)| (name.clone(), value.clone())).collect::<serde_json::Map<_, _>>()
+        sort::filled::<serde_json::Map<_, _>, _>(own.map(|(name, value)| (name.clone(), value.clone())))
     });
     let text = serde_json::to_string(&own.unwrap_or_default()).unwrap_or_default();
     format!("{:016x}", atlas_document::fingerprint::fingerprint(text.as_bytes()))

@@ -118,7 +118,7 @@ pub(super) fn training_ranks_per_chip(id: &str) -> f64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::measurements::Kind;
+    use crate::measurements::TableKind;
 
     #[test]
     fn every_device_of_the_catalog_is_found_in_any_case_and_spelling() {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn an_open_variant_is_an_assumption_and_another_spelling_is_not() {
         let catalog = Catalog::built_in();
-        let mut record = Record::new(Kind::Training);
+        let mut record = Record::new(TableKind::Training);
         fill(&mut record, &catalog, "nvidia-a100-80gb");
         assert_eq!((record.text("accelerator"), record.counts()), ("nvidia-a100-sxm-80gb", [0, 1, 0]));
         fill(&mut record, &catalog, "NVIDIA H100 SXM5 80GB");

@@ -11,11 +11,11 @@ use super::serving::pools::{self, Pool};
 use super::software::{self, Side};
 use super::table::Row;
 use super::text::quantity;
-use super::{Kind, devices};
+use super::{TableKind, devices};
 
 /// Converts one row.
 pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
-    let mut record = Record::new(Kind::Latency);
+    let mut record = Record::new(TableKind::Latency);
     for column in ["id", "source", "source_path", "notes"] {
         record.keep(column, row.text(column));
     }

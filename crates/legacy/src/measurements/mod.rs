@@ -25,7 +25,7 @@ use record::Record;
 
 /// The kinds of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TableKind {
     /// Throughput of training runs.
     Training,
     /// Throughput of serving.
@@ -34,22 +34,22 @@ pub enum Kind {
     Latency,
 }
 
-impl Kind {
+impl TableKind {
     /// All of them.
     #[cfg(test)]
-    const ALL: [Kind; 3] = [Kind::Training, Kind::Inference, Kind::Latency];
+    const ALL: [TableKind; 3] = [TableKind::Training, TableKind::Inference, TableKind::Latency];
 
     /// The kind of a table, by its columns.
-    fn of(headers: &[String]) -> Option<Kind> {
+    fn of(headers: &[String]) -> Option<TableKind> {
         let has = |column: &str| headers.iter().any(|name| table::canonical(name).eq_ignore_ascii_case(column));
         if has("silicon_ttft_ms") || has("silicon_tpot_ms") {
-            Some(Kind::Latency)
+            Some(TableKind::Latency)
         } else if has("seq_len") && !has("input_len") {
-            Some(Kind::Training)
+            Some(TableKind::Training)
         } else if has("input_len") || has("engine") {
-            Some(Kind::Inference)
+            Some(TableKind::Inference)
         } else if has("framework") {
-            Some(Kind::Training)
+            Some(TableKind::Training)
         } else {
             None
         }
@@ -134,19 +134,19 @@ pub fn is_old(text: &str) -> bool {
 ///
 /// # Errors
 /// Text that is no CSV, or columns of no kind.
-pub fn convert(text: &str, kind: Option<Kind>, prose: Prose) -> Result<(String, Report), ConvertError> {
+pub fn convert(text: &str, kind: Option<TableKind>, prose: Prose) -> Result<(String, Report), ConvertError> {
     let (headers, rows) = table::read(text)?;
     if schema::is_typed(&headers) {
         return Ok((text.to_owned(), Report { typed_before: true, rows: rows.len(), ..Report::default() }));
     }
-    let Some(kind) = kind.or_else(|| Kind::of(&headers)) else {
+    let Some(kind) = kind.or_else(|| TableKind::of(&headers)) else {
         return Err(ConvertError::Columns(headers.join(",").chars().take(120).collect()));
     };
     let catalog = Catalog::built_in();
     let converted = |row: &table::Row| match kind {
-        Kind::Training => training::convert(row, &catalog),
-        Kind::Inference => serving::convert(row, &catalog),
-        Kind::Latency => latency::convert(row, &catalog),
+        TableKind::Training => training::convert(row, &catalog),
+        TableKind::Inference => serving::convert(row, &catalog),
+        TableKind::Latency => latency::convert(row, &catalog),
     };
     let mut records: Vec<Record> = rows
         .iter()
@@ -160,15 +160,15 @@ pub fn convert(text: &str, kind: Option<Kind>, prose: Prose) -> Result<(String, 
         })
         .collect();
     match kind {
-        Kind::Inference => {
+        TableKind::Inference => {
             for (record, reason) in records.iter_mut().zip(contradictions::contradicted(&rows)) {
                 if let Some(reason) = reason {
                     record.exclude(reason);
                 }
             }
         }
-        Kind::Latency => latency::duplicates(&mut records),
-        Kind::Training => {}
+        TableKind::Latency => latency::duplicates(&mut records),
+        TableKind::Training => {}
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(schema::columns(kind).map(|column| column.name))?;

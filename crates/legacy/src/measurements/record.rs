@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use super::Kind;
+use super::TableKind;
 use super::schema::{self, Type};
 use super::table::Row;
 use super::text::quantity;
@@ -22,7 +22,7 @@ pub(super) struct Problem {
 /// A typed row.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
-    kind: Kind,
+    kind: TableKind,
     cells: BTreeMap<&'static str, String>,
     converted: Vec<(&'static str, String)>,
     assumed: Vec<(&'static str, String)>,
@@ -69,7 +69,7 @@ impl Cell for String {
 }
 
 impl Record {
-    pub(super) fn new(kind: Kind) -> Record {
+    pub(super) fn new(kind: TableKind) -> Record {
         Record {
             kind,
             cells: BTreeMap::new(),
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_cell_of_the_wrong_type_is_reported_and_left_blank() {
-        let mut record = Record::new(Kind::Training);
+        let mut record = Record::new(TableKind::Training);
         record.convert("tp", "eight", "notes");
         record.keep("pp", "0");
         assert_eq!((record.text("tp"), record.text("pp")), ("", ""));
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_later_value_replaces_the_earlier_one_and_its_reason() {
-        let mut record = Record::new(Kind::Training);
+        let mut record = Record::new(TableKind::Training);
         record.assume("tp", 1.0, "usual");
         record.infer("tp", 8.0, "the run; fit");
         assert_eq!(record.text("tp"), "8");

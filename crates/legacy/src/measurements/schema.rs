@@ -1,6 +1,6 @@
 //! Columns of the typed tables and the type of each cell.
 
-use super::Kind;
+use super::TableKind;
 
 /// The type of a cell that is not blank.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -235,16 +235,16 @@ const BOOKKEEPING: &[Column] = &[
 ];
 
 /// The columns of a kind's table, in order.
-pub(super) fn columns(kind: Kind) -> impl Iterator<Item = &'static Column> {
+pub(super) fn columns(kind: TableKind) -> impl Iterator<Item = &'static Column> {
     let own = match kind {
-        Kind::Training => TRAINING,
-        Kind::Inference | Kind::Latency => SERVING,
+        TableKind::Training => TRAINING,
+        TableKind::Inference | TableKind::Latency => SERVING,
     };
     [COMMON, ARCHITECTURE, PARALLEL, own, BOOKKEEPING].into_iter().flatten()
 }
 
 /// The type of a column.
-pub(super) fn type_of(kind: Kind, name: &str) -> Option<Type> {
+pub(super) fn type_of(kind: TableKind, name: &str) -> Option<Type> {
     columns(kind).find(|column| column.name == name).map(|column| column.kind)
 }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn column_names_are_unique() {
-        for kind in Kind::ALL {
+        for kind in TableKind::ALL {
             let names: Vec<_> = columns(kind).map(|column| column.name).collect();
             let mut unique = names.clone();
             unique.sort_unstable();

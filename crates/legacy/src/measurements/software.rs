@@ -173,7 +173,8 @@ mod tests {
     use crate::measurements;
 
     fn software(side: Side, name: &str, version: &str, date: &str) -> (String, [usize; 3]) {
-        let kind = if side == Side::Training { measurements::Kind::Training } else { measurements::Kind::Inference };
+        let kind =
+            if side == Side::Training { measurements::TableKind::Training } else { measurements::TableKind::Inference };
         let mut record = Record::new(kind);
         fill(&mut record, side, name, version, date);
         (record.text("software").to_owned(), record.counts())

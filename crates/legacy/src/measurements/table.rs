@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use atlas_core::sort;
+
 /// One row. Cells are looked up by column name.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
@@ -31,7 +33,7 @@ impl Row {
     /// Every column with its cell, in the order of the file.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
-        columns.sort_by(|a, b| a.1.cmp(&b.1).then(a.0.cmp(b.0)));
+        sort::by(&mut columns, |a, b| a.1.cmp(&b.1).then(a.0.cmp(b.0)));
         columns.into_iter().map(|(name, at)| (name, self.cells.get(at).unwrap_or_default().trim()))
     }
 }

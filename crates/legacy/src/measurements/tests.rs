@@ -66,7 +66,7 @@ fn rows(text: &str) -> Vec<std::collections::HashMap<String, String>> {
 }
 
 /// Every filled cell is of its type, and stands in the old row or in the bookkeeping.
-fn accounted(kind: Kind, old: &str, new: &str) {
+fn accounted(kind: TableKind, old: &str, new: &str) {
     let (_, before) = table::read(old).unwrap();
     let after = rows(new);
     assert_eq!(before.len(), after.len());
@@ -94,17 +94,19 @@ fn accounted(kind: Kind, old: &str, new: &str) {
 
 #[test]
 fn kinds_are_reported_by_the_header() {
-    let kind = |text: &str| Kind::of(&table::read(text).unwrap().0);
-    assert_eq!(kind(TRAINING), Some(Kind::Training));
-    assert_eq!(kind(INFERENCE), Some(Kind::Inference));
-    assert_eq!(kind(LATENCY), Some(Kind::Latency));
+    let kind = |text: &str| TableKind::of(&table::read(text).unwrap().0);
+    assert_eq!(kind(TRAINING), Some(TableKind::Training));
+    assert_eq!(kind(INFERENCE), Some(TableKind::Inference));
+    assert_eq!(kind(LATENCY), Some(TableKind::Latency));
     assert_eq!(kind("a,b\n1,2\n"), None);
     assert!(matches!(convert("a,b\n1,2\n", None, Prose::Read), Err(ConvertError::Columns(_))));
 }
 
 #[test]
 fn every_cell_is_typed_and_accounted_for() {
-    for (kind, text) in [(Kind::Training, TRAINING), (Kind::Inference, INFERENCE), (Kind::Latency, LATENCY)] {
+    for (kind, text) in
+        [(TableKind::Training, TRAINING), (TableKind::Inference, INFERENCE), (TableKind::Latency, LATENCY)]
+    {
         accounted(kind, text, &typed(text).0);
     }
 }

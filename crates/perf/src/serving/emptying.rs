@@ -102,7 +102,7 @@ mod tests {
 
     const LONGEST: [f64; 6] = [1.0, 1.2, 1.5, 2.0, 3.0, 10.0];
 
-    fn asked(osl_spread: f64) -> (Machine, ServingInput) {
+    fn case(osl_spread: f64) -> (Machine, ServingInput) {
         let input = ServingInput { osl_spread, ..ServingInput::default() };
         (Machine::new(&input, &input.layout, &Constants::default()), input)
     }
@@ -119,7 +119,7 @@ mod tests {
         for longest in LONGEST {
             let mean = integral(longest, |t| surviving(longest, t));
             let left = integral(longest, |t| remaining(longest, t));
-            let (_, input) = asked(longest);
+            let (_, input) = case(longest);
             assert!((mean - 1.0).abs() < 1e-4, "{longest}: {mean}");
             assert!((left - mean_age(&input)).abs() < 1e-4, "{longest}: {left} {}", mean_age(&input));
         }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn equal_answers_end_together() {
-        let (m, input) = asked(1.0);
+        let (m, input) = case(1.0);
         let (time, life) = together(&m, &input, 64.0);
         let steps = m.step(&steady_state::decode_tokens(&input, 64.0)).total() * steady_state::decode_steps(&input);
         assert!((time.total() / steps - 1.0).abs() < 1e-12 && life == time.total(), "{} {steps}", time.total());
@@ -135,11 +135,11 @@ mod tests {
 
     #[test]
     fn uneven_batches_last_between_the_mean_and_the_longest_answer() {
-        let (m, input) = asked(1.0);
+        let (m, input) = case(1.0);
         let equal = together(&m, &input, 256.0).0.total();
         let mut last = equal;
         for longest in [1.2, 1.5, 2.0, 3.0] {
-            let (m, input) = asked(longest);
+            let (m, input) = case(longest);
             let (time, life) = together(&m, &input, 256.0);
             assert!(time.total() > last && time.total() < longest * equal, "{longest}: {} {equal}", time.total());
             assert!(life < time.total(), "{longest}");
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn one_stream_has_no_drain() {
         for longest in LONGEST {
-            let (m, input) = asked(longest);
+            let (m, input) = case(longest);
             let (time, left) = drain(&m, &input, 1.0);
             let whole = m.step(&steady_state::decode_tokens(&input, 1.0)).total() * steady_state::decode_steps(&input);
             assert_eq!(left, 1.0);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn of_many_equal_answers_half_is_left_and_of_the_last_all() {
-        let (m, input) = asked(1.0);
+        let (m, input) = case(1.0);
         let (_, left) = drain(&m, &input, 100.0);
         assert!((left - 0.505).abs() < 1e-12, "{left}");
     }

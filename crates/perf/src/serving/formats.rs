@@ -76,12 +76,12 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
         Precision::Int4 => t.int4,
         wide => return Product::of(compute.map_or(wide, Precision::from), false),
     };
-    if let Some(asked) = compute.map(Precision::from)
-        && asked != stored
+    if let Some(requested) = compute.map(Precision::from)
+        && requested != stored
     {
         // Narrow activations need units that multiply them; wider ones need the weights unpacked.
-        let narrow = asked.is_narrow() && acc.has(asked);
-        return Product::of(if narrow { asked } else { Precision::Bf16 }, asked != Precision::Fp8 || !narrow);
+        let narrow = requested.is_narrow() && acc.has(requested);
+        return Product::of(if narrow { requested } else { Precision::Bf16 }, requested != Precision::Fp8 || !narrow);
     }
     match how {
         QuantizedProduct::Native if stored == Precision::Int4 && acc.has(Precision::Int8) => {
@@ -219,18 +219,21 @@ mod tests {
 
     #[test]
     fn a_stated_wider_product_means_weight_only_quantization() {
-        let asked = Stated { compute: Some(Format::Bf16), ..stated(Format::Fp8) };
-        let found = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
+        let requested = Stated { compute: Some(Format::Bf16), ..stated(Format::Fp8) };
+        let found = formats(&with_fp8(), &Architecture::default(), &requested, &ServingTraits::default());
         assert_eq!((found.dense, found.dense_unpack, found.dense_bytes), (Precision::Bf16, true, 1.0));
     }
 
     #[test]
     fn products_that_neither_device_nor_software_runs_are_refused_by_name() {
         let (a100, traits) = (Accelerator::default(), ServingTraits::default());
-        let asked = |compute, weights| Stated { compute, ..stated(weights) };
+        let requested = |compute, weights| Stated { compute, ..stated(weights) };
         let refused = |acc: &Accelerator, s: &Stated, t: &ServingTraits| supported(acc, s, t).err();
-        assert_eq!(refused(&a100, &asked(Some(Format::Fp8), Format::Fp8), &traits), Some(Refused::Device(Format::Fp8)));
-        assert_eq!(refused(&with_fp8(), &asked(Some(Format::Fp8), Format::Fp8), &traits), None);
+        assert_eq!(
+            refused(&a100, &requested(Some(Format::Fp8), Format::Fp8), &traits),
+            Some(Refused::Device(Format::Fp8))
+        );
+        assert_eq!(refused(&with_fp8(), &requested(Some(Format::Fp8), Format::Fp8), &traits), None);
         // Weights alone: unpacked.
         assert_eq!(refused(&a100, &stated(Format::Fp8), &traits), None);
         let without = ServingTraits { fp8: QuantizedProduct::Refused, ..traits };
@@ -255,11 +258,11 @@ mod tests {
     #[test]
     fn experts_have_a_format_of_their_own() {
         let arch = Architecture { experts: Count::new(8), top_k: Count::new(2), ..Architecture::default() };
-        let asked = Stated { experts: Some(Format::Fp4), ..stated(Format::Fp8) };
-        let found = formats(&with_fp8(), &arch, &asked, &ServingTraits::default());
+        let requested = Stated { experts: Some(Format::Fp4), ..stated(Format::Fp8) };
+        let found = formats(&with_fp8(), &arch, &requested, &ServingTraits::default());
         assert_eq!((found.dense_bytes, found.dense), (1.0, Precision::Fp8));
         assert_eq!((found.expert_bytes, found.expert_unpack), (stored_bytes(Format::Fp4), true));
-        let dense = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
+        let dense = formats(&with_fp8(), &Architecture::default(), &requested, &ServingTraits::default());
         assert_eq!(
             dense,
             formats(&with_fp8(), &Architecture::default(), &stated(Format::Fp8), &ServingTraits::default())
@@ -268,8 +271,8 @@ mod tests {
 
     #[test]
     fn stated_bits_replace_the_size_of_the_format() {
-        let asked = Stated { bits: Some(4.85), ..stated(Format::Int4) };
-        let found = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
+        let requested = Stated { bits: Some(4.85), ..stated(Format::Int4) };
+        let found = formats(&with_fp8(), &Architecture::default(), &requested, &ServingTraits::default());
         assert!((found.dense_bytes - 4.85 / 8.0).abs() < 1e-12);
     }
 }

@@ -13,6 +13,7 @@ use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::{PipelineSchedule, Recompute, Sharding};
+use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 
 /// Most estimates that one call of [`fit`] makes.
@@ -85,7 +86,7 @@ pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
         };
         fix.rate / count
     };
-    fixes.sort_by(|a, b| per_accelerator(b).total_cmp(&per_accelerator(a)));
+    sort::by(&mut fixes, |a, b| per_accelerator(b).total_cmp(&per_accelerator(a)));
     fixes
 }
 
@@ -159,7 +160,7 @@ fn divisors(of: f64, from: f64, most: f64) -> Vec<Setting> {
         }
         by += 1.0;
     }
-    all.sort_by(|a, b| (a - from).abs().total_cmp(&(b - from).abs()));
+    sort::by(&mut all, |a, b| (a - from).abs().total_cmp(&(b - from).abs()));
     all.into_iter().take(3).map(Setting::Number).collect()
 }
 
@@ -278,7 +279,7 @@ fn stages(case: &Case<'_>) -> Rungs {
         let near = stated.map(|stated| {
             let mut near: Vec<f64> =
                 (0..256).map(f64::from).filter(|own| *own <= rest && (rest - own) % others.max(1.0) == 0.0).collect();
-            near.sort_by(|a, b| (*a - stated).abs().total_cmp(&(*b - stated).abs()));
+            sort::by(&mut near, |a, b| (*a - stated).abs().total_cmp(&(*b - stated).abs()));
             near.into_iter().take(3).map(Setting::Number).collect()
         });
         (knob, near.unwrap_or_default())
@@ -303,7 +304,7 @@ fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
             let up = (case.global / unit).ceil() * unit;
             let mut near = vec![up, up - unit];
             near.retain(|global| *global >= 1.0);
-            near.sort_by(|a, b| (a - case.global).abs().total_cmp(&(b - case.global).abs()));
+            sort::by(&mut near, |a, b| (a - case.global).abs().total_cmp(&(b - case.global).abs()));
             vec![
                 (Knob::Global, near.into_iter().map(Setting::Number).collect()),
                 (Knob::Microbatch, divisors((case.global / case.dp).floor(), case.micro, case.micro)),

@@ -17,6 +17,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use case::Case;
 use trial::Trial;
 
@@ -193,7 +194,7 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
             }
         }
     }
-    all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    sort::by(&mut all, |a, b| b.gain.total_cmp(&a.gain));
     drop_dominated(&mut all);
     for advice in &mut all {
         advice.text = trial.words(&advice.changes);

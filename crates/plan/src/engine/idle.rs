@@ -15,10 +15,10 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     }
     let (Some(model), Mode::Inference) = (scenario.model.as_ref(), scenario.mode()) else { return notes };
     let phase = &scenario.base;
-    let (asked, pools) = (&phase.plan.serving, phase.pools());
-    let drafting = asked.draft_tokens.is_some_and(|tokens| tokens > 0.0);
+    let (serving, pools) = (&phase.plan.serving, phase.pools());
+    let drafting = serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
     if drafting && scenario.assumes_acceptance(phase) {
-        let (method, drafts) = (asked.draft_method.map_or("", DraftMethod::name), scenario.drafts(phase));
+        let (method, drafts) = (serving.draft_method.map_or("", DraftMethod::name), scenario.drafts(phase));
         notes.push(format!(
             "nothing is published of {method} for this model: {:.2} of the first drafted tokens are taken to be accepted",
             drafts.acceptance
@@ -35,7 +35,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     }
     let groups = pools
         .map_or(phase.decode_layout().attention_dp, |pools| pools.prefill.attention_dp.max(pools.decode.attention_dp));
-    if let (Some(pools), Some(KvTransfer::ScaleUp), Some(machine)) = (pools, asked.kv_transfer, scenario.machine) {
+    if let (Some(pools), Some(KvTransfer::ScaleUp), Some(machine)) = (pools, serving.kv_transfer, scenario.machine) {
         let all = pools.prefill.accelerators() + pools.decode.accelerators();
         if all > machine.domain {
             notes.push(format!(

@@ -201,9 +201,11 @@ fn tariff(scenario: &Scenario) -> Option<&'static str> {
 fn stands_in(scenario: &Scenario) -> Option<String> {
     let served = &scenario.base.served;
     match (scenario.mode(), served.stands_for) {
-        (Mode::Inference, Some(asked)) => {
-            Some(format!("the accelerator does not compute in {}: {} stands in", asked.name(), served.format.name()))
-        }
+        (Mode::Inference, Some(requested)) => Some(format!(
+            "the accelerator does not compute in {}: {} stands in",
+            requested.name(),
+            served.format.name()
+        )),
         (Mode::Training, _)
             if scenario.base.plan.format.is_none() && scenario.format(&scenario.base) == Format::Fp16 =>
         {
@@ -225,9 +227,9 @@ fn contradicted_memory(scenario: &Scenario) -> Option<String> {
 
 /// That requests are held back, since more arrive than may be in flight.
 fn held_back(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
-    let asked = &scenario.base.plan.serving;
-    let stated = matches!(asked.load, Some(LoadKind::Open | LoadKind::Closed)) && asked.concurrency.is_some();
-    let rate = asked.request_rate.filter(|_| stated)?;
+    let requested = &scenario.base.plan.serving;
+    let stated = matches!(requested.load, Some(LoadKind::Open | LoadKind::Closed)) && requested.concurrency.is_some();
+    let rate = requested.request_rate.filter(|_| stated)?;
     let served = estimate.detail?.serving?.requests_per_sec;
     (served < 0.999 * rate).then(|| {
         format!(
@@ -276,10 +278,10 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             assume(plan.format.is_none(), "precision bf16".to_owned());
         }
         Mode::Inference => {
-            let asked = &phase.plan.serving;
+            let requested = &phase.plan.serving;
             let concurrency = scenario.concurrency(phase);
-            let closed = asked.request_rate.is_none();
-            assume(asked.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
+            let closed = requested.request_rate.is_none();
+            assume(requested.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
         }
     }
     let software = &scenario.in_force;

@@ -1,5 +1,6 @@
 //! What the time is spent waiting for.
 
+use atlas_core::sort;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
@@ -97,7 +98,7 @@ impl Limits {
     #[must_use]
     pub fn ranked(&self) -> [(Cause, f64); Cause::ALL.len()] {
         let mut ranked = Cause::ALL.map(|cause| (cause, self.share(cause)));
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        sort::by(&mut ranked, |a, b| b.1.total_cmp(&a.1));
         ranked
     }
 

@@ -1,6 +1,7 @@
 //! One unit and one number of digits for all values of a table's row or column, so that the eye can rank them.
 
 use super::metric::{Format, Metric};
+use atlas_core::sort;
 
 /// The unit and the decimals in which several values of a metric are written.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +23,7 @@ impl Scale {
     #[must_use]
     pub fn of(metric: &Metric, values: impl Iterator<Item = f64>) -> Scale {
         let mut sizes: Vec<f64> = values.map(f64::abs).filter(|value| value.is_finite() && *value > 0.0).collect();
-        sizes.sort_by(f64::total_cmp);
+        sort::numbers(&mut sizes);
         let middle = sizes.get(sizes.len().saturating_sub(1) / 2).copied().unwrap_or(1.0);
         let least = sizes.first().copied().unwrap_or(1.0);
         let (factor, unit) = unit_of(metric, middle);

@@ -68,14 +68,16 @@ pub enum Verdict {
     /// Sequences are longer than the model has positions.
     Context {
         /// Tokens of a sequence, prompt and output together.
-        asked: f64,
+        #[serde(rename = "asked")]
+        requested: f64,
         /// Positions of the model.
         most: f64,
     },
     /// The pool that prefills holds no whole replica, or leaves none to decode.
     PrefillPool {
         /// Accelerators requested.
-        asked: f64,
+        #[serde(rename = "asked")]
+        requested: f64,
         /// Accelerators of a replica.
         replica: f64,
         /// Replicas in all.
@@ -134,11 +136,11 @@ impl Verdict {
             Verdict::SoftwareFormat { format, instead } => {
                 format!("the software has no kernels for {format} on this accelerator; {instead} runs")
             }
-            Verdict::Context { asked, most } => {
-                format!("sequences of {asked} tokens are longer than the model's {most} positions")
+            Verdict::Context { requested, most } => {
+                format!("sequences of {requested} tokens are longer than the model's {most} positions")
             }
-            Verdict::PrefillPool { asked, replica, replicas } => format!(
-                "prefill_accelerators {asked} cannot be: a replica takes {replica} of them, and of {replicas} replicas at \
+            Verdict::PrefillPool { requested, replica, replicas } => format!(
+                "prefill_accelerators {requested} cannot be: a replica takes {replica} of them, and of {replicas} replicas at \
                  least one must prefill and one decode"
             ),
             Verdict::Overload { offered, capacity } => {

@@ -42,12 +42,12 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
                 .borne(bearing)
                 .into()
             } else {
-                asked(whole, whole.inputs.accelerators())
+                as_requested(whole, whole.inputs.accelerators())
             };
             Term::stated("X_a", "", "tok/s", value, rate()? / working)
         }
         "dollar_per_1k_tokens" => {
-            Term::stated("C_1k", "", "USD", value, asked(whole, hourly(whole)?) * 1000.0 / (rate()? * 3600.0))
+            Term::stated("C_1k", "", "USD", value, as_requested(whole, hourly(whole)?) * 1000.0 / (rate()? * 3600.0))
         }
         "dollar_per_1m_tokens" => {
             Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1000.0)
@@ -73,7 +73,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "dollar_per_1m_tokens_owned" => {
             let hour = const { Metric::known("usd_per_hour_owned") };
             let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario))?;
-            Term::stated("C_1M_owned", "", "USD", value, asked(whole, hour) * 1e6 / (rate()? * 3600.0))
+            Term::stated("C_1M_owned", "", "USD", value, as_requested(whole, hour) * 1e6 / (rate()? * 3600.0))
         }
         "break_even_months" => Term::input("months", "", "", value)
             .from(Origin::Engine(
@@ -113,7 +113,7 @@ fn shortfall(whole: &Whole<'_>) -> Option<Term> {
 }
 
 /// What so many accelerators are or cost, were there as many as the layout requests.
-fn asked(whole: &Whole<'_>, term: Term) -> Written {
+fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
     match shortfall(whole) {
         Some(short) => term * short,
         None => term.into(),

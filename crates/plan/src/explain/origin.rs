@@ -7,6 +7,7 @@ use super::Term;
 use crate::knob::{Home, Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Factors;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_document::Node;
 use atlas_perf::accelerator::Generation;
@@ -269,7 +270,7 @@ impl<'a> Inputs<'a> {
         let factors = if serving { efficiency.serving } else { efficiency.training };
         let mode = if serving { "serving" } else { "training" };
         let mut moved: Vec<usize> = names.iter().filter_map(|name| factor_of(name)).collect();
-        moved.sort();
+        sort::ascending(&mut moved);
         moved.dedup();
         let term = |index: usize| {
             let (name, value) = (Factors::NAMES.get(index)?, factors.all().get(index).copied()?);

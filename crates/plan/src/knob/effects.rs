@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{KNOBS, Kind, Knob, Setting, Spec};
+use super::{KNOBS, Knob, Setting, Spec, ValueType};
 use crate::engine::{estimate, notes};
 use crate::knob::{KnobValues as _, Overrides, assignment};
 use crate::scenario::{Parts, Scenario};
@@ -116,11 +116,13 @@ fn said(parts: &Parts, overrides: &Overrides) -> String {
 /// Settings to try from one in force.
 fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
     match (spec.kind, now) {
-        (Kind::Toggle, _) => vec![Setting::Toggle(true), Setting::Toggle(false)],
-        (Kind::Choice(words), _) => words.iter().map(|word| Setting::Choice((*word).into())).collect(),
-        (Kind::Software, _) => ["vllm@0.6.0", "megatron-core@0.8.0"].map(|name| Setting::Choice(name.into())).to_vec(),
-        (Kind::Seed, _) => vec![Setting::Seed(7)],
-        (Kind::Number { bounds, .. }, Setting::Number(value)) => {
+        (ValueType::Toggle, _) => vec![Setting::Toggle(true), Setting::Toggle(false)],
+        (ValueType::Choice(words), _) => words.iter().map(|word| Setting::Choice((*word).into())).collect(),
+        (ValueType::Software, _) => {
+            ["vllm@0.6.0", "megatron-core@0.8.0"].map(|name| Setting::Choice(name.into())).to_vec()
+        }
+        (ValueType::Seed, _) => vec![Setting::Seed(7)],
+        (ValueType::Number { bounds, .. }, Setting::Number(value)) => {
             let near =
                 [2.0 * value, 0.5 * value, value + 1.0, value - 1.0, 2.0, 4.0, 16.0, 0.05, 0.3, 0.7, 100.0, 4096.0];
             let rounded = near.map(|value| if bounds.whole { value.round() } else { value });

@@ -1,7 +1,7 @@
 //! Steps of post-training: their parts, and what published fine-tuning runs reach.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use super::{Asked, Refused, Step, step};
+use super::{Refused, Step, StepOptions, step};
 use crate::engine::estimate;
 use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts, Scenario};
@@ -9,7 +9,7 @@ use atlas_config::library::Library;
 use atlas_core::count::Count;
 use atlas_document::Sources;
 
-const BASE: Asked = Asked {
+const BASE: StepOptions = StepOptions {
     prompts: Count::new(128),
     samples: Some(Count::new(8)),
     scorers: Count::ONE,
@@ -21,16 +21,16 @@ fn library() -> Library {
     Library::load(&Sources::built_in(), None)
 }
 
-fn asked(library: &Library, target: &str, asked: &Asked) -> Result<Step, Refused> {
+fn step_of(library: &Library, target: &str, options: &StepOptions) -> Result<Step, Refused> {
     let find = |workload| Parts::find(library, target, workload).unwrap();
     let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
-    step((&train, &Overrides::new()), (&rollout, &Overrides::new()), asked)
+    step((&train, &Overrides::new()), (&rollout, &Overrides::new()), options)
 }
 
 #[test]
 fn the_parts_of_a_step_sum_to_it_unless_pools_run_side_by_side() {
     let library = library();
-    let whole = asked(&library, "h100-sxm-64", &BASE).unwrap();
+    let whole = step_of(&library, "h100-sxm-64", &BASE).unwrap();
     let parts: f64 = whole.parts().iter().map(|(_, seconds)| seconds).sum();
     assert!((parts / whole.seconds - 1.0).abs() < 1e-9);
     assert!(whole.parts().iter().all(|(name, seconds)| *seconds > 0.0 || panic!("{name}")), "{whole:?}");
@@ -38,9 +38,9 @@ fn the_parts_of_a_step_sum_to_it_unless_pools_run_side_by_side() {
     // Waiting for the longest answers and for weights is all the idleness of one pool.
     assert!((whole.idle - (whole.tail + whole.sync) / whole.seconds).abs() < 1e-9, "{whole:?}");
 
-    let apart = Asked { rollout_nodes: Some(Count::new(4)), ..BASE };
-    let in_turn = asked(&library, "h100-sxm-64", &apart).unwrap();
-    let beside = asked(&library, "h100-sxm-64", &Asked { asynchronous: true, ..apart }).unwrap();
+    let apart = StepOptions { rollout_nodes: Some(Count::new(4)), ..BASE };
+    let in_turn = step_of(&library, "h100-sxm-64", &apart).unwrap();
+    let beside = step_of(&library, "h100-sxm-64", &StepOptions { asynchronous: true, ..apart }).unwrap();
     assert!(in_turn.idle > 0.4 && beside.idle < in_turn.idle, "{} {}", in_turn.idle, beside.idle);
     let longest = beside.rollout.max(beside.scoring + beside.training);
     assert!((beside.seconds - longest - beside.sync).abs() < 1e-9 && beside.seconds < in_turn.seconds);
@@ -50,20 +50,20 @@ fn the_parts_of_a_step_sum_to_it_unless_pools_run_side_by_side() {
 #[test]
 fn every_setting_of_a_step_changes_it() {
     let library = library();
-    let base = asked(&library, "h100-sxm-64", &BASE).unwrap();
+    let base = step_of(&library, "h100-sxm-64", &BASE).unwrap();
     for changed in [
-        Asked { prompts: Count::new(256), ..BASE },
-        Asked { samples: Some(Count::new(16)), ..BASE },
-        Asked { samples: None, ..BASE },
-        Asked { scorers: Count::new(2), ..BASE },
-        Asked { rollout_nodes: Some(Count::new(4)), ..BASE },
+        StepOptions { prompts: Count::new(256), ..BASE },
+        StepOptions { samples: Some(Count::new(16)), ..BASE },
+        StepOptions { samples: None, ..BASE },
+        StepOptions { scorers: Count::new(2), ..BASE },
+        StepOptions { rollout_nodes: Some(Count::new(4)), ..BASE },
     ] {
-        assert_ne!(asked(&library, "h100-sxm-64", &changed).unwrap(), base, "{changed:?}");
+        assert_ne!(step_of(&library, "h100-sxm-64", &changed).unwrap(), base, "{changed:?}");
     }
-    let more = asked(&library, "h100-sxm-64", &Asked { prompts: Count::new(256), ..BASE }).unwrap();
+    let more = step_of(&library, "h100-sxm-64", &StepOptions { prompts: Count::new(256), ..BASE }).unwrap();
     assert!(more.seconds > base.seconds && more.usd > base.usd);
     // Answers that are data are not rolled out, nor are weights sent anywhere.
-    let preferences = asked(&library, "h100-sxm-8", &Asked { samples: None, ..BASE }).unwrap();
+    let preferences = step_of(&library, "h100-sxm-8", &StepOptions { samples: None, ..BASE }).unwrap();
     assert_eq!((preferences.rollout, preferences.sync, preferences.sequences), (0.0, 0.0, 256.0));
     assert!(preferences.scoring > 0.0 && preferences.scoring < preferences.training);
 }
@@ -71,13 +71,14 @@ fn every_setting_of_a_step_changes_it() {
 #[test]
 fn what_cannot_be_is_refused_in_words() {
     let library = library();
-    let refused = |target, what: &Asked| asked(&library, target, what).unwrap_err().to_string();
+    let refused = |target, what: &StepOptions| step_of(&library, target, what).unwrap_err().to_string();
     assert!(
-        refused("h100-sxm-64", &Asked { rollout_nodes: Some(Count::new(8)), ..BASE }).contains("expected from 1 to 7")
+        refused("h100-sxm-64", &StepOptions { rollout_nodes: Some(Count::new(8)), ..BASE })
+            .contains("expected from 1 to 7")
     );
-    assert!(refused("h100-sxm-64", &Asked { asynchronous: true, ..BASE }).contains("nodes of their own"));
+    assert!(refused("h100-sxm-64", &StepOptions { asynchronous: true, ..BASE }).contains("nodes of their own"));
     assert!(
-        refused("h100-sxm-64", &Asked { samples: None, rollout_nodes: Some(Count::new(2)), ..BASE })
+        refused("h100-sxm-64", &StepOptions { samples: None, rollout_nodes: Some(Count::new(2)), ..BASE })
             .contains("without rollouts")
     );
     assert!(refused("rtx-3090-4", &BASE).contains("does not fit"), "{}", refused("rtx-3090-4", &BASE));

@@ -155,8 +155,8 @@ impl Parts {
 
 /// A complaint of the catalog's, at the place that asked; one about a place within a file stays there.
 fn placed(problem: Diagnostic, origin: &Origin, document: &Node, entry: &str, key: &str) -> Diagnostic {
-    let asked = problem.file.starts_with("command line");
-    if !asked && problem.at != Position::default() {
+    let requested = problem.file.starts_with("command line");
+    if !requested && problem.at != Position::default() {
         return problem;
     }
     Diagnostic {
@@ -164,7 +164,7 @@ fn placed(problem: Diagnostic, origin: &Origin, document: &Node, entry: &str, ke
         file: Arc::clone(&origin.file),
         at: document.get(key).map_or(origin.at, |node| node.at),
         path: format!("{entry}.{key}"),
-        message: if asked { problem.message } else { format!("{}: {}", problem.file, problem.message) },
+        message: if requested { problem.message } else { format!("{}: {}", problem.file, problem.message) },
         ..problem
     }
 }

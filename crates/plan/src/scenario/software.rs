@@ -222,13 +222,13 @@ impl Served {
     ) -> Served {
         let (plan, context) = phase;
         let device = &machine.device;
-        let asked = plan.format.or(native).unwrap_or(Format::Bf16);
-        let format = half_on(device, asked);
+        let requested = plan.format.or(native).unwrap_or(Format::Bf16);
+        let format = half_on(device, requested);
         let compute = plan.compute.map(|compute| half_on(device, compute));
         let experts = plan.experts;
         let stated = Stated { weights: format, experts, bits: plan.weight_bits, compute, kv: plan.kv };
         Served {
-            stands_for: (format != asked).then_some(asked),
+            stands_for: (format != requested).then_some(requested),
             refused: supported(device, &stated, t).err(),
             ..Served::with(t, format, formats(device, model, &stated, t), context)
         }

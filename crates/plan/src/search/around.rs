@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::knob::{Kind, Knob, Setting, Step};
+use crate::knob::{Knob, Setting, Step, ValueType};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use atlas_document::decode::Bounds;
 
 use super::space::{Axis, divisors, stages};
@@ -24,15 +25,17 @@ pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], step
     }
     let now = scenario.get(knob);
     let mut values: Vec<Setting> = match (knob.spec().kind, &now) {
-        (Kind::Toggle, _) => vec![Setting::Toggle(false), Setting::Toggle(true)],
+        (ValueType::Toggle, _) => vec![Setting::Toggle(false), Setting::Toggle(true)],
         // Engines that simulate take too long for the points of a curve.
-        (Kind::Choice(words), _) if knob == Knob::Engine => {
+        (ValueType::Choice(words), _) if knob == Knob::Engine => {
             let quick = |word: &&&str| Engine::named(word).is_some_and(|engine| !engine.simulates());
             words.iter().filter(quick).map(|word| Setting::Choice((*word).into())).collect()
         }
-        (Kind::Choice(words), _) => words.iter().take(MOST_WORDS).map(|word| Setting::Choice((*word).into())).collect(),
-        (Kind::Fabric, _) => fabrics.iter().map(|(name, _)| Setting::Choice(name.clone())).collect(),
-        (Kind::Number { bounds, step }, Setting::Number(now)) => {
+        (ValueType::Choice(words), _) => {
+            words.iter().take(MOST_WORDS).map(|word| Setting::Choice((*word).into())).collect()
+        }
+        (ValueType::Fabric, _) => fabrics.iter().map(|(name, _)| Setting::Choice(name.clone())).collect(),
+        (ValueType::Number { bounds, step }, Setting::Number(now)) => {
             numbers(knob, scenario, bounds, step, *now, steps.max(2)).into_iter().map(Setting::Number).collect()
         }
         _ => return None,
@@ -84,7 +87,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
     }
     values.push(now);
     values.retain(|value| bounds.allow(*value));
-    values.sort_by(f64::total_cmp);
+    sort::numbers(&mut values);
     values.dedup();
     values
 }

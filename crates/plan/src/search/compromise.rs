@@ -75,7 +75,7 @@ impl Pair {
         let conditions = Vec::new();
         let usual = Vec::new();
         Some(Problem {
-            asked: start,
+            requested: start,
             start,
             parts,
             space,

@@ -5,8 +5,9 @@ use super::condition::fits;
 use super::sensitivity::{Hardware, Lever};
 use crate::engine::estimate_into;
 use crate::estimate::{Estimate, Metric};
-use crate::knob::{Kind, Knob, Setting};
+use crate::knob::{Knob, Setting, ValueType};
 use crate::scenario::{Parts, Scenario};
+use atlas_core::sort;
 
 /// One way to the goal.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +137,7 @@ impl Seeker<'_> {
         let present = self.scenario.get(knob);
         let here = axis.values.iter().position(|value| *value == present).unwrap_or_default();
         let mut order: Vec<usize> = (0..axis.values.len()).filter(|at| *at != here).collect();
-        order.sort_by_key(|at| at.abs_diff(here));
+        sort::by_key(&mut order, |at| at.abs_diff(here));
         let mut best: Option<Way> = None;
         for at in order {
             let Some(setting) = axis.values.get(at).cloned() else { continue };
@@ -162,7 +163,7 @@ impl Seeker<'_> {
 
     /// Between a value that does not reach the goal and one that does, the first that does.
     fn refined(&mut self, knob: Knob, short: Option<Setting>, far: Setting, value: f64) -> (Setting, f64) {
-        let Kind::Number { bounds, .. } = knob.spec().kind else { return (far, value) };
+        let ValueType::Number { bounds, .. } = knob.spec().kind else { return (far, value) };
         let (Some(Setting::Number(mut short)), Setting::Number(mut far)) = (short, far.clone()) else {
             return (far, value);
         };

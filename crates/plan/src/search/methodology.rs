@@ -7,6 +7,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 pub use atlas_core::plan::Methodology;
 use atlas_core::plan::PriceBasis;
+use atlas_core::sort;
 
 /// Knobs that differ between the scenarios that they affect, with their values; `None` where they have no effect.
 #[must_use]
@@ -30,7 +31,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);
     let kinds: BTreeSet<&str> =
-        priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)).collect();
+        sort::filled(priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)));
     (kinds.len() > 1).then(|| {
         let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
         format!("prices of different kinds: {kinds}; set price_basis to compare costs of one kind")

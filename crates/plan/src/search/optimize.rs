@@ -36,7 +36,7 @@ pub const MOST: u64 = 20_000_000;
 #[derive(Debug, Clone)]
 pub struct Problem<'p> {
     /// The starting scenario: a candidate whatever the space holds.
-    pub asked: &'p Scenario,
+    pub requested: &'p Scenario,
     /// The scenario whose knobs are changed; see [`freed`].
     pub start: &'p Scenario,
     /// What it is made of.
@@ -67,7 +67,7 @@ impl<'p> Problem<'p> {
     pub fn of(start: &'p Scenario, parts: &'p Parts, objective: &'static Metric) -> Problem<'p> {
         let idle = objective == &figure::ACCELERATORS;
         Problem {
-            asked: start,
+            requested: start,
             start,
             parts,
             space: usual(start, objective),
@@ -84,16 +84,16 @@ impl<'p> Problem<'p> {
 
     /// The search for the starting scenario. Layouts may leave accelerators idle where it does.
     #[must_use]
-    pub fn from(self, asked: &'p Scenario) -> Problem<'p> {
-        let devices = asked.accelerators() * asked.machine.map_or(1.0, |machine| machine.dies);
-        let idle = self.idle || figure::working(asked) < devices;
-        Problem { asked, idle, ..self }
+    pub fn from(self, requested: &'p Scenario) -> Problem<'p> {
+        let devices = requested.accelerators() * requested.machine.map_or(1.0, |machine| machine.dies);
+        let idle = self.idle || figure::working(requested) < devices;
+        Problem { requested, idle, ..self }
     }
 
     /// With the usual conditions on figures that no condition bounds yet, but for those in `without`.
     #[must_use]
     pub fn usually(mut self, without: &[&str]) -> Problem<'p> {
-        let all = usual_conditions(self.asked, self.objective, &self.conditions);
+        let all = usual_conditions(self.requested, self.objective, &self.conditions);
         let wanted = |condition: &Condition| match condition {
             Condition::Figure(metric, ..) => !without.contains(&metric.name),
             _ => true,
@@ -109,18 +109,18 @@ impl<'p> Problem<'p> {
 #[must_use]
 pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let began = Instant::now();
-    let mut asked = problem.clone();
-    let mut found = search(&asked, gauge, began);
+    let mut requested = problem.clone();
+    let mut found = search(&requested, gauge, began);
     for goes in [usual::is_latency as fn(&Condition) -> bool, |_| true] {
-        let (dropped, kept): (Vec<Condition>, Vec<Condition>) = asked.usual.iter().cloned().partition(goes);
+        let (dropped, kept): (Vec<Condition>, Vec<Condition>) = requested.usual.iter().cloned().partition(goes);
         if found.best.is_some() || gauge.cancelled() || dropped.is_empty() {
             continue;
         }
-        asked.conditions.retain(|condition| !dropped.contains(condition));
-        asked.usual = kept;
-        found = search(&asked, gauge, began);
+        requested.conditions.retain(|condition| !dropped.contains(condition));
+        requested.usual = kept;
+        found = search(&requested, gauge, began);
     }
-    found.dropped = problem.usual.iter().filter(|condition| !asked.usual.contains(condition)).cloned().collect();
+    found.dropped = problem.usual.iter().filter(|condition| !requested.usual.contains(condition)).cloned().collect();
     found
 }
 

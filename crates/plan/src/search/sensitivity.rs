@@ -5,8 +5,9 @@ use super::condition::fits;
 use super::optimize::freed;
 use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
-use crate::knob::{Kind, Knob, KnobValues as _, Setting};
+use crate::knob::{Knob, KnobValues as _, Setting, ValueType};
 use crate::scenario::{Machine, Parts, Scenario};
+use atlas_core::sort;
 use atlas_perf::roofline::power_limited;
 
 /// How far a hardware number is moved, up and down.
@@ -171,7 +172,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     estimate_into(scenario, &mut estimate);
     let value = (metric.get)(&estimate, scenario);
     let stood = fits(&estimate);
-    let mut ask = |scenario: &Scenario, to: String| {
+    let mut outcome = |scenario: &Scenario, to: String| {
         estimate_into(scenario, &mut estimate);
         let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         Outcome { to, value: (metric.get)(&estimate, scenario), trouble: verdict.map(|verdict| verdict.describe()) }
@@ -188,7 +189,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
             let mut scenario = if layout { freed(scenario, &|_| false, parts) } else { scenario.clone() };
             scenario.set(knob, &to, parts).ok()?;
             scenario.check(parts).ok()?;
-            Some(ask(&scenario, to.to_string()))
+            Some(outcome(&scenario, to.to_string()))
         };
         let (down, up) = (moved(-1), moved(1));
         swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, reach: 0.0 });
@@ -200,7 +201,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         }
         let mut moved = |factor: f64| {
             let to = format!("{:+.0} %", 100.0 * (factor - 1.0));
-            Some(ask(&hardware.scaled(scenario, factor), to))
+            Some(outcome(&hardware.scaled(scenario, factor), to))
         };
         let (down, up) = (moved(1.0 - SHARE), moved(1.0 + SHARE));
         swings.push(Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, reach: 0.0 });
@@ -217,7 +218,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         swing.reach > DUST || stuck
     };
     let (mut swings, idle): (Vec<Swing>, Vec<Swing>) = swings.into_iter().partition(matters);
-    swings.sort_by(|a, b| b.reach.total_cmp(&a.reach));
+    sort::by(&mut swings, |a, b| b.reach.total_cmp(&a.reach));
     let idle: Vec<Lever> = idle.into_iter().map(|swing| swing.lever).collect();
     let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
     let surprises = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
@@ -229,7 +230,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
 fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
     let to = match (knob.spec().kind, from) {
         // A real number is moved by ten per cent, as hardware is: its steps are made for typing.
-        (Kind::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
+        (ValueType::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
             let moved = now * (1.0 + SHARE * f64::from(by));
             Setting::Number(moved.clamp(bounds.min, bounds.max))
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::knob::{Kind, Knob, KnobError, KnobValues as _, Setting, Step};
+use crate::knob::{Knob, KnobError, KnobValues as _, Setting, Step, ValueType};
 use crate::scenario::Scenario;
 use atlas_config::Mode;
+use atlas_core::sort;
 
 /// Most values on one axis.
 pub const MOST_VALUES: usize = 1_000_000;
@@ -98,7 +99,7 @@ impl Axis {
     fn range(&mut self, item: &str, from: &str, to: &str, fabrics: &[(Arc<str>, f64)]) -> Result<(), SpaceError> {
         let knob = self.knob;
         let refuse = |why| SpaceError::Range { knob: knob.name(), found: item.to_owned(), why };
-        let Kind::Number { step, bounds } = knob.spec().kind else {
+        let ValueType::Number { step, bounds } = knob.spec().kind else {
             return Err(refuse("this knob takes no numbers"));
         };
         let (to, by) = to.trim_start_matches('=').split_once(':').map_or((to, None), |(to, by)| (to, Some(by)));
@@ -139,7 +140,7 @@ impl Axis {
 
     fn extend(&mut self, values: impl IntoIterator<Item = Setting>) -> Result<(), SpaceError> {
         for value in values {
-            if let (Kind::Number { bounds, .. }, Setting::Number(number)) = (self.knob.spec().kind, &value)
+            if let (ValueType::Number { bounds, .. }, Setting::Number(number)) = (self.knob.spec().kind, &value)
                 && !bounds.allow(*number)
             {
                 let (knob, found, expected) = (self.knob.name(), number.to_string(), bounds.describe());
@@ -164,10 +165,10 @@ impl Axis {
 /// All values of a knob that has few.
 fn all(knob: Knob, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
     match knob.spec().kind {
-        Kind::Toggle => Some(vec![Setting::Toggle(false), Setting::Toggle(true)]),
-        Kind::Choice(words) => Some(words.iter().map(|word| Setting::Choice((*word).into())).collect()),
-        Kind::Fabric => Some(fabrics.iter().map(|(name, _)| Setting::Choice(Arc::clone(name))).collect()),
-        Kind::Software | Kind::Number { .. } | Kind::Seed => None,
+        ValueType::Toggle => Some(vec![Setting::Toggle(false), Setting::Toggle(true)]),
+        ValueType::Choice(words) => Some(words.iter().map(|word| Setting::Choice((*word).into())).collect()),
+        ValueType::Fabric => Some(fabrics.iter().map(|(name, _)| Setting::Choice(Arc::clone(name))).collect()),
+        ValueType::Software | ValueType::Number { .. } | ValueType::Seed => None,
     }
 }
 
@@ -205,7 +206,7 @@ pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
     };
     let mut all: Vec<f64> = divisors(devices.max(1.0).floor()).chain(divisors(layers.max(1.0))).collect();
     all.retain(|stages| *stages <= most.min(devices));
-    all.sort_by(f64::total_cmp);
+    sort::numbers(&mut all);
     all.dedup();
     all
 }

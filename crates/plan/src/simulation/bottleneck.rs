@@ -2,6 +2,7 @@
 //! 80 % of the time, memory above 70 %, the network above 30 %. The predecessor simulator judged formulas that its events
 //! could not change; here every share is an integral over simulated time, and kinds that it had not are added.
 
+use atlas_core::sort;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -67,7 +68,7 @@ pub fn of(measured: &Measured) -> Vec<Bottleneck> {
         Measured::Training(m) => of_training(m),
         Measured::Serving(m) => of_serving(m),
     };
-    all.sort_by(|a, b| b.limiting.cmp(&a.limiting).then(b.severity.total_cmp(&a.severity)));
+    sort::by(&mut all, |a, b| b.limiting.cmp(&a.limiting).then(b.severity.total_cmp(&a.severity)));
     all
 }
 

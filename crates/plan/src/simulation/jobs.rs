@@ -124,9 +124,9 @@ impl Config {
     pub fn decode(fields: &mut Fields<'_>, library: &Library) -> Option<Config> {
         let name = fields.text("name").unwrap_or_else(|| "jobs".to_owned());
         let mut scheduler = fields.choice("scheduler", &SCHEDULERS).unwrap_or(Scheduler::Backfill);
-        let asked = span(fields, "slice");
-        match (&mut scheduler, asked) {
-            (Scheduler::Gang { slice }, Some(asked)) => *slice = asked.0,
+        let requested = span(fields, "slice");
+        match (&mut scheduler, requested) {
+            (Scheduler::Gang { slice }, Some(requested)) => *slice = requested.0,
             (Scheduler::Fifo | Scheduler::Backfill, Some(_)) => {
                 fields.warn("slice", "only the scheduler gang gives jobs turns", None);
             }
@@ -167,7 +167,7 @@ impl Config {
                 f.finish();
             }
         }
-        Some(Config { name, scheduler, slice: asked, cluster: cluster?, jobs })
+        Some(Config { name, scheduler, slice: requested, cluster: cluster?, jobs })
     }
 }
 

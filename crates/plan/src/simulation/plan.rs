@@ -77,8 +77,8 @@ impl Plan {
             }
             Mode::Inference => {
                 let input = answer::serving::input(scenario, &scenario.base).ok_or_else(lacking)?;
-                let asked = serving_input(scenario, &input, options, &mut notes, &mut problems);
-                Work::Serving(Box::new(serving::Work { input: asked }))
+                let requested = serving_input(scenario, &input, options, &mut notes, &mut problems);
+                Work::Serving(Box::new(serving::Work { input: requested }))
             }
         };
         if problems.is_empty() {
@@ -270,8 +270,8 @@ fn serving_input(
         }),
         _ => None,
     };
-    let asked = options.requests.filter(|_| !matches!(input.arrivals, Arrivals::Phases(_)));
-    let counted = asked.or(all).unwrap_or(REQUESTS);
+    let requested = options.requests.filter(|_| !matches!(input.arrivals, Arrivals::Phases(_)));
+    let counted = requested.or(all).unwrap_or(REQUESTS);
     let warm_up = options.warm_up.unwrap_or(match (&input.arrivals, all) {
         // Until every place of a closed load has been taken twice, its requests move in step.
         (Arrivals::Closed { concurrency }, _) => concurrency.saturating_mul(2).min(counted),

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use atlas_ingest::step_trace::{Collective, Kind, StepTrace, Task};
+use atlas_core::sort;
+use atlas_ingest::step_trace::{Collective, StepTrace, Task, TaskKind};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::collective::{self, Fabric, Group};
 use atlas_perf::constants::Constants;
@@ -79,8 +80,8 @@ pub struct Hardware<'a> {
 pub fn answer(trace: &StepTrace, hardware: Option<&Hardware<'_>>) -> Result<Answer, ReplayProblem> {
     let mut notes = trace.notes.clone();
     let measured = trace.tasks.iter().all(|task| match task.kind {
-        Kind::Work { .. } => false,
-        Kind::Collective { .. } => task.seconds > 0.0,
+        TaskKind::Work { .. } => false,
+        TaskKind::Collective { .. } => task.seconds > 0.0,
         _ => true,
     });
     if !measured && hardware.is_none() {
@@ -123,14 +124,14 @@ fn on(task: &Task, hardware: &Hardware<'_>, all: Option<f64>) -> Option<f64> {
         Some(task.seconds * from / rate(device)).filter(|seconds| seconds.is_finite())
     };
     match task.kind {
-        Kind::Matrix => by(&peak),
-        Kind::Elementwise => by(&|device| device.mem_bw),
-        Kind::Copy => None,
-        Kind::Work { flops, bytes } => {
+        TaskKind::Matrix => by(&peak),
+        TaskKind::Elementwise => by(&|device| device.mem_bw),
+        TaskKind::Copy => None,
+        TaskKind::Work { flops, bytes } => {
             let seconds = (flops / peak(device)).max(bytes / device.mem_bw);
             seconds.is_finite().then_some(seconds)
         }
-        Kind::Collective { what, bytes, ranks, stride } => {
+        TaskKind::Collective { what, bytes, ranks, stride } => {
             let ranks = ranks.or(all).unwrap_or(hardware.accelerators);
             Some(seconds_of(what, bytes?, ranks, stride, hardware.machine))
         }
@@ -154,18 +155,20 @@ fn seconds_of(what: Collective, bytes: f64, ranks: f64, stride: f64, machine: &M
 
 fn remarks(trace: &StepTrace, hardware: &Hardware<'_>, modeled: &[Option<f64>]) -> Vec<String> {
     let mut notes = Vec::new();
-    let kernels =
-        trace.tasks.iter().any(|task| matches!(task.kind, Kind::Matrix | Kind::Elementwise) && task.seconds > 0.0);
+    let kernels = trace
+        .tasks
+        .iter()
+        .any(|task| matches!(task.kind, TaskKind::Matrix | TaskKind::Elementwise) && task.seconds > 0.0);
     if kernels && hardware.from.is_none() {
         notes.push("the trace names no accelerator of the catalog: kernels keep their recorded times".to_owned());
     }
     let silent =
-        |(task, modeled): &(&Task, &Option<f64>)| matches!(task.kind, Kind::Collective { .. }) && modeled.is_none();
+        |(task, modeled): &(&Task, &Option<f64>)| matches!(task.kind, TaskKind::Collective { .. }) && modeled.is_none();
     let kept = trace.tasks.iter().zip(modeled).filter(silent).count();
     if kept > 0 {
         notes.push(format!("{kept} collectives state no size: they keep their recorded times"));
     }
-    if trace.tasks.iter().any(|task| matches!(task.kind, Kind::Work { .. })) {
+    if trace.tasks.iter().any(|task| matches!(task.kind, TaskKind::Work { .. })) {
         notes.push("work without times takes what the peak rates of the datasheet give: a lower bound".to_owned());
     }
     notes
@@ -174,7 +177,7 @@ fn remarks(trace: &StepTrace, hardware: &Hardware<'_>, modeled: &[Option<f64>]) 
 fn exchanges(trace: &StepTrace, modeled: &[Option<f64>], ranks_of_all: f64) -> Vec<Exchange> {
     let mut found: BTreeMap<(Collective, Option<u64>, u64), Exchange> = BTreeMap::new();
     for (task, modeled) in trace.tasks.iter().zip(modeled) {
-        let Kind::Collective { what, bytes, ranks, .. } = task.kind else { continue };
+        let TaskKind::Collective { what, bytes, ranks, .. } = task.kind else { continue };
         let ranks = ranks.unwrap_or(ranks_of_all);
         let entry = found.entry((what, bytes.map(f64::to_bits), ranks.to_bits())).or_insert_with(|| Exchange {
             collective: what.name(),
@@ -192,7 +195,7 @@ fn exchanges(trace: &StepTrace, modeled: &[Option<f64>], ranks_of_all: f64) -> V
     }
     let mut list: Vec<Exchange> = found.into_values().collect();
     let time = |e: &Exchange| e.count as f64 * e.recorded_s.or(e.modeled_s).unwrap_or(0.0);
-    list.sort_by(|a, b| time(b).total_cmp(&time(a)));
+    sort::by(&mut list, |a, b| time(b).total_cmp(&time(a)));
     list
 }
 
@@ -210,14 +213,14 @@ fn shares(trace: &StepTrace, seconds: &[f64]) -> Result<Shares, ReplayError> {
         })
         .collect();
     let out = replay::replay(&tasks)?;
-    let network = |task: &Task| matches!(task.kind, Kind::Collective { .. });
+    let network = |task: &Task| matches!(task.kind, TaskKind::Collective { .. });
     let mut changes: Vec<(f64, i32, i32)> = Vec::with_capacity(2 * out.times.len());
     for (task, (begin, end)) in trace.tasks.iter().zip(&out.times) {
         let (compute, communication) = if network(task) { (0, 1) } else { (1, 0) };
         changes.push((*begin, compute, communication));
         changes.push((*end, -compute, -communication));
     }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort::by(&mut changes, |a, b| a.0.total_cmp(&b.0));
     let mut shares =
         Shares { step_s: out.seconds, compute_s: 0.0, communication_s: 0.0, exposed_communication_s: 0.0, idle_s: 0.0 };
     let (mut at, mut computing, mut sending) = (0.0, 0, 0);
@@ -245,7 +248,7 @@ mod tests {
     use super::*;
     use atlas_catalog::Catalog;
 
-    fn task(kind: Kind, lane: u32, seconds: f64, delay: f64, after: &[u32]) -> Task {
+    fn task(kind: TaskKind, lane: u32, seconds: f64, delay: f64, after: &[u32]) -> Task {
         Task { name: String::new(), kind, lane: Some(lane), seconds, delay, after: after.to_vec() }
     }
 
@@ -253,8 +256,8 @@ mod tests {
         StepTrace { format: "test", tasks, device: None, rank: Some((0, 8)), steps: 1, notes: Vec::new() }
     }
 
-    fn reduce(bytes: f64) -> Kind {
-        Kind::Collective { what: Collective::AllReduce, bytes: Some(bytes), ranks: Some(8.0), stride: 1.0 }
+    fn reduce(bytes: f64) -> TaskKind {
+        TaskKind::Collective { what: Collective::AllReduce, bytes: Some(bytes), ranks: Some(8.0), stride: 1.0 }
     }
 
     fn machine(id: &str) -> Machine {
@@ -266,10 +269,10 @@ mod tests {
     #[test]
     fn shares_of_a_recorded_step_add_up() {
         let tasks = vec![
-            task(Kind::Matrix, 0, 1.0, 0.25, &[]),
+            task(TaskKind::Matrix, 0, 1.0, 0.25, &[]),
             task(reduce(1e6), 1, 2.0, 0.0, &[0]),
-            task(Kind::Matrix, 0, 1.0, 0.0, &[0]),
-            task(Kind::Elementwise, 0, 0.5, 0.0, &[1, 2]),
+            task(TaskKind::Matrix, 0, 1.0, 0.0, &[0]),
+            task(TaskKind::Elementwise, 0, 0.5, 0.0, &[1, 2]),
         ];
         let shares = answer(&trace(tasks), None).unwrap().recorded.unwrap();
         let expected =
@@ -280,7 +283,8 @@ mod tests {
     #[test]
     fn another_accelerator_scales_replayed_kernels_by_its_rates() {
         let (h100, a100) = (machine("nvidia-h100-sxm-80gb"), machine("nvidia-a100-sxm-80gb"));
-        let recorded = trace(vec![task(Kind::Matrix, 0, 1.0, 0.0, &[]), task(Kind::Elementwise, 0, 1.0, 0.0, &[0])]);
+        let recorded =
+            trace(vec![task(TaskKind::Matrix, 0, 1.0, 0.0, &[]), task(TaskKind::Elementwise, 0, 1.0, 0.0, &[0])]);
         let on = |machine: &Machine, from: &Machine| {
             let hardware = Hardware { machine, accelerators: 8.0, from: Some(&from.device) };
             answer(&recorded, Some(&hardware)).unwrap().target.unwrap().step_s
@@ -306,7 +310,7 @@ mod tests {
 
     #[test]
     fn work_without_times_needs_hardware() {
-        let work = trace(vec![task(Kind::Work { flops: 1e15, bytes: 0.0 }, 0, 0.0, 0.0, &[])]);
+        let work = trace(vec![task(TaskKind::Work { flops: 1e15, bytes: 0.0 }, 0, 0.0, 0.0, &[])]);
         assert_eq!(answer(&work, None), Err(ReplayProblem::NoTimes));
         let machine = machine("nvidia-h100-sxm-80gb");
         let found = answer(&work, Some(&Hardware { machine: &machine, accelerators: 8.0, from: None })).unwrap();

@@ -14,6 +14,7 @@ use atlas_catalog::Catalog;
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::Engine;
+use atlas_core::sort;
 use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
 
 /// What is scaled.
@@ -91,7 +92,7 @@ pub fn curve(
     gauge: &Gauge,
 ) -> Result<Curve, Problems> {
     let mut nodes = nodes.to_vec();
-    nodes.sort_by(f64::total_cmp);
+    sort::numbers(&mut nodes);
     nodes.dedup();
     let mut points = Vec::new();
     for count in nodes {
@@ -233,8 +234,8 @@ fn scenario(
         }
     }
     // Whether it fits is the closed form's to say, in microseconds.
-    let asked = Scenario { engine: Engine::Analytical, ..here.clone() };
-    let verdict = engine::estimate(&asked).detail.map(|detail| detail.verdict);
+    let requested = Scenario { engine: Engine::Analytical, ..here.clone() };
+    let verdict = engine::estimate(&requested).detail.map(|detail| detail.verdict);
     let impossible = |v: &Verdict| !matches!(v, Verdict::Fits | Verdict::Overload { .. });
     if let Some(verdict) = verdict.filter(impossible) {
         return (accelerators, Err(Refusal::Here(verdict.describe())));

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::chart::{Axis, Plot, Series};
 use crate::table::{Align, Table, wrap};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::simulation::goodput::{SHARES, Study};
 use atlas_sim::kernel::Interval;
@@ -111,7 +112,7 @@ pub fn document(study: &Study) -> Value {
         "best_interval": study.best.map(|best| best.interval),
         "best_goodput": study.best.map(|best| interval(&best.goodput)),
         "choices": choices.collect::<Vec<_>>(),
-        "shares": shares.collect::<serde_json::Map<_, _>>(),
+        "shares": sort::filled::<serde_json::Map<_, _>, _>(shares),
         "failures": interval(&study.failures),
         "replications": study.replications,
         "tokens_per_sec_without_failures": study.tokens_per_sec,

@@ -6,6 +6,7 @@ use super::plots::Chart;
 use crate::chart::{Axis, Plot, Series};
 use crate::csv;
 use crate::table::{Align, Table};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::simulation::jobs::Config;
 use atlas_sim::cluster::Output;
@@ -87,7 +88,7 @@ pub fn chart(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) ->
             edges.extend([(r.begin, f64::from(*size)), (r.end, -f64::from(*size))]);
         }
     }
-    edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    sort::by(&mut edges, |a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut level = 0.0;
     let mut points = vec![(0.0, 0.0)];
     for (at, change) in edges {

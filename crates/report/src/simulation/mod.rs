@@ -16,6 +16,7 @@ pub mod trace;
 use serde_json::{Map, Value, json};
 
 use super::csv;
+use atlas_core::sort;
 use atlas_plan::simulation::{Cost, LEVEL, Measured, Outcome, Plan, serving, training};
 use atlas_sim::kernel::Quantiles;
 
@@ -66,7 +67,7 @@ fn figures(outcome: &Outcome) -> Value {
         });
         (figure.spec.name.to_owned(), value)
     };
-    Value::Object(outcome.figures.iter().map(one).collect())
+    Value::Object(sort::filled(outcome.figures.iter().map(one)))
 }
 
 fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
@@ -90,7 +91,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
         }),
     );
     let parts = m.parts.list().map(|(name, seconds)| (name.replace(' ', "_"), json!(seconds)));
-    set("breakdown", Value::Object(parts.into_iter().collect()));
+    set("breakdown", Value::Object(sort::filled(parts)));
     set(
         "analytical",
         json!({"iteration_time": m.analytical_step, "simulated_over_analytical": o.step.mean / m.analytical_step.max(1e-12)}),

@@ -1,6 +1,7 @@
 //! Pictures of runs, by the names of their files.
 
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::simulation::{Measured, serving, training};
 
@@ -133,7 +134,7 @@ const CDF_POINTS: usize = 400;
 fn cdf(m: &serving::Measured) -> Plot {
     let curve = |name: &str, of: fn(&atlas_sim::serving::RequestRecord) -> f64| {
         let mut sample: Vec<f64> = m.output.records.iter().map(of).filter(|s| *s > 0.0).map(|s| 1e3 * s).collect();
-        sample.sort_by(f64::total_cmp);
+        sort::numbers(&mut sample);
         let count = sample.len();
         let step = count.div_ceil(CDF_POINTS).max(1);
         let last = count.saturating_sub(1);

@@ -1,5 +1,6 @@
 //! A recorded step and how it would run elsewhere, described.
 
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_ingest::step_trace::StepTrace;
 use atlas_plan::simulation::replay::{Answer, Shares};
@@ -76,13 +77,10 @@ const ROWS: [(&str, Part); 5] = [
 /// As data.
 #[must_use]
 pub fn document(label: &str, trace: &StepTrace, answers: &Answers) -> Value {
-    let targets: serde_json::Map<String, Value> = answers
-        .iter()
-        .filter(|(name, _)| !name.is_empty())
-        .map(|(name, answer)| {
-            (name.clone(), json!({"step": answer.target, "exchanges": answer.exchanges, "notes": answer.notes}))
-        })
-        .collect();
+    let targets = answers.iter().filter(|(name, _)| !name.is_empty()).map(|(name, answer)| {
+        (name.clone(), json!({"step": answer.target, "exchanges": answer.exchanges, "notes": answer.notes}))
+    });
+    let targets: serde_json::Map<String, Value> = sort::filled(targets);
     json!({
         "trace": label,
         "format": trace.format,

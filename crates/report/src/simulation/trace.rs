@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use atlas_core::sort;
 use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Measured, serving, training};
 use atlas_sim::training::input::{StreamKind, Task, TaskKind};
@@ -74,7 +75,7 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
     let seen = |task: &Task| window.sees(task.begin, task.end);
     let mut events = Vec::new();
     let mut tracks: Vec<(u32, u32)> = tasks.iter().filter(|task| seen(task)).map(|t| (t.replica, track(t))).collect();
-    tracks.sort();
+    sort::ascending(&mut tracks);
     tracks.dedup();
     let mut process = None;
     for (replica, tid) in tracks {
@@ -142,7 +143,7 @@ fn of_serving(m: &serving::Measured, window: &Window) -> Vec<Value> {
     let o = &m.output;
     let mut events = vec![named(1, None, "levels")];
     let mut replicas: Vec<u32> = o.records.iter().map(|r| r.replica).collect();
-    replicas.sort();
+    sort::ascending(&mut replicas);
     replicas.dedup();
     events.extend(replicas.iter().map(|replica| named(replica + 2, None, &format!("replica {replica}"))));
     for (cell, level) in o.timeline.iter().enumerate() {

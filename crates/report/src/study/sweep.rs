@@ -8,6 +8,7 @@ use super::{Block, Cell, Grid};
 use crate::chart::{Axis, Plot, Series};
 use crate::document::Document;
 use crate::table::Align;
+use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::{Knob, KnobValues as _};
 
@@ -83,7 +84,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     let knobs: Vec<usize> =
         head.iter().enumerate().filter(|(_, column)| Knob::named(column).is_ok()).map(|(i, _)| i).collect();
     let (target, verdict) = (place(&head, "target"), place(&head, "verdict"));
-    let curves = knobs.iter().map(|knob| (*knob, BTreeMap::new())).collect();
+    let curves = sort::filled(knobs.iter().map(|knob| (*knob, BTreeMap::new())));
     let mut sweep = Sweep { head, sought, points: 0, fitting: 0, best: Vec::new(), curves };
     for record in reader.records() {
         let record = record.map_err(described)?;
@@ -194,7 +195,7 @@ impl Sweep {
                 .map(|(target, line)| {
                     let mut points: Vec<(f64, f64)> =
                         line.iter().map(|(x, (_, value))| (f64::from_bits(*x), *value)).collect();
-                    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                    sort::by(&mut points, |a, b| a.0.total_cmp(&b.0));
                     Series { name: target.clone(), points, joined: true }
                 })
                 .collect();

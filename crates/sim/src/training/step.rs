@@ -214,7 +214,7 @@ pub(super) struct Job<'a> {
     step_begin: Time,
     /// Steps whose data are there, and that have begun on some stage.
     loaded: u32,
-    asked: u32,
+    requested: u32,
     out: Output,
 }
 
@@ -263,7 +263,7 @@ impl<'a> Job<'a> {
             step: 0,
             step_begin: Time::ZERO,
             loaded: if input.loading > 0.0 { 1 } else { u32::MAX },
-            asked: 0,
+            requested: 0,
             out: Output { replicas, ..Output::default() },
             input,
             costs,

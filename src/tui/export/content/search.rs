@@ -8,6 +8,7 @@ use crate::tui::frontier::Front;
 use crate::tui::optimum;
 use crate::tui::race::layout::layout_of;
 use crate::tui::sweeping::Curves;
+use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Setting;
 use atlas_plan::scenario::Parts;
@@ -221,7 +222,7 @@ fn compromises<'c>(
                 Cell::text(changes(candidate)),
             ]);
         }
-        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sort::by(&mut places, |a, b| a.0.total_cmp(&b.0));
         series.push(Series { name: target.to_owned(), points: places, joined: true });
     }
     let all = || series.iter().flat_map(|series: &Series| series.points.iter().copied()).chain(here);

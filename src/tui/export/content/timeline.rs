@@ -7,6 +7,7 @@ use crate::tui::app::App;
 use crate::tui::simulating::Scaling;
 use crate::tui::timeline::{Picture, Timeline, picture};
 use crate::tui::view::timeline::{KINDS, busy_of_step, described, lane_name, named, plain};
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::chart::pictures;
 use atlas_report::chart::{Axis, Plot, Series};
@@ -199,7 +200,7 @@ fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
     let (mut series, mut rows) = (Vec::new(), Vec::new());
     for (name, get, limit) in all {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
-        sample.sort_by(f64::total_cmp);
+        sort::numbers(&mut sample);
         let last = sample.len().checked_sub(1)? as f64;
         let value = |share: f64| sample.get((share * last).round() as usize).copied();
         let shares = (0..=POINTS).map(|point| point as f64 / POINTS as f64);

@@ -1,6 +1,7 @@
 //! The table of models and targets, row by row: the model of the scenario first, then those of similar size.
 
 use atlas_core::count::Count;
+use atlas_core::sort;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -89,7 +90,7 @@ fn models(all: &[Arc<Model>], own: Option<&str>) -> Vec<Arc<Model>> {
     let size = all.iter().find(|model| Some(&*model.id) == own).map_or(1.0, |model| model.parameters());
     let distance = |model: &Arc<Model>| (model.parameters() / size).ln().abs();
     let mut models = all.to_vec();
-    models.sort_by(|a, b| {
+    sort::by(&mut models, |a, b| {
         let foreign = |model: &Arc<Model>| Some(&*model.id) != own;
         foreign(a).cmp(&foreign(b)).then(distance(a).total_cmp(&distance(b))).then_with(|| a.id.cmp(&b.id))
     });
@@ -197,7 +198,9 @@ fn layouts(scenario: &Scenario) -> Vec<(f64, f64)> {
     let mut layouts: Vec<(f64, f64)> =
         powers(widest).flat_map(|tp| powers(64.0).map(move |pp| (tp, pp))).filter(|(tp, pp)| tp * pp <= all).collect();
     // Of the same number of accelerators, the layout with fewer stages answers sooner.
-    layouts.sort_by(|(a_tp, a_pp), (b_tp, b_pp)| (a_tp * a_pp).total_cmp(&(b_tp * b_pp)).then(a_pp.total_cmp(b_pp)));
+    sort::by(&mut layouts, |(a_tp, a_pp), (b_tp, b_pp)| {
+        (a_tp * a_pp).total_cmp(&(b_tp * b_pp)).then(a_pp.total_cmp(b_pp))
+    });
     layouts.retain(|(tp, pp)| *pp <= 1.0 || *tp >= widest || scenario.mode() == Mode::Training);
     layouts
 }

@@ -4,7 +4,7 @@ pub mod view;
 
 use std::sync::Arc;
 
-use atlas_cluster::history::{Entry, Filter, Kind, Store};
+use atlas_cluster::history::{Entry, EntryKind, Filter, Store};
 use atlas_plan::search::Gauge;
 
 use super::{Answer, Panel, watch};
@@ -129,7 +129,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     match (page, marked) {
         (Page::List, Some(marked)) => turn_to(app, Page::Difference(marked, entry.id)),
         (Page::List, None) => turn_to(app, Page::Entry(entry.id)),
-        (Page::Entry(_), _) if entry.kind == Kind::Submission => {
+        (Page::Entry(_), _) if entry.kind == EntryKind::Submission => {
             let jobs = entry.inputs.get(atlas_cluster::history::JOBS).and_then(|jobs| jobs.as_str());
             match jobs.and_then(|jobs| jobs.split(' ').find(|job| atlas_cluster::watch::job::is_id(job))) {
                 Some(job) => {

@@ -191,7 +191,7 @@ pub fn info(app: &App) -> String {
     match (&app.panels.history.page, here(app)) {
         (Page::List, Some(entry)) if marked => format!("Enter: what differs from the marked entry; {}", entry.id),
         (Page::List, Some(entry)) => format!("{}  {}", entry.id, entry.origin.command.join(" ")),
-        (Page::Entry(_), Some(entry)) if entry.kind == atlas_cluster::history::Kind::Submission => {
+        (Page::Entry(_), Some(entry)) if entry.kind == atlas_cluster::history::EntryKind::Submission => {
             "Enter watches the job; Esc goes back".to_owned()
         }
         _ => "Esc goes back to the list".to_owned(),

@@ -110,7 +110,7 @@ impl Live {
     fn begin(&self) -> Result<Reading, String> {
         let files = match self.names.as_slice() {
             [one] if job::is_id(one) && !std::path::Path::new(one).exists() => {
-                job::ask(&System, one, PATIENCE).map_err(|error| error.to_string())?.logs
+                job::query(&System, one, PATIENCE).map_err(|error| error.to_string())?.logs
             }
             names => names.iter().map(PathBuf::from).collect(),
         };

@@ -8,6 +8,7 @@ use crate::tui::theme::Role;
 use crate::tui::view::draw::Canvas;
 use crate::tui::view::plot::{Plot, Series, Shape, color, letter};
 use crate::tui::view::sweep::range;
+use atlas_core::sort;
 use atlas_core::units;
 use atlas_core::units::duration_ms;
 use atlas_plan::engine;
@@ -155,7 +156,7 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
     let narrow = each < 30;
     for (place, ((name, knob, get, limit), closed)) in (0u16..).zip(curves.into_iter().zip(&closed)) {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
-        sample.sort_by(f64::total_cmp);
+        sort::numbers(&mut sample);
         let [Some(least), Some(most)] = [sample.first().copied(), sample.last().copied()] else { return false };
         let ends = [least, most].into_iter().chain(limit);
         let Some(across) = Axis::linear(name).range(ends) else { continue };

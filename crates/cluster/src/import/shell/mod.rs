@@ -21,6 +21,7 @@ mod word;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use atlas_core::sort;
 pub(crate) use handed::Submission;
 pub(crate) use text::Text;
 
@@ -160,14 +161,14 @@ pub(crate) fn read(name: &str, text: &Text, setup: &Setup<'_>) -> Script {
     sh.run(&cmds);
     if setup.every_branch {
         let mut names: Vec<String> = sh.funcs.keys().filter(|n| !sh.called.contains(n)).cloned().collect();
-        names.sort();
+        sort::ascending(&mut names);
         for n in names {
             sh.call(&n, Vec::new());
         }
     }
     sh.out.cut |= sh.steps >= MAX_STEPS || sh.budget == 0;
     let vars = std::mem::take(&mut sh.vars);
-    sh.out.vars = vars.into_iter().map(|(k, v)| (k, join(&v))).collect();
+    sh.out.vars = sort::filled(vars.into_iter().map(|(k, v)| (k, join(&v))));
     sh.out
 }
 

@@ -247,8 +247,8 @@ impl Shell<'_> {
     /// `check_env_vars A B C` of a library that is not here.
     pub(super) fn checks_variables(&mut self, name: &str, args: &[Text]) {
         let low = name.to_ascii_lowercase();
-        let asks = ["check", "require", "assert", "ensure", "validate"].iter().any(|w| low.contains(w));
-        if !asks || !(low.contains("env") || low.contains("var")) {
+        let checks = ["check", "require", "assert", "ensure", "validate"].iter().any(|w| low.contains(w));
+        if !checks || !(low.contains("env") || low.contains("var")) {
             return;
         }
         for a in args {

@@ -1,6 +1,7 @@
 //! Kubernetes manifests: an indexed Job for training, a Deployment for servers, a LeaderWorkerSet for those that take
 //! several nodes.
 
+use atlas_core::sort;
 use serde_json::{Map, Value, json};
 
 use super::{arguments, beside, command, setup};
@@ -78,7 +79,7 @@ const FOLDER: &str = "/job";
 
 fn config_map(job: &Job<'_>, draft: &Draft) -> Option<Map<String, Value>> {
     let data: Map<String, Value> =
-        draft.configs.iter().map(|config| (config.name.to_owned(), json!(config.text))).collect();
+        sort::filled(draft.configs.iter().map(|config| (config.name.to_owned(), json!(config.text))));
     (!data.is_empty()).then(|| {
         object(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": job.name }, "data": data }))
     })

@@ -8,6 +8,7 @@ use crate::calibrate::observation::{LARGE_MESSAGE, Observation};
 use crate::calibrate::parameter::{CHI_BASE, CHI_PP, CHI_TP, FABRICS, JITTER, Parameter, files};
 use crate::calibrate::statistics::{Estimate, bootstrap, factor, regress, weighted};
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_ingest::series::quantile;
 
 /// Runs that the guide wants behind a 95th percentile of run times.
@@ -37,7 +38,7 @@ impl<'a> Guide<'a> {
         let (points, references) = self.overheads(omega);
         let distinct = |of: fn(&Point<'a>) -> f64| {
             let mut values: Vec<u64> = points.iter().map(|point| of(point) as u64).collect();
-            values.sort();
+            sort::ascending(&mut values);
             values.dedup();
             values.len()
         };
@@ -138,7 +139,7 @@ impl<'a> Guide<'a> {
         let Some(rows) = groups.into_values().max_by_key(Vec::len).filter(|rows| rows.len() >= 3) else { return false };
         let distinct = |of: fn(&super::Communication) -> f64| {
             let mut values: Vec<u64> = rows.iter().map(|(.., known)| of(known) as u64).collect();
-            values.sort();
+            sort::ascending(&mut values);
             values.dedup();
             values.len() > 1
         };

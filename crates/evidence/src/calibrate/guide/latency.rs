@@ -7,6 +7,7 @@ use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{LAT_COEFF, LAT_MIN, M95, M99, Parameter, R_TTFT};
 use crate::calibrate::statistics::{Estimate, bootstrap, factor, location, median};
 use atlas_config::Mode;
+use atlas_core::sort;
 use atlas_ingest::series::quantile;
 
 /// Requests that the guide wants behind a percentile.
@@ -31,7 +32,7 @@ impl<'a> Guide<'a> {
                 points.push((rate, latency, row));
             }
         }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sort::by(&mut points, |a, b| a.0.total_cmp(&b.0));
         let split = split(&points);
         let (slow, fast) = points.split_at(split.min(points.len()));
         let logs = |points: &[(f64, f64, &'a Observation)], with_rate: bool| -> Vec<f64> {

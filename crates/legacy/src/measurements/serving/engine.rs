@@ -137,13 +137,13 @@ fn acceptance(tokens: f64, length: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Kind, table};
+    use super::super::super::{TableKind, table};
     use super::*;
 
     fn filled(notes: &str, speculative: &str) -> Record {
         let text = format!("notes,speculative,max_batch_size\n\"{notes}\",\"{speculative}\",\n");
         let (_, rows) = table::read(&text).unwrap_or_default();
-        let mut record = Record::new(Kind::Inference);
+        let mut record = Record::new(TableKind::Inference);
         for row in &rows {
             fill(&mut record, row, "vllm");
         }

@@ -197,13 +197,13 @@ fn defaults(record: &mut Record, notes: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Kind, table};
+    use super::super::super::{TableKind, table};
     use super::*;
 
     fn filled(input: &str, output: &str, notes: &str) -> Record {
         let text = format!("input_len,output_len,notes\n{input},{output},\"{notes}\"\n");
         let (_, rows) = table::read(&text).unwrap_or_default();
-        let mut record = Record::new(Kind::Inference);
+        let mut record = Record::new(TableKind::Inference);
         for row in &rows {
             fill(&mut record, row, "llama-2-70b");
         }

@@ -147,13 +147,13 @@ fn requests(record: &mut Record, notes: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Kind, table};
+    use super::super::super::{TableKind, table};
     use super::*;
 
     fn filled(concurrency: &str, limit: &str, rate: &str, family: &str, notes: &str) -> Record {
         let text = format!("concurrency,max_batch_size,request_rate,notes\n{concurrency},{limit},{rate},\"{notes}\"\n");
         let (_, rows) = table::read(&text).unwrap_or_default();
-        let mut record = Record::new(Kind::Inference);
+        let mut record = Record::new(TableKind::Inference);
         for row in &rows {
             fill(&mut record, row, family);
         }

@@ -15,14 +15,14 @@ use super::record::Record;
 use super::software::{self, Side};
 use super::table::Row;
 use super::text::clause;
-use super::{Kind, devices, iso_date};
+use super::{TableKind, devices, iso_date};
 
 /// Memory sizes of data sheets are powers of two.
 const BINARY: f64 = 1.0737;
 
 /// Converts one row.
 pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
-    let mut record = Record::new(Kind::Inference);
+    let mut record = Record::new(TableKind::Inference);
     for column in ["id", "source", "source_path", "date", "notes"] {
         record.keep(column, row.text(column));
     }

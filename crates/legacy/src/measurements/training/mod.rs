@@ -11,11 +11,11 @@ use super::architecture::{self, Use};
 use super::record::Record;
 use super::software::{self, Side};
 use super::table::Row;
-use super::{Kind, devices, iso_date};
+use super::{TableKind, devices, iso_date};
 
 /// Converts one row.
 pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
-    let mut record = Record::new(Kind::Training);
+    let mut record = Record::new(TableKind::Training);
     for column in ["id", "source", "source_path", "date", "notes"] {
         record.keep(column, row.text(column));
     }

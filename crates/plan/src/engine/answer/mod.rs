@@ -129,9 +129,9 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
         Mode::Inference => serving::answer(scenario, phase, physics),
     }?;
     // A model has no positions beyond those that it was made for, whatever the hardware.
-    let asked = phase.shape.prompt + scenario.image_tokens(phase) + phase.shape.generate;
-    if let Some(most) = scenario.max_context.filter(|most| asked > *most) {
-        detail.verdict = Verdict::Context { asked, most: f64::from(most) };
+    let requested = phase.shape.prompt + scenario.image_tokens(phase) + phase.shape.generate;
+    if let Some(most) = scenario.max_context.filter(|most| requested > *most) {
+        detail.verdict = Verdict::Context { requested, most: f64::from(most) };
     }
     Some((figures, detail))
 }

@@ -24,7 +24,7 @@ use atlas_perf::traits::MemoryRule;
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
-    let (shape, served, asked) = (&phase.shape, &phase.served, &phase.plan.serving);
+    let (shape, served, requested) = (&phase.shape, &phase.served, &phase.plan.serving);
     let mut layout = layout(phase, arch);
     let load = load(scenario, phase);
     let images = scenario.images(phase);
@@ -42,14 +42,14 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         false => *arch,
     };
     let whole_prompts = served.fixed_shapes && served.stack == Stack::Graphed;
-    let compiled_batch = match asked.compiled_batch {
+    let compiled_batch = match requested.compiled_batch {
         Some(batch) => Some(batch).filter(|batch| *batch > 0.0),
-        None => asked.max_num_seqs.filter(|_| served.fixed_shapes),
+        None => requested.max_num_seqs.filter(|_| served.fixed_shapes),
     };
     // A batch whose steps are timed runs at once.
     let timed = matches!(load, Load::DecodeOnly { .. });
-    let max_num_seqs = (!timed).then(|| asked.max_num_seqs.unwrap_or(served.max_num_seqs));
-    let tokens = asked.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from);
+    let max_num_seqs = (!timed).then(|| requested.max_num_seqs.unwrap_or(served.max_num_seqs));
+    let tokens = requested.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from);
     Some(ServingInput {
         accelerator,
         arch,
@@ -58,8 +58,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         isl,
         images,
         osl: if arch.causal { shape.generate.max(1.0) } else { 1.0 },
-        osl_spread: asked.generate_spread.unwrap_or(1.0),
-        osl_most: asked.generate_max,
+        osl_spread: requested.generate_spread.unwrap_or(1.0),
+        osl_most: requested.generate_max,
         load,
         most_in_flight: most_in_flight(scenario, phase),
         arrivals: match load {
@@ -67,7 +67,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             _ => f64::INFINITY,
         },
         stack: served.stack,
-        python_executor: asked.python_executor.unwrap_or(served.python_executor),
+        python_executor: requested.python_executor.unwrap_or(served.python_executor),
         graphs: match (scenario.graphs(phase), served.graphs) {
             (false, _) => GraphCapture::None,
             (true, GraphCapture::None) => GraphCapture::Full,
@@ -86,11 +86,11 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         admission: served.admission,
         gathering: served.gathering,
         graph_batch: served.graph_batch,
-        recv_interval: asked.recv_interval.unwrap_or(Count::ONE),
-        context_ranks: asked.context_ranks.unwrap_or(Count::ONE),
-        beams: asked.beams.unwrap_or(Count::ONE),
+        recv_interval: requested.recv_interval.unwrap_or(Count::ONE),
+        context_ranks: requested.context_ranks.unwrap_or(Count::ONE),
+        beams: requested.beams.unwrap_or(Count::ONE),
         whole_windows: served.whole_windows,
-        reserve_output: asked.reserve_output.unwrap_or(served.reserve_output),
+        reserve_output: requested.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
         compiled_batch,
         max_num_batched_tokens: match (whole_prompts, arch.causal) {
@@ -100,8 +100,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             (false, false) => tokens.max(isl),
         },
         memory_utilization: memory_share(scenario, phase),
-        chunked_prefill: !whole_prompts && arch.causal && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
-        prefix_hit: asked.prefix_hit.unwrap_or(0.0),
+        chunked_prefill: !whole_prompts && arch.causal && requested.chunked_prefill.unwrap_or(served.chunked_prefill),
+        prefix_hit: requested.prefix_hit.unwrap_or(0.0),
         speculation: scenario.drafts(phase),
         pools: phase
             .pools()
@@ -110,14 +110,14 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         kv_tiers: phase.kv_tiers(),
         routed_by_prefix: phase.routed_by_prefix(),
         loading: 0.0,
-        near_transfer: asked.kv_transfer == Some(KvTransfer::ScaleUp),
+        near_transfer: requested.kv_transfer == Some(KvTransfer::ScaleUp),
         experts: ExpertSpread {
             dispatch: match scenario.moe_dispatcher(phase) {
                 MoeDispatcher::AllToAll => Dispatch::Collective,
                 MoeDispatcher::DeepEp | MoeDispatcher::HybridEp => Dispatch::Direct,
             },
-            two_batches: asked.two_batch_overlap.unwrap_or(false),
-            fused_shared: asked.shared_experts == Some(SharedExperts::Fused),
+            two_batches: requested.two_batch_overlap.unwrap_or(false),
+            fused_shared: requested.shared_experts == Some(SharedExperts::Fused),
         },
     })
 }
@@ -140,10 +140,10 @@ fn run_requests(phase: &Phase) -> f64 {
 /// The load of a phase: as stated, else open loop with a request rate, else a constant number in flight.
 #[must_use]
 pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
-    let (served, asked) = (&phase.served, &phase.plan.serving);
-    let rate = asked.request_rate;
+    let (served, requested) = (&phase.served, &phase.plan.serving);
+    let rate = requested.request_rate;
     let (concurrency, requests) = (scenario.concurrency(phase), run_requests(phase));
-    match (asked.load, rate) {
+    match (requested.load, rate) {
         (Some(LoadKind::Static), _) => Load::Static { batch: concurrency },
         (Some(LoadKind::DecodeOnly), _) => Load::DecodeOnly { batch: concurrency },
         (Some(LoadKind::PrefillOnly), _) => Load::PrefillOnly { batch: concurrency },
@@ -160,9 +160,9 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
 /// Requests that an open load has in flight at most: the concurrency where a load is stated with both. A rate alone
 /// replaces the concurrency.
 fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
-    let asked = &phase.plan.serving;
-    match (asked.load, asked.concurrency) {
-        (Some(LoadKind::Open), Some(_)) | (Some(LoadKind::Closed), _) if asked.request_rate.is_some() => {
+    let requested = &phase.plan.serving;
+    match (requested.load, requested.concurrency) {
+        (Some(LoadKind::Open), Some(_)) | (Some(LoadKind::Closed), _) if requested.request_rate.is_some() => {
             scenario.concurrency(phase)
         }
         _ => f64::INFINITY,
@@ -323,9 +323,13 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
             Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
         });
     }
-    if let (Some(asked), None) = (phase.plan.serving.prefill_accelerators, &input.pools) {
+    if let (Some(requested), None) = (phase.plan.serving.prefill_accelerators, &input.pools) {
         let replica = input.layout.replica();
-        return Some(Verdict::PrefillPool { asked: f64::from(asked), replica, replicas: f64::from(input.layout.dp) });
+        return Some(Verdict::PrefillPool {
+            requested: f64::from(requested),
+            replica,
+            replicas: f64::from(input.layout.dp),
+        });
     }
     None
 }

@@ -22,11 +22,11 @@ use atlas_perf::traits::{Regather, WeightCopies};
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    Some(asked(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))
+    Some(build_input(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))
 }
 
 /// What the files and knobs request.
-fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
+fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
     let (shape, plan) = (&phase.shape, &phase.plan);
     let cp = plan.cp.unwrap_or(Count::ONE);
     let format = scenario.format(phase);
@@ -127,7 +127,7 @@ const LORA_SHARE: f64 = 0.01;
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
     let dies = machine.dies;
-    let input = asked(scenario, phase, machine, arch);
+    let input = build_input(scenario, phase, machine, arch);
     let closed = training::memoized(&input, &throttle::training(scenario, &input), physics.memo());
     let answer = physics.training(scenario, phase, &input, closed);
     let out = &answer.estimate;

@@ -43,9 +43,9 @@ pub struct Contrast {
 /// # Errors
 /// The inputs of the dashboard's estimator that are missing.
 pub fn contrast(scenario: &Scenario, parts: &Parts) -> Result<Contrast, ScenarioError> {
-    let asked = Scenario { engine: Engine::Benchboard, ..scenario.clone() };
-    asked.check(parts)?;
-    let input = super::input(&asked, &asked.base);
+    let requested = Scenario { engine: Engine::Benchboard, ..scenario.clone() };
+    requested.check(parts)?;
+    let input = super::input(&requested, &requested.base);
     let dashboard = estimator::estimate(&input);
     let other = Scenario { engine: Engine::Analytical, ..scenario.clone() };
     let analytical = other.check(parts).map(|()| {

@@ -10,6 +10,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::search::Condition;
 use crate::search::figure::score;
+use atlas_core::sort;
 
 /// A point of the space, answered.
 #[derive(Debug, Clone)]
@@ -172,7 +173,7 @@ impl Candidate {
 
     /// The candidate of a point; `None` is the starting scenario.
     pub(super) fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
-        let Some(point) = point else { return Candidate::of(problem.asked.clone(), problem.asked) };
+        let Some(point) = point else { return Candidate::of(problem.requested.clone(), problem.requested) };
         let mut scenario = problem.start.clone();
         for (knob, value) in problem.space.settings(point) {
             // Axes hold values that their knobs take.
@@ -183,9 +184,9 @@ impl Candidate {
 
     /// A scenario of the space, answered.
     pub(super) fn settled(scenario: Scenario, problem: &Problem<'_>) -> Candidate {
-        let candidate = Candidate::of(scenario, problem.asked);
+        let candidate = Candidate::of(scenario, problem.requested);
         // A reserve that recomputation did not need is not a change.
-        let reserve = problem.asked.base.plan.recompute_reserve;
+        let reserve = problem.requested.base.plan.recompute_reserve;
         if candidate.scenario.base.plan.recompute_reserve == reserve {
             return candidate;
         }
@@ -193,7 +194,7 @@ impl Candidate {
         for phase in std::iter::once(&mut without.base).chain(&mut without.phases) {
             phase.plan.recompute_reserve = reserve;
         }
-        let without = Candidate::of(without, problem.asked);
+        let without = Candidate::of(without, problem.requested);
         let same = without.estimate.total == candidate.estimate.total
             && without.estimate.detail.map(|detail| detail.memory) == candidate.estimate.detail.map(|d| d.memory);
         if same { without } else { candidate }
@@ -217,7 +218,7 @@ fn distinct(
             kept.push(candidate);
         }
     }
-    kept.sort_by(|a, b| by(a).total_cmp(&by(b)));
+    sort::by(&mut kept, |a, b| by(a).total_cmp(&by(b)));
     kept
 }
 
@@ -249,7 +250,7 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
     let mut front = compromises(problem, &tally);
     if let Some(first) = problem.front.first() {
         let by = |candidate: &Candidate| score(first, &candidate.estimate, &candidate.scenario);
-        front.sort_by(|a, b| by(a).total_cmp(&by(b)));
+        sort::by(&mut front, |a, b| by(a).total_cmp(&by(b)));
     }
     let rules = Rule::ALL.iter().zip(tally.cut).map(|(rule, removed)| Bound {
         what: rule.describe().to_owned(),
@@ -278,15 +279,15 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
         Condition::Figure(metric, _, bound) if metric.name == "p99_ms" => Some(*bound),
         _ => None,
     });
-    let climbed = hill_climb(problem.asked, problem.parts, sla.unwrap_or(f64::INFINITY));
+    let climbed = hill_climb(problem.requested, problem.parts, sla.unwrap_or(f64::INFINITY));
     Optimum {
         best,
         runners_up,
         front,
         bounds,
-        start: Candidate::of(problem.asked.clone(), problem.asked),
+        start: Candidate::of(problem.requested.clone(), problem.requested),
         dropped: Vec::new(),
-        hill_climb: Candidate::of(climbed.scenario, problem.asked),
+        hill_climb: Candidate::of(climbed.scenario, problem.requested),
         looked: Looked { estimated: tally.estimated, seconds: began.elapsed().as_secs_f64(), ..looked },
     }
 }

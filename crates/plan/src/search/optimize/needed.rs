@@ -6,6 +6,7 @@ use super::{Problem, Rule};
 use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
 use crate::search::figure::score;
+use atlas_core::sort;
 
 /// Share of the objective that a change must gain by default to be proposed.
 pub const WORTH: f64 = 0.005;
@@ -30,7 +31,7 @@ pub(super) fn needed(problem: &Problem<'_>, point: Option<u128>, figures: &[&'st
         .collect();
     let near = |candidate: &Candidate| least.iter().all(|(metric, least)| score_of(metric, candidate) <= *least);
     let start = Candidate::at(problem, None);
-    if problem.asked.check(problem.parts).is_ok() && Optimum::meets(problem, &start) && near(&start) {
+    if problem.requested.check(problem.parts).is_ok() && Optimum::meets(problem, &start) && near(&start) {
         return start;
     }
     let mut changes: Vec<Change> = problem.space.settings(point).map(|(knob, to)| change(problem, knob, to)).collect();
@@ -82,7 +83,7 @@ fn put(changes: &mut [Change], i: usize, at: usize) {
 
 /// What a knob goes through from the start to `to`: numbers between the two, nearest to the start first.
 fn change(problem: &Problem<'_>, knob: Knob, to: &Setting) -> Change {
-    let from = problem.asked.get(knob);
+    let from = problem.requested.get(knob);
     let mut values = vec![from.clone()];
     if let (Setting::Number(from), Setting::Number(to)) = (&from, to) {
         let axis = problem.space.axes().iter().find(|axis| axis.knob == knob);
@@ -95,7 +96,7 @@ fn change(problem: &Problem<'_>, knob: Knob, to: &Setting) -> Change {
             Setting::Number(value) => (value - from).abs(),
             _ => 0.0,
         };
-        values.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        sort::by(&mut values, |a, b| distance(a).total_cmp(&distance(b)));
         values.dedup();
     }
     if from != *to {

@@ -9,6 +9,7 @@ use crate::search::condition::Relation;
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::Sharding;
+use atlas_core::sort;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
 
@@ -94,13 +95,13 @@ pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Sc
 /// The start of a search whose planned recomputation leaves as much memory free as a condition requests.
 pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
     let mut start = problem.start.clone();
-    let asked = problem.conditions.iter().filter_map(|condition| match condition {
+    let requested = problem.conditions.iter().filter_map(|condition| match condition {
         Condition::Figure(metric, Relation::AtLeast | Relation::Above, share) if *metric == &figure::HEADROOM => {
             Some(*share)
         }
         _ => None,
     });
-    let reserve = asked.fold(0.0, f64::max).min(0.9);
+    let reserve = requested.fold(0.0, f64::max).min(0.9);
     if start.heeds(Knob::RecomputeReserve) && reserve > 0.0 && !problem.space.turns(Knob::RecomputeReserve) {
         // A share within the knob's bounds.
         let _ = start.set(Knob::RecomputeReserve, &Setting::Number(reserve), problem.parts);
@@ -210,7 +211,7 @@ fn chunks(layers: f64, devices: f64) -> Vec<f64> {
     all.extend(divisors_within(layers, most));
     all.extend(stages(layers, devices, Mode::Training).into_iter().map(|pp| (layers + 2.0) / pp));
     all.retain(|vpp| vpp.fract() == 0.0 && (1.0..=most).contains(vpp));
-    all.sort_by(f64::total_cmp);
+    sort::numbers(&mut all);
     all.dedup();
     all
 }

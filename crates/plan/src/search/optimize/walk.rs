@@ -64,10 +64,10 @@ impl<'p> Search<'p> {
 
     /// Takes the starting scenario into account.
     pub(super) fn consider_start(&self, tally: &mut Tally) {
-        if self.problem.asked.check(self.problem.parts).is_ok() {
+        if self.problem.requested.check(self.problem.parts).is_ok() {
             let mut estimate = Estimate::default();
-            estimate_into(self.problem.asked, &mut estimate);
-            tally.consider(self.problem, None, self.problem.asked, &estimate);
+            estimate_into(self.problem.requested, &mut estimate);
+            tally.consider(self.problem, None, self.problem.requested, &estimate);
         }
     }
 
@@ -224,7 +224,8 @@ impl Walker<'_> {
     pub(super) fn digit_of_start(&self, axis: usize) -> usize {
         let problem = self.search.problem;
         let axis = problem.space.axes().get(axis);
-        axis.and_then(|axis| axis.values.iter().position(|value| *value == problem.asked.get(axis.knob))).unwrap_or(0)
+        axis.and_then(|axis| axis.values.iter().position(|value| *value == problem.requested.get(axis.knob)))
+            .unwrap_or(0)
     }
 
     /// Values on the axis of that index.

@@ -79,10 +79,10 @@ impl Cluster<'_> {
     /// The answer after the run.
     pub(in super::super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
         let now = self.last_token.max(self.last_arrival);
-        let (asked, found) = self
+        let (looked_up, found) = self
             .replicas
             .iter()
-            .fold((0, 0), |(asked, found), r| (asked + r.prompt_tokens.0, found + r.prompt_tokens.1));
+            .fold((0, 0), |(looked_up, found), r| (looked_up + r.prompt_tokens.0, found + r.prompt_tokens.1));
         debug_assert!(ended != Ended::Empty || self.used.level() == 0.0, "blocks are left over");
         let steady = self.upto.at > self.from.at;
         let window = Window {
@@ -114,7 +114,7 @@ impl Cluster<'_> {
         self.out.most_kv = self.used.most() / self.capacity.most().max(1.0);
         self.out.busy = self.stepping.integral(now) / paid;
         self.out.replica_hours = paid / 3600.0;
-        self.out.prefix_hit = if asked > 0 { found as f64 / asked as f64 } else { 0.0 };
+        self.out.prefix_hit = if looked_up > 0 { found as f64 / looked_up as f64 } else { 0.0 };
         self.out.events = queue.handled();
         self.out.cancelled = ended == Ended::Cancelled;
         let (cell, cells) = self.strip.cells(now);

@@ -50,9 +50,9 @@ impl Job<'_> {
             self.rounds[stages.start as usize].waits = true;
             return;
         }
-        if step >= self.asked && self.input.loading > 0.0 {
+        if step >= self.requested && self.input.loading > 0.0 {
             // The loader gets the next step's data ready meanwhile.
-            self.asked = step + 1;
+            self.requested = step + 1;
             queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
         }
         let gathers = self.most(|costs| costs.gather) > 0.0;

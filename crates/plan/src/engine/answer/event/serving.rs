@@ -46,10 +46,10 @@ impl Answer {
         Answer { changed: None, estimate, simulated: None }
     }
 
-    /// The deployment that was answered, where that is what `asked` names but for what the knobs change.
+    /// The deployment that was answered, where that is what `requested` names but for what the knobs change.
     #[must_use]
-    pub fn input<'i>(&'i self, asked: &'i ServingInput) -> &'i ServingInput {
-        self.changed.as_deref().unwrap_or(asked)
+    pub fn input<'i>(&'i self, requested: &'i ServingInput) -> &'i ServingInput {
+        self.changed.as_deref().unwrap_or(requested)
     }
 }
 
@@ -77,7 +77,7 @@ fn loaded(
     constants: &Constants,
     closed: &ServingEstimate,
 ) -> ServingInput {
-    use plan::Arrivals as Asked;
+    use plan::Arrivals as Stated;
     let in_flight = match input.load {
         Load::Closed { concurrency, .. } => concurrency,
         Load::Static { batch } => batch,
@@ -86,13 +86,13 @@ fn loaded(
     let load = match (settings.arrivals, input.load) {
         // An engine without continuous batching runs its batch as one, however it is asked; so does a phase alone.
         (_, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) => input.load,
-        (Asked::Closed, Load::Closed { .. }) | (Asked::Poisson | Asked::Gamma, Load::Open { .. }) => input.load,
-        (Asked::Closed, _) => Load::Closed { concurrency: in_flight.round().max(1.0), requests: f64::INFINITY },
-        (Asked::Poisson | Asked::Gamma, _) => Load::Open { rate: closed.requests_per_sec.max(1e-9) },
-        (Asked::Burst, Load::Burst { .. }) => input.load,
-        (Asked::Burst, _) => {
-            let asked = settings.requests.map_or(in_flight, f64::from);
-            Load::Burst { requests: asked.max(1.0) }
+        (Stated::Closed, Load::Closed { .. }) | (Stated::Poisson | Stated::Gamma, Load::Open { .. }) => input.load,
+        (Stated::Closed, _) => Load::Closed { concurrency: in_flight.round().max(1.0), requests: f64::INFINITY },
+        (Stated::Poisson | Stated::Gamma, _) => Load::Open { rate: closed.requests_per_sec.max(1e-9) },
+        (Stated::Burst, Load::Burst { .. }) => input.load,
+        (Stated::Burst, _) => {
+            let requested = settings.requests.map_or(in_flight, f64::from);
+            Load::Burst { requests: requested.max(1.0) }
         }
     };
     let Some(talk) = input.conversations else { return ServingInput { load, ..*input } };
@@ -391,9 +391,9 @@ impl Mean {
                 (sum.output_tokens_per_sec * all).min(rate * input.osl)
             }
             Load::Open { rate } if !self.whole => {
-                let asked = rate * input.osl * (1.0 - self.seen.rejected * by);
-                overloaded = full.is_some_and(|full| full < asked);
-                full.map_or(asked, |full| full.min(asked))
+                let requested = rate * input.osl * (1.0 - self.seen.rejected * by);
+                overloaded = full.is_some_and(|full| full < requested);
+                full.map_or(requested, |full| full.min(requested))
             }
             _ => sum.output_tokens_per_sec * all,
         };

@@ -1,23 +1,23 @@
-//! Asks a tool, and notes where a tool that exists gave no answer.
+//! Runs tools, and notes where a tool that exists gave no answer.
 
 use std::time::Duration;
 
 use crate::model::Undetermined;
 use crate::runner::{Command, Output, Runner};
 
-/// Asks tools on behalf of one part of the detection.
-pub(crate) struct Asker<'a> {
+/// Runs tools for one part of the detection.
+pub(crate) struct Probe<'a> {
     runner: &'a dyn Runner,
     timeout: Duration,
-    /// Tools that gave no answer in time; they are not asked again.
+    /// Tools that gave no answer in time; they are not run again.
     silent: Vec<String>,
     /// What tools that exist failed to answer.
     pub(crate) failures: Vec<Undetermined>,
 }
 
-impl<'a> Asker<'a> {
-    pub(crate) fn new(runner: &'a dyn Runner, timeout: Duration) -> Asker<'a> {
-        Asker { runner, timeout, silent: Vec::new(), failures: Vec::new() }
+impl<'a> Probe<'a> {
+    pub(crate) fn new(runner: &'a dyn Runner, timeout: Duration) -> Probe<'a> {
+        Probe { runner, timeout, silent: Vec::new(), failures: Vec::new() }
     }
 
     /// The output of a command, whatever its exit status; `None` where the tool does not exist or gave none.

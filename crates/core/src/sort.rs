@@ -1,0 +1,90 @@
+//! Stable sorting with one compiled sort for all types.
+//!
+//! The standard library compiles its sort anew for each type and comparison, about five kilobytes each time; together they
+//! were a tenth of the binary. These functions sort positions and then move the elements. What sorts in inner loops uses the
+//! standard library.
+
+use std::cmp::Ordering;
+use std::mem;
+
+/// Sorts by `compare`.
+pub fn by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    let order = positions(list.len(), &mut |a, b| match (list.get(a), list.get(b)) {
+        (Some(a), Some(b)) => compare(a, b),
+        _ => Ordering::Equal,
+    });
+    arrange(order, &mut |a, b| list.swap(a, b));
+}
+
+/// Sorts by the key of each element.
+pub fn by_key<T, K: Ord>(list: &mut [T], mut key: impl FnMut(&T) -> K) {
+    by(list, |a, b| key(a).cmp(&key(b)));
+}
+
+/// Sorts from the smallest to the largest.
+pub fn ascending<T: Ord>(list: &mut [T]) {
+    by(list, T::cmp);
+}
+
+/// Sorts numbers from the smallest to the largest.
+pub fn numbers(list: &mut [f64]) {
+    list.sort_unstable_by(f64::total_cmp);
+}
+
+/// A map or set of `items`, inserted one by one; the last of equal keys counts. `collect` would sort them first, with a sort
+/// compiled for each kind of iterator.
+pub fn filled<C: Default + Extend<T>, T>(items: impl IntoIterator<Item = T>) -> C {
+    let mut filled = C::default();
+    filled.extend(items);
+    filled
+}
+
+/// For each place of the sorted list, the position of its element in the list as it is.
+fn positions(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|a, b| compare(*a, *b));
+    order
+}
+
+/// Moves each element to its place, one cycle of the permutation after the other.
+fn arrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
+    for first in 0..order.len() {
+        let mut at = first;
+        while let Some(slot) = order.get_mut(at) {
+            let from = mem::replace(slot, at);
+            if from == first {
+                break;
+            }
+            swap(at, from);
+            at = from;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sorts_as_the_standard_library_does(list in prop::collection::vec((0_u8..8, any::<u16>()), 0..200)) {
+            let mut expected = list.clone();
+            expected.sort_by_key(|(key, _)| *key);
+            let mut found = list.clone();
+            super::by_key(&mut found, |(key, _)| *key);
+            prop_assert_eq!(&found, &expected);
+            found.reverse();
+            super::ascending(&mut found);
+            expected.sort();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts() {
+        let map: BTreeMap<_, _> = super::filled([("b", 1), ("a", 2), ("b", 3)]);
+        assert_eq!(map.into_iter().collect::<Vec<_>>(), [("a", 2), ("b", 3)]);
+    }
+}
