@@ -157,10 +157,11 @@ impl PlanArgs {
                 library.compare_by(*methodology);
             }
             for (workload, target) in workloads.iter().flat_map(|w| targets.iter().map(move |t| (w, t))) {
-                let ending = if methodologies.len() > 1 { format!("-{}", methodology.name()) } else { String::new() };
-                match self.one(&library, target, workload, *methodology)? {
+                let suffix = (methodologies.len() > 1).then(|| methodology.name().to_owned());
+                let options = Options { suffix, ..self.options(target) };
+                match self.one(&library, target, workload, *methodology, &options)? {
                     Ok(one) => {
-                        let folder = several.then(|| format!("{}{ending}", one.launch.name));
+                        let folder = several.then(|| one.launch.name.clone());
                         planned.push(Planned { folder, ..one });
                     }
                     Err(refused) => {
@@ -185,6 +186,7 @@ impl PlanArgs {
         target: &str,
         workload: &str,
         methodology: Methodology,
+        options: &Options,
     ) -> color_eyre::Result<Result<Planned, Vec<Unsupported>>> {
         let parts = pick::pick(library, target, workload)?;
         let mut overrides = self.knobs.overrides(parts.fabrics())?;
@@ -198,12 +200,11 @@ impl PlanArgs {
             overrides.insert(Knob::Software, Setting::Choice(family.into()));
             scenario = Scenario::resolve(&parts, &overrides)?;
         }
-        let options = self.options(target);
         // What an experiment says is a platform's best stands, unless the command line says what best means.
         let stands = library.prescribes(&parts.target, &parts.workload) && self.goal.given().is_empty();
-        let mut launch = launch::files(&parts, &scenario, &options);
+        let mut launch = launch::files(&parts, &scenario, options);
         if methodology == Methodology::MaximumPerformance && !stands {
-            (scenario, launch) = self.search(&parts, &mut overrides, &options)?;
+            (scenario, launch) = self.search(&parts, &mut overrides, options)?;
         }
         Ok(launch.map(|launch| Planned { parts, scenario, overrides, launch, folder: None }))
     }
@@ -273,6 +274,7 @@ impl PlanArgs {
             time: self.time.clone(),
             gpu_type: placed(&self.gpu_type, target),
             namespace: self.namespace.clone(),
+            suffix: None,
         }
     }
 

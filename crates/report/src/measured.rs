@@ -370,12 +370,22 @@ fn system_rows(runs: &[Measured]) -> Vec<&'static str> {
     out
 }
 
-/// The runs as a table, ratios to the first behind the second and later ones.
+/// Most runs whose names fit above their columns.
+const NAMED: usize = 3;
+
+/// The runs as a table, ratios to the first behind the second and later ones. Many runs are numbered, with a list of their
+/// names in front.
 #[must_use]
 pub fn table(runs: &[Measured]) -> String {
+    let numbered = runs.len() > NAMED;
+    let mut list = String::new();
     let mut head = vec![(String::new(), Align::Left)];
     for (index, run) in runs.iter().enumerate() {
-        head.push((run.name.clone(), Align::Right));
+        let number = format!("#{}", index + 1);
+        if numbered {
+            list += &format!("{number:<4}{}\n", run.name);
+        }
+        head.push((if numbered { number } else { run.name.clone() }, Align::Right));
         if index > 0 {
             head.push((String::new(), Align::Right));
         }
@@ -419,11 +429,20 @@ pub fn table(runs: &[Measured]) -> String {
         table.row(row);
     }
     predicted_rows(runs, &mut table, &cells);
-    let mut out = table.render();
-    for run in runs {
+    let mut out = if numbered { format!("{list}\n{}", table.render()) } else { table.render() };
+    // What is noted of several runs is stated once.
+    let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
+    for (index, run) in runs.iter().enumerate() {
+        let name = if numbered { format!("#{}", index + 1) } else { run.name.clone() };
         for note in &run.notes {
-            out += &format!("\n{}: {note}", run.name);
+            match notes.iter_mut().find(|(known, _)| known == note) {
+                Some((_, names)) => names.push(name.clone()),
+                None => notes.push((note, vec![name.clone()])),
+            }
         }
+    }
+    for (note, names) in notes {
+        out += &format!("\n{}: {note}", names.join(", "));
     }
     out + "\n"
 }

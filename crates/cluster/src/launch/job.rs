@@ -211,7 +211,10 @@ impl<'a> Job<'a> {
         let release = parts_release(scenario);
         let sheet = parts.accelerator.as_deref();
         Ok(Job {
-            name: slug(&format!("{} {}", parts.workload.name, parts.target.name)),
+            name: slug(&match &options.suffix {
+                Some(suffix) => format!("{} {} {suffix}", parts.workload.name, parts.target.name),
+                None => format!("{} {}", parts.workload.name, parts.target.name),
+            }),
             scenario,
             model,
             transformer,

@@ -76,6 +76,8 @@ pub struct Options {
     pub gpu_type: Option<String>,
     /// Kubernetes namespace.
     pub namespace: Option<String>,
+    /// What the name of the job ends with, after those of workload and target.
+    pub suffix: Option<String>,
 }
 
 /// Steps of a training run where neither the scenario nor the user says how many.
