@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use portable_pty::CommandBuilder;
 use rand_mt::Mt64;
 
+use crate::common::program::driven;
 use crate::common::pty::Session;
 
 /// Rounds of the short run.
@@ -113,7 +114,7 @@ num_nodes: 1, memory_gb_per_accel: 80, cost: {hourly_usd: PRICE, energy_watts_no
 
 /// Starts the program where nothing outside can be run: random keys may ask for an editor, or to submit a job.
 fn start(dir: &Path) -> Session {
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    let mut command = CommandBuilder::new(driven());
     command.args(["--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"]);
     for name in ["EDITOR", "VISUAL", "NO_COLOR", "RUST_BACKTRACE"] {
         command.env_remove(name);
