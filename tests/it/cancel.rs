@@ -1,8 +1,12 @@
 //! Long work ends soon after Ctrl-C or SIGTERM, with an exit code that says so, and what is printed or written of it says
 //! that it is a part.
 
+use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use crate::common::program::driven;
 
 /// How long the program may take to end: far longer than it does, as the machine may be loaded, and far shorter than the
 /// work.
@@ -17,16 +21,35 @@ struct Ended {
     code: Option<i32>,
     /// It was over before the signal came.
     before: bool,
+    /// From the signal to the end.
+    took: Duration,
+    /// Processor time of the same, which other load on the machine does not lengthen.
+    worked: f64,
+}
+
+const STEP: &str =
+    " iteration 1/ 20 | elapsed time per iteration (ms): 1500.0 | global batch size: 8 | lm loss: 2.5 |\n";
+
+/// Seconds of the processor that fields of a process sum up to: 11 and 12 are its own, 13 and 14 its children's.
+fn processor_time(process: &str, fields: [usize; 2]) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let after_name: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, after)| after).split_whitespace().collect();
+    // Clock ticks are hundredths of a second on Linux.
+    fields.iter().filter_map(|field| after_name.get(*field)?.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 /// Sends the signal after so long, and waits for the end.
 fn interrupted(arguments: &str, signal: &str, after: Duration) -> Ended {
     let dir = tempfile::tempdir().unwrap();
-    let step = " iteration 1/ 20 | elapsed time per iteration (ms): 1500.0 | global batch size: 8 | lm loss: 2.5 |\n";
-    std::fs::write(dir.path().join("grows.log"), step).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_atlas"));
-    command.args(arguments.split(' ')).current_dir(dir.path());
-    command.env("ATLAS_CONFIG_DIR", dir.path().join("none")).env("ATLAS_STATE_DIR", dir.path().join("state"));
+    std::fs::write(dir.path().join("grows.log"), STEP).unwrap();
+    interrupted_in(dir.path(), arguments, signal, after)
+}
+
+fn interrupted_in(dir: &Path, arguments: &str, signal: &str, after: Duration) -> Ended {
+    let mut command = Command::new(driven());
+    command.args(arguments.split(' ')).current_dir(dir);
+    command.env("ATLAS_CONFIG_DIR", dir.join("none")).env("ATLAS_STATE_DIR", dir.join("state"));
+    let others = processor_time("self", [13, 14]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let input = child.stdin.take();
     let pid = child.id().to_string();
@@ -34,19 +57,21 @@ fn interrupted(arguments: &str, signal: &str, after: Duration) -> Ended {
         let signal = signal.to_owned();
         move || {
             std::thread::sleep(after);
+            let worked = processor_time(&pid, [11, 12]);
             let sent = Command::new("kill").args(["-s", &signal, &pid]).stderr(Stdio::null()).status().unwrap();
-            (sent.success(), Instant::now())
+            (sent.success(), Instant::now(), worked)
         }
     });
     // Reads all that it prints, so that it never waits for us.
     let output = child.wait_with_output().unwrap();
     drop(input);
-    let (alive, at) = sent.join().unwrap();
+    let (alive, at, before) = sent.join().unwrap();
     let took = at.elapsed();
     assert!(took < PATIENCE, "{arguments}: {took:?} after {signal}");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    Ended { stdout, stderr, code: output.status.code(), before: !alive }
+    let worked = (processor_time("self", [13, 14]) - others - before).max(0.0);
+    Ended { stdout, stderr, code: output.status.code(), before: !alive, took, worked }
 }
 
 #[test]
@@ -64,7 +89,7 @@ fn long_work_ends_soon_after_a_signal_and_says_that_it_is_a_part() {
     ] {
         for (signal, after) in [("INT", 800), ("TERM", 1500)] {
             let ended = interrupted(arguments, signal, Duration::from_millis(after));
-            let Ended { stdout, stderr, code, before } = &ended;
+            let Ended { stdout, stderr, code, before, .. } = &ended;
             assert!(!before, "{arguments}: it ended before the signal");
             assert_ne!(*code, Some(0), "{arguments}: {stderr}");
             assert!(stderr.contains(mark) || stdout.is_empty(), "{arguments}: {stderr}\n{stdout}");
@@ -108,7 +133,7 @@ fn every_long_command_ends_soon_after_a_signal_and_nothing_partial_looks_complet
         for (turn, after) in [100, 700].into_iter().enumerate() {
             let signal = if (index + turn).is_multiple_of(2) { "INT" } else { "TERM" };
             let ended = interrupted(&arguments, signal, Duration::from_millis(after));
-            let Ended { stdout, stderr, code, before } = &ended;
+            let Ended { stdout, stderr, code, before, .. } = &ended;
             assert_ne!(*code, Some(2), "{arguments}: {stderr}");
             // What was quicker than the signal is complete.
             if *before {
@@ -121,4 +146,79 @@ fn every_long_command_ends_soon_after_a_signal_and_nothing_partial_looks_complet
             assert!(done || marked || stdout.is_empty(), "{arguments}, {signal}: {code:?}\n{stderr}\n{stdout}");
         }
     }
+}
+
+/// What takes longer still, or needs files that are large.
+const LONGER: [&str; 16] = [
+    "simulate --target h100-sxm-1024 --workload llama3.1-405b-train --set global=65536 --replications 100",
+    "simulate --target h100-sxm-1024 --workload llama3.1-405b-train --set global=65536 --out d",
+    "sweep SERVING --over tp=1,2,4,8 --over concurrency=1..200000 --out s.parquet",
+    "optimize --target h100-sxm-1024 --workload llama3.1-405b-train",
+    "break-even SERVING --set engine=event",
+    "post-train --target h100-sxm-64 --train llama3.1-8b-rl-train",
+    "ask TRAINING what is the cheapest layout with step time below 1 s",
+    "report TRAINING --out r.html",
+    "report SERVING --set engine=event --out r.pdf",
+    "validate",
+    "validate --engine event",
+    "calibrate --target h100-sxm-8 large.csv --out p.yaml --force",
+    "ingest large.log",
+    "ingest large.json",
+    "watch large.log",
+    "run --batch large.log",
+];
+/// Longest time from the signal to the end, s.
+const SOON: f64 = 0.2;
+
+fn large_files(dir: &Path) -> std::io::Result<()> {
+    std::fs::write(dir.join("grows.log"), STEP)?;
+    let mut log = std::io::BufWriter::new(std::fs::File::create(dir.join("large.log"))?);
+    let mut json = std::io::BufWriter::new(std::fs::File::create(dir.join("large.json"))?);
+    json.write_all(b"{\"log_history\": [{\"loss\": 2.5}")?;
+    let mut csv = std::io::BufWriter::new(std::fs::File::create(dir.join("large.csv"))?);
+    writeln!(
+        csv,
+        "id,source,model,accelerator,num_accelerators,tp,pp,dp,seq_len,global_batch,precision,tokens_per_sec_per_accel"
+    )?;
+    for index in 0..1_500_000 {
+        log.write_all(STEP.as_bytes())?;
+        write!(json, ", {{\"loss\": 2.4, \"train_runtime\": {index}.5, \"epoch\": 0.5, \"step\": {index}}}")?;
+        if index % 100 == 0 {
+            let speed = 9000 + index / 200;
+            writeln!(csv, "r{index},s{index},llama3.1-8b,nvidia-h100-sxm-80gb,8,1,1,8,8192,128,bf16,{speed}")?;
+        }
+    }
+    json.write_all(b"]}")
+}
+
+/// Run by `cargo xtask cancel`.
+#[test]
+#[ignore = "long: `cargo xtask cancel`"]
+fn long_run() {
+    let dir = tempfile::tempdir().unwrap();
+    large_files(dir.path()).unwrap();
+    println!("seconds,processor_seconds,signal,after,code,command");
+    let mut late = Vec::new();
+    for arguments in LONG.iter().map(|(arguments, _)| *arguments).chain(LONGER) {
+        let arguments = arguments.replace("SERVING", SERVING).replace("TRAINING", TRAINING);
+        for (signal, after) in [("TERM", 150), ("INT", 500), ("TERM", 1200), ("INT", 2500)] {
+            let ended = interrupted_in(dir.path(), &arguments, signal, Duration::from_millis(after));
+            if ended.before {
+                println!("over before,,{signal},{after},{:?},{arguments}", ended.code);
+                break;
+            }
+            let line = format!(
+                "{:.3},{:.2},{signal},{after},{:?},{arguments}",
+                ended.took.as_secs_f64(),
+                ended.worked,
+                ended.code
+            );
+            println!("{line}");
+            // A machine that is loaded lengthens the one, and clock ticks blur the other.
+            if ended.took.as_secs_f64() > SOON && ended.worked > SOON {
+                late.push(line);
+            }
+        }
+    }
+    assert!(late.is_empty(), "later than {SOON} s:\n{}", late.join("\n"));
 }

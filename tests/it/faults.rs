@@ -9,6 +9,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::common::program::driven;
+
 const OLD: &[u8] = b"what was there before\n";
 /// Largest file that can be written, in the blocks of `ulimit -f`.
 const LIMITS: [u32; 5] = [0, 1, 4, 32, 256];
@@ -59,7 +61,7 @@ const WRITERS: [Writer; 19] = [
 
 /// What runs the program: nothing, or a program that lets calls fail.
 fn run(dir: &Path, before: &str, arguments: &str) -> Output {
-    let line = format!("{before} exec {} {arguments}", env!("CARGO_BIN_EXE_atlas"));
+    let line = format!("{before} exec {} {arguments}", driven());
     run_line(dir, &line)
 }
 
@@ -194,7 +196,7 @@ fn fails(writer: &Writer, expected: &BTreeMap<PathBuf, Vec<u8>>, (calls, when): 
     let dir = prepared(writer, expected);
     let beside = tempfile::tempdir().unwrap();
     let trace = beside.path().join("trace");
-    let program = env!("CARGO_BIN_EXE_atlas");
+    let program = driven();
     // Only calls on files of this directory: not those that load the program.
     let inject = format!("-e trace={calls} -e inject={calls}:error={errno}:when={when}");
     let at = if calls == "openat" { format!("-P {}", dir.path().display()) } else { String::new() };

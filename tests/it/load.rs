@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::CommandBuilder;
 
+use crate::common::program::driven;
 use crate::common::pty::Session;
 
 const INSTANCES: usize = 50;
@@ -30,7 +31,7 @@ fn usage(pid: u32) -> (f64, f64, f64) {
 }
 
 fn start(dir: &Path) -> Session {
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    let mut command = CommandBuilder::new(driven());
     command.args(["--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"]);
     command.env("HOME", dir);
     Session::run(dir, command)
@@ -97,7 +98,7 @@ fn fifty_instances_share_a_home() {
 }
 
 fn program(dir: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_atlas"));
+    let mut command = Command::new(driven());
     command.args(arguments).current_dir(dir).env("ATLAS_CONFIG_DIR", dir.join("none")).env("ATLAS_STATE_DIR", dir);
     command
 }

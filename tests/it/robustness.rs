@@ -106,6 +106,11 @@ fn small_files_that_ask_for_much_memory_are_refused() {
         assert_eq!(code, Some(1), "{arguments}: {described}");
         assert!(!described.contains("memory"), "{arguments}: {described}");
     }
+    // What is no job is left out.
+    for arguments in ["import s.yaml", "import n.yaml"] {
+        let (code, described) = limited(dir.path(), 500_000, arguments);
+        assert!(matches!(code, Some(0 | 1)), "{arguments}: {code:?}, {described}");
+    }
 }
 
 #[cfg(unix)]

@@ -1,13 +1,28 @@
 //! Tests that run for as long as they are asked to.
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// Runs an ignored integration test: optimized, with overflow checks and assertions. It prints what it finds.
-pub(crate) fn run(name: &str, variables: &[(&str, String)]) -> ExitCode {
+/// The program that is driven.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Driven {
+    /// Drive this build of atlas [default: one that is built with the profile `checked`]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+}
+
+/// Runs an ignored integration test on a build that is optimized, with overflow checks and assertions. It prints what it
+/// finds.
+pub(crate) fn run(name: &str, driven: &Driven, variables: &[(&str, String)]) -> ExitCode {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["test", "--profile", "checked", "--package", "atlas-fabric", "--test", "it", "--"]);
+    cargo.args(["test", "--package", "atlas-fabric", "--test", "it"]);
+    match &driven.binary {
+        // The test itself need not be optimized. It runs at the root of the repository.
+        Some(path) => cargo.env("ATLAS_BINARY", std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+        None => cargo.args(["--profile", "checked"]),
+    };
     cargo
-        .args(["--ignored", "--nocapture", "--test-threads", "1", name])
+        .args(["--", "--ignored", "--nocapture", "--test-threads", "1", name])
         .envs(variables.iter().map(|(name, value)| (name, value)));
     match cargo.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use long_test::Driven;
 
 mod accuracy;
 mod calibration;
@@ -73,9 +74,13 @@ enum Command {
         /// With every error, not with one after the other: five times as long.
         #[arg(long)]
         all: bool,
+        #[command(flatten)]
+        driven: Driven,
     },
     /// Start many instances, watch many logs, answer many requests, and report processor time and memory of each.
-    Load,
+    Load(Driven),
+    /// Send SIGINT and SIGTERM to every command that takes long, and report how long it takes to end.
+    Cancel(Driven),
     /// Drive the interface with random keys, resizes and rewritten files, and report its memory, descriptors and threads.
     Soak(soak::Args),
     /// Draw every view at three sizes in two themes, as PNG files to look at.
@@ -106,16 +111,21 @@ fn main() -> ExitCode {
         Command::Published => published::write(&root()).map_err(|error| error.to_string()),
         Command::Optimized(args) => optimized::run(&args, &root()).map_err(|error| error.to_string()),
         Command::Fuzz(args) => return fuzz::run(&args),
-        Command::Faults { all } => {
+        Command::Faults { all, driven } => {
             let every = all.then(|| ("ATLAS_FAULTS_ALL", "1".to_owned()));
-            return long_test::run("faults::long_run", every.as_slice());
+            return long_test::run("faults::long_run", &driven, every.as_slice());
         }
-        Command::Load => return long_test::run("load::", &[]),
+        Command::Load(driven) => return long_test::run("load::", &driven, &[]),
+        Command::Cancel(driven) => return long_test::run("cancel::long_run", &driven, &[]),
         Command::Soak(args) => return soak::run(&args),
         Command::Screens { directory } => {
             // The test runs at the root of the repository.
             let directory = std::path::absolute(&directory).unwrap_or(directory);
-            return long_test::run("pictures::write_all", &[("ATLAS_SCREENS", directory.display().to_string())]);
+            return long_test::run(
+                "pictures::write_all",
+                &Driven::default(),
+                &[("ATLAS_SCREENS", directory.display().to_string())],
+            );
         }
         Command::Release(args) => release::run(&args).map_err(|error| error.to_string()),
         Command::Fit => fit::write(&root()).map(|refit| fitted(&refit)).map_err(|error| error.to_string()),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::long_test;
+use super::long_test::{self, Driven};
 
 /// How long, and with what.
 #[derive(Debug, clap::Args)]
@@ -13,11 +13,13 @@ pub(crate) struct Args {
     /// Seed; a run with the same seed sends the same keys [default: another in every run]
     #[arg(long)]
     seed: Option<u64>,
+    #[command(flatten)]
+    driven: Driven,
 }
 
 /// Runs it; what it finds is printed as CSV while it runs.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let mut variables = vec![("ATLAS_SOAK_SECONDS", args.seconds.to_string())];
     variables.extend(args.seed.map(|seed| ("ATLAS_SOAK_SEED", seed.to_string())));
-    long_test::run("soak::long_run", &variables)
+    long_test::run("soak::long_run", &args.driven, &variables)
 }

@@ -47,6 +47,7 @@ impl Column {
             Some(Verdict::TwoWays { micro_batches, .. }) => format!("{micro_batches} micro-batches"),
             Some(Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. }) => format!("no {format}"),
             Some(Verdict::Context { most, .. }) => format!("over {most} tokens"),
+            Some(Verdict::NoTokens) => "no tokens".to_owned(),
             Some(Verdict::PrefillPool { .. }) => "prefill pool".to_owned(),
             Some(Verdict::Overload { .. }) => "overloaded".to_owned(),
         }

@@ -174,8 +174,8 @@ fn number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Every [`verdict`].
-pub(super) const VERDICTS: [&str; 9] =
-    ["fits", "memory", "accelerators", "indivisible", "stages", "format", "context", "pools", "overload"];
+pub(super) const VERDICTS: [&str; 10] =
+    ["fits", "memory", "accelerators", "indivisible", "stages", "format", "context", "empty", "pools", "overload"];
 
 /// Why a point cannot run, in a word.
 pub(super) fn verdict(estimate: &Estimate) -> &'static str {
@@ -187,6 +187,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Stages { .. } | Verdict::TwoWays { .. }) => "stages",
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
         Some(Verdict::Context { .. }) => "context",
+        Some(Verdict::NoTokens) => "empty",
         Some(Verdict::PrefillPool { .. }) => "pools",
         Some(Verdict::Overload { .. }) => "overload",
     }

@@ -7,6 +7,7 @@ mod timeline;
 use crate::tui::app::{Answer, App, Setup, View};
 use crate::tui::view;
 use atlas_core::escape;
+use atlas_plan::engine::at_once;
 use atlas_plan::explain::{Term, explain};
 use atlas_plan::knob::Overrides;
 use atlas_report::document::Document;
@@ -81,8 +82,17 @@ fn titled(title: String, blocks: Vec<Block>, rows: Grid) -> Document {
     Document { title, blocks, rows }
 }
 
+/// The answer as the screen has it: a simulation that is not there yet is left to the closed form that stands in for it.
 fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
-    Entry::of(setup.target.to_string(), answer.parts.clone()?, setup.overrides.clone()).ok()
+    let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
+    estimate.finite().ok()?;
+    Some(Entry {
+        name: setup.target.to_string(),
+        parts: answer.parts.clone()?,
+        overrides: setup.overrides.clone(),
+        scenario: if answer.pending { at_once(scenario) } else { scenario.clone() },
+        estimate: estimate.clone(),
+    })
 }
 
 /// A study without entries, made by the command that makes it again.

@@ -4,6 +4,8 @@ use crate::tui::keymap::Mode;
 use crate::tui::message::Message;
 use crate::tui::testing::Hands;
 use crate::tui::update::update;
+use atlas_document::Sources;
+use atlas_plan::knob::{Knob, Setting};
 
 fn dialog(h: &Hands) -> &Export {
     match &h.app.overlay {
@@ -113,4 +115,20 @@ fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
     let text = document(&h.app, "").unwrap().write(DocumentFormat::Markdown);
     assert!(text.contains("atlas report --target 8xH100 --workload") && text.contains("--set tp=16"), "{text}");
     assert!(text.contains("8xH100 (as in the files)"));
+}
+
+#[test]
+fn a_simulation_that_is_not_there_yet_is_not_waited_for() {
+    let mut h = Hands::of(&Sources::built_in());
+    h.app.now.setup.overrides.insert(Knob::Engine, Setting::Choice("event".into()));
+    h.app.recompute();
+    assert!(h.app.answer.pending);
+    let closed = format!("{:?}", document(&h.app, "").unwrap().rows);
+    h.keys("<Esc>").work();
+    assert!(!h.app.answer.pending);
+    assert_ne!(
+        closed,
+        format!("{:?}", document(&h.app, "").unwrap().rows),
+        "the document has the simulation once it is there"
+    );
 }

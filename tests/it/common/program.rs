@@ -8,6 +8,11 @@ use assert_cmd::assert::Assert;
 /// The repository, where `workload/` lies.
 pub(crate) const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
+/// The program that long runs drive: another build, where `cargo xtask` was given one.
+pub(crate) fn driven() -> String {
+    std::env::var("ATLAS_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_atlas").to_owned())
+}
+
 /// `atlas` in the given directory, with no configuration of its own and a UTF-8 locale.
 pub(crate) fn atlas(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_atlas"));

@@ -6,8 +6,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::value::{Node, Value, plain_scalar};
 
-/// Nodes in one file, copies of anchors included.
+/// Nodes in one file. Copies of anchors count, and long texts among them as several nodes.
 const MAX_NODES: usize = 200_000;
+/// Bytes of a text that take about as much memory as a node.
+const TEXT_OF_A_NODE: usize = 64;
 const MAX_DEPTH: usize = 64;
 /// Lines left out before the file is given up.
 const MAX_REPAIRS: usize = 24;
@@ -158,19 +160,21 @@ impl Loader {
         }
         match event {
             Event::Scalar(text, style, anchor, _) => {
+                let size = 1 + text.len() / TEXT_OF_A_NODE;
                 let value =
                     if style == ScalarStyle::Plain { plain_scalar(&text) } else { Value::Str(text.into_owned()) };
-                self.done(Node::new(value, line), anchor, 1);
+                self.done(Node::new(value, line), anchor, size);
             }
             Event::SequenceStart(anchor, _) => self.stack.push(Open::List(Vec::new(), line, anchor)),
             Event::MappingStart(anchor, _) => self.stack.push(Open::Map(Vec::new(), None, line, anchor)),
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Alias(id) => {
-                if let Some((node, size)) = self.anchors.get(&id).cloned() {
+                if let Some((node, size)) = self.anchors.get(&id) {
                     self.nodes += size;
                     if self.nodes > MAX_NODES {
                         return false;
                     }
+                    let (node, size) = (node.clone(), *size);
                     self.done(node, 0, size);
                 } else {
                     self.done(Node::new(Value::Null, line), 0, 1);
@@ -204,8 +208,12 @@ impl Loader {
     }
 
     fn done(&mut self, node: Node, anchor: usize, size: usize) {
+        // What is kept is a copy as well: anchors within anchors would multiply. The file ends at the next node.
         if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), size));
+            self.nodes += size;
+            if self.nodes <= MAX_NODES {
+                self.anchors.insert(anchor, (node.clone(), size));
+            }
         }
         match self.stack.last_mut() {
             None => self.docs.push(node),
@@ -229,6 +237,7 @@ fn count(node: &Node) -> usize {
     match &node.value {
         Value::List(l) => 1 + l.iter().map(count).sum::<usize>(),
         Value::Map(m) => 1 + m.iter().map(|(_, v)| count(v)).sum::<usize>(),
+        Value::Str(text) => 1 + text.len() / TEXT_OF_A_NODE,
         _ => 1,
     }
 }

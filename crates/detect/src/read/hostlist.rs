@@ -1,5 +1,8 @@
 //! Slurm's host lists, such as `gpu[01-04,07],login1`.
 
+/// Longest name of a host, in bytes (RFC 1035). What is longer is no name, and is left out.
+const LONGEST: usize = 255;
+
 /// Names in a host list, at most `most` of them.
 #[must_use]
 pub fn expand(list: &str, most: usize) -> Vec<String> {
@@ -8,7 +11,7 @@ pub fn expand(list: &str, most: usize) -> Vec<String> {
         if names.len() >= most {
             break;
         }
-        expand_part(part.trim(), most, &mut names);
+        names.extend(expand_part(part.trim(), most - names.len()));
     }
     names
 }
@@ -20,35 +23,41 @@ pub fn contains(list: &str, host: &str) -> bool {
     expand(list, 200_000).iter().any(|name| name == host || name == short)
 }
 
-fn expand_part(part: &str, most: usize, names: &mut Vec<String>) {
-    if part.is_empty() {
-        return;
+/// Names of one part, from its end to its beginning: `names` are those of what follows the brackets under way.
+fn expand_part(part: &str, most: usize) -> Vec<String> {
+    let (mut names, mut rest) = (vec![String::new()], part);
+    while let Some((before, brackets)) = rest.rsplit_once('[') {
+        let Some((ranges, after)) = brackets.split_once(']') else { return Vec::new() };
+        names = prefixed(ranges, after, &names, most);
+        // Also keeps a range of billions from being counted to its end for nothing.
+        if names.is_empty() {
+            return names;
+        }
+        rest = before;
     }
-    let Some((before, rest)) = part.split_once('[') else {
-        names.push(part.to_owned());
-        return;
-    };
-    let Some((inside, after)) = rest.split_once(']') else { return };
-    let mut tails = Vec::new();
-    // What follows may have brackets of its own.
-    if after.is_empty() {
-        tails.push(String::new());
-    } else {
-        expand_part(after, most, &mut tails);
-    }
-    for range in inside.split(',') {
+    names.retain_mut(|name| {
+        name.insert_str(0, rest);
+        !name.is_empty() && name.len() <= LONGEST
+    });
+    names
+}
+
+/// Every number of the ranges before every name, with `between` between them.
+fn prefixed(ranges: &str, between: &str, names: &[String], most: usize) -> Vec<String> {
+    let tails: Vec<&String> = names.iter().filter(|name| between.len() + name.len() < LONGEST).collect();
+    let numbers = ranges.split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (Ok(from), Ok(to)) = (first.parse::<u64>(), last.parse::<u64>()) else { continue };
-        let width = first.len().min(20);
-        for number in from..=to {
-            for tail in &tails {
-                if names.len() >= most {
-                    return;
-                }
-                names.push(format!("{before}{number:0width$}{tail}"));
-            }
+        Some((first.parse::<u64>().ok()?..=last.parse::<u64>().ok()?, first.len().min(20)))
+    });
+    let mut found = Vec::new();
+    for (range, width) in numbers {
+        // Without tails there is nothing to find, however long the range.
+        let pairs = range.flat_map(|number| tails.iter().map(move |tail| (number, tail)));
+        for (number, tail) in pairs.take(if tails.is_empty() { 0 } else { most - found.len() }) {
+            found.push(format!("{number:0width$}{between}{tail}"));
         }
     }
+    found
 }
 
 /// Parts between commas that are not inside brackets.
@@ -86,6 +95,13 @@ mod tests {
         assert!(expand("n[1-", 10).is_empty());
         assert!(expand("n[x-y]", 10).is_empty());
         assert_eq!(expand(",,a,", 10), ["a"]);
+    }
+
+    #[test]
+    fn ranges_that_lead_to_no_name_are_not_counted_to_their_end() {
+        assert!(expand("n[1-9999999999]a[x]", 10).is_empty());
+        assert!(expand(&format!("n[1-9999999999]{}", "a".repeat(300)), 10).is_empty());
+        assert!(expand(&"a[1]".repeat(200_000), 10).is_empty(), "no name is that long, and no stack that deep");
     }
 
     #[test]

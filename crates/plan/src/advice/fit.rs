@@ -191,6 +191,7 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
             Verdict::Format { .. }
             | Verdict::SoftwareFormat { .. }
             | Verdict::Context { .. }
+            | Verdict::NoTokens
             | Verdict::PrefillPool { .. },
             _,
         ) => Vec::new(),

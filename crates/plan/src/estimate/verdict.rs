@@ -73,6 +73,8 @@ pub enum Verdict {
         /// Positions of the model.
         most: f64,
     },
+    /// There is nothing to read: the prompt has no token, and in training the whole sequence has none.
+    NoTokens,
     /// The pool that prefills holds no whole replica, or leaves none to decode.
     PrefillPool {
         /// Accelerators requested.
@@ -139,6 +141,7 @@ impl Verdict {
             Verdict::Context { requested, most } => {
                 format!("sequences of {requested} tokens are longer than the model's {most} positions")
             }
+            Verdict::NoTokens => "prompt is 0: expected at least 1 token".to_owned(),
             Verdict::PrefillPool { requested, replica, replicas } => format!(
                 "prefill_accelerators {requested} cannot be: a replica takes {replica} of them, and of {replicas} replicas at \
                  least one must prefill and one decode"

@@ -389,6 +389,35 @@ const IDLE_REPLICAS: f64 = 0.125;
 
 /// The most replicas, at most `most` and not many fewer, whose micro-batches divide a global batch.
 fn dividing(most: Count, global: Count, microbatch: Count) -> Option<Count> {
-    let least = Count::floor((f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE);
-    (least.get()..=most.get()).rev().map(Count::new).find(|dp| global % (*dp * microbatch) == 0.0)
+    let least = Count::floor((f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE).get();
+    let micro_batches = Count::exact(global / microbatch)?.nonzero()?.get();
+    let most = most.max(Count::ONE).get();
+    // Replicas, or the micro-batches of one, whichever are fewer: never more than the root of all.
+    let found = if most <= micro_batches / most {
+        (least..=most).rev().find(|dp| micro_batches.is_multiple_of(*dp))
+    } else {
+        let mut each = micro_batches.div_ceil(most)..=micro_batches / least;
+        each.find(|each| micro_batches.is_multiple_of(*each)).map(|each| micro_batches / each)
+    };
+    found.map(Count::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_divide_the_batch_and_billions_of_them_are_not_tried() {
+        for most in 1..70 {
+            for global in 1..300 {
+                for micro in 1..4 {
+                    let least = (f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil() as u32;
+                    let tried = (least.max(1)..=most).rev().find(|dp| global % (dp * micro) == 0).map(Count::new);
+                    assert_eq!(dividing(Count::new(most), Count::new(global), Count::new(micro)), tried);
+                }
+            }
+        }
+        assert_eq!(dividing(Count::MAX, Count::new(16_777_213), Count::ONE), None);
+        assert_eq!(dividing(Count::MAX, Count::MAX, Count::ONE), Some(Count::MAX));
+    }
 }

@@ -143,14 +143,15 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     let mut input = Input { slow, kinds, recorded: None, ..work.input.clone() };
     if first {
         input.recorded = Some(match work.window {
-            Some(window) => seen(&training::simulate(&input, seed, &Progress::new())?.steps, &window),
+            Some(window) => seen(&training::simulate(&input, seed, &progress.part())?.steps, &window),
             None => 0..1,
         });
     }
     let output = training::simulate(&input, seed, progress)?;
     let figures = figures(work, &output);
     let (events, cancelled) = (output.events, output.cancelled);
-    let measured = match first {
+    // Without a whole step there is nothing to break down, and what that takes would delay the end.
+    let measured = match first && !(cancelled && output.steps.is_empty()) {
         true => Some(super::Measured::Training(Box::new(measure(work, &input, output, even(&input)?, seed)))),
         false => None,
     };

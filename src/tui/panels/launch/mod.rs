@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atlas_cluster::launch::{self, File, Options, Wrap};
+use atlas_plan::engine::at_once;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
@@ -58,7 +59,9 @@ struct Make(Parts, Box<Scenario>, Wrap);
 impl Job for Make {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         let Make(parts, scenario, wrap) = self;
-        let made = launch::files(parts, scenario, &Options { wrap: *wrap, ..Options::default() });
+        // A simulation would take seconds, and a new one with every change.
+        let scenario = at_once(scenario);
+        let made = launch::files(parts, &scenario, &Options { wrap: *wrap, ..Options::default() });
         let files = match made {
             Ok(launch) => {
                 let tool = launch.tool.name().to_owned();

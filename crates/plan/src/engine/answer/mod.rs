@@ -128,8 +128,14 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
         Mode::Training => training::answer(scenario, phase, physics),
         Mode::Inference => serving::answer(scenario, phase, physics),
     }?;
+    let prompt = phase.shape.prompt + scenario.image_tokens(phase);
+    let requested = prompt + phase.shape.generate;
+    let reads = if phase.shape.mode == Mode::Training { requested } else { prompt };
+    // Convolutions read images, which have no length.
+    if reads == 0.0 && scenario.model.is_some_and(|model| model.convolutions.is_none()) {
+        detail.verdict = Verdict::NoTokens;
+    }
     // A model has no positions beyond those that it was made for, whatever the hardware.
-    let requested = phase.shape.prompt + scenario.image_tokens(phase) + phase.shape.generate;
     if let Some(most) = scenario.max_context.filter(|most| requested > *most) {
         detail.verdict = Verdict::Context { requested, most: f64::from(most) };
     }

@@ -128,6 +128,9 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
         (("rtx-4090-8", "llama3.1-8b-serve"), &["software=llama.cpp", "precision=fp8"], "no kernels for fp8"),
         (("h100-sxm-8", "llama3.1-70b-serve"), &["prompt=200000"], "longer than the model's 131072 positions"),
         (("h100-sxm-8", "llama2-7b-dp8"), &["prompt=131072"], "longer than the model's 4096 positions"),
+        (("h100-sxm-8", "bge-large-embed"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
+        (("h100-sxm-8", "llama3.1-8b-serve"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
+        (("h100-sxm-8", "llama3.1-8b-train"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=2"], "a replica takes 4"),
         (("h200-sxm-8", "deepseek-v3-serve"), &["prefill_accelerators=4"], "a replica takes 8"),
     ] {
