@@ -191,7 +191,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
             workloads.extend(found.workloads);
         }
     }
-    // What comes out is read as any file would be.
+    // The result is decoded like any other file, so that its errors show.
     let file: Arc<str> = "imported".into();
     for target in &targets {
         Target::decode(&file, target, &mut problems);
@@ -231,7 +231,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Complains about names that stand twice.
+/// Warns about names that appear twice.
 fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
     let name = |node: &Node| node.get("name").and_then(Node::text).unwrap_or_default().to_owned();
     for (index, entry) in entries.iter().enumerate() {
@@ -248,7 +248,7 @@ fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
     }
 }
 
-/// Every pair of the names, resolved for the dashboard's engine.
+/// Every pair of a target and a workload, resolved for the dashboard's engine.
 fn pairs(
     library: &Library,
     targets: &[String],
@@ -275,7 +275,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
         .iter()
         .map(|(parts, scenario)| {
             let mut value = exported(scenario, parts);
-            // With knobs set, the entries of the files are not what is exported.
+            // With knobs set, the export differs from the entries of the files.
             if args.knobs.is_empty() {
                 keep_entry(&mut value, &parts.workload.document);
                 if let Some(hardware) = value.get_mut("hardware") {
@@ -302,7 +302,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Keeps the entry that an export is made of alongside it, so that importing it gives the same entry.
+/// Stores the original entry in the export, so that importing the export restores it.
 fn keep_entry(exported: &mut Value, entry: &Node) {
     let of = dashboard::fingerprint(exported);
     if let Some(fields) = exported.as_object_mut() {
@@ -310,7 +310,7 @@ fn keep_entry(exported: &mut Value, entry: &Node) {
     }
 }
 
-/// Several scenarios in one document: each once, and each piece of hardware once.
+/// Several scenarios in one document, without duplicate scenarios or hardware.
 fn document(all: Vec<Value>) -> Value {
     let (mut scenarios, mut hardware, mut results): (Vec<Value>, Vec<Value>, Vec<Value>) = Default::default();
     for mut value in all {
@@ -318,7 +318,7 @@ fn document(all: Vec<Value>) -> Value {
         let (profile, result) = (take("hardware"), take("result"));
         results.extend(result);
         for (one, list) in [(profile, &mut hardware), (Some(value), &mut scenarios)] {
-            // The same workload on another target is the same entry.
+            // The same workload on another target needs no second entry.
             let there = |one: &Value| list.iter().any(|known| known.get("id") == one.get("id"));
             if let Some(one) = one.filter(|one| !there(one)) {
                 list.push(one);
@@ -350,7 +350,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
     }
     let mut described = Vec::new();
     for (parts, mut scenario) in pairs(&library, &targets, &workloads, &args.knobs)? {
-        // The dashboard takes as many devices as it is requested; the analytical engine needs them to be there.
+        // The dashboard assumes as many devices as are requested; the analytical engine uses those of the target.
         let requested = benchboard::input(&scenario, &scenario.base);
         let nodes = (requested.devices() / scenario.accelerators_per_node).ceil();
         if nodes > scenario.num_nodes {

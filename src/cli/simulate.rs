@@ -141,7 +141,7 @@ pub struct Args {
     pub array: ArrayArgs,
 }
 
-/// Simulates and prints the answer.
+/// Runs the command.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     if args.example == Some(SCALING_STUDY) {
@@ -202,7 +202,7 @@ fn scaling(args: &Args) -> color_eyre::Result<scale::Args> {
     })
 }
 
-/// Answers all configurations on this machine.
+/// Simulates all configurations on this machine.
 fn here(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Vec<Answer>> {
     let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
     let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
@@ -218,7 +218,7 @@ fn here(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Resul
     })?
 }
 
-/// One configuration answered.
+/// The result of one configuration.
 struct Answer {
     config: Config,
     plan: Plan,
@@ -274,7 +274,7 @@ fn predecessors(config: Predecessor, options: Options, every_pattern: bool) -> V
     all.into_iter().map(subject).collect()
 }
 
-/// Reads a configuration and complains about all that is wrong with it.
+/// Reads a configuration and reports everything that is wrong with it.
 pub(super) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Result<Config> {
     let file: Arc<str> = path.display().to_string().into();
     let text = read_text(path).map_err(|error| color_eyre::eyre::eyre!("{file}: {error}"))?;
@@ -303,7 +303,7 @@ pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts
     Ok((parts, overrides))
 }
 
-/// The scenario of a pair, answered from first principles.
+/// The scenario of a target and a workload, for the analytical engine.
 pub(super) fn scenario(library: &Library, pair: &Pair) -> color_eyre::Result<Scenario> {
     let (parts, overrides) = parts(library, pair)?;
     let mut scenario = Scenario::from_files(&parts);
@@ -324,7 +324,7 @@ pub(super) fn refused(problems: Problems) -> color_eyre::Report {
 struct Planned {
     config: Config,
     plan: Plan,
-    /// Options with those that the scenario states.
+    /// The options, completed by those that the scenario states.
     options: Options,
 }
 
@@ -399,7 +399,7 @@ fn print(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resu
     Ok(())
 }
 
-/// What the history keeps of a simulation.
+/// The entry of the history for a simulation.
 fn draft(answer: &Answer, library: &Library) -> color_eyre::Result<Draft> {
     let body = document(answer);
     let mut draft = match &answer.config.subject {
@@ -425,13 +425,13 @@ fn document(answer: &Answer) -> serde_json::Value {
 fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
     for (number, answer) in answers.iter().enumerate() {
         let own = match &answer.config.subject {
-            // Where the file says it, as the predecessor simulator did.
+            // At the path that the file states, as in the predecessor simulator.
             Subject::Predecessor(predecessor) => predecessor.output_directory.as_ref().map(PathBuf::from),
             _ => None,
         };
         let place = args.out.clone().or(own);
         if let Some(place) = place {
-            // Pictures say nothing of what they leave out: a run that was cut short has none.
+            // A picture cannot show that a run was interrupted, so an interrupted run gets none.
             let plots = !answer.outcome.cancelled
                 && !matches!(&answer.config.subject, Subject::Predecessor(f) if !f.enable_visualization);
             let mut folder = Folder::open(&place, &answer.plan.name)?;

@@ -49,7 +49,7 @@ pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
         app.recompute();
     }
     if intent == Intent::Race {
-        app.race.question = Some(asked.asked());
+        app.race.question = Some(asked.goal());
         if app.view != View::Race {
             showing::show(app, View::Race);
         }

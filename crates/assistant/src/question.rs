@@ -129,7 +129,7 @@ impl Question {
 
     /// The objective and the constraints alone, as a constraint bar shows them.
     #[must_use]
-    pub fn asked(&self) -> Question {
+    pub fn goal(&self) -> Question {
         Question {
             objective: self.objective,
             constraints: self.constraints.clone(),

@@ -55,7 +55,7 @@ struct File {
     problems: Diagnostics,
 }
 
-/// A workload as it is run on one target under a methodology.
+/// A workload as run on one target under a methodology.
 #[derive(Debug, Clone)]
 struct Fitted {
     methodology: Methodology,
@@ -73,12 +73,12 @@ pub struct Library {
     profiles: Vec<(ProfileKey, Option<Arc<Entry<Profile>>>)>,
     /// One profile for every target: `--hardware FILE`.
     single_profile: bool,
-    /// Entries that can be named but are not listed: those that `--config` replaces.
+    /// Entries that `--config` replaces; they are not listed, but can be selected by name.
     spare_targets: Entries<Target>,
     spare_workloads: Entries<Workload>,
-    /// Built-in entries of the predecessor dashboard: can be named, never listed.
+    /// Built-in entries of the predecessor dashboard; never listed, but can be selected by name.
     predecessor: OnceLock<Predecessor>,
-    /// Workloads with another model: can be named, never listed.
+    /// Workloads with another model; never listed, but can be selected by name.
     variants: Variants,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
@@ -195,7 +195,7 @@ impl Library {
         &self.problems
     }
 
-    /// The methodology that the loaded experiment requests.
+    /// The methodology of the loaded experiment.
     #[must_use]
     pub fn methodology(&self) -> Option<Methodology> {
         self.methodology
@@ -331,7 +331,7 @@ impl Library {
     }
 }
 
-/// A list of names, cut after the first few.
+/// A list of names, truncated.
 fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
     const SHOWN: usize = 12;
     let rest = names.clone().count().saturating_sub(SHOWN);
@@ -448,8 +448,8 @@ impl Loader<'_> {
         }
     }
 
-    /// A file that was not there when everything was read before, and is broken now, had no content that was valid:
-    /// what was in force without it stays.
+    /// A new file that is broken has no last valid content:
+    /// entries of the same names from other layers stay in force.
     fn keep_content_before(&self, file: &mut File) {
         if self.before.is_some() && self.file_before(&file.label).is_none() {
             file.broken = Broken::default();

@@ -1,7 +1,7 @@
 //! Views of jobs, files and catalogs: a running job against its prediction, the history, the files that launch a scenario,
 //! the releases of its software, and what runs on what.
 //!
-//! Each has a folder of its own and a line in every function below; the rest of the interface knows one view,
+//! Each has a folder of its own, whose [`Spec`] says what it does; the rest of the interface knows one view,
 //! [`View::Panel`], and one mode of keys.
 
 pub mod fits;
@@ -42,17 +42,85 @@ impl Panel {
     /// All panels.
     pub const ALL: [Panel; 5] = [Panel::Watch, Panel::History, Panel::Launch, Panel::Releases, Panel::Fits];
 
+    /// What it does.
+    fn spec(self) -> &'static Spec {
+        match self {
+            Panel::Watch => &watch::SPEC,
+            Panel::History => &history::SPEC,
+            Panel::Launch => &launch::SPEC,
+            Panel::Releases => &releases::SPEC,
+            Panel::Fits => &fits::SPEC,
+        }
+    }
+
     /// Its name in sessions.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Panel::Watch => "watch",
-            Panel::History => "history",
-            Panel::Launch => "launch",
-            Panel::Releases => "releases",
-            Panel::Fits => "fits",
-        }
+        self.spec().name
     }
+
+    /// Its heading in the list of keys.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        self.spec().title
+    }
+}
+
+/// What a panel does. A panel states what it has beyond [`Spec::DEFAULT`].
+struct Spec {
+    /// Its name in sessions.
+    name: &'static str,
+    /// Its heading in the list of keys.
+    title: &'static str,
+    /// Its lines.
+    rows: fn(&App) -> usize,
+    /// Lines above them that do not scroll.
+    heading: fn(&App) -> u16,
+    /// Rows that are seen at a time in so many lines; the heading takes some.
+    page: fn(&App, usize) -> usize,
+    /// Whether one of the lines has a cursor; else the lines only scroll.
+    has_cursor: fn(&App) -> bool,
+    draw: fn(&App, &mut Canvas<'_>, Rect),
+    /// A line about what is under the cursor.
+    info: fn(&App) -> String,
+    /// The panel as a document, unless a command writes it: `atlas history`, `atlas watch`, `atlas launch`.
+    document: fn(&App) -> Option<Document>,
+    /// It is shown.
+    opened: fn(&mut App),
+    /// Requests what it needs to be drawn.
+    follow: fn(&mut App, &mut Vec<Effect>),
+    /// Enter.
+    accept: fn(&mut App, &mut Vec<Effect>),
+    /// Goes to what stands to the left or right.
+    across: fn(&mut App, i32),
+    /// Marks what is under the cursor.
+    mark: fn(&mut App),
+    /// Shows the figures over time.
+    trend: fn(&mut App),
+    /// Goes back within the panel; false where there is nothing to go back from.
+    back: fn(&mut App) -> bool,
+}
+
+impl Spec {
+    /// A panel without lines, cursor and keys of its own.
+    const DEFAULT: Spec = Spec {
+        name: "",
+        title: "",
+        rows: |_| 0,
+        heading: |_| 0,
+        page: |_, lines| lines,
+        has_cursor: |_| false,
+        draw: |_, _, _| {},
+        info: |_| String::new(),
+        document: |_| None,
+        opened: |_| {},
+        follow: |_, _| {},
+        accept: |_, _| {},
+        across: |_, _| {},
+        mark: |_| {},
+        trend: |_| {},
+        back: |_| false,
+    };
 }
 
 /// The state of all panels.
@@ -111,138 +179,79 @@ pub(super) fn goes_back(app: &mut App) -> bool {
 /// Lines of a panel: its rows are lines.
 #[must_use]
 pub fn rows(app: &App, panel: Panel) -> usize {
-    match panel {
-        Panel::Watch => watch::view::rows(app),
-        Panel::History => history::view::rows(app),
-        Panel::Launch => launch::view::rows(app),
-        Panel::Releases => releases::view::rows(app),
-        Panel::Fits => fits::view::rows(app),
-    }
+    (panel.spec().rows)(app)
 }
 
 /// Draws a panel.
 pub fn draw(app: &App, panel: Panel, canvas: &mut Canvas<'_>, area: Rect) {
-    match panel {
-        Panel::Watch => watch::view::draw(app, canvas, area),
-        Panel::History => history::view::draw(app, canvas, area),
-        Panel::Launch => launch::view::draw(app, canvas, area),
-        Panel::Releases => releases::view::draw(app, canvas, area),
-        Panel::Fits => fits::view::draw(app, canvas, area),
-    }
+    (panel.spec().draw)(app, canvas, area);
 }
 
 /// A line about what is under the cursor.
 #[must_use]
 pub fn info(app: &App, panel: Panel) -> String {
-    match panel {
-        Panel::Watch => watch::view::info(app),
-        Panel::History => history::view::info(app),
-        Panel::Launch => launch::view::info(app),
-        Panel::Releases => releases::view::info(app),
-        Panel::Fits => fits::view::info(app),
-    }
+    (panel.spec().info)(app)
 }
 
 /// A panel is shown.
 pub(super) fn opened(app: &mut App, panel: Panel) {
-    match panel {
-        Panel::Watch => watch::opened(app),
-        Panel::History => history::opened(app),
-        Panel::Releases => releases::opened(app),
-        Panel::Fits => fits::opened(app),
-        Panel::Launch => {}
-    }
+    (panel.spec().opened)(app);
 }
 
 /// Does what Enter asks for.
 pub(super) fn accept(app: &mut App, panel: Panel, effects: &mut Vec<Effect>) {
-    match panel {
-        Panel::Watch => watch::again(app, effects),
-        Panel::History => history::open(app, effects),
-        Panel::Launch => launch::write(app, effects),
-        Panel::Releases => releases::apply(app, effects),
-        Panel::Fits => fits::open(app, effects),
-    }
+    (panel.spec().accept)(app, effects);
 }
 
 /// Goes to what stands to the left or right.
 pub(super) fn across(app: &mut App, panel: Panel, by: i32) {
-    match panel {
-        Panel::Launch => launch::wrap(app, by),
-        Panel::Fits => fits::across(app, by),
-        Panel::Watch | Panel::History | Panel::Releases => {}
-    }
+    (panel.spec().across)(app, by);
 }
 
 /// Marks what is under the cursor.
 pub(super) fn mark(app: &mut App, panel: Panel) {
-    if panel == Panel::History {
-        history::mark(app);
-    }
+    (panel.spec().mark)(app);
 }
 
 /// Shows the figures over time.
 pub(super) fn trend(app: &mut App, panel: Panel) {
-    if panel == Panel::History {
-        history::trend(app);
-    }
+    (panel.spec().trend)(app);
 }
 
 /// Goes back within the panel; false where there is nothing to go back from.
 pub(super) fn back(app: &mut App, panel: Panel) -> bool {
-    panel == Panel::History && history::back(app)
+    (panel.spec().back)(app)
 }
 
 /// Whether one of the lines has a cursor; else the lines only scroll.
 #[must_use]
 pub fn has_cursor(app: &App, panel: Panel) -> bool {
-    match panel {
-        Panel::History => app.panels.history.page == history::Page::List,
-        Panel::Releases | Panel::Fits => true,
-        Panel::Watch | Panel::Launch => false,
-    }
+    (panel.spec().has_cursor)(app)
 }
 
 /// Lines above a panel's rows that do not scroll.
 #[must_use]
 pub fn heading(app: &App, panel: Panel) -> u16 {
-    match panel {
-        Panel::Releases => releases::view::HEADING,
-        Panel::Fits => fits::view::HEADING,
-        Panel::History if app.panels.history.page == history::Page::List => history::view::HEADING,
-        Panel::Watch | Panel::History | Panel::Launch => 0,
-    }
+    (panel.spec().heading)(app)
 }
 
 /// Rows of a panel that are seen at a time in so many lines.
 #[must_use]
 pub fn page(app: &App, panel: Panel, lines: usize) -> usize {
-    match panel {
-        Panel::Releases => releases::view::page(lines),
-        _ => lines.saturating_sub(usize::from(heading(app, panel))),
-    }
+    (panel.spec().page)(app, lines)
 }
 
 /// A panel as a document; `None` where commands write it: `atlas history`, `atlas watch`, `atlas launch`.
 #[must_use]
 pub fn document(app: &App, panel: Panel) -> Option<Document> {
-    match panel {
-        Panel::Releases => releases::export::document(app),
-        Panel::Fits => fits::export::document(app),
-        Panel::Watch | Panel::History | Panel::Launch => None,
-    }
+    (panel.spec().document)(app)
 }
 
-/// Asks what the panel that is shown wants to know.
+/// Requests what the panel that is shown needs to be drawn.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     idle::follow(app, effects);
-    match app.view {
-        View::Panel(Panel::Watch) => watch::follow(app, effects),
-        View::Panel(Panel::History) => history::follow(app, effects),
-        View::Panel(Panel::Launch) => launch::follow(app, effects),
-        View::Panel(Panel::Releases) => releases::follow(app),
-        View::Panel(Panel::Fits) => fits::follow(app, effects),
-        _ => {}
+    if let View::Panel(panel) = app.view {
+        (panel.spec().follow)(app, effects);
     }
 }
 

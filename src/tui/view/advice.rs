@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use crate::tui::app::{App, Change, View};
+use crate::tui::app::{Answer, App, Change, View};
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::layout;
@@ -115,10 +115,10 @@ pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// The text if there is no advice.
-fn silence(app: &App) -> &'static str {
-    if app.answer.detail().is_none() {
+fn silence(answer: &Answer) -> &'static str {
+    if answer.detail().is_none() {
         "the playbook needs the analytical engine: a target with an `accelerator:`"
-    } else if app.answer.fits() {
+    } else if answer.fits() {
         "no rule of the playbook gains anything here"
     } else {
         "no rule of the playbook makes this run"
@@ -138,7 +138,7 @@ fn line(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let x = canvas.text(area.x + 1, area.y, 2, keymap::key_of(Action::Show(View::Advice)), key) + 1;
     match app.advice().first() {
         None => {
-            canvas.text(x, area.y, area.right() - x, silence(app), dim);
+            canvas.text(x, area.y, area.right() - x, silence(&app.answer), dim);
         }
         Some(best) => {
             let end = canvas.text(x, area.y, (area.right() - x).saturating_sub(GAIN + 2), &best.text, text);
@@ -164,7 +164,7 @@ fn pane(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
     if all.is_empty() {
-        canvas.text(inner.x, inner.y, inner.width, silence(app), dim);
+        canvas.text(inner.x, inner.y, inner.width, silence(&app.answer), dim);
         return;
     }
     for (y, advice) in (inner.y..inner.bottom()).step_by(step).zip(all.iter().take(fit)) {
@@ -192,7 +192,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Advice, &title(app.advice().first()), &remark, app.tour.is_none());
     let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     if all.is_empty() {
-        let text = if app.advice().is_empty() { silence(app) } else { "nothing matches; Esc shows all" };
+        let text = if app.advice().is_empty() { silence(&app.answer) } else { "nothing matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     }

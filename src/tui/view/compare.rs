@@ -45,15 +45,10 @@ pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
     };
     let known = move |metric: &&'static Metric| app.columns.iter().any(|column| says(column, metric));
     // If no chosen metric applies, all are shown.
-    let chosen = app.chosen.of(mode(app)).filter(|chosen| chosen.iter().any(&known));
-    let usual = chosen.is_none().then(|| Metric::by_importance(mode(app)).filter(known));
+    let chosen = app.chosen.of(app.answer.mode()).filter(|chosen| chosen.iter().any(&known));
+    let usual = chosen.is_none().then(|| Metric::by_importance(app.answer.mode()).filter(known));
     let own = chosen.unwrap_or_default().iter().copied().filter(known);
     usual.into_iter().flatten().chain(own)
-}
-
-/// Whether the columns train or serve.
-fn mode(app: &App) -> Mode {
-    app.answer.mode()
 }
 
 /// The engine of the reference: only its figures are compared.
@@ -89,8 +84,8 @@ pub fn is_list(app: &App) -> bool {
 fn build(app: &App, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut section = None;
-    let headlines: Vec<&Metric> = Metric::headlines(mode(app)).collect();
-    let chosen = app.chosen.of(mode(app)).is_some();
+    let headlines: Vec<&Metric> = Metric::headlines(app.answer.mode()).collect();
+    let chosen = app.chosen.of(app.answer.mode()).is_some();
     for metric in metrics(app) {
         let name = match () {
             () if chosen => "chosen figures",
@@ -176,7 +171,7 @@ pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
 /// ranked. Latencies and rates without an interval of their own are known no better than the key figure they follow.
 fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
     let mut all = standing_alone(app, metric);
-    let follows = match (metric.section, mode(app)) {
+    let follows = match (metric.section, app.answer.mode()) {
         // The memory decides it, not the speed.
         _ if *metric == *const { Metric::known("max_concurrency") } => return all,
         (Section::Latency, Mode::Inference) => const { Metric::known("tpot_ms") },

@@ -4,7 +4,7 @@ use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::tui::app::{App, Pane, View};
+use crate::tui::app::{Answer, App, Pane, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
@@ -133,7 +133,7 @@ fn width_of(text: &str) -> u16 {
 fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool, here: bool) {
     let source = source(app, spec);
     let editing = app.edit.as_ref().filter(|edit| edit.knob == spec.knob);
-    let shown = shown(app, spec);
+    let shown = shown(&app.answer, spec);
     let Columns { right, unit, name: room } = Columns::of(area.width, spec, &shown);
     let role = match source {
         Source::Changed => Role::Changed,
@@ -172,8 +172,8 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
 }
 
 /// The value of a knob.
-fn shown(app: &App, spec: &Spec) -> String {
-    app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)))
+fn shown(answer: &Answer, spec: &Spec) -> String {
+    answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)))
 }
 
 /// How a row is divided.
@@ -211,7 +211,7 @@ pub fn info(app: &App) -> String {
     let spec = knob.spec();
     let width = layout::inner(layout::areas(app).pane(Pane::Knobs)).width;
     // The name in full where its row has no room for it.
-    let name = match Columns::of(width, spec, &shown(app, spec)).name < width_of(spec.name) {
+    let name = match Columns::of(width, spec, &shown(&app.answer, spec)).name < width_of(spec.name) {
         true => format!("{}: ", spec.name),
         false => String::new(),
     };
@@ -221,14 +221,14 @@ pub fn info(app: &App) -> String {
         // The brightness of the row shows it.
         Source::File | Source::Usual => String::new(),
     };
-    let pinned = pinned_by(app, knob);
+    let pinned = pinned_by(&app.answer, knob);
     let pinned = if pinned.is_empty() { String::new() } else { format!(" [phase {} sets its own]", pinned.join(", ")) };
     format!("{name}{}{file}{pinned}", spec.help)
 }
 
 /// The phases whose overrides set this knob's number themselves.
-fn pinned_by(app: &App, knob: Knob) -> Vec<&str> {
-    let (Some(workload), Some(scenario)) = (&app.answer.workload, &app.answer.scenario) else { return Vec::new() };
+fn pinned_by(answer: &Answer, knob: Knob) -> Vec<&str> {
+    let (Some(workload), Some(scenario)) = (&answer.workload, &answer.scenario) else { return Vec::new() };
     let named = workload.phases.iter().zip(&scenario.phases);
     named.filter(|(_, phase)| phase.pinned.pins(knob)).map(|(spec, _)| &*spec.name).collect()
 }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use crate::tui::app::{App, View};
+use crate::tui::app::{Answer, App, View};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};
@@ -88,8 +88,8 @@ fn written(column: &Column, rows: &[(&str, &Figures)]) -> Written {
 }
 
 /// Columns of the mode at hand.
-fn columns(app: &App) -> Vec<&'static Column> {
-    let mode = app.answer.workload.as_ref().map(|workload| workload.shape.mode);
+fn columns(answer: &Answer) -> Vec<&'static Column> {
+    let mode = answer.workload.as_ref().map(|workload| workload.shape.mode);
     COLUMNS.iter().filter(|column| column.only.is_none() || column.only == mode).collect()
 }
 
@@ -119,23 +119,23 @@ fn shown(app: &App) -> Vec<usize> {
 /// Number of rows that can be selected: the phases and their total.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    if is_empty(app) { 0 } else { shown(app).len() + 1 }
+    if is_empty(&app.answer) { 0 } else { shown(app).len() + 1 }
 }
 
-fn is_empty(app: &App) -> bool {
-    app.answer.outcome.as_ref().map_or(true, |estimate| estimate.phases.is_empty())
+fn is_empty(answer: &Answer) -> bool {
+    answer.outcome.as_ref().map_or(true, |estimate| estimate.phases.is_empty())
 }
 
 /// The column under the cursor by its title; `None` for the phases' names.
 #[must_use]
 pub fn column_here(app: &App) -> Option<&'static str> {
-    columns(app).get(app.column.checked_sub(1)?).map(|column| column.title)
+    columns(&app.answer).get(app.column.checked_sub(1)?).map(|column| column.title)
 }
 
 /// The metric of the cell under the cursor.
 #[must_use]
 pub fn metric_here(app: &App) -> Option<&'static Metric> {
-    match columns(app).get(app.column.checked_sub(1)?)?.shows {
+    match columns(&app.answer).get(app.column.checked_sub(1)?)?.shows {
         Shows::Figure(metric) => Some(metric),
         Shows::Count(_) => None,
     }
@@ -143,13 +143,13 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
 
 /// Moves to another column.
 pub(in crate::tui) fn across(app: &mut App, by: i32) {
-    app.column = app.column.saturating_add_signed(by as isize).min(columns(app).len());
+    app.column = app.column.saturating_add_signed(by as isize).min(columns(&app.answer).len());
 }
 
 /// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    if is_empty(app) {
+    if is_empty(&app.answer) {
         return String::new();
     }
     let about = match (metric_here(app), column_here(app)) {
@@ -245,7 +245,7 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// The columns that fit, the selected one among them, and the index of the first.
 fn visible(app: &App, full: bool, room: u16) -> (Vec<&'static Column>, usize) {
-    let all = columns(app);
+    let all = columns(&app.answer);
     let fits = |from: usize| -> Vec<&'static Column> {
         let mut room = room;
         let fitting = all.iter().skip(from).take_while(|column| {

@@ -52,7 +52,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Picture::Scaling => app.queries.scaling.answer().is_some_and(|scaling| scale(scaling, canvas, inner)),
         Picture::Levels => run.and_then(|run| run.serving.as_ref()).is_some_and(|served| levels(served, canvas, inner)),
         Picture::Latencies => {
-            run.and_then(|run| run.serving.as_ref()).is_some_and(|served| latencies(app, served, canvas, inner))
+            run.and_then(|run| run.serving.as_ref()).is_some_and(|served| latencies(&app.answer, served, canvas, inner))
         }
     };
     if !drawn {

@@ -96,14 +96,14 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 
 /// A figure as a question names it: what it is depends on whether the workload trains or serves.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct NamedFigure {
     training: &'static Metric,
     serving: &'static Metric,
 }
 
-impl Asked {
-    pub(super) fn one(metric: &'static Metric) -> Asked {
-        Asked { training: metric, serving: metric }
+impl NamedFigure {
+    pub(super) fn one(metric: &'static Metric) -> NamedFigure {
+        NamedFigure { training: metric, serving: metric }
     }
 
     pub(super) fn metric(self, mode: Mode) -> &'static Metric {
@@ -132,15 +132,15 @@ impl Asked {
 }
 
 /// Takes the first figure that is named out of a question. A figure with a bound behind it is a constraint and stays.
-pub(super) fn take(words: &mut Words) -> Option<Asked> {
+pub(super) fn take(words: &mut Words) -> Option<NamedFigure> {
     for (phrase, training, serving) in PHRASES {
         if words.has(phrase) && !bounded(words, phrase) && words.take(phrase) {
-            return Some(Asked { training: figure::named(training)?, serving: figure::named(serving)? });
+            return Some(NamedFigure { training: figure::named(training)?, serving: figure::named(serving)? });
         }
     }
     let found = words.all().iter().find_map(|word| Some((word.clone(), of_word(word)?)));
     let (word, metric) = found?;
-    (!bounded(words, &word) && words.take(&word)).then_some(Asked::one(metric))
+    (!bounded(words, &word) && words.take(&word)).then_some(NamedFigure::one(metric))
 }
 
 /// The metric of a single word: its name, or the label on the screen.

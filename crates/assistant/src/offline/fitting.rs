@@ -12,7 +12,7 @@ use atlas_plan::search::{Condition, Gauge, figure};
 use super::case::{Case, Context};
 use super::rank::{Best, best, where_flags};
 use super::reply::ReplyKind;
-use super::subject::{Asked, part_of_a_node};
+use super::subject::{ParsedQuestion, part_of_a_node};
 use super::why::suggest;
 use super::{Refusal, Reply};
 
@@ -22,14 +22,14 @@ const FIXES: usize = 6;
 const MOST_NODES: f64 = 4096.0;
 
 /// Whether it can run, and if not, the smallest changes that make it run.
-pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    if let Some((hardware, most)) = part_of_a_node(&asked.subject, &asked.known) {
-        let mut asked = asked.clone();
-        asked.subject.hardware = vec![hardware];
-        return part(&asked, most, context, gauge);
+pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    if let Some((hardware, most)) = part_of_a_node(&question.subject, &question.known) {
+        let mut question = question.clone();
+        question.subject.hardware = vec![hardware];
+        return part(&question, most, context, gauge);
     }
     let mut reply = Reply::new(ReplyKind::Fit);
-    let case = asked.case(context, &mut reply)?;
+    let case = question.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!("the {} engine does not say what fits", case.scenario.engine.name())));
@@ -49,7 +49,7 @@ pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result
     reply.say(format!("It does not run: {}.", found.verdict.describe()));
     if found.fixes.is_empty() {
         reply.say("No change of one or two knobs makes it run. With any layout, it takes:");
-        let enough = count(asked, context, gauge)?;
+        let enough = count(question, context, gauge)?;
         reply.answer.extend(enough.answer);
         reply.figures.extend(enough.figures);
         reply.commands.extend(enough.commands);
@@ -78,12 +78,12 @@ pub(super) fn fit(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result
 /// How many sequences a replica holds, and whether requests wait for memory.
 fn room(reply: &mut Reply, case: &Case<'_>) {
     let metric = const { Metric::known("max_concurrency") };
-    let (Some(room), Setting::Number(asked), Setting::Number(replicas)) =
+    let (Some(room), Setting::Number(requested), Setting::Number(replicas)) =
         (case.value(metric), case.scenario.get(Knob::Concurrency), case.scenario.get(Knob::Dp))
     else {
         return;
     };
-    let each = asked / replicas.max(1.0);
+    let each = requested / replicas.max(1.0);
     let waits = if each > room { "the others wait for memory" } else { "none waits for memory" };
     reply.say(format!(
         "Each replica has memory for the keys and values of {} at once; {each:.0} of the requests come to each: {waits}.",
@@ -98,9 +98,9 @@ fn one_replica() -> [(Knob, Setting); 1] {
 }
 
 /// Whether it can run on some of a node's accelerators, with any layout.
-fn part(asked: &Asked, most: u32, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+fn part(question: &ParsedQuestion, most: u32, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Fit);
-    let case = asked.case(context, &mut reply)?.with(&one_replica())?;
+    let case = question.case(context, &mut reply)?.with(&one_replica())?;
     reply.answer.retain(|block| !is_warning(block));
     let bound = Condition::at_most(&figure::ACCELERATORS, f64::from(most));
     let conditions = vec![bound];
@@ -123,19 +123,19 @@ fn part(asked: &Asked, most: u32, context: &Context<'_>, gauge: &Gauge) -> Resul
 }
 
 /// The fewest nodes of the hardware on which a layout keeps all constraints.
-pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
-    let mut asked = asked.clone();
+    let mut question = question.clone();
     // A number of accelerators would be the answer.
-    for hardware in &mut asked.subject.hardware {
+    for hardware in &mut question.subject.hardware {
         hardware.count = None;
     }
-    let case = asked.case(context, &mut reply)?;
+    let case = question.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
     if !at_once(&case.scenario).engine.reasons() {
         return Err(Refusal::Nothing(format!("the {} engine does not say what fits", case.scenario.engine.name())));
     }
-    let conditions = asked.subject.constraints.clone();
+    let conditions = question.subject.constraints.clone();
     let on = |nodes: f64| -> Result<(Case<'_>, Best<'_>), Refusal> {
         let case = case.with(&[(Knob::NumNodes, Setting::Number(nodes))])?;
         let found = best(&case, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
@@ -163,7 +163,7 @@ pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resu
             fails = middle;
         }
     }
-    let (asked_on, found) = found;
+    let (basis, found) = found;
     let Some(fits) = &found.case else { return Err(Refusal::Nothing("the search was stopped".to_owned())) };
     let used = fits.value(&figure::ACCELERATORS).unwrap_or_default();
     let plural = if nodes == 1.0 { "node" } else { "nodes" };
@@ -179,7 +179,7 @@ pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resu
     }
     fits.figure(&mut reply, &figure::ACCELERATORS);
     if nodes == 1.0
-        && let Ok(single) = asked_on.with(&one_replica())
+        && let Ok(single) = basis.with(&one_replica())
     {
         let smallest = best(&single, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
         let fewer = smallest.case.as_ref().filter(|_| smallest.meets_all());
@@ -196,8 +196,8 @@ pub(super) fn count(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resu
     headline(&mut reply, fits);
     reply.about = Some(fits.about());
     suggest(&mut reply, fits, &format!("{nodes:.0} {plural}, {}", found.layout));
-    let held: Overrides = asked_on.overrides.clone();
-    reply.command(&["optimize"], where_flags(&asked_on, &figure::ACCELERATORS, &conditions, &held));
+    let held: Overrides = basis.overrides.clone();
+    reply.command(&["optimize"], where_flags(&basis, &figure::ACCELERATORS, &conditions, &held));
     Ok(reply)
 }
 

@@ -156,14 +156,14 @@ pub(super) fn rewritten(words: &mut Words) {
     if words.begins("set") && (words.has("to") || words.has("=")) {
         words.take("set");
         words.take("to");
-        words.ask_what_if();
+        words.begin_with_what_if();
     }
     // "Double the context": a length or a load changes; "halve the cost" asks how.
     for factor in ["double", "triple", "halve", "quadruple"] {
         let grows =
             ["length", "context", "prompt", "output", "load", "traffic", "concurrency", "users", "batch", "nodes"];
         if words.begins(factor) && some(words, &grows) {
-            words.ask_what_if();
+            words.begin_with_what_if();
         }
     }
     for figure in ["show", "tell"] {
@@ -196,7 +196,7 @@ fn worth(words: &mut Words) {
         words.take("worth it");
         let _ = words.take("is") || words.take("are") || words.take("would");
         words.take("be");
-        words.ask_what_if();
+        words.begin_with_what_if();
     }
 }
 
@@ -208,7 +208,7 @@ fn alternatives(words: &mut Words) {
     });
     if *words != before && !words.begins("should") && !words.begins("what if") {
         let _ = words.take("is") || words.take("are");
-        words.ask_what_if();
+        words.begin_with_what_if();
     }
 }
 

@@ -8,7 +8,7 @@ use atlas_plan::search::{self, Condition, goal_seek};
 
 use super::case::{Case, Context};
 use super::reply::{ReplyKind, shown};
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::why::{improvements, suggest};
 use super::{Refusal, Reply};
 
@@ -16,17 +16,17 @@ use super::{Refusal, Reply};
 const ROWS: usize = 8;
 
 /// What improves a figure; with a bound, what brings the figure there alone.
-pub(super) fn improve(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
-    if let [Condition::Figure(metric, _, wanted)] = asked.subject.constraints.as_slice() {
-        let mut asked = asked.clone();
-        asked.figure = asked.figure.or(Some(super::figures::Asked::one(metric)));
-        return reach(&asked, metric, *wanted, context);
+pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
+    if let [Condition::Figure(metric, _, wanted)] = question.subject.constraints.as_slice() {
+        let mut question = question.clone();
+        question.figure = question.figure.or(Some(super::figures::NamedFigure::one(metric)));
+        return reach(&question, metric, *wanted, context);
     }
     let mut reply = Reply::new(ReplyKind::Improve);
-    let case = asked.case(context, &mut reply)?;
-    let metric = asked.metric(&case, "tokens_per_sec")?;
-    if let Some((times, now)) = asked.times.zip(case.value(metric)) {
-        return reach(asked, metric, times * now, context);
+    let case = question.case(context, &mut reply)?;
+    let metric = question.metric(&case, "tokens_per_sec")?;
+    if let Some((times, now)) = question.times.zip(case.value(metric)) {
+        return reach(question, metric, times * now, context);
     }
     reply.say(format!("{} is {} now.", metric.label, case.shown(metric)));
     case.figure(&mut reply, metric);
@@ -36,9 +36,14 @@ pub(super) fn improve(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
 }
 
 /// What brings a figure to a value, each alone.
-fn reach(asked: &Asked, metric: &'static Metric, wanted: f64, context: &Context<'_>) -> Result<Reply, Refusal> {
+fn reach(
+    question: &ParsedQuestion,
+    metric: &'static Metric,
+    wanted: f64,
+    context: &Context<'_>,
+) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Reach);
-    let case = asked.case(context, &mut reply)?;
+    let case = question.case(context, &mut reply)?;
     if !metric.applies_to(&case.scenario) {
         return Err(Refusal::Nothing(format!("{} says nothing about {}", metric.label, case.mode().name())));
     }
@@ -79,10 +84,10 @@ fn reach(asked: &Asked, metric: &'static Metric, wanted: f64, context: &Context<
 }
 
 /// What a figure depends on most.
-pub(super) fn sensitivity(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Sensitivity);
-    let case = asked.case(context, &mut reply)?;
-    let metric = asked.metric(&case, "tokens_per_sec")?;
+    let case = question.case(context, &mut reply)?;
+    let metric = question.metric(&case, "tokens_per_sec")?;
     case.figure(&mut reply, metric);
     let tornado = search::sensitivity(&at_once(&case.scenario), &case.parts, metric);
     reply.say(format!(

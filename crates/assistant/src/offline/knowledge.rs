@@ -6,7 +6,7 @@ use atlas_plan::knob::KNOBS;
 
 use super::case::Context;
 use super::reply::{Block, ReplyKind};
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::{Refusal, Reply};
 
 /// The guide, as it ships.
@@ -22,9 +22,9 @@ const COMMON: [&str; 30] = [
 ];
 
 /// Lists what can be named.
-pub(super) fn list(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn list(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::List);
-    let words = &asked.words;
+    let words = &question.words;
     let any = |names: &[&str]| names.iter().any(|name| words.has(name));
     let catalog = context.library.catalog();
     let (what, command, names): (&str, Option<&str>, Vec<String>) = if any(&["workload", "workloads"]) {
@@ -84,8 +84,8 @@ fn sections() -> Vec<Section<'static>> {
 }
 
 /// The section of the guide that says most about the words of the question.
-pub(super) fn guide(asked: &Asked) -> Result<Reply, Refusal> {
-    let wanted: Vec<&String> = asked.words.all().iter().filter(|word| !COMMON.contains(&word.as_str())).collect();
+pub(super) fn guide(question: &ParsedQuestion) -> Result<Reply, Refusal> {
+    let wanted: Vec<&String> = question.words.all().iter().filter(|word| !COMMON.contains(&word.as_str())).collect();
     // `calibrate` and `calibration` share their beginning.
     let stem = |word: &str| word.chars().take(6).collect::<String>();
     let holds = |text: &str, word: &str| {
@@ -105,7 +105,7 @@ pub(super) fn guide(asked: &Asked) -> Result<Reply, Refusal> {
         title > 0 || (body > 0 && 2 * body > wanted.len())
     });
     let Some(section) = found else {
-        let reason = format!("the guide has no section about `{}`", asked.words.line());
+        let reason = format!("the guide has no section about `{}`", question.words.line());
         return Err(Refusal::Unknown { reason });
     };
     let mut reply = Reply::new(ReplyKind::Guide);

@@ -7,7 +7,7 @@ use atlas_plan::search::figure;
 
 use super::case::{Case, Context};
 use super::reply::ReplyKind;
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::words::Words;
 use super::{Refusal, Reply, figures};
 
@@ -60,9 +60,9 @@ pub(super) fn is_term(word: &str) -> bool {
 }
 
 /// What a word means.
-pub(super) fn meaning(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn meaning(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Meaning);
-    let mut words = asked.words.clone();
+    let mut words = question.words.clone();
     for lead in [
         "what is meant by",
         "what does",
@@ -170,10 +170,10 @@ fn metrics(term: &str, words: &Words) -> Vec<&'static Metric> {
     let mut found: Vec<&'static Metric> = METRICS.iter().filter(label).collect();
     found.extend(figure::named(&term.replace(' ', "_")).filter(|metric| !found.contains(metric)));
     if found.is_empty()
-        && let Some(asked) = figures::take(&mut words.clone()).filter(|_| words.all().len() > 1)
+        && let Some(question) = figures::take(&mut words.clone()).filter(|_| words.all().len() > 1)
     {
-        found.push(asked.metric(atlas_config::Mode::Inference));
-        let training = asked.metric(atlas_config::Mode::Training);
+        found.push(question.metric(atlas_config::Mode::Inference));
+        let training = question.metric(atlas_config::Mode::Training);
         if !found.contains(&training) {
             found.push(training);
         }

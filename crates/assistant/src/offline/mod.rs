@@ -31,7 +31,7 @@ pub use reply::{About, Block, Figure, Reply, ReplyKind, Suggestion};
 use atlas_plan::search::Gauge;
 
 use crate::Trouble;
-use subject::Asked;
+use subject::ParsedQuestion;
 use topic::Topic;
 
 /// What can be asked: kinds of questions with an example each.
@@ -108,29 +108,29 @@ pub fn is_question(line: &str) -> bool {
 /// # Errors
 /// The question or its subject is not understood, or the scenario cannot be resolved.
 pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    let asked = Asked::of(line, context)?;
-    let reply = match asked.topic {
-        Topic::Meaning => meaning::meaning(&asked, context),
-        Topic::List => knowledge::list(&asked, context),
-        Topic::Guide => knowledge::guide(&asked),
-        Topic::WhatIf => what_if::what_if(&asked, context),
-        Topic::Fit => fitting::fit(&asked, context, gauge),
-        Topic::Count => fitting::count(&asked, context, gauge),
-        Topic::Users => users::users(&asked, context),
-        Topic::Longest => users::longest(&asked, context),
-        Topic::Rank => rank::rank(&asked, context, gauge),
-        Topic::Compare => rank::compare(&asked, context),
-        Topic::Value => value::value(&asked, context),
-        Topic::Trust => value::trust(&asked, context),
-        Topic::Origin => value::origin(&asked, context),
-        Topic::Limits => why::limits(&asked, context),
-        Topic::Time | Topic::Memory => why::breakdown(&asked, context),
-        Topic::Why => why::why(&asked, context),
-        Topic::Improve => improving::improve(&asked, context),
-        Topic::Sensitivity => improving::sensitivity(&asked, context),
+    let question = ParsedQuestion::of(line, context)?;
+    let reply = match question.topic {
+        Topic::Meaning => meaning::meaning(&question, context),
+        Topic::List => knowledge::list(&question, context),
+        Topic::Guide => knowledge::guide(&question),
+        Topic::WhatIf => what_if::what_if(&question, context),
+        Topic::Fit => fitting::fit(&question, context, gauge),
+        Topic::Count => fitting::count(&question, context, gauge),
+        Topic::Users => users::users(&question, context),
+        Topic::Longest => users::longest(&question, context),
+        Topic::Rank => rank::rank(&question, context, gauge),
+        Topic::Compare => rank::compare(&question, context),
+        Topic::Value => value::value(&question, context),
+        Topic::Trust => value::trust(&question, context),
+        Topic::Origin => value::origin(&question, context),
+        Topic::Limits => why::limits(&question, context),
+        Topic::Time | Topic::Memory => why::breakdown(&question, context),
+        Topic::Why => why::why(&question, context),
+        Topic::Improve => improving::improve(&question, context),
+        Topic::Sensitivity => improving::sensitivity(&question, context),
     };
     reply.map(|mut reply| {
-        let readings = asked.readings.into_iter().map(Block::Text);
+        let readings = question.readings.into_iter().map(Block::Text);
         reply.answer.splice(0..0, readings);
         Reply { question: line.trim().to_owned(), ..reply }
     })

@@ -114,7 +114,7 @@ pub(super) fn rewritten(words: &mut Words) {
         && program(one)
         && program(other)
     {
-        words.ask_what_if();
+        words.begin_with_what_if();
     }
     for unit in UNITS {
         words.take(&format!("in {unit}"));

@@ -11,7 +11,7 @@ use atlas_plan::search::{Condition, Gauge, Problem, Space, figure, optimize};
 
 use super::case::{Case, Context};
 use super::reply::ReplyKind;
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::why::suggest;
 use super::{Refusal, Reply};
 use crate::Objective;
@@ -60,22 +60,22 @@ pub(crate) fn best<'a>(
     most: u64,
     gauge: &Gauge,
 ) -> Result<Best<'a>, Refusal> {
-    let asked = at_once(&case.scenario);
+    let requested = at_once(&case.scenario);
     let metrics = conditions.iter().filter_map(|condition| match condition {
         Condition::Figure(metric, ..) => Some(*metric),
         _ => None,
     });
-    if let Some(metric) = metrics.chain([objective]).find(|metric| !metric.applies_to(&asked)) {
+    if let Some(metric) = metrics.chain([objective]).find(|metric| !metric.applies_to(&requested)) {
         return Err(Refusal::Nothing(format!(
             "{} says nothing about {} under the {} engine",
             metric.name,
-            asked.mode().name(),
-            asked.engine.name()
+            requested.mode().name(),
+            requested.engine.name()
         )));
     }
     let held = |knob: Knob| case.overrides.contains_key(&knob);
-    let start = freed(&asked, &held, &case.parts);
-    let mut problem = Problem::of(&start, &case.parts, objective).from(&asked);
+    let start = freed(&requested, &held, &case.parts);
+    let mut problem = Problem::of(&start, &case.parts, objective).from(&requested);
     let axes = problem.space.axes().iter().filter(|axis| !held(axis.knob)).cloned().collect();
     problem.space = Space::of(axes).map_err(|error| Refusal::Scenario(error.to_string()))?;
     problem.conditions = conditions.to_vec();
@@ -88,7 +88,7 @@ pub(crate) fn best<'a>(
         return Ok(Best { case: None, layout: String::new(), dropped: found.dropped, proof: found.looked.proof });
     };
     // What follows from the layout would otherwise follow it again; see `atlas optimize`.
-    let global = asked.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
+    let global = requested.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
     let pinned = global.then(|| (Knob::Global, best.scenario.get(Knob::Global)));
     let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
     let searched: Vec<(Knob, Setting)> = searched.map(|knob| (knob, best.scenario.get(knob))).collect();
@@ -135,10 +135,10 @@ fn goal_flags(objective: &Metric, conditions: &[Condition]) -> Vec<String> {
 }
 
 /// Ranks targets at their best.
-pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Rank);
-    let workload = asked.workload(context, &mut reply)?;
-    let named = asked.subject.targets(&asked.known)?;
+    let workload = question.workload(context, &mut reply)?;
+    let named = question.subject.targets(&question.known)?;
     let lanes: Vec<(String, Option<u32>)> = if named.is_empty() {
         context.library.targets().iter().map(|target| (target.name.to_string(), None)).collect()
     } else {
@@ -150,15 +150,15 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
     let mut refused: Vec<String> = Vec::new();
     let mut compared: Vec<String> = Vec::new();
     let mut metric = &figure::ACCELERATORS;
-    let conditions = &asked.subject.constraints;
+    let conditions = &question.subject.constraints;
     for (target, nodes) in lanes {
         let mut overrides = context.overrides.clone();
-        overrides.extend(asked.settings(nodes));
+        overrides.extend(question.settings(nodes));
         let Ok(case) = Case::of(context, &target, &workload, overrides) else {
             refused.push(target);
             continue;
         };
-        metric = asked.subject.objective.unwrap_or(Objective::Cheapest).metric(case.mode());
+        metric = question.subject.objective.unwrap_or(Objective::Cheapest).metric(case.mode());
         // Engines are not comparable with one another: only the closed form of hardware ranks.
         if !at_once(&case.scenario).engine.reasons() {
             refused.push(target);
@@ -194,7 +194,7 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
     let ties = standings(&all, metric.better).iter().filter(|standing| **standing == Standing::Tied).count();
     reply.say(format!(
         "{} by {}: {} with {} ({layout}).",
-        asked.subject.objective.unwrap_or(Objective::Cheapest).word(),
+        question.subject.objective.unwrap_or(Objective::Cheapest).word(),
         metric.label,
         first.parts.target.name,
         first.shown(metric),
@@ -226,7 +226,7 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
     let mut flags =
         vec!["--workload".to_owned(), workload, "--methodology".to_owned(), "maximum-performance".to_owned()];
     flags.extend(goal_flags(metric, conditions));
-    let held: Overrides = sort::filled(context.overrides.clone().into_iter().chain(asked.settings(None)));
+    let held: Overrides = sort::filled(context.overrides.clone().into_iter().chain(question.settings(None)));
     for (knob, setting) in &held {
         flags.extend(["--set".to_owned(), format!("{}={setting}", knob.name())]);
     }
@@ -240,10 +240,10 @@ pub(super) fn rank(asked: &Asked, context: &Context<'_>, gauge: &Gauge) -> Resul
 }
 
 /// Targets side by side with the same settings.
-pub(super) fn compare(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Compare);
-    let workload = asked.workload(context, &mut reply)?;
-    let mut targets: Vec<(String, Option<u32>)> = (asked.subject.targets(&asked.known)?)
+    let workload = question.workload(context, &mut reply)?;
+    let mut targets: Vec<(String, Option<u32>)> = (question.subject.targets(&question.known)?)
         .into_iter()
         .map(|(target, nodes)| (target.name.clone(), nodes))
         .collect();
@@ -258,14 +258,14 @@ pub(super) fn compare(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
     let mut cases = Vec::new();
     for (target, nodes) in &targets {
         let mut overrides = context.overrides.clone();
-        overrides.extend(asked.settings(*nodes));
+        overrides.extend(question.settings(*nodes));
         cases.push(Case::of(context, target, &workload, overrides)?);
     }
     let mut head = vec![String::new()];
     head.extend(cases.iter().map(|case| case.parts.target.name.to_string()));
     let Some(first) = cases.first() else { return Err(Refusal::Nothing("there is no target".to_owned())) };
     let headlines: Vec<&'static Metric> = first.headlines().collect();
-    let named = asked.figure.map(|figure| figure.metric(first.mode()));
+    let named = question.figure.map(|figure| figure.metric(first.mode()));
     let metrics = named.into_iter().chain(headlines.into_iter().filter(|metric| Some(*metric) != named));
     let mut rows = Vec::new();
     for metric in metrics {
@@ -366,9 +366,9 @@ mod tests {
             let found = best(&case, metric, &[], MOST_OF_MANY / 4, &Gauge::default()).unwrap();
             assert_eq!(found.proof, Proof::Exhaustive, "{target}");
             // Every point of the same space, one by one.
-            let asked = at_once(&case.scenario);
-            let start = freed(&asked, &|_| false, &case.parts);
-            let problem = Problem::of(&start, &case.parts, metric).from(&asked).usually(&[]);
+            let requested = at_once(&case.scenario);
+            let start = freed(&requested, &|_| false, &case.parts);
+            let problem = Problem::of(&start, &case.parts, metric).from(&requested).usually(&[]);
             let all = (0..problem.space.size()).filter_map(|point| {
                 let mut scenario = start.clone();
                 for (knob, value) in problem.space.settings(point) {

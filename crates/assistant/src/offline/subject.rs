@@ -8,7 +8,7 @@ use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
 use super::change::{self, Scaled};
-use super::figures::{self, Asked as Figure};
+use super::figures::{self, NamedFigure as Figure};
 use super::phrasing;
 use super::topic::{self, Topic};
 use super::words::{Words, count};
@@ -73,7 +73,7 @@ const BESIDES: [&str; 52] = [
 
 /// A question, understood.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ParsedQuestion {
     pub(super) topic: Topic,
     /// The figure that it names.
     pub(super) figure: Option<Figure>,
@@ -90,8 +90,8 @@ pub(super) struct Asked {
     pub(super) known: Known,
 }
 
-impl Asked {
-    pub(super) fn of(line: &str, context: &Context<'_>) -> Result<Asked, Refusal> {
+impl ParsedQuestion {
+    pub(super) fn of(line: &str, context: &Context<'_>) -> Result<ParsedQuestion, Refusal> {
         let known = context.known();
         let words = Words::of(line);
         if words.all().is_empty() {
@@ -100,11 +100,11 @@ impl Asked {
         let mut corrected = words.clone();
         let readings = phrasing::corrected(&mut corrected, &known);
         if readings.is_empty() {
-            return Asked::read(line, words, readings, known, context);
+            return ParsedQuestion::read(line, words, readings, known, context);
         }
         // Where the correction does not help, the complaint is about what was written.
-        let found = Asked::read(line, corrected, readings, known.clone(), context);
-        found.or_else(|_| Asked::read(line, words, Vec::new(), known, context))
+        let found = ParsedQuestion::read(line, corrected, readings, known.clone(), context);
+        found.or_else(|_| ParsedQuestion::read(line, words, Vec::new(), known, context))
     }
 
     fn read(
@@ -113,14 +113,14 @@ impl Asked {
         readings: Vec<String>,
         known: Known,
         context: &Context<'_>,
-    ) -> Result<Asked, Refusal> {
+    ) -> Result<ParsedQuestion, Refusal> {
         let written = words.clone();
         phrasing::rewritten(&mut words);
         let Some(topic) = topic::take(&mut words) else {
             let line = if readings.is_empty() { line.to_owned() } else { written.line() };
-            return Asked::plain(&line, words, known).map(|asked| Asked { readings, ..asked });
+            return ParsedQuestion::plain(&line, words, known).map(|question| ParsedQuestion { readings, ..question });
         };
-        let mut asked = Asked {
+        let mut question = ParsedQuestion {
             topic,
             figure: None,
             scaled: None,
@@ -131,7 +131,7 @@ impl Asked {
             known,
         };
         if matches!(topic, Topic::Meaning | Topic::List | Topic::Guide) {
-            return Ok(asked);
+            return Ok(question);
         }
         // "What is MFU" asks for a meaning, "what is the MFU" for a value.
         if topic == Topic::Value
@@ -139,18 +139,18 @@ impl Asked {
             && super::meaning::is_term(word)
             && written.begins("what is")
         {
-            return Ok(Asked { topic: Topic::Meaning, ..asked });
+            return Ok(ParsedQuestion { topic: Topic::Meaning, ..question });
         }
-        if topic != Topic::Count && asked.known.targets.iter().all(|target| !words.has(&target.name)) {
-            let here = asked.known.targets.iter().find(|target| target.name == *context.target);
+        if topic != Topic::Count && question.known.targets.iter().all(|target| !words.has(&target.name)) {
+            let here = question.known.targets.iter().find(|target| target.name == *context.target);
             phrasing::nodes(&mut words, here.map_or(1, |target| target.per_node));
         }
         if topic == Topic::Improve {
-            asked.times = change::times(&mut words);
+            question.times = change::times(&mut words);
         }
         // "The difference between tp and pp" of words, not of hardware.
         if topic == Topic::Compare && super::meaning::terms(&words).len() > 1 {
-            return Ok(Asked { topic: Topic::Meaning, ..asked });
+            return Ok(ParsedQuestion { topic: Topic::Meaning, ..question });
         }
         let layout = words.take(super::idioms::HERE);
         if topic == Topic::Longest {
@@ -159,46 +159,46 @@ impl Asked {
             }
         }
         if topic == Topic::WhatIf {
-            asked.scaled = change::take(&mut words);
+            question.scaled = change::take(&mut words);
             other_than_now(&mut words, context);
         } else if !matches!(topic, Topic::Rank | Topic::Fit | Topic::Count | Topic::Memory) {
-            asked.figure = figures::take(&mut words);
+            question.figure = figures::take(&mut words);
             // "How much does training cost": what else is named of figures adds nothing.
-            while topic == Topic::Value && asked.figure.is_some() && figures::take(&mut words).is_some() {}
+            while topic == Topic::Value && question.figure.is_some() && figures::take(&mut words).is_some() {}
         }
-        if topic == Topic::Origin && asked.figure.is_none() {
+        if topic == Topic::Origin && question.figure.is_none() {
             return Err(Refusal::Unknown { reason: "the origin of which figure?".to_owned() });
         }
         // How many sequences there is room for is limited by memory, not by what limits the speed.
         let room = |figure: Figure| figure.metric(Mode::Inference).name == "max_concurrency";
-        if topic == Topic::Limits && asked.figure.is_some_and(room) {
-            asked.topic = Topic::Memory;
+        if topic == Topic::Limits && question.figure.is_some_and(room) {
+            question.topic = Topic::Memory;
         }
-        asked.subject = subject(words, &asked.known, topic)?;
+        question.subject = subject(words, &question.known, topic)?;
         // The best layout is that of the hardware at hand.
-        if layout && asked.subject.hardware.is_empty() {
-            asked.subject.hardware.push(Hardware { count: None, name: context.target.to_string() });
+        if layout && question.subject.hardware.is_empty() {
+            question.subject.hardware.push(Hardware { count: None, name: context.target.to_string() });
         }
-        Ok(asked)
+        Ok(question)
     }
 
     /// A line of the command line's grammar, or a figure and a subject.
-    fn plain(line: &str, mut words: Words, known: Known) -> Result<Asked, Refusal> {
-        let asked = |topic, figure, subject, words| {
+    fn plain(line: &str, mut words: Words, known: Known) -> Result<ParsedQuestion, Refusal> {
+        let question = |topic, figure, subject, words| {
             let (times, readings, known) = (None, Vec::new(), known.clone());
-            Asked { topic, figure, scaled: None, subject, times, readings, words, known }
+            ParsedQuestion { topic, figure, scaled: None, subject, times, readings, words, known }
         };
         match parse(line, &known) {
-            Ok(subject) if subject.intent() == Intent::Race => Ok(asked(Topic::Rank, None, subject, words)),
-            Ok(subject) if subject.intent() == Intent::Set => Ok(asked(Topic::WhatIf, None, subject, words)),
-            Ok(subject) if subject.intent() == Intent::Jump => Ok(asked(Topic::Value, None, subject, words)),
+            Ok(subject) if subject.intent() == Intent::Race => Ok(question(Topic::Rank, None, subject, words)),
+            Ok(subject) if subject.intent() == Intent::Set => Ok(question(Topic::WhatIf, None, subject, words)),
+            Ok(subject) if subject.intent() == Intent::Jump => Ok(question(Topic::Value, None, subject, words)),
             parsed => {
                 let figure = figures::take(&mut words);
                 match (figure, subject(words.clone(), &known, Topic::Value)) {
-                    (Some(figure), Ok(subject)) => Ok(asked(Topic::Value, Some(figure), subject, words)),
+                    (Some(figure), Ok(subject)) => Ok(question(Topic::Value, Some(figure), subject, words)),
                     (_, Err(refusal)) => Err(refusal),
                     (None, Ok(subject)) if subject.intent() != Intent::Nothing => {
-                        Ok(asked(Topic::Value, None, subject, words))
+                        Ok(question(Topic::Value, None, subject, words))
                     }
                     (None, Ok(_)) => Err(parsed.err().map_or(
                         Refusal::Unknown { reason: "this is not understood as a question".to_owned() },
@@ -277,18 +277,18 @@ impl Asked {
     /// The workload of the model that the question names: of the mode that it asks about, else of that of the context.
     fn named(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
         let (words, known) = (&self.subject.model, &self.known);
-        let asked = self.subject.mode.or(self.figure.and_then(Figure::mode));
+        let named = self.subject.mode.or(self.figure.and_then(Figure::mode));
         let here = known.workloads.iter().find(|workload| workload.name == *context.workload);
-        let mode = asked.or(here.map(|workload| workload.mode));
+        let mode = named.or(here.map(|workload| workload.mode));
         if let Some(found) = known.workload_of(words, mode) {
             return Ok(found.name.clone());
         }
         let whole = words.iter().find(|word| known.workloads.iter().any(|workload| workload.name == **word));
         let other = known.workload_of(words, None);
-        let Some(other) = other.filter(|_| asked.is_none() && whole.is_none()) else {
-            return match other.filter(|_| asked.is_none()) {
+        let Some(other) = other.filter(|_| named.is_none() && whole.is_none()) else {
+            return match other.filter(|_| named.is_none()) {
                 Some(other) => Ok(other.name.clone()),
-                None => Err(Trouble::no_workload(words, asked, known).into()),
+                None => Err(Trouble::no_workload(words, named, known).into()),
             };
         };
         // The model is known by a workload that does something else: here it takes the place of the context's model.

@@ -6,7 +6,7 @@ use atlas_plan::knob::{Knob, Setting};
 use super::case::{Case, Context};
 use super::fitting::headline;
 use super::reply::ReplyKind;
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::why::suggest;
 use super::{Refusal, Reply};
 use atlas_config::Mode;
@@ -18,16 +18,16 @@ const SHORTEST: f64 = 256.0;
 const LONGEST: f64 = 16_777_216.0;
 
 /// The most requests in flight at which the layout in force keeps the bounds, or that have room in memory.
-pub(super) fn users(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
-    let case = asked.case(context, &mut reply)?;
+    let case = question.case(context, &mut reply)?;
     if case.mode() != Mode::Inference {
         return Err(Refusal::Nothing(format!(
             "{} does not serve users; name a serving workload",
             case.parts.workload.name
         )));
     }
-    let conditions = &asked.subject.constraints;
+    let conditions = &question.subject.constraints;
     let room = const { Metric::known("max_concurrency") };
     if conditions.is_empty() {
         reply.say(format!(
@@ -67,10 +67,10 @@ pub(super) fn users(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
 }
 
 /// The longest prompts, or sequences of training, that have room and keep the bounds.
-pub(super) fn longest(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
-    let case = asked.case(context, &mut reply)?;
-    let conditions = &asked.subject.constraints;
+    let case = question.case(context, &mut reply)?;
+    let conditions = &question.subject.constraints;
     let keeps = |case: &Case<'_>| {
         case.trouble().is_none() && conditions.iter().all(|condition| condition.holds(&case.estimate, &case.scenario))
     };

@@ -7,18 +7,18 @@ use atlas_plan::explain::{self, Term};
 use super::case::Context;
 use super::fitting::headline;
 use super::reply::ReplyKind;
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::{Refusal, Reply};
 
 /// Inputs that are listed.
 const INPUTS: usize = 16;
 
 /// The figure that was asked for, or those that users ask first.
-pub(super) fn value(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Value);
-    let case = asked.case(context, &mut reply)?;
-    if asked.figure.is_some() {
-        let metric = asked.metric(&case, "tokens_per_sec")?;
+    let case = question.case(context, &mut reply)?;
+    if question.figure.is_some() {
+        let metric = question.metric(&case, "tokens_per_sec")?;
         let interval = case.interval(metric).map(|ends| format!(", 90 % interval {ends}")).unwrap_or_default();
         reply.say(format!("{}: {}{interval} ({}).", metric.label, case.shown(metric), metric.help));
         case.figure(&mut reply, metric);
@@ -37,10 +37,10 @@ pub(super) fn value(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
 }
 
 /// Intervals, and the measurements behind them.
-pub(super) fn trust(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Trust);
-    let case = asked.case(context, &mut reply)?;
-    let named = asked.figure.map(|figure| figure.metric(case.mode()));
+    let case = question.case(context, &mut reply)?;
+    let named = question.figure.map(|figure| figure.metric(case.mode()));
     let mut rows = Vec::new();
     let headlines: Vec<_> = case.headlines().collect();
     for metric in named.into_iter().chain(headlines.into_iter().filter(|metric| Some(*metric) != named)) {
@@ -74,10 +74,10 @@ pub(super) fn trust(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refus
 }
 
 /// The inputs of a figure and where each was written.
-pub(super) fn origin(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Origin);
-    let case = asked.case(context, &mut reply)?;
-    let metric = asked.metric(&case, "usd_per_hour")?;
+    let case = question.case(context, &mut reply)?;
+    let metric = question.metric(&case, "usd_per_hour")?;
     case.figure(&mut reply, metric);
     reply.say(format!("{} is {}. Its inputs:", metric.label, case.shown(metric)));
     let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);

@@ -7,30 +7,30 @@ use atlas_plan::search::figure;
 
 use super::case::{Case, Context};
 use super::reply::{ReplyKind, shown};
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::why::suggest;
 use super::{Refusal, Reply};
 
 /// Estimates both sides of a change.
-pub(super) fn what_if(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::WhatIf);
     // A change is one to what the context is about: other hardware and another workload are the change itself.
-    let changed_place = !asked.subject.hardware.is_empty() && asked.scaled.is_none();
+    let changed_place = !question.subject.hardware.is_empty() && question.scaled.is_none();
     let before = if changed_place {
-        let workload = asked.workload(context, &mut reply)?;
+        let workload = question.workload(context, &mut reply)?;
         Case::of(context, &context.target, &workload, context.overrides.clone())?
     } else {
-        asked.bare(context, &mut reply)?
+        question.bare(context, &mut reply)?
     };
     let mut changes: Vec<(Knob, Setting)> = Vec::new();
-    if let Some(scaled) = asked.scaled {
+    if let Some(scaled) = question.scaled {
         let plan = &before.scenario.base.plan.serving;
         let open = plan.request_rate.is_some_and(|rate| rate > 0.0);
         let knob = scaled.of.knob(before.mode(), open);
         changes.push((knob, scaled_setting(&before, knob, scaled.factor)?));
     }
-    changes.extend(asked.settings(None));
-    let after = if changed_place { asked.case(context, &mut reply)? } else { before.with(&changes)? };
+    changes.extend(question.settings(None));
+    let after = if changed_place { question.case(context, &mut reply)? } else { before.with(&changes)? };
     if let Some((knob, _)) = changes.iter().find(|(knob, _)| !after.scenario.heeds(*knob)) {
         return Err(Refusal::Nothing(after.scenario.refuses(*knob)));
     }

@@ -12,7 +12,7 @@ use atlas_plan::search;
 
 use super::case::{Case, Context};
 use super::reply::{ReplyKind, Suggestion};
-use super::subject::Asked;
+use super::subject::ParsedQuestion;
 use super::topic::Topic;
 use super::{Refusal, Reply};
 
@@ -24,10 +24,10 @@ const CHANGES: usize = 5;
 const LEAST: f64 = 0.005;
 
 /// Why a figure is what it is.
-pub(super) fn why(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Why);
-    let case = asked.case(context, &mut reply)?;
-    let metric = asked.metric(&case, "tokens_per_sec")?;
+    let case = question.case(context, &mut reply)?;
+    let metric = question.metric(&case, "tokens_per_sec")?;
     let interval = case.interval(metric).map(|ends| format!(" (90 % interval {ends})")).unwrap_or_default();
     reply.say(format!("{} is {}{interval}: {}.", metric.label, case.shown(metric), metric.help));
     case.figure(&mut reply, metric);
@@ -64,10 +64,10 @@ pub(super) fn why(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal
 }
 
 /// What limits the speed.
-pub(super) fn limits(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn limits(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Limits);
-    let case = asked.case(context, &mut reply)?;
-    let metric = asked.metric(&case, "tokens_per_sec")?;
+    let case = question.case(context, &mut reply)?;
+    let metric = question.metric(&case, "tokens_per_sec")?;
     case.figure(&mut reply, metric);
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!(
@@ -91,13 +91,13 @@ pub(super) fn limits(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refu
 }
 
 /// Where time or memory goes.
-pub(super) fn breakdown(asked: &Asked, context: &Context<'_>) -> Result<Reply, Refusal> {
+pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Breakdown);
-    let case = asked.case(context, &mut reply)?;
+    let case = question.case(context, &mut reply)?;
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!("the {} engine has no breakdown", case.scenario.engine.name())));
     };
-    let name = if asked.topic == Topic::Memory {
+    let name = if question.topic == Topic::Memory {
         let memory = detail.memory;
         reply.say(format!(
             "The fullest device holds {:.1} GB of {:.1} GB (upper bound {:.1} GB, which decides what fits).",

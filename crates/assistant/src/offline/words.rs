@@ -62,7 +62,7 @@ impl Words {
     }
 
     /// Puts `what if` in front.
-    pub(super) fn ask_what_if(&mut self) {
+    pub(super) fn begin_with_what_if(&mut self) {
         self.0.splice(0..0, ["what".to_owned(), "if".to_owned()]);
     }
 

@@ -25,7 +25,7 @@ const NATURAL: Bounds = Bounds { max: 1e10, ..Bounds::NATURAL };
 /// Reads a config from disk.
 ///
 /// # Errors
-/// Every field that is missing or makes no sense, or why the file cannot be read.
+/// All missing or invalid fields, or why the file cannot be read.
 pub fn read(path: &Path) -> Result<Model, Diagnostics> {
     let file: Arc<str> = path.display().to_string().into();
     let mut problems = Diagnostics::new();
@@ -43,7 +43,7 @@ pub fn read(path: &Path) -> Result<Model, Diagnostics> {
 
 /// Reads a config from its text. Problems go to `diagnostics`; `None` means that one of them is an error.
 pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnostics) -> Option<Model> {
-    // JSON is YAML but for tabs between its tokens, and the YAML parser tells positions.
+    // JSON is YAML except for tabs between tokens, and the YAML parser reports positions.
     let mut as_yaml = Diagnostics::new();
     let root = match parse(file, text, &mut as_yaml).filter(|_| !as_yaml.has_errors()) {
         Some(root) => root,
@@ -57,7 +57,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     };
     let before = diagnostics.errors();
     let outer_type = root.get("model_type").and_then(Node::text).map(str::to_owned);
-    // Models that also see or hear keep their language part apart.
+    // Multimodal models describe their language model in a section of its own.
     let parts = ["text_config", "language_config", "llm_config"];
     let part = parts.iter().find_map(|key| root.get(key)).filter(|node| node.entries().is_some());
     let node = part.unwrap_or(&root);
@@ -120,7 +120,7 @@ fn either(fields: &mut Fields<'_>, key: &'static str, other: &'static str, bound
     if fields.node(key).is_some() { fields.count(key, bounds) } else { fields.count(other, bounds) }
 }
 
-/// As [`either`], and missing if neither is present.
+/// Like [`either`], but reports the field as missing if neither is present.
 fn needed(fields: &mut Fields<'_>, key: &'static str, other: &'static str) -> Option<Count> {
     if fields.node(key).is_none() && fields.node(other).is_none() {
         fields.missing(key);
@@ -142,7 +142,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     let gpt2 = family.learned_positions && family.kind == TransformerKind::Decoder;
     let ffn = match family.experts {
         ExpertKeys::Llama4 => either(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
-        // GPT-2's inner width is four times the outer one unless stated.
+        // GPT-2's feed-forward width is four times the hidden size unless stated.
         _ if gpt2 => fields.count("n_inner", WIDTH).or(hidden_size.map(|hidden| Count::floor(4.0 * hidden))),
         _ => fields.required_count("intermediate_size", WIDTH),
     };
@@ -150,7 +150,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     let window = window(fields, family);
     let attention_bias = match fields.boolean("attention_bias").or_else(|| fields.boolean("qkv_bias")) {
         Some(true) => family.bias_if_stated,
-        // Some exports of Qwen2 carry the key without meaning it.
+        // Some exports of Qwen2 have the key although the model does not use it.
         Some(false) if family.attention_bias != Bias::Qkv => Bias::None,
         _ => family.attention_bias,
     };
@@ -291,7 +291,7 @@ fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
             let full = types.iter().filter(|kind| kind.text() == Some("full_attention")).count();
             1.0 - full as f64 / count_of(types)
         }
-        // Every n-th layer sees everything.
+        // Every n-th layer attends to the whole context.
         (None, Some(pattern)) => 1.0 - 1.0 / pattern,
         (None, None) => family.window_share,
     };

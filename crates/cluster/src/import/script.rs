@@ -1,4 +1,4 @@
-//! A shell script as a whole: directives, commands, and what the variables say on their own.
+//! Reads a whole shell script: directives, commands and variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,31 +29,31 @@ const NODE_NAMES: &[&str] = &["NODES", "NNODES", "NUM_NODES", "N_NODES", "NUM_MA
 /// The number of the task, in a job array.
 const TASK: &str = "SLURM_ARRAY_TASK_ID";
 
-/// Scripts that submit scripts that submit scripts.
+/// Deepest nesting of scripts that submit other scripts.
 const MAX_SUBMISSIONS: u32 = 3;
 
-/// A script, and what it is read with.
+/// A script, with the context that it is read in.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub(crate) name: &'a str,
-    /// The script as it stands in the file.
+    /// The text of the file.
     pub(crate) plain: &'a str,
-    /// The same with places.
+    /// The same text with the position of each line.
     pub(crate) text: &'a Text,
-    /// The number of the file.
+    /// The index of the file.
     pub(crate) index: usize,
-    /// All scripts that were given.
+    /// All scripts of this import.
     pub(crate) scripts: &'a [(String, Text)],
     pub(crate) env: &'a BTreeMap<String, String>,
     /// Finds a configuration by its path.
     pub(crate) documents: &'a dyn Fn(&str) -> Option<Node>,
-    /// How another script submits this one.
+    /// The command by which another script submits this one.
     pub(crate) submission: Option<&'a Submission>,
     /// Scripts around this one.
     pub(crate) depth: u32,
 }
 
-/// Reads one script. The tasks of a job array that differ are variants.
+/// Reads one script. Tasks of a job array that differ become variants.
 pub(crate) fn read(r: &Reader<'_>) -> Out {
     let mut directives = slurm::directives(r.plain, |l| place(r.index, l));
     if let Some(s) = r.submission {
@@ -71,7 +71,7 @@ pub(crate) fn read(r: &Reader<'_>) -> Out {
     combined(runs).unwrap_or_else(|| task(None))
 }
 
-/// Several runs as one job: what they share, and variants of what they do not.
+/// Merges several runs to one job: what they have in common, and a variant for each difference.
 fn combined(runs: Vec<Out>) -> Option<Out> {
     let all: Vec<Fields> = runs.iter().map(|run| run.fields.clone()).collect();
     let mut out = runs.into_iter().next()?;
@@ -81,7 +81,7 @@ fn combined(runs: Vec<Out>) -> Option<Out> {
     Some(out)
 }
 
-/// Keeps what all runs share, and makes variants of what they do not.
+/// Keeps what all runs have in common, and makes the rest variants.
 fn apart(out: &mut Out, runs: &[Fields]) {
     let value = |fields: &Fields, key: &str| fields.entry(key).map(|e| e.value.clone());
     let keys: BTreeSet<&str> = sort::filled(runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())));
@@ -115,7 +115,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         if let Some(out) = passed_on(r, &script) {
             return out;
         }
-        // Nothing is decided in favor of a launch: look into every branch.
+        // No branch was taken that launches anything: read all branches.
         setup.every_branch = true;
         let again = shell::read(name, text, &setup);
         let more = commands(&again, documents);
@@ -144,7 +144,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         let mut d = Out::default();
         directives.report(&mut d);
         d.fields.set("launcher", "sbatch", directives.list.first().map_or(0, |(.., l)| *l));
-        // The request to the scheduler is what the job gets.
+        // The job gets what the scheduler was asked for, whatever the command says.
         for e in d.fields.iter() {
             let ours = !(e.key == "accelerator" && out.fields.has("accelerator"));
             if ours {
@@ -158,7 +158,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
             d.fields.iter().for_each(|e| out.fields.put(e.clone()));
         }
     }
-    // Libraries of functions are no settings.
+    // A library of functions states no settings.
     let settings =
         |p: &str| !["lib", "activate", "setvars", "profile", "bashrc", "conda"].iter().any(|w| p.contains(w));
     for (path, line) in script.sourced.iter().filter(|(p, _)| settings(p) && p.contains(".sh")) {
@@ -193,13 +193,13 @@ fn commands(script: &Script, documents: &dyn Fn(&str) -> Option<Node>) -> Collec
     c
 }
 
-/// What a script that launches nothing itself hands to others: jobs that it submits, manifests, configurations.
+/// For a script that launches nothing itself: the jobs, manifests and configurations that it submits or writes.
 fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
     if r.depth >= MAX_SUBMISSIONS {
         return None;
     }
     let jobs = script.jobs.iter().map(|job| {
-        // Lines before the job's own, so that its directives are found where they are written.
+        // Blank lines before the job's text keep the line numbers of its directives.
         let (file, line) = super::fields::file_and_line(job.script.line());
         let plain = format!("{}{}", "\n".repeat((line as usize).saturating_sub(1)), job.script.as_str());
         read(&Reader { plain: &plain, text: &job.script, index: file, submission: Some(job), depth: r.depth + 1, ..*r })
@@ -212,7 +212,7 @@ fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
     Some(out)
 }
 
-/// A configuration in a text that the script writes.
+/// The configuration in a text that the script writes to a file.
 fn configuration(text: &Text, env: &BTreeMap<String, String>) -> Out {
     let docs = nodes(text);
     tools::k8s::documents(&docs, env)
@@ -227,7 +227,7 @@ fn written(script: &Script, path: &str) -> Option<Node> {
     nodes(text).into_iter().next()
 }
 
-/// The documents in a text, with the places of its lines.
+/// The documents in a text, with the positions of its lines.
 fn nodes(text: &Text) -> Vec<Node> {
     let starts: Vec<u32> = std::iter::once(0)
         .chain(text.as_str().char_indices().filter(|(_, c)| *c == '\n').map(|(i, _)| i + 1))
@@ -238,7 +238,7 @@ fn nodes(text: &Text) -> Vec<Node> {
     docs.into_iter().map(|d| relined(d, &starts)).collect()
 }
 
-/// Gives a node the places of the lines it was written in.
+/// Replaces the line numbers of a node by those of the script.
 fn relined(mut n: Node, starts: &[u32]) -> Node {
     n.line = starts.get((n.line as usize).saturating_sub(1)).copied().unwrap_or(n.line);
     n.value = match n.value {
@@ -249,7 +249,7 @@ fn relined(mut n: Node, starts: &[u32]) -> Node {
     n
 }
 
-/// Puts together what the commands do.
+/// Combines what the commands do into one job.
 pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, out: &mut Out) {
     let Collector { trainings, servers, clients, ollama, .. } = c;
     if let Some(mut o) = ollama {
@@ -274,7 +274,7 @@ pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, o
             out.fields.set("kind", "serving+benchmark", at);
         }
         if out.fields.str("kind") == Some("benchmark") {
-            // The variables of the benchmark launcher say what its branch leaves out.
+            // The benchmark launcher's variables complete what the branch leaves out.
             for (key, names) in [("ep", &["ep_size", "EP_SIZE"][..]), ("backend", &["backend", "BACKEND"])] {
                 if let Some(t) =
                     names.iter().find_map(|n| script.vars.get(*n)).filter(|t| !out.fields.has(key) && !t.is_empty())
@@ -331,7 +331,7 @@ fn server(servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
     }
 }
 
-/// A server's command that stands in a comment of a benchmark script.
+/// A server's command in a comment of a benchmark script.
 fn commented_server(plain: &str, index: usize, out: &mut Out) {
     for (line, c) in super::hints::comments(plain) {
         let words = super::split_command(&Text::new(c, place(index, line)));

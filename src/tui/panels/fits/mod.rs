@@ -20,6 +20,7 @@ use atlas_config::{Mode, Target};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
 
+use super::Spec;
 use crate::tui::app::{App, Change};
 use crate::tui::applying;
 use crate::tui::form;
@@ -28,6 +29,24 @@ use crate::tui::message::Effect;
 use crate::tui::tables::Table;
 use crate::tui::update::{fail, note};
 use crate::tui::work::Query;
+
+/// The panel.
+pub(super) static SPEC: Spec = Spec {
+    name: "fits",
+    title: "What runs",
+    rows: view::rows,
+    heading: |_| view::HEADING,
+    page: |_, lines| lines.saturating_sub(usize::from(view::HEADING)),
+    has_cursor: |_| true,
+    draw: view::draw,
+    info: view::info,
+    document: export::document,
+    opened,
+    follow,
+    accept: open,
+    across,
+    ..Spec::DEFAULT
+};
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use atlas_cluster::history::{Entry, EntryKind, Filter, Store};
 use atlas_plan::search::Gauge;
 
-use super::{Answer, Panel, watch};
+use super::{Answer, Panel, Spec, watch};
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
 use crate::tui::tables::Table;
@@ -29,6 +29,35 @@ pub enum Page {
     Difference(String, String),
     /// The figure that an entry is known by, over time.
     Trend(String),
+}
+
+/// The panel.
+pub(super) static SPEC: Spec = Spec {
+    name: "history",
+    title: "History",
+    rows: view::rows,
+    heading,
+    page: |app, lines| lines.saturating_sub(usize::from(heading(app))),
+    has_cursor: is_list,
+    draw: view::draw,
+    info: view::info,
+    opened,
+    follow,
+    accept: open,
+    mark,
+    trend,
+    back,
+    ..Spec::DEFAULT
+};
+
+/// Whether the list is shown.
+fn is_list(app: &App) -> bool {
+    app.panels.history.page == Page::List
+}
+
+/// Lines above the list.
+fn heading(app: &App) -> u16 {
+    if is_list(app) { view::HEADING } else { 0 }
 }
 
 /// The state of the view.

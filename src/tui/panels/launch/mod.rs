@@ -10,7 +10,7 @@ use atlas_plan::engine::at_once;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
-use super::Answer;
+use super::{Answer, Spec};
 use crate::tui::app::App;
 use crate::tui::message::Effect;
 use crate::tui::update::fail;
@@ -19,6 +19,19 @@ use crate::tui::work::{Job, Product, Query};
 /// What a command can be wrapped in, in the order of the keys.
 const WRAPS: [(Wrap, &str); 3] =
     [(Wrap::Plain, "script"), (Wrap::Slurm, "Slurm batch script"), (Wrap::Kubernetes, "Kubernetes manifests")];
+
+/// The panel.
+pub(super) static SPEC: Spec = Spec {
+    name: "launch",
+    title: "Launch files",
+    rows: view::rows,
+    draw: view::draw,
+    info: view::info,
+    follow,
+    accept: write,
+    across: wrap,
+    ..Spec::DEFAULT
+};
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]

@@ -16,11 +16,29 @@ use atlas_config::Mode;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
 
+use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, Change};
 use crate::tui::message::Effect;
 use crate::tui::update::{fail, note};
 use crate::tui::view::results;
+
+/// The panel.
+pub(super) static SPEC: Spec = Spec {
+    name: "releases",
+    title: "Releases",
+    rows: view::rows,
+    heading: |_| view::HEADING,
+    page: |_, lines| view::page(lines),
+    has_cursor: |_| true,
+    draw: view::draw,
+    info: view::info,
+    document: export::document,
+    opened,
+    follow: |app, _| follow(app),
+    accept: apply,
+    ..Spec::DEFAULT
+};
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]

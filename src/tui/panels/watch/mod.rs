@@ -12,7 +12,7 @@ use atlas_cluster::watch::{Event, Prediction, WatchState, job};
 use atlas_detect::runner::System;
 use atlas_plan::search::Gauge;
 
-use super::{Answer, Panel};
+use super::{Answer, Panel, Spec};
 use crate::cli::watch::{feed::Feed, plan};
 use crate::tui::app::{App, View};
 use crate::tui::message::{Effect, Timer};
@@ -26,6 +26,19 @@ const BYTES_PER_LOOK: u64 = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Events that are shown, the latest.
 const EVENTS: usize = 6;
+
+/// The panel.
+pub(super) static SPEC: Spec = Spec {
+    name: "watch",
+    title: "Watch",
+    rows: view::rows,
+    draw: view::draw,
+    info: view::info,
+    opened,
+    follow,
+    accept: again,
+    ..Spec::DEFAULT
+};
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::change::{LEAST, change, signed, within};
-use crate::tui::app::App;
+use crate::tui::app::{Answer, App};
 use crate::tui::theme::Role;
 use crate::tui::view::draw::Canvas;
 use atlas_core::units;
@@ -117,7 +117,7 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
     x += UNIT;
     let (Some(now), before) = (now, app.baseline.value(metric)) else { return };
     if columns.interval > 0 {
-        if let Some(interval) = interval(app, metric, now, &shown, usize::from(columns.interval - 2)) {
+        if let Some(interval) = interval(&app.answer, metric, now, &shown, usize::from(columns.interval - 2)) {
             canvas.right(x, area.y, columns.interval - 1, &interval, dim);
         }
         x += columns.interval;
@@ -134,8 +134,8 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
 }
 
 /// The 90 % interval in the unit of the shown value, `31.2–41.0`, or relative to it, `-14/+13%`.
-pub(super) fn interval(app: &App, metric: &Metric, now: f64, shown: &str, room: usize) -> Option<String> {
-    let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
+pub(super) fn interval(answer: &Answer, metric: &Metric, now: f64, shown: &str, room: usize) -> Option<String> {
+    let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
     let (low, high) = metric.interval(estimate, scenario)?;
     if !(low.is_finite() && high.is_finite()) || low == high || now == 0.0 {
         return None;

@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 
 use super::change::{LEAST, change};
 use super::figure::interval;
-use crate::tui::app::{App, Headline, Pane, View};
+use crate::tui::app::{Answer, App, Headline, Pane, View};
 use crate::tui::theme::Role;
 use crate::tui::view::draw::{Canvas, wrap};
 use atlas_config::Mode;
@@ -221,7 +221,7 @@ pub(in crate::tui) fn summary(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         if app.answer.value(metric).is_none() {
             continue;
         }
-        let shown = short(app, metric);
+        let shown = short(&app.answer, metric);
         let width = u16::try_from(metric.label.width() + 1 + shown.width()).unwrap_or(u16::MAX);
         if x.saturating_add(width) > area.right() {
             break;
@@ -242,11 +242,11 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
                 () if app.answer.fits() => Role::Value,
                 () => Role::Dim,
             };
-            Some((short(app, metric), canvas.role(role).add_modifier(Modifier::BOLD)))
+            Some((short(&app.answer, metric), canvas.role(role).add_modifier(Modifier::BOLD)))
         }
         Line::Intervals => {
             let room = usize::from(cell.width);
-            interval(app, metric, now, &metric.show(now), room).map(|text| (text, canvas.role(Role::Dim)))
+            interval(&app.answer, metric, now, &metric.show(now), room).map(|text| (text, canvas.role(Role::Dim)))
         }
         _ => {
             let before = app.baseline.value(metric);
@@ -260,8 +260,8 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
 }
 
 /// A value with its unit, unless the label contains the unit: `tok/s/user` is in tok/s.
-fn short(app: &App, metric: &Metric) -> String {
-    let shown = app.answer.shown(metric).unwrap_or_default();
+fn short(answer: &Answer, metric: &Metric) -> String {
+    let shown = answer.shown(metric).unwrap_or_default();
     match shown.split_once(' ') {
         Some((number, unit)) if unit.contains('/') && metric.label.contains(unit) => number.to_owned(),
         _ => shown,

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::app::App;
+use crate::tui::app::Answer;
 use crate::tui::simulating::Scaling;
 use crate::tui::theme::Role;
 use crate::tui::view::draw::Canvas;
@@ -137,8 +137,8 @@ type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, Option<f64>
 const CLOSED: [&Metric; 3] = [Metric::known("ttft_ms"), Metric::known("tpot_ms"), Metric::known("p50_ms")];
 
 /// The share of faster requests over time, with a line at the limit if there is one.
-pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
-    let Some(scenario) = &app.answer.scenario else { return false };
+pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
+    let Some(scenario) = &answer.scenario else { return false };
     let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
     let curves: [Curve; 3] = [
         ("time to first token", "slo_ttft_ms", |r| r.ttft, ttft),
