@@ -22,6 +22,18 @@ pub(super) fn what_if(asked: &Asked, context: &Context<'_>) -> Result<Reply, Ref
     } else {
         asked.bare(context, &mut reply)?
     };
+    let before = match &asked.against {
+        Some(against) => before.with(std::slice::from_ref(against))?,
+        None => before,
+    };
+    // A node that is slow is simulated, and compared with a simulation.
+    let simulated = asked.subject.settings.iter().any(|(knob, _)| matches!(knob, Knob::SlowNodes | Knob::SlowFactor));
+    let before = if simulated && before.scenario.engine.reasons() {
+        let event = Knob::Engine.parse("event", &[]).map_err(|error| Refusal::Scenario(error.to_string()))?;
+        before.with(&[(Knob::Engine, event)])?
+    } else {
+        before
+    };
     let mut changes: Vec<(Knob, Setting)> = Vec::new();
     if let Some(scaled) = asked.scaled {
         let plan = &before.scenario.base.plan.serving;
