@@ -27,10 +27,10 @@ pub struct Goal {
     /// Longest mean time to first token, ms; none: no bound [default: 2000 in serving under load, or the workload's own]
     #[arg(long, value_name = "MS")]
     pub ttft: Option<String>,
-    /// Longest mean time per output token, ms; none: no bound [default: 100 in serving under load, or the workload's own]
+    /// Longest mean time per output token, ms; none: no bound [default: 50 in serving under load, or the workload's own]
     #[arg(long, value_name = "MS")]
     pub tpot: Option<String>,
-    /// Least share of memory that stays free, as 10%; none: no bound [default: 5% in training]
+    /// Least share of memory that stays free, as 10%; none: no bound [default: 5%]
     #[arg(long, value_name = "SHARE")]
     pub headroom: Option<String>,
     /// Most that all nodes may cost in an hour, USD

@@ -24,6 +24,7 @@ mod cli_watch;
 mod cost;
 mod demos;
 mod environment;
+mod equations;
 mod event;
 mod event_goldens;
 mod evidence;

@@ -91,7 +91,7 @@ fn within(most: usize, keys: &str) -> Start {
 fn cheapest_of_four_targets_under_50_ms_takes_at_most_twelve_keys() {
     let start = within(12, "f-8<Enter>mmmjjjmc");
     assert_eq!((start.app.view, &*start.app.now.setup.workload), (View::Race, "llama3.1-70b-serve"));
-    assert_eq!(race::question(&start.app).to_string(), "cheapest tpot<50ms ttft<2s 10% free");
+    assert_eq!(race::question(&start.app).to_string(), "cheapest tpot<50ms ttft<2s 5% free");
     let mut names: Vec<String> = race::ranked(&start.app).iter().map(|entry| entry.name.to_string()).collect();
     names.sort();
     assert_eq!(names, ["b200-8", "h100-sxm-8", "h200-sxm-8", "mi300x-8"]);

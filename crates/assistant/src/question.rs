@@ -9,6 +9,7 @@ use atlas_plan::estimate::metric::Format;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::condition::Relation;
+use atlas_plan::search::optimize::{HEADROOM, TPOT_MS, TTFT_MS};
 use atlas_plan::search::{Condition, figure};
 
 /// Hardware that a question is about: a part of a target's name, with a number of accelerators where one is typed.
@@ -53,16 +54,16 @@ pub enum Intent {
 }
 
 impl Question {
-    /// What is usually asked: the lowest cost, with latencies that people accept and some memory left.
+    /// What is usually asked: the lowest cost within the bounds that a search keeps by default.
     #[must_use]
     pub fn usual(mode: Mode) -> Question {
         let bound =
             |name: &str, relation, value| figure::named(name).map(|metric| Condition::Figure(metric, relation, value));
         let latency = match mode {
-            Mode::Inference => vec![bound("tpot", Relation::Below, 50.0), bound("ttft", Relation::Below, 2000.0)],
+            Mode::Inference => vec![bound("tpot", Relation::Below, TPOT_MS), bound("ttft", Relation::Below, TTFT_MS)],
             Mode::Training => Vec::new(),
         };
-        let memory = bound("headroom", Relation::AtLeast, 0.1);
+        let memory = bound("headroom", Relation::AtLeast, HEADROOM);
         let constraints = latency.into_iter().chain([memory]).flatten().collect();
         Question { objective: Some(Objective::Cheapest), constraints, ..Question::default() }
     }

@@ -151,7 +151,7 @@ fn twelve_keys_from_the_start_ask_for_the_cheapest_machine_under_fifty_milliseco
     assert!(keys.chars().count() <= 12);
     hands.keys(&keys.replace('\n', "<Enter>"));
     assert_eq!((hands.app.view, &*hands.app.now.setup.workload), (View::Race, "llama3.1-70b-serve"));
-    assert_eq!(question(&hands.app).to_string(), "cheapest tpot<50ms ttft<2s 10% free");
+    assert_eq!(question(&hands.app).to_string(), "cheapest tpot<50ms ttft<2s 5% free");
     for target in ["h100-sxm-8", "h200-sxm-8", "b200-8", "mi300x-8"] {
         assert!(hands.app.race.lanes.iter().any(|lane| &*lane.target == target), "{target}");
     }

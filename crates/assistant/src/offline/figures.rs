@@ -7,7 +7,7 @@ use atlas_plan::search::figure;
 use super::words::Words;
 
 /// Phrases, and the metrics that they mean in training and in serving; longer phrases first.
-const PHRASES: [(&str, &str, &str); 79] = [
+const PHRASES: [(&str, &str, &str); 80] = [
     ("tokens per second per user", "tokens_per_sec", "tokens_per_sec_per_user"),
     ("tokens per second per gpu", "tokens_per_sec_per_accel", "tokens_per_sec_per_accel"),
     ("cost per million tokens", "dollar_per_1m_tokens", "dollar_per_1m_tokens"),
@@ -40,6 +40,7 @@ const PHRASES: [(&str, &str, &str); 79] = [
     ("power draw", "power_w", "power_w"),
     ("power consumption", "power_w", "power_w"),
     ("energy consumption", "kwh_per_run", "kwh_per_1m_tokens"),
+    ("electricity", "kwh_per_run", "kwh_per_1m_tokens"),
     ("carbon footprint", "kg_co2e_per_run", "kg_co2e_per_1m_tokens"),
     ("hours per run", "time_to_train_h", "time_to_train_h"),
     ("break even", "break_even_months", "break_even_months"),

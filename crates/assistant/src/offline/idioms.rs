@@ -5,7 +5,7 @@ use atlas_plan::knob::{Knob, KnobValues as _};
 use super::words::{Words, count};
 
 /// Longer names first.
-const NAMES: [(&str, Knob); 35] = [
+const NAMES: [(&str, Knob); 37] = [
     ("tensor parallel size", Knob::Tp),
     ("tensor parallelism", Knob::Tp),
     ("tensor parallel", Knob::Tp),
@@ -40,10 +40,12 @@ const NAMES: [(&str, Knob); 35] = [
     ("micro-batch size", Knob::Microbatch),
     ("micro batch", Knob::Microbatch),
     ("global batch size", Knob::Global),
+    ("global batch", Knob::Global),
+    ("disaggregated prefill", Knob::PrefillAccelerators),
     ("overlap scheduling", Knob::OverlapScheduling),
 ];
 /// Values with which a feature is off and on.
-const SWITCHED: [(Knob, &str, &str); 7] = [
+const SWITCHED: [(Knob, &str, &str); 8] = [
     (Knob::Recompute, "none", "full"),
     (Knob::CudaGraphs, "off", "on"),
     (Knob::ChunkedPrefill, "off", "on"),
@@ -51,6 +53,7 @@ const SWITCHED: [(Knob, &str, &str); 7] = [
     (Knob::OverlapScheduling, "off", "on"),
     (Knob::DraftTokens, "0", "2"),
     (Knob::PrefixHit, "0", "0.5"),
+    (Knob::PrefillAccelerators, "0", "4"),
 ];
 const OFF: [&str; 11] = [
     "without",

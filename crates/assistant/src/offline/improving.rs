@@ -103,7 +103,10 @@ pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> R
     let row = |swing: &search::sensitivity::Swing| {
         vec![swing.lever.name().to_owned(), outcome(&swing.down), outcome(&swing.up), units::percent(swing.reach)]
     };
-    reply.table(["", "down", "up", "reach"], tornado.swings.iter().take(ROWS).map(row).collect());
+    // The hardware is listed whole: what more of it brings is asked as often as what settings do.
+    let hardware = |swing: &search::sensitivity::Swing| !matches!(swing.lever, Lever::Knob(_));
+    let listed = tornado.swings.iter().enumerate().filter(|(place, swing)| *place < ROWS || hardware(swing));
+    reply.table(["", "down", "up", "reach"], listed.map(|(_, swing)| row(swing)).collect());
     for note in &tornado.notes {
         reply.say(*note);
     }

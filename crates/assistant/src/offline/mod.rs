@@ -6,6 +6,7 @@
 
 mod case;
 mod change;
+mod failures;
 mod figures;
 mod fitting;
 mod idioms;
@@ -14,6 +15,7 @@ mod knowledge;
 mod meaning;
 mod phrasing;
 mod rank;
+mod rephrased;
 mod reply;
 mod subject;
 mod topic;
@@ -35,7 +37,7 @@ use subject::ParsedQuestion;
 use topic::Topic;
 
 /// What can be asked: kinds of questions with an example each.
-pub const EXAMPLES: [&str; 19] = [
+pub const EXAMPLES: [&str; 21] = [
     "why is TTFT high?",
     "what if prices fall by a third?",
     "what if tp=8?",
@@ -45,11 +47,13 @@ pub const EXAMPLES: [&str; 19] = [
     "how many users can I serve at 30 ms tpot?",
     "which is cheapest for serving llama 70b on h100, h200, mi300x?",
     "compare h100 and h200",
+    "compare vllm and sglang",
     "what limits throughput?",
     "where does the time go?",
     "where does the memory go?",
     "what matters most for cost?",
     "how can I make it faster?",
+    "what if a node fails every day?",
     "how do I get tpot under 20ms?",
     "how much does it cost to train llama 8b on 64 h100?",
     "how accurate is this?",
@@ -108,11 +112,19 @@ pub fn is_question(line: &str) -> bool {
 /// # Errors
 /// The question or its subject is not understood, or the scenario cannot be resolved.
 pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    if rephrased::is_of_quality(&words::Words::of(line)) {
+        return Err(Refusal::Nothing(
+            "speed, cost, power and memory are predicted, not what a model learns or how well it answers; formats and layouts \
+             change the former as `what if precision=fp8` says, the latter only a run with an evaluation can tell"
+                .to_owned(),
+        ));
+    }
     let question = ParsedQuestion::of(line, context)?;
     let reply = match question.topic {
         Topic::Meaning => meaning::meaning(&question, context),
         Topic::List => knowledge::list(&question, context),
         Topic::Guide => knowledge::guide(&question),
+        Topic::Failures => failures::failures(&question, context),
         Topic::WhatIf => what_if::what_if(&question, context),
         Topic::Fit => fitting::fit(&question, context, gauge),
         Topic::Count => fitting::count(&question, context, gauge),

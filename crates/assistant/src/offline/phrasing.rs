@@ -5,11 +5,11 @@ use atlas_core::sort;
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
-use super::{change, figures, idioms, subject, topic, words};
+use super::{change, failures, figures, idioms, rephrased, subject, topic, words};
 use crate::{Known, Objective};
 
 /// Lengths of prompts and outputs as people call them.
-const LENGTHS: [(&str, Knob); 23] = [
+const LENGTHS: [(&str, Knob); 24] = [
     ("context length", Knob::Prompt),
     ("context window", Knob::Prompt),
     ("sequence length", Knob::Prompt),
@@ -33,9 +33,29 @@ const LENGTHS: [(&str, Knob); 23] = [
     ("answers", Knob::Generate),
     ("users", Knob::Concurrency),
     ("concurrency", Knob::Concurrency),
+    ("batch", Knob::Concurrency),
 ];
 /// Words that may stand between the name of a length and its value.
-const BETWEEN: [&str; 12] = ["is", "are", "was", "were", "of", "to", "at", "be", "grows", "goes", "have", "="];
+const BETWEEN: [&str; 18] = [
+    "is",
+    "are",
+    "was",
+    "were",
+    "of",
+    "to",
+    "at",
+    "be",
+    "grow",
+    "grows",
+    "go",
+    "goes",
+    "increase",
+    "increases",
+    "rise",
+    "rises",
+    "have",
+    "=",
+];
 /// People and programs that send requests.
 const USERS: [&str; 10] =
     ["users", "user", "clients", "client", "people", "sessions", "streams", "requests", "sequences", "chats"];
@@ -83,13 +103,8 @@ fn scaled(word: &str) -> Option<f64> {
 
 /// Rewrites lengths, loads and sizes to settings, and bounds to the order `FIGURE RELATION VALUE`.
 pub(super) fn rewritten(words: &mut Words) {
+    rephrased::rewritten(words);
     idioms::rewritten(words);
-    // What fails is simulated: the guide says how.
-    for what in ["node", "nodes", "gpu", "gpus", "accelerator", "accelerators"] {
-        for fails in ["fails", "fail", "dies", "crashes", "crash"] {
-            words.replace(&format!("{what} {fails}"), &["failures", "simulation"]);
-        }
-    }
     for (written, scale) in [("million", "m"), ("billion", "b"), ("trillion", "t"), ("thousand", "k")] {
         words.rewrite_pairs(|first, second| {
             (second == written && count(first).is_some()).then(|| vec![format!("{first}{scale}")])
@@ -180,6 +195,8 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
         .chain(subject::vocabulary())
         .chain(words::vocabulary())
         .chain(idioms::vocabulary())
+        .chain(rephrased::vocabulary())
+        .chain(failures::vocabulary())
         .chain(LENGTHS.iter().flat_map(|(phrase, _)| phrase.split(' ')))
         .chain(USERS.into_iter().chain(AT_ONCE).chain(ACCELERATORS))
         .chain(["serve", "serving", "train", "training", "inference", "tokens", "second", "million", "nodes"])

@@ -14,6 +14,8 @@ use atlas_report::table::{Align, Table, wrap};
 pub enum ReplyKind {
     /// What a figure is made of, and what improves it.
     Why,
+    /// What failures cost, and how far apart checkpoints should be.
+    Failures,
     /// Figures before and after a change.
     WhatIf,
     /// Whether a scenario can run, and the smallest changes that make it run.

@@ -8,11 +8,12 @@ use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
 use super::change::{self, Scaled};
+use super::failures::{self, Failures};
 use super::figures::{self, NamedFigure as Figure};
 use super::phrasing;
 use super::topic::{self, Topic};
 use super::words::{Words, count};
-use super::{Refusal, Reply};
+use super::{Refusal, Reply, rephrased};
 use crate::{Hardware, Intent, Known, KnownWorkload, Question, Trouble, parse};
 
 /// Words that a topic's questions have besides their subject.
@@ -83,6 +84,10 @@ pub(super) struct ParsedQuestion {
     pub(super) subject: Question,
     /// By what the figure is to be multiplied, where the question asks for that.
     pub(super) times: Option<f64>,
+    /// What fails how often.
+    pub(super) failures: Option<Failures>,
+    /// The setting that another one, which the subject has, is compared with.
+    pub(super) against: Option<(Knob, Setting)>,
     /// Words that were put right.
     pub(super) readings: Vec<String>,
     /// What is left of the words, for topics that are not about a scenario.
@@ -116,6 +121,7 @@ impl ParsedQuestion {
     ) -> Result<ParsedQuestion, Refusal> {
         let written = words.clone();
         phrasing::rewritten(&mut words);
+        let failures = failures::take(&mut words.clone());
         let Some(topic) = topic::take(&mut words) else {
             let line = if readings.is_empty() { line.to_owned() } else { written.line() };
             return ParsedQuestion::plain(&line, words, known).map(|question| ParsedQuestion { readings, ..question });
@@ -126,10 +132,15 @@ impl ParsedQuestion {
             scaled: None,
             subject: Question::default(),
             times: None,
+            failures,
+            against: None,
             readings,
             words: words.clone(),
             known,
         };
+        if topic == Topic::Failures {
+            failures::take(&mut words);
+        }
         if matches!(topic, Topic::Meaning | Topic::List | Topic::Guide) {
             return Ok(question);
         }
@@ -151,6 +162,15 @@ impl ParsedQuestion {
         // "The difference between tp and pp" of words, not of hardware.
         if topic == Topic::Compare && super::meaning::terms(&words).len() > 1 {
             return Ok(ParsedQuestion { topic: Topic::Meaning, ..question });
+        }
+        if topic == Topic::Compare
+            && let Some((knob, one, other)) = rephrased::compared(&mut words)
+        {
+            question.topic = Topic::WhatIf;
+            question.subject = subject(words, &question.known, Topic::WhatIf)?;
+            question.subject.settings.push((knob, other));
+            question.against = Some((knob, one));
+            return Ok(question);
         }
         let layout = words.take(super::idioms::HERE);
         if topic == Topic::Longest {
@@ -185,8 +205,8 @@ impl ParsedQuestion {
     /// A line of the command line's grammar, or a figure and a subject.
     fn plain(line: &str, mut words: Words, known: Known) -> Result<ParsedQuestion, Refusal> {
         let question = |topic, figure, subject, words| {
-            let (times, readings, known) = (None, Vec::new(), known.clone());
-            ParsedQuestion { topic, figure, scaled: None, subject, times, readings, words, known }
+            let (times, failures, against, readings, known) = (None, None, None, Vec::new(), known.clone());
+            ParsedQuestion { topic, figure, scaled: None, subject, times, failures, against, readings, words, known }
         };
         match parse(line, &known) {
             Ok(subject) if subject.intent() == Intent::Race => Ok(question(Topic::Rank, None, subject, words)),

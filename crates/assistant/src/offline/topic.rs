@@ -5,6 +5,7 @@ use super::words::Words;
 /// What a question asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
+    Failures,
     WhatIf,
     Fit,
     Count,
@@ -39,7 +40,29 @@ use At::{Any, First};
 
 /// Phrases and what they ask; the first that is found decides.
 const RULES: [(Topic, At, &[&str]); 32] = [
-    (Topic::Guide, Any, &["failures simulation"]),
+    (
+        Topic::Failures,
+        Any,
+        &[
+            "mtbf",
+            "failures",
+            "node fails",
+            "nodes fail",
+            "gpu fails",
+            "gpus fail",
+            "accelerator fails",
+            "accelerators fail",
+            "machine fails",
+            "node crashes",
+            "node dies",
+            "gpu dies",
+            "should i checkpoint",
+            "should we checkpoint",
+            "often checkpoint",
+            "checkpoint interval",
+            "checkpoints",
+        ],
+    ),
     (
         Topic::WhatIf,
         First,
@@ -295,8 +318,7 @@ const RULES: [(Topic, At, &[&str]); 32] = [
 ];
 
 /// Phrases of the chosen topic that stay, since they say what is asked: figures and objectives.
-const KEPT: [&str; 27] = [
-    "failures simulation",
+const KEPT: [&str; 26] = [
     "faster than",
     "cheaper than",
     "better than",
@@ -392,6 +414,8 @@ mod tests {
             ("how can I make it faster?", Topic::Improve),
             ("how do I get ttft under 500ms?", Topic::Improve),
             ("how do I calibrate?", Topic::Guide),
+            ("what if a node fails every day?", Topic::Failures),
+            ("how often should I checkpoint?", Topic::Failures),
             ("how many users can I serve?", Topic::Users),
             ("should I use fp8?", Topic::WhatIf),
             ("what does sharding do?", Topic::Meaning),

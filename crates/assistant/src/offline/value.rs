@@ -1,5 +1,6 @@
 //! Values of figures, how far they can be trusted, and where their inputs come from.
 
+use atlas_core::units;
 use atlas_evidence::support;
 use atlas_plan::estimate::Metric;
 use atlas_plan::explain::{self, Term};
@@ -23,6 +24,11 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         reply.say(format!("{}: {}{interval} ({}).", metric.label, case.shown(metric), metric.help));
         case.figure(&mut reply, metric);
         reply.command(&["explain", metric.name], case.command_flags());
+        if metric.name == "requests_per_sec"
+            && let Some(rate) = case.value(metric)
+        {
+            reply.say(format!("That is {} a day.", units::si(86_400.0 * rate)));
+        }
         if metric.name == "break_even_months" {
             let (rent, own) = const { (Metric::known("usd_per_hour"), Metric::known("usd_per_hour_owned")) };
             case.figure(&mut reply, rent);

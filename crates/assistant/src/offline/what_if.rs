@@ -22,6 +22,19 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     } else {
         question.bare(context, &mut reply)?
     };
+    let before = match &question.against {
+        Some(against) => before.with(std::slice::from_ref(against))?,
+        None => before,
+    };
+    // A node that is slow is simulated, and compared with a simulation.
+    let simulated =
+        question.subject.settings.iter().any(|(knob, _)| matches!(knob, Knob::SlowNodes | Knob::SlowFactor));
+    let before = if simulated && before.scenario.engine.reasons() {
+        let event = Knob::Engine.parse("event", &[]).map_err(|error| Refusal::Scenario(error.to_string()))?;
+        before.with(&[(Knob::Engine, event)])?
+    } else {
+        before
+    };
     let mut changes: Vec<(Knob, Setting)> = Vec::new();
     if let Some(scaled) = question.scaled {
         let plan = &before.scenario.base.plan.serving;

@@ -15,6 +15,12 @@ use crate::study::Block;
 #[must_use]
 pub fn write(title: &str, blocks: &[Block]) -> Vec<u8> {
     let mut sheets = Sheets::new();
+    fill(&mut sheets, blocks);
+    sheets.file(title)
+}
+
+/// Puts blocks below each other; what belongs together shares a page.
+fn fill(sheets: &mut Sheets, blocks: &[Block]) {
     let mut rest = blocks;
     while let Some((block, after)) = rest.split_first() {
         if let Block::Heading(..) = block {
@@ -24,10 +30,15 @@ pub fn write(title: &str, blocks: &[Block]) -> Vec<u8> {
             let first = after.iter().find(|block| !light(block)).map_or(0.0, headed);
             sheets.need((headed(block) + lead + first).min(HEIGHT));
         }
-        put(&mut sheets, block);
+        if let (Block::Text(_), Some(chart @ (Block::Plot(_) | Block::Bars(_) | Block::Picture(_)))) =
+            (block, after.first())
+        {
+            // The caption of a chart stands on its page.
+            sheets.need((headed(block) + headed(chart)).min(HEIGHT));
+        }
+        put(sheets, block);
         rest = after;
     }
-    sheets.file(title)
 }
 
 /// Height of a heading with what must stand below it at least.
@@ -126,6 +137,28 @@ mod tests {
         assert_eq!(pages(&short), 1);
         let long = write("long", &[Block::Table(grid(300, 3, "x"))]);
         assert!(pages(&long) > 4, "{} pages", pages(&long));
+    }
+
+    #[test]
+    fn a_caption_stands_on_the_page_of_its_chart() {
+        let plot = Block::Plot(Plot {
+            title: "plot".to_owned(),
+            across: Axis::linear("x"),
+            up: Axis::linear("y"),
+            series: vec![Series { name: "a".to_owned(), points: vec![(1.0, 2.0), (3.0, 4.0)], joined: true }],
+            here: None,
+        });
+        for lines in 0..60 {
+            let blocks = [Block::List(vec!["x".to_owned(); lines]), Block::Text("caption".to_owned()), plot.clone()];
+            let mut sheets = Sheets::new();
+            fill(&mut sheets, &blocks[..2]);
+            let (before, chart) = (sheets.down, headed(&plot));
+            let mut sheets = Sheets::new();
+            fill(&mut sheets, &blocks);
+            // The chart follows its caption, or both begin a page.
+            let together = before + chart <= HEIGHT + 1.0 || sheets.down > chart + 10.0;
+            assert!(together, "{lines} lines: the caption ends at {before}, the chart at {}", sheets.down);
+        }
     }
 
     #[test]

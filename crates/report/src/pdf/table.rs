@@ -67,6 +67,8 @@ fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
         let figures = figures.map(|cell| font(cell).width(&super::font::encode(&cell.text), size));
         let word = match align {
             Align::Right => figures.fold(word, f32::max),
+            // Names of rows are recognized whole.
+            _ if *column == 0 => word.min(120.0),
             _ => word.min(NARROWEST.max(0.3 * longest).min(120.0)),
         };
         natural.push(longest + PAD);

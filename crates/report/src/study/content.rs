@@ -7,6 +7,7 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::standing::{Standing, ranked, standings};
 use atlas_plan::estimate::{Better, METRICS, Metric};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
@@ -177,23 +178,24 @@ fn interval(entry: &Entry, name: &str) -> String {
 
 fn comparison(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Comparison".to_owned()));
+    if study.entries.len() > 1 {
+        let marks = "Bold: best, with an interval apart from all others. =: tied with the best, the intervals overlap.";
+        out.push(Block::Text(marks.to_owned()));
+    }
     let mut head = vec![("metric".to_owned(), Align::Left)];
     head.extend(study.entries.iter().map(|entry| (entry.name.clone(), Align::Right)));
     let mut rows = Vec::new();
     for metric in METRICS.iter().filter(|metric| study.entries.iter().any(|entry| metric.applies_to(&entry.scenario))) {
-        let values: Vec<Option<f64>> = study.entries.iter().map(|entry| entry.value(metric)).collect();
-        let finite = || values.iter().flatten().copied().filter(|value| value.is_finite());
-        let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
-        let wanted = match metric.better {
-            Better::Higher if low < high => Some(high),
-            Better::Lower if low < high => Some(low),
-            _ => None,
+        let rank = |entry: &Entry| entry.fits().then(|| ranked(metric, &entry.scenario, &entry.estimate)).flatten();
+        let figures: Vec<_> = study.entries.iter().map(rank).collect();
+        let cell = |(entry, standing): (&Entry, Standing)| {
+            let Some(value) = entry.value(metric) else { return Cell::text("–") };
+            let tied = if standing == Standing::Tied { " =" } else { "" };
+            let text = format!("{}{tied}", metric.show(value));
+            Cell { best: standing == Standing::Best, ..Cell::figure(text, value) }
         };
-        let cell = |value: &Option<f64>| {
-            let Some(value) = value else { return Cell::text("–") };
-            Cell { best: wanted == Some(*value), ..Cell::figure(metric.show(*value), *value) }
-        };
-        rows.push(std::iter::once(Cell::text(metric.label)).chain(values.iter().map(cell)).collect());
+        let cells = study.entries.iter().zip(standings(&figures, metric.better)).map(cell);
+        rows.push(std::iter::once(Cell::text(metric.label)).chain(cells).collect());
     }
     out.push(Block::Table(Grid { head, rows }));
     differences(study, out);
@@ -229,6 +231,16 @@ fn differences(study: &Study, out: &mut Vec<Block>) {
 
 fn charts(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Charts".to_owned()));
+    // Bars compare; a single one says no more than the table.
+    if study.entries.len() > 1 {
+        bars(study, out);
+    }
+    heat(study, out);
+    curves(study, out);
+}
+
+/// The key figures of the entries beside each other.
+fn bars(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text("A thin line across a bar is the 90 % interval of its figure.".to_owned()));
     for name in ["tokens_per_sec", "dollar_per_1m_tokens", "step_time_ms", "ttft_ms", "tpot_ms", "p99_ms", "power_w"] {
         let Some(metric) = Metric::named(name) else { continue };
@@ -248,8 +260,6 @@ fn charts(study: &Study, out: &mut Vec<Block>) {
             out.push(Block::Bars(Bars { title: metric.label.to_owned(), bars }));
         }
     }
-    heat(study, out);
-    curves(study, out);
 }
 
 fn heat(study: &Study, out: &mut Vec<Block>) {

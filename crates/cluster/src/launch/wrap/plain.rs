@@ -25,6 +25,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     }
     text.push('\n');
     text.push_str(&setup(draft));
+    text.push_str(occupants(&job.vendor));
     let (command, args) = (command(job, draft), arguments(draft));
     match (draft.port, &draft.spread) {
         (Some(port), Some(spread)) => {
@@ -35,6 +36,27 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     }
     let script = File { name: format!("{}.sh", job.name), text, executable: true };
     std::iter::once(script).chain(beside(job, draft, header)).collect()
+}
+
+/// Lists other processes on the accelerators: without a scheduler, what an earlier run left there takes this one's memory.
+fn occupants(vendor: &str) -> &'static str {
+    match vendor {
+        "NVIDIA" => {
+            "# Memory that other processes hold is missing here; they are listed, and not ended.\n\
+             if command -v nvidia-smi > /dev/null; then\n  \
+             held=\"$(nvidia-smi --query-compute-apps=pid,used_memory,process_name --format=csv,noheader || true)\"\n  \
+             if [ -n \"$held\" ]; then\n    \
+             printf 'Accelerator memory is held by (PID, memory, program):\\n%s\\nEnd yours with kill PID.\\n' \"$held\" >&2\n  \
+             fi\nfi\n\n"
+        }
+        "AMD" => {
+            "# Memory that other processes hold is missing here; they are listed, and not ended.\n\
+             held=\"$(ls /sys/class/kfd/kfd/proc 2> /dev/null || true)\"\n\
+             if [ -n \"$held\" ]; then\n  \
+             printf 'Accelerators are in use by PID:\\n%s\\nEnd yours with kill PID.\\n' \"$held\" >&2\nfi\n\n"
+        }
+        _ => "",
+    }
 }
 
 /// The servers of one node, each on devices and a port of its own.
@@ -56,4 +78,31 @@ fn servers(job: &Job<'_>, draft: &Draft, command: &str, port: u64, text: &mut St
         ));
     }
     text.push_str("wait\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the script prints where nvidia-smi prints this.
+    fn complaint(answer: &str) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let smi = dir.path().join("nvidia-smi");
+        std::fs::write(&smi, format!("#!/bin/sh\nprintf '{answer}'\n")).unwrap();
+        let script = format!(
+            "chmod +x {0}/nvidia-smi; PATH={0}:$PATH\nset -euo pipefail\n{1}",
+            dir.path().display(),
+            occupants("NVIDIA")
+        );
+        let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    #[test]
+    fn processes_that_hold_accelerator_memory_are_listed_before_a_run_and_left_alone() {
+        assert_eq!(complaint(""), "");
+        let text = complaint("4711, 61034 MiB, python3\\n");
+        assert!(text.contains("4711, 61034 MiB, python3") && text.contains("kill PID"), "{text}");
+    }
 }

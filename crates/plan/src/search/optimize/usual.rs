@@ -13,15 +13,18 @@ use atlas_core::sort;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
 
-/// Share of device memory that a training layout leaves free: half of the error that the memory model has in nine of ten
-/// measured runs is on the unsafe side (`atlas validate`).
-const HEADROOM: f64 = 0.05;
+/// Share of device memory that stays free by default: half of the error that the memory model has in nine of ten measured
+/// runs is on the unsafe side (`atlas validate`).
+pub const HEADROOM: f64 = 0.05;
+/// Longest time to the first token by default, ms: MLPerf Inference v5.1 allows 2 s to a server of Llama 3.1 8B.
+pub const TTFT_MS: f64 = 2000.0;
+/// Longest time per output token by default, ms: 20 tokens per second are several times faster than people read.
+pub const TPOT_MS: f64 = 50.0;
 
 /// A latency, its default bound in ms, and the figures a bound on which bounds it.
-/// MLPerf Inference v5.1 allows the 99th percentile of a server of Llama 3.1 8B 2 s to the first token and 100 ms a token.
 const LATENCY: [(&str, f64, &[&str]); 2] = [
-    ("ttft_ms", 2000.0, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
-    ("tpot_ms", 100.0, &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"]),
+    ("ttft_ms", TTFT_MS, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
+    ("tpot_ms", TPOT_MS, &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"]),
 ];
 
 /// Model chunks of a stage up to which every number is tried; beyond it, those that divide the layers.
@@ -29,9 +32,9 @@ const EVERY_VPP: f64 = 8.0;
 /// Most model chunks of a stage.
 const MOST_VPP: f64 = 20.0;
 
-/// Conditions that hold by default, unless one on the same figures is stated: 5 % of the memory stays free in training; the
-/// first token comes within two seconds and others within 100 ms, or within the workload's own objectives, where users wait
-/// for them. Serving engines keep memory free by their own rule (`gpu_memory_utilization`).
+/// Conditions that hold by default, unless one on the same figures is stated: a twentieth of the memory stays free; the first
+/// token comes within two seconds and others within 50 ms, or within the workload's own objectives, where users wait for
+/// them.
 #[must_use]
 pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
     let bounded = |names: &[&str]| {
@@ -44,9 +47,13 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
     if !start.engine.reasons() {
         return Vec::new();
     }
+    let memory = (!bounded(&[figure::HEADROOM.name, "peak_mem_gb"])).then_some(Condition::Figure(
+        &figure::HEADROOM,
+        Relation::AtLeast,
+        HEADROOM,
+    ));
     match start.mode() {
-        Mode::Training if bounded(&[figure::HEADROOM.name, "peak_mem_gb"]) => Vec::new(),
-        Mode::Training => vec![Condition::Figure(&figure::HEADROOM, Relation::AtLeast, HEADROOM)],
+        Mode::Training => memory.into_iter().collect(),
         Mode::Inference => {
             let waited = matches!(
                 crate::engine::answer::serving::load(start, &start.base),
@@ -60,12 +67,13 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
                     let metric = figure::named(name).filter(|metric| metric.applies_to(start))?;
                     Some(Condition::at_most(metric, own.unwrap_or(*usual)))
                 })
+                .chain(memory)
                 .collect()
         }
     }
 }
 
-/// Whether a condition bounds one of two seconds for the first and 100 ms for every other token.
+/// Whether a condition bounds the first token or every other one.
 pub(super) fn is_latency(condition: &Condition) -> bool {
     matches!(condition, Condition::Figure(metric, ..) if LATENCY.iter().any(|(name, ..)| *name == metric.name))
 }

@@ -1,0 +1,212 @@
+//! Questions in other words, rewritten to those that the rules of topics know.
+
+use atlas_catalog::software::Software;
+use atlas_plan::knob::{Knob, KnobValues as _, Setting};
+
+use super::words::{Words, count};
+
+/// What the speed can be limited by, in "is … the bottleneck".
+const LIMITS: [&str; 12] = [
+    "network",
+    "memory",
+    "memory bandwidth",
+    "bandwidth",
+    "compute",
+    "host",
+    "cpu",
+    "interconnect",
+    "nvlink",
+    "communication",
+    "infiniband",
+    "gpu",
+];
+/// Hardware of which a question asks what more of it brings.
+const HARDWARE: [&str; 10] =
+    ["memory bandwidth", "memory", "bandwidth", "network", "interconnect", "links", "compute", "gpus", "hbm", "nvlink"];
+/// What no engine predicts.
+const QUALITY: [&str; 8] = [
+    "quality",
+    "perplexity",
+    "convergence",
+    "converge",
+    "hurt accuracy",
+    "lose accuracy",
+    "loss curve",
+    "model accuracy",
+];
+
+/// Whether a question is about what a model learns or answers.
+pub(super) fn is_of_quality(words: &Words) -> bool {
+    QUALITY.iter().any(|phrase| words.has(phrase))
+}
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    LIMITS.into_iter().chain(HARDWARE).chain(QUALITY).flat_map(|phrase| phrase.split(' ')).chain([
+        "bottleneck",
+        "decode",
+        "prefill",
+        "electricity",
+        "handle",
+        "each",
+        "micro-batches",
+        "others",
+        "slower",
+    ])
+}
+
+/// Rewrites them.
+pub(super) fn rewritten(words: &mut Words) {
+    for limit in LIMITS {
+        for end in ["the bottleneck", "a bottleneck", "the limit", "limiting"] {
+            if words.begins("is") && words.has(&format!("{limit} {end}")) {
+                *words = Words::of("what limits throughput");
+                return;
+            }
+        }
+    }
+    for hardware in HARDWARE {
+        let more = ["faster", "more", "better"].iter().any(|more| words.has(&format!("{more} {hardware}")));
+        let factor = words.all().iter().any(|word| word.strip_suffix('x').is_some_and(|n| count(n).is_some()));
+        if more && factor && (words.has("help") || words.has("bring")) {
+            *words = Words::of("what matters most");
+            return;
+        }
+    }
+    // "Why is decode memory bound": all of what is served is.
+    if words.has("bound") {
+        for phase in ["decode", "decoding", "prefill", "generation"] {
+            words.take(phase);
+        }
+    }
+    // "Why is MFU only 40 percent": the figure is the one that was computed.
+    for only in ["only", "just"] {
+        words.rewrite_triples(|first, number, percent| {
+            (first == only && count(number).is_some() && percent == "percent").then(|| vec!["low".to_owned()])
+        });
+        words.rewrite_pairs(|first, number| {
+            let share = number.strip_suffix('%').and_then(count).is_some();
+            (first == only && share).then(|| vec!["low".to_owned()])
+        });
+    }
+    // "What happens to TTFT if …", "what happens to the cost when …".
+    for lead in ["what happens to", "what would happen to", "what will happen to"] {
+        if words.begins(lead) {
+            for link in ["if", "when", "with", "at"] {
+                if let Some(at) = words.all().iter().position(|word| word == link) {
+                    let rest: Vec<&str> = words.all().iter().skip(at + 1).map(String::as_str).collect();
+                    *words = Words::of(&format!("what if {}", rest.join(" ")));
+                    return;
+                }
+            }
+        }
+    }
+    // "What does chunked prefill bring", "what would fp8 gain".
+    for lead in ["what does", "what would", "what do"] {
+        for end in ["bring", "gain", "buy me", "buy us", "change"] {
+            let ends = words.all().join(" ").ends_with(&format!(" {end}"));
+            if words.begins(lead) && ends && words.take(lead) {
+                words.take(end);
+                *words = Words::of(&format!("would {} help", words.line()));
+            }
+        }
+    }
+    for batches in ["more micro-batches", "more microbatches", "more micro batches"] {
+        words.replace(batches, &["double", "the", "batch"]);
+    }
+    for disaggregated in ["disaggregated prefill", "disaggregated serving", "disaggregation", "separate prefill"] {
+        words.replace(disaggregated, &["prefill_accelerators"]);
+    }
+    slower(words);
+    // "1000 users at 30 tokens per second each".
+    for phrase in ["tokens per second each", "tokens/s each", "tok/s each", "tokens per second per user"] {
+        words.rewrite_value(phrase, &[], |value| Some(format!("tokens_per_sec_per_user>={}", count(value)?)));
+    }
+    for period in ["day", "hour", "minute", "month"] {
+        if words.begins(&format!("how many requests per {period}"))
+            || words.begins(&format!("how many requests a {period}"))
+        {
+            words.replace(&format!("how many requests per {period}"), &["what", "is", "the", "requests_per_sec"]);
+            words.replace(&format!("how many requests a {period}"), &["what", "is", "the", "requests_per_sec"]);
+            words.take("handle");
+            words.take("serve");
+        }
+    }
+}
+
+/// "If one GPU is 20% slower than the others": a slow node, which the simulation knows.
+fn slower(words: &mut Words) {
+    let Some(at) = words.all().iter().position(|word| word == "slower") else { return };
+    let share = at.checked_sub(1).and_then(|at| words.all().get(at)).and_then(|word| word.strip_suffix('%'));
+    let Some(share) = share.and_then(count) else { return };
+    let who = ["gpu", "node", "accelerator", "machine", "server", "host", "card"];
+    let one = who.iter().any(|who| words.has(&format!("one {who}")) || words.has(&format!("a {who}")));
+    if one {
+        *words = Words::of(&format!("what if slow_nodes=1 slow_factor={}", 1.0 + share / 100.0));
+    }
+}
+
+/// A setting that a word names: a format, a program or a sharding.
+fn named(word: &str) -> Option<(Knob, Setting)> {
+    let sharding = word.replace("zero-", "zero").replace("stage", "");
+    if sharding.starts_with("zero") || sharding == "fsdp" {
+        return Some((Knob::Sharding, Knob::Sharding.parse(&sharding, &[]).ok()?));
+    }
+    if let Ok(format) = Knob::Precision.parse(word, &[]) {
+        return Some((Knob::Precision, format));
+    }
+    let software = Software::parse(word).ok()?;
+    Some((Knob::Software, Knob::Software.parse(&software.family.id, &[]).ok()?))
+}
+
+/// The two settings of one knob that a question compares: `vllm and sglang`, `ZeRO-2 vs ZeRO-3`; taken out of the words.
+pub(super) fn compared(words: &mut Words) -> Option<(Knob, Setting, Setting)> {
+    let between = ["and", "or", "vs", "versus", "to", "with", "against"];
+    let all = words.all();
+    let found = all.windows(3).enumerate().find_map(|(at, three)| {
+        let [one, link, other] = three else { return None };
+        let ((knob, one), (same, other)) = (named(one)?, named(other)?);
+        (between.contains(&link.as_str()) && knob == same && one != other).then_some((at, knob, one, other))
+    });
+    let (at, knob, one, other) = found?;
+    let rest: Vec<String> =
+        all.iter().enumerate().filter(|(i, _)| !(at..at + 3).contains(i)).map(|(_, word)| word.clone()).collect();
+    *words = Words::of(&rest.join(" "));
+    Some((knob, one, other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_become_those_that_the_rules_know() {
+        let expected = [
+            ("is my network the bottleneck", "what limits throughput"),
+            ("how much would 2x faster memory help", "what matters most"),
+            ("why is decode memory bound", "why is memory bound"),
+            ("why is mfu only 40 percent", "why is mfu low"),
+            ("why is mfu only 40%", "why is mfu low"),
+            ("what happens to ttft if prompts grow to 16k", "what if prompts grow to 16k"),
+            ("what does fp8 bring", "would fp8 help"),
+            ("what if one gpu is 20% slower than the others", "what if slow_nodes=1 slow_factor=1.2"),
+            ("1000 users at 30 tokens per second each", "1000 users at tokens_per_sec_per_user>=30"),
+            ("how many requests per day can one node handle", "what is the requests_per_sec can one node"),
+        ];
+        for (line, wanted) in expected {
+            let mut words = Words::of(line);
+            rewritten(&mut words);
+            assert_eq!(words.line(), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn two_settings_of_one_knob_are_compared_and_two_targets_are_not() {
+        let knob = |line: &str| compared(&mut Words::of(line)).map(|(knob, ..)| knob);
+        assert_eq!(knob("compare vllm and sglang"), Some(Knob::Software));
+        assert_eq!(knob("difference between zero-2 and zero-3 here"), Some(Knob::Sharding));
+        assert_eq!(knob("fp8 vs bf16"), Some(Knob::Precision));
+        assert_eq!(knob("compare h100 and h200"), None);
+        assert_eq!(knob("fp8 or vllm"), None);
+    }
+}

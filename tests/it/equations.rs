@@ -1,0 +1,68 @@
+//! docs/equations.md has the equations that `atlas explain` derives figures with, as the engines state them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine;
+use atlas_plan::estimate::METRICS;
+use atlas_plan::explain::explain;
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+
+use crate::common::program::ROOT;
+
+/// What the document opens with.
+const INTRODUCTION: &str = "# Equations
+
+The equations behind every figure, as `atlas explain` derives them; `tests/it/equations.rs` compares this page with the
+engines. `atlas explain METRIC --target … --workload …` shows the same equations with the numbers of a scenario, and file and
+line, catalog entry or constant for each input. Terms without an equation here are inputs, or sums over operators that
+`--depth` opens. Constants with their meaning, unit and origin stand in `crates/perf/src/constants/`; the coefficients of the
+calibrated model in [profile coefficients](reference.md#profile-coefficients); how measurements change both in
+[calibration](calibration.md).
+";
+
+/// Heading, target, workload, knobs.
+type Section = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const SECTIONS: [Section; 3] = [
+    ("Training", "h100-sxm-64", "llama3.1-70b-train", &[("tp", "4"), ("pp", "4")]),
+    ("Serving", "h100-sxm-8", "llama3.1-70b-serve", &[]),
+    ("Calibrated model (`semi_empirical`)", "h100-sxm-64", "llama3.1-70b-train", &[("engine", "semi_empirical")]),
+];
+
+/// A table of the equations of every metric of a scenario, each once.
+fn table(library: &Library, section: &Section) -> String {
+    let (heading, target, workload, set) = section;
+    let target = library.targets().iter().find(|t| t.name.as_ref() == *target).unwrap();
+    let workload = library.workloads().iter().find(|w| w.name.as_ref() == *workload).unwrap();
+    let parts = Parts::of(library, target, workload).unwrap();
+    let mut overrides = Overrides::new();
+    for (name, value) in *set {
+        let knob = Knob::named(name).unwrap();
+        overrides.insert(knob, knob.parse(value, parts.fabrics()).unwrap());
+    }
+    let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+    let estimate = engine::estimate(&scenario);
+    let mut text = format!("\n## {heading}\n\n| equation | unit | meaning |\n| --- | --- | --- |\n");
+    let mut seen = BTreeSet::new();
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(&scenario)) {
+        let tree = explain(&scenario, &parts, &estimate, metric);
+        for term in tree.walk() {
+            let Some(equation) = term.in_symbols().filter(|equation| seen.insert(equation.clone())) else { continue };
+            text += &format!("| `{equation}` | {} | {} |\n", term.unit, term.name);
+        }
+    }
+    text
+}
+
+#[test]
+fn the_document_has_the_equations_that_the_engines_derive_figures_with() {
+    let library = Library::load(&Sources::built_in(), None);
+    let sections: String = SECTIONS.iter().map(|section| table(&library, section)).collect();
+    let expected = format!("{INTRODUCTION}{sections}");
+    let found = std::fs::read_to_string(Path::new(ROOT).join("docs/equations.md")).unwrap_or_default();
+    assert!(found == expected, "docs/equations.md differs from what the engines derive; it should be:\n{expected}");
+}
