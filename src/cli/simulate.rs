@@ -356,7 +356,13 @@ impl Planned {
     /// Runs the plan on this machine, with its study.
     fn answer(self, gauge: &Gauge) -> color_eyre::Result<Answer> {
         let Planned { config, plan, options } = self;
-        let outcome = simulated(&plan, gauge).map_err(refused)?;
+        let outcome = simulated(&plan, gauge).map_err(|problems| {
+            if !gauge.cancelled() {
+                return refused(problems);
+            }
+            complain("ended early, before there was a result");
+            Failure::Reported.into()
+        })?;
         let study = match (&plan.work, &outcome.first) {
             (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {
                 Some(goodput::study(work, m.output.tokens_per_second, &options, gauge).map_err(refused)?)

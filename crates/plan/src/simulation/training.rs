@@ -152,7 +152,11 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     let (events, cancelled) = (output.events, output.cancelled);
     // Without a whole step there is nothing to break down, and what that takes would delay the end.
     let measured = match first && !(cancelled && output.steps.is_empty()) {
-        true => Some(super::Measured::Training(Box::new(measure(work, &input, output, even(&input)?, seed)))),
+        true => {
+            // One more step, of even hosts, to compare with; not of a run that is ended.
+            let even = if cancelled { output.load } else { even(&input)? };
+            Some(super::Measured::Training(Box::new(measure(work, &input, output, even, seed))))
+        }
         false => None,
     };
     Ok(Run { figures, measured, events, cancelled })
