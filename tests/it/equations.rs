@@ -24,15 +24,18 @@ calibrated model in [profile coefficients](reference.md#profile-coefficients); h
 [calibration](calibration.md).
 ";
 
-/// The sections: heading, target, workload, knobs.
-const SECTIONS: [(&str, &str, &str, &[(&str, &str)]); 3] = [
+/// Heading, target, workload, knobs.
+type Section = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// The sections of the document.
+const SECTIONS: [Section; 3] = [
     ("Training", "h100-sxm-64", "llama3.1-70b-train", &[("tp", "4"), ("pp", "4")]),
     ("Serving", "h100-sxm-8", "llama3.1-70b-serve", &[]),
     ("Calibrated model (`semi_empirical`)", "h100-sxm-64", "llama3.1-70b-train", &[("engine", "semi_empirical")]),
 ];
 
 /// A table of the equations of every metric of a scenario, each once.
-fn table(library: &Library, section: &(&str, &str, &str, &[(&str, &str)])) -> String {
+fn table(library: &Library, section: &Section) -> String {
     let (heading, target, workload, set) = section;
     let target = library.targets().iter().find(|t| t.name.as_ref() == *target).unwrap();
     let workload = library.workloads().iter().find(|w| w.name.as_ref() == *workload).unwrap();
