@@ -27,6 +27,7 @@ calibrated model in [profile coefficients](reference.md#profile-coefficients); h
 /// Heading, target, workload, knobs.
 type Section = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
+/// The sections of the document.
 const SECTIONS: [Section; 3] = [
     ("Training", "h100-sxm-64", "llama3.1-70b-train", &[("tp", "4"), ("pp", "4")]),
     ("Serving", "h100-sxm-8", "llama3.1-70b-serve", &[]),

@@ -226,3 +226,29 @@ fn a20_reset_undo_and_unmark_work_in_the_lists_and_say_so() {
     let actions = BINDINGS.iter().filter(|row| row.modes.contains(&Mode::Targets)).count();
     assert!(actions > 20);
 }
+
+#[test]
+fn every_test_that_the_page_of_findings_names_exists() {
+    fn sources(dir: &std::path::Path, all: &mut String) {
+        for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, all);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                all.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = String::new();
+    for dir in ["src", "tests/it", "crates"] {
+        sources(&root.join(dir), &mut all);
+    }
+    let page = std::fs::read_to_string(root.join("docs/interface.md")).unwrap();
+    let (_, findings) = page.split_once("## Findings").unwrap();
+    let (findings, _) = findings.split_once("## Views").unwrap();
+    let names = findings.split('`').skip(1).step_by(2).filter(|name| name.contains('_') && !name.contains(['{', '*']));
+    let missing: Vec<&str> =
+        names.filter(|name| !all.contains(&format!("fn {}", name.trim_end_matches('…')))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -10,6 +10,31 @@ type Version<'a> = (&'a str, &'a str, &'a [(&'a str, f64)]);
 
 const VERSIONS: &[Version<'_>] = &[
     (
+        "Training epoch 0, iteration 10/99 | lr: 3.0e-06 | global_batch_size: 512 | global_step: 10 | reduced_train_loss: 11.03 | train_step_timing in s: 4.512 | consumed_samples: 5632\nTraining epoch 0, iteration 11/99 | lr: 3.3e-06 | global_batch_size: 512 | global_step: 11 | reduced_train_loss: 10.91 | train_step_timing in s: 4.498 | consumed_samples: 6144\nTraining epoch 0, iteration 12/99 | lr: 3.6e-06 | global_batch_size: 512 | global_step: 12 | reduced_train_loss: 10.85 | train_step_timing in s: 4.501 | consumed_samples: 6656\n",
+        "nemo2",
+        &[("/total_iterations_planned", 100.0), ("/global_batch_size", 512.0)],
+    ),
+    (
+        "***** Running training *****\n  Num examples = 52,002\n  Num Epochs = 3\n  Instantaneous batch size per device = 4\n  Total train batch size (w. parallel, distributed & accumulation) = 1,024\n  Gradient Accumulation steps = 32\n  Total optimization steps = 150\n  Number of trainable parameters = 6,738,415,616\n{'loss': 1.2345, 'grad_norm': 0.81, 'learning_rate': 2e-05, 'epoch': 0.2}\n{'train_runtime': 4521.3321, 'train_samples_per_second': 34.504, 'train_steps_per_second': 0.033, 'total_flos': 1.2e+18, 'train_loss': 1.0432, 'epoch': 2.95}\n",
+        "hf-trainer-stdout",
+        &[("/global_batch_size", 1024.0), ("/train_runtime_s", 4521.3321)],
+    ),
+    (
+        "===========================================================\n= PERFORMANCE OVERVIEW\n===========================================================\nRequest Throughput (req/sec):                     43.2089\nTotal Output Throughput (tokens/sec):             5530.7382\nTotal Token Throughput (tokens/sec):              11061.4764\nTotal Latency (ms):                               69429.9\nAverage request latency (ms):                     34513.2\nPer User Output Throughput [w/ ctx] (tps/user):   4.1\nPer GPU Output Throughput (tps/gpu):              2765.3691\n\n-- Request Latency Breakdown (ms) -----------------------\n[Latency] P50    : 34000.1\n[Latency] P90    : 60000.2\n[Latency] P99    : 68000.3\n",
+        "trtllm-bench-report",
+        &[("/per_gpu_output_throughput", 2765.3691), ("/request_latency_ms/p99", 68000.3)],
+    ),
+    (
+        "================================================\nMLPerf Results Summary\n================================================\nSUT name : PySUT\nScenario : Server\nMode     : PerformanceOnly\nCompleted samples per second    : 81.20\nCompleted tokens per second: 23851.12\nResult is : VALID\n  TTFT constraints satisfied : Yes\n  TPOT constraints satisfied : Yes\n\n================================================\nAdditional Stats\n================================================\nMean First Token latency (ns)   : 402123456\n99.00 percentile first token latency (ns)   : 1820123456\nMean Time to Output Token (ns)   : 78123456\n99.00 percentile time to output token (ns)   : 131123456\n",
+        "mlperf-loadgen-summary",
+        &[("/ttft_ns/p99", 1_820_123_456.0), ("/tokens_per_s", 23851.12)],
+    ),
+    (
+        "*** Measurement Settings ***\n  Batch size: 8\n  Service Kind: Triton\n  Using \"time_windows\" mode for stabilization\nRequest concurrency: 4\n  Client:\n    Request count: 12801\n    Throughput: 5688.44 infer/sec\n    p50 latency: 5580 usec\n    p90 latency: 5900 usec\n    p95 latency: 6010 usec\n    p99 latency: 6400 usec\n    Avg HTTP time: 5610 usec (send/recv 41 usec + response wait 5569 usec)\n  Server:\n    Inference count: 102408\n    Avg request latency: 5301 usec (overhead 12 usec + queue 1210 usec + compute input 210 usec + compute infer 3800 usec + compute output 69 usec)\n",
+        "perf-analyzer-text",
+        &[("/results/0/request_latency_ms.p99", 6.4)],
+    ),
+    (
         "[rank0]:[titan] 2025-09-01 10:00:20,000 - root - INFO - step:  2  loss: 11.2254  grad_norm:  4.1  memory: 47.36GiB(49.85%)  tps: 6,341  tflops: 319.75  mfu: 32.00%\n[rank0]:[titan] 2025-09-01 10:00:30,000 - root - INFO - step: 10  loss: 10.3  memory: 40.0GiB(50.00%)  tps: 6,000  tflops: 300.10  mfu: N/A\n[rank0]:[titan] 2025-09-01 10:00:31,000 - root - INFO - validate step: 10  loss: 10.1  memory: 40.0GiB(50.00%)  tps: 9,000\n",
         "torchtitan",
         &[

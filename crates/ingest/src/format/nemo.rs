@@ -27,7 +27,8 @@ impl Recognizer for Nemo2 {
         let Some(rest) = after(line.text, "Training epoch") else { return Outcome::No };
         let Some(counter) = after(rest, "iteration").and_then(leading) else { return Outcome::No };
         let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
-        step.planned = counter.1.strip_prefix('/').and_then(whole);
+        // Iterations count from 0: 19 is the last of 20.
+        step.planned = counter.1.strip_prefix('/').and_then(whole).map(|last| last.saturating_add(1));
         let mut consumed = None;
         for field in rest.split('|') {
             let Some((key, value)) = field.split_once(": ") else { continue };

@@ -1,6 +1,7 @@
 //! The watch on the screen: measured steps over the band of the prediction, then where the run stands and why.
 
 use atlas_cluster::watch::{Point, Standing, WatchState, diagnose::duration};
+use atlas_config::Mode;
 use ratatui::layout::Rect;
 
 use super::Seen;
@@ -48,7 +49,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let state = &seen.state;
     let remark = state.prediction.as_ref().map_or("no prediction", |plan| &plan.name);
     let inner = canvas.view(area, VIEW, "Watch", remark, app.tour.is_none());
-    let text = words(seen, inner.width.saturating_sub(2));
+    let text = words(seen, app.answer.mode(), inner.width.saturating_sub(2));
     let wanted = u16::try_from(text.len()).unwrap_or(u16::MAX);
     // Without a chart the words begin at the top.
     let charted = !state.times.points().is_empty();
@@ -58,9 +59,21 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Where the run stands, what is likely the cause, when it ends, and what changed last.
-fn words(seen: &Seen, width: u16) -> Vec<(Role, String)> {
+fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
     let state = &seen.state;
     let mut out = Vec::new();
+    if state.standing == Standing::Waiting && state.times.points().is_empty() {
+        let job = match mode {
+            Mode::Training => "training",
+            Mode::Inference => "serving",
+        };
+        let text = format!(
+            "No figures of {job} were read so far. The log is compared with the scenario on the screen: select the workload \
+             that the job runs."
+        );
+        out.extend(wrap(&text, usize::from(width)).into_iter().map(|line| (Role::Dim, line)));
+        return out;
+    }
     let unit = state.quantity().unit();
     let role = match state.standing {
         Standing::Slower { .. } => Role::Error,
