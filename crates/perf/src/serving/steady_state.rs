@@ -112,11 +112,22 @@ fn verified(input: &ServingInput) -> f64 {
     1.0 + input.speculation.tokens
 }
 
-/// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`.
+/// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`: the rest of one shares a step with the next.
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
     let steps = (total / budget(m, input, requests)).max(1.0);
     prefill_step(m, input, total / steps, requests).scaled(steps)
+}
+
+/// Prefill of one prompt that no other shares a step with: full steps, and one with the rest, which reads the weights once more
+/// however short it is.
+pub fn prefill_alone(m: &Machine, input: &ServingInput) -> StepTime {
+    let (fresh, most) = (fresh_prompt(input), budget(m, input, 1.0));
+    // Rounding makes no step of its own.
+    let full = (fresh / most + 1e-9).floor();
+    let rest = fresh - full * most;
+    let short = if rest > 1e-6 * most { prefill_step(m, input, rest, 1.0) } else { StepTime::default() };
+    if full < 1.0 { short } else { prefill_step(m, input, most, 1.0).scaled(full).add(&short, 1.0) }
 }
 
 /// The cycle of `batch` sequences with an endless supply of requests.
@@ -145,7 +156,7 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
         decode_step: decode_time.total(),
         mixed_step: mixed_time.total(),
         prefill_share: shared / steps,
-        prompt_alone: prefill(m, input, 1.0).total(),
+        prompt_alone: prefill_alone(m, input).total(),
         prefill: (mixed_time.total() - decode_time.total()).max(0.0) * chunks / batch.max(1e-9),
     }
 }

@@ -225,8 +225,9 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let calls = collective_calls(i, plan, moe_share) * eager;
     let launches = |layers: f64, head: f64| (layers * (one.kernels + calls) + head) * c.issue;
     let paced = |device: f64, launches: f64| device + host_excess(device, launches);
-    let longer = before > last
-        && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, launches(last, head.kernels));
+    let (of_first, of_last) = (launches(stage_layers(i, 0.0), 0.0), launches(last, head.kernels));
+    let longer =
+        before > last && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, of_last);
     let (layers, head, ends_sums) =
         if longer { (before, layer::LayerTime::default(), 0.0) } else { (last, head, each.head) };
     let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
@@ -259,9 +260,11 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
         input: output_layer.total() - output_layer.forward - output_layer.weights,
         weights: output_layer.weights + each.head,
     };
+    let (first, last) = (encoding.plus(&layer, first), ending.plus(&layer, last));
     let pace = Pace {
-        first: encoding.plus(&layer, first),
-        last: ending.plus(&layer, last),
+        first,
+        last,
+        host_of_ends: [host_excess(first.total() + transfer, of_first), host_excess(last.total() + transfer, of_last)],
         path: ending.plus(&layer, i.arch.depth() + i.mtp_layers).plus(&encoding, 1.0),
         slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded,
         host,

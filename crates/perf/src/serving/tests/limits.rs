@@ -134,3 +134,20 @@ fn the_busiest_attention_group_takes_no_leap_where_arithmetic_overtakes_traffic(
         assert!(step(1.1, tokens) <= now, "{tokens}: more bandwidth is slower");
     }
 }
+
+#[test]
+fn a_prompt_beyond_the_token_budget_reads_the_weights_once_more() {
+    let c = Constants::default();
+    let time = |isl: f64| {
+        let i = ServingInput { isl, max_num_batched_tokens: 2048.0, ..closed(1.0) };
+        let m = step::Machine::new(&i, &i.layout, &c);
+        (steady_state::prefill_alone(&m, &i).total(), run(&i).ttft.mean)
+    };
+    let (few, full, beyond, twice) = (time(16.0), time(2048.0), time(2064.0), time(4096.0));
+    let added = (beyond.0 - full.0) / few.0;
+    assert!((0.8..1.1).contains(&added), "{few:?} {full:?} {beyond:?}");
+    assert!(beyond.1 - full.1 > 0.8 * few.0, "{few:?} {full:?} {beyond:?}");
+    assert!((twice.0 / (2.0 * full.0) - 1.0).abs() < 0.1, "{full:?} {twice:?}");
+    let ttft: Vec<f64> = (1..80u32).map(|n| time(f64::from(n) * 64.0).1).collect();
+    assert!(ttft.is_sorted(), "{ttft:?}");
+}
