@@ -201,6 +201,24 @@ fn encoders_of_images_are_read_with_their_language_models() {
 }
 
 #[test]
+fn layers_that_attend_to_images_alone_are_refused_with_what_text_takes() {
+    // meta-llama/Llama-3.2-11B-Vision-Instruct.
+    let config = |across: &str| {
+        format!(
+            r#"{{"model_type": "mllama", "text_config": {{"model_type": "mllama_text_model", "hidden_size": 4096,
+            "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+            "vocab_size": 128256, "max_position_embeddings": 131072, "cross_attention_layers": [{across}]}},
+            "vision_config": {{"model_type": "mllama_vision_model", "hidden_size": 1280, "patch_size": 14}}}}"#
+        )
+    };
+    let (model, problems) = read(&config("3, 8, 13, 18, 23, 28, 33, 38"));
+    let text = problems.to_string();
+    assert!(model.is_none() && text.contains("8 of 40 layers attend to images alone"), "{text}");
+    assert!(text.contains("num_hidden_layers: 32"), "{text}");
+    assert!(read(&config("")).0.is_some());
+}
+
+#[test]
 fn older_families() {
     agrees(
         "gpt2-xl",

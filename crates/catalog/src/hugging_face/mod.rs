@@ -167,6 +167,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         (None, stated) => stated.map_or(usual_head, f64::from),
     };
     let n_layers = n_layers?;
+    refuse_cross_attention(fields, n_layers)?;
     Some(Transformer {
         kind: family.kind,
         hidden_size,
@@ -196,6 +197,23 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         qk_norm,
         patches: None,
     })
+}
+
+/// Layers that attend to images alone keep keys that do not grow with the text, which no layer of a [`Transformer`] does.
+fn refuse_cross_attention(fields: &mut Fields<'_>, layers: Count) -> Option<()> {
+    let across = fields.node("cross_attention_layers").and_then(Node::items).map_or(0, <[Node]>::len);
+    if across == 0 {
+        return Some(());
+    }
+    let message = format!(
+        "{across} of {layers} layers attend to images alone (as in Llama 3.2 Vision), which is not computed; expected layers that \
+         attend to the text"
+    );
+    let own = (layers - across as f64).max(0.0);
+    let help =
+        format!("text without images skips them: for that, leave the field out and state num_hidden_layers: {own}");
+    fields.error("cross_attention_layers", message, Some(help));
+    None
 }
 
 fn latent(fields: &mut Fields<'_>) -> Option<Latent> {

@@ -189,3 +189,27 @@ fn windows_of_the_catalog_are_used() {
     let time = |arch| estimate(&TrainingInput { arch, ..on("gemma-3-27b", 32_768.0, 1.0) }, &c).time.attention;
     assert!(time(gemma) < 0.4 * time(full));
 }
+
+#[test]
+fn more_flops_never_slow_stages_that_the_host_comes_to_bound() {
+    let c = Constants::default();
+    let [five, six] = [5, 6].map(|layers| Some(Count::new(layers)));
+    let job = TrainingInput {
+        schedule: Schedule::ZeroBubble,
+        pp: Count::new(8),
+        dp: Count::ONE,
+        global: 2048.0,
+        first_layers: five,
+        last_layers: six,
+        ..on("resnet-50", 1.0, 256.0)
+    };
+    let mut last = f64::INFINITY;
+    for step in 0..40 {
+        let mut i = job;
+        i.accelerator.flops = i.accelerator.flops.map(|rate| 2.0 * 1.1f64.powi(step) * rate);
+        i.accelerator.mem_bw *= 4.0;
+        let seconds = estimate(&i, &c).step_seconds;
+        assert!(seconds <= 1.002 * last, "{step}: {last} {seconds}");
+        last = seconds;
+    }
+}
