@@ -1,7 +1,7 @@
 //! Views of jobs, files and catalogs: a running job against its prediction, the history, the files that launch a scenario,
 //! the releases of its software, and what runs on what.
 //!
-//! Each has a folder of its own, whose [`Spec`] says what it does; the rest of the interface knows one view,
+//! Each has a folder of its own, whose `Spec` says what it does; the rest of the interface knows one view,
 //! [`View::Panel`], and one mode of keys.
 
 pub mod fits;

@@ -60,14 +60,16 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "power_w" => Term::stated("P", "", "W", value, power()? * nodes()),
         "tokens_per_joule" => Term::stated("tokens_per_J", "", "tok/J", value, rate()? / (power()? * nodes())),
         "time_to_train_h" | "time_to_published_h" => {
-            Term::stated("T_run", "", "h", value, budget(whole, name) / (rate()? * 3600.0))
+            let symbol = if name == "time_to_train_h" { "T_run" } else { "T_published" };
+            Term::stated(symbol, "", "h", value, budget(whole, name) / (rate()? * 3600.0))
         }
         "dollar_per_1t_tokens" => {
             Term::stated("C_1T", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1e9)
         }
         "usd_per_run" | "usd_to_published" => {
             let each = of(whole, "C_1k", "dollar_per_1k_tokens")?;
-            Term::stated("C_run", "", "USD", value, each * budget(whole, name) / 1000.0)
+            let symbol = if name == "usd_per_run" { "C_run" } else { "C_published" };
+            Term::stated(symbol, "", "USD", value, each * budget(whole, name) / 1000.0)
         }
         "usd_per_hour_owned" => owned(whole, value)?,
         "dollar_per_1m_tokens_owned" => {
@@ -159,7 +161,7 @@ fn running(whole: &Whole<'_>) -> Term {
     let inputs = whole.inputs;
     let building = inputs.knob("USD_kW", Knob::UsdPerKwMonth) * inputs.node_watts() * (12.0 / 1000.0);
     let all = inputs.knob("C_staff", Knob::StaffUsdNodeYear) + building;
-    Term::derived("C_run", "building and people of a node, a year", "USD", all)
+    Term::derived("C_site", "building and people of a node, a year", "USD", all)
 }
 
 /// Energy of all nodes in an hour.
