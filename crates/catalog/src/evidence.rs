@@ -32,6 +32,23 @@ impl Column {
         pair.map_or(0, |pair| usize::from(u16::from_le_bytes(*pair)))
     }
 
+    /// Adds to the sum of each row the points of its value.
+    pub fn add(&self, rows: &[u16], points: &[f64], sums: &mut [f64]) {
+        if self.values.len() > 256 {
+            for (row, sum) in rows.iter().zip(sums) {
+                *sum += points.get(self.code(usize::from(*row))).copied().unwrap_or_default();
+            }
+            return;
+        }
+        // As many as a byte has values, so that none is out of bounds.
+        let mut table = [0.0; 256];
+        table.iter_mut().zip(points).for_each(|(slot, points)| *slot = *points);
+        for (row, sum) in rows.iter().zip(sums) {
+            let code = self.codes.get(usize::from(*row)).copied().unwrap_or_default();
+            *sum += table.get(usize::from(code)).copied().unwrap_or_default();
+        }
+    }
+
     /// A row's value.
     #[must_use]
     pub fn text(&self, row: usize) -> &'static str {

@@ -49,7 +49,7 @@ pub fn render(supports: &[Support], width: usize) -> String {
 
 /// Whether two figures are nearest to the same row.
 fn same_row(a: &Support, b: &Support) -> bool {
-    let id = |support: &Support| support.nearest.as_ref().map(|near| near.id.clone());
+    let id = |support: &Support| support.nearest.as_ref().map(|near| near.id);
     id(a).is_some() && id(a) == id(b)
 }
 

@@ -8,12 +8,13 @@
 mod entries;
 mod key;
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use atlas_catalog::evidence::{self, Column, Index};
 use atlas_config::Mode;
 use atlas_plan::scenario::{Parts, Scenario};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use entries::csv;
 pub use key::{COMPARABLE, FIELDS, Field, Key, Points};
@@ -52,11 +53,27 @@ pub struct Support {
     pub nearest: Option<Nearest>,
 }
 
+/// The id of a measured row. Ids lie compressed, so that one is read only where it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowId(usize);
+
+impl fmt::Display for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&evidence::id(self.0).unwrap_or_default())
+    }
+}
+
+impl Serialize for RowId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// A measured row near a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nearest {
     /// Its id, as `atlas validate --row` takes it.
-    pub id: String,
+    pub id: RowId,
     /// Who published it.
     pub source: &'static str,
     /// How far it is from the scenario, in points.
@@ -193,6 +210,21 @@ fn numbers(index: &Index) -> &'static [Vec<Option<f64>>] {
     })
 }
 
+/// The rows of each value of the column `figure`.
+fn rows_of_figures(index: &Index) -> &'static [Vec<u16>] {
+    static ROWS: OnceLock<Vec<Vec<u16>>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        let Some(figures) = index.column("figure") else { return Vec::new() };
+        let mut rows = vec![Vec::new(); figures.values.len()];
+        for row in (0..index.rows).map_while(|row| u16::try_from(row).ok()) {
+            if let Some(rows) = rows.get_mut(figures.code(row.into())) {
+                rows.push(row);
+            }
+        }
+        rows
+    })
+}
+
 /// A search for rows near a key.
 struct Search<'k> {
     index: &'static Index,
@@ -211,16 +243,15 @@ impl<'k> Search<'k> {
         Search { index, key, points: points.collect() }
     }
 
-    /// The distance of a row, if it is below `least`. Points add up, so most rows are ruled out by their first fields.
-    fn distance_below(&self, least: f64, row: usize) -> Option<f64> {
-        let mut distance = 0.0;
+    /// The first of the rows that are nearest, with its distance. Field by field rather than row by row: that is a loop
+    /// without a branch.
+    fn least(&self, rows: &[u16]) -> Option<(usize, f64)> {
+        let mut distances = vec![0.0; rows.len()];
         for (column, points) in &self.points {
-            distance += points.get(column.code(row)).copied().unwrap_or_default();
-            if distance >= least {
-                return None;
-            }
+            column.add(rows, points, &mut distances);
         }
-        Some(distance)
+        let pairs = rows.iter().zip(distances).map(|(row, distance)| (usize::from(*row), distance));
+        pairs.reduce(|nearest, other| if other.1 < nearest.1 { other } else { nearest })
     }
 
     fn support(&self, figure: Figure) -> Option<Support> {
@@ -229,6 +260,7 @@ impl<'k> Search<'k> {
         let regime = regime(&self.key.input, metric).to_owned();
         let (figures, sources) = (column("figure")?, column("source")?);
         let wanted = figures.values.iter().position(|value| *value == figure.name());
+        let rows = wanted.and_then(|wanted| rows_of_figures(self.index).get(wanted)).map_or(&[][..], Vec::as_slice);
         let common = |name: &'static str, value: String| {
             let code = column(name)?.values.iter().position(|known| *known == value);
             Some(Common { column: column(name)?, code, value, tally: Tally::new(sources) })
@@ -240,8 +272,7 @@ impl<'k> Search<'k> {
             common("regime", regime)?,
         ];
         let mut all = Tally::new(sources);
-        let mut nearest: Option<(usize, f64)> = None;
-        for row in (0..self.index.rows).filter(|row| Some(figures.code(*row)) == wanted) {
+        for row in rows.iter().map(|row| usize::from(*row)) {
             let source = sources.code(row);
             let mut alike = true;
             for common in &mut common {
@@ -249,10 +280,6 @@ impl<'k> Search<'k> {
             }
             if alike {
                 all.add(source);
-            }
-            let least = nearest.map_or(f64::INFINITY, |(_, least)| least);
-            if let Some(distance) = self.distance_below(least, row) {
-                nearest = Some((row, distance));
             }
         }
         let [accelerator, software, format, regime] = common.map(Common::done);
@@ -264,7 +291,7 @@ impl<'k> Search<'k> {
             format,
             regime,
             all: all.done(words),
-            nearest: nearest.and_then(|(row, distance)| self.nearest(row, distance)),
+            nearest: self.least(rows).and_then(|(row, distance)| self.nearest(row, distance)),
         })
     }
 
@@ -278,7 +305,7 @@ impl<'k> Search<'k> {
         });
         let (family, release) = (text("software"), text("release"));
         Some(Nearest {
-            id: evidence::id(row)?,
+            id: RowId(row),
             source: text("source"),
             distance,
             comparable: distance <= COMPARABLE,
@@ -342,5 +369,48 @@ impl Common {
 
     fn done(self) -> Count {
         self.tally.done(self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_row_belongs_to_one_figure() {
+        let index = index().unwrap();
+        let figures = index.column("figure").unwrap();
+        let mut seen = vec![false; index.rows];
+        for (code, rows) in rows_of_figures(index).iter().enumerate() {
+            assert!(rows.is_sorted());
+            for row in rows.iter().map(|row| usize::from(*row)) {
+                assert_eq!(figures.code(row), code);
+                seen[row] = true;
+            }
+        }
+        assert!(seen.iter().all(|seen| *seen), "a row has no figure");
+    }
+
+    #[test]
+    fn points_are_added_to_each_row_for_fields_of_one_byte_and_of_two() {
+        let index = index().unwrap();
+        let rows: Vec<u16> = (0..u16::try_from(index.rows).unwrap()).collect();
+        for row in (0..index.rows).step_by(index.rows / 7) {
+            // Points that are the distance of codes: fields of one byte and of two.
+            let points = index.columns.iter().filter(|column| column.values.len() > 1).map(|column| {
+                let own = column.code(row);
+                let points = (0..column.values.len()).map(|code| 0.37 * code.abs_diff(own) as f64);
+                (column, points.collect::<Vec<f64>>())
+            });
+            let points: Vec<_> = points.collect();
+            let mut sums = vec![0.0; rows.len()];
+            points.iter().for_each(|(column, points)| column.add(&rows, points, &mut sums));
+            for (other, sum) in sums.iter().enumerate().step_by(97) {
+                let expected = points.iter().fold(0.0, |sum, (column, points)| sum + points[column.code(other)]);
+                assert_eq!(*sum, expected, "row {other}");
+            }
+            assert_eq!(sums[row], 0.0);
+        }
     }
 }
