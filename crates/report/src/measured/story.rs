@@ -152,7 +152,7 @@ fn figures(runs: &[Measured]) -> Grid {
             None => None,
         };
         let cells = values.iter().map(|value| match value {
-            Some(value) => Cell { best: best == Some(*value), ..Cell::figure(super::shown(*value), *value) },
+            Some(value) => Cell { best: best == Some(*value), ..Cell::figure(super::table::shown(*value), *value) },
             None => Cell::text("-"),
         });
         rows.push(std::iter::once(Cell::text(figure.name)).chain(cells).collect());
