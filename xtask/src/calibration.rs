@@ -73,9 +73,9 @@ pub(crate) fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
     let _ = writeln!(text, "\nAfter {after_runs} runs, median / 90th percentile of the error of the rest:\n");
     let _ = writeln!(
         text,
-        "| figure | cluster | clusters | runs | before | after | inside the 90 % interval | its width |"
+        "| figure | cluster | clusters | runs | before | after | one factor | inside the 90 % interval | its width |"
     );
-    let _ = writeln!(text, "| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let _ = writeln!(text, "| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (quantity, found) in &all {
         let _ = writeln!(
             text,
@@ -88,8 +88,9 @@ pub(crate) fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
     }
     for (quantity, found) in &all {
         let _ = writeln!(text, "\n{}, by {}:\n", capitalized(quantity.name()), what(found.cluster));
-        let _ = writeln!(text, "| cluster | runs | before | after | inside the 90 % interval | its width |");
-        let _ = writeln!(text, "| --- | --- | --- | --- | --- | --- |");
+        let _ =
+            writeln!(text, "| cluster | runs | before | after | one factor | inside the 90 % interval | its width |");
+        let _ = writeln!(text, "| --- | --- | --- | --- | --- | --- | --- |");
         for outcome in &found.clusters {
             let _ = writeln!(text, "| {} | {} |", outcome.cluster.replace('|', "/"), cells(outcome));
         }
@@ -121,12 +122,14 @@ fn capitalized(text: &str) -> String {
 
 fn cells(outcome: &Outcome) -> String {
     format!(
-        "{} | {:.1} % / {:.0} % | {:.1} % / {:.0} % | {:.0} % → {:.0} % | {:.2} → {:.2}",
+        "{} | {:.1} % / {:.0} % | {:.1} % / {:.0} % | {:.1} % / {:.0} % | {:.0} % → {:.0} % | {:.2} → {:.2}",
         outcome.runs,
         outcome.before.median,
         outcome.before.p90,
         outcome.after.median,
         outcome.after.p90,
+        outcome.factor.median,
+        outcome.factor.p90,
         100.0 * outcome.covered_before,
         100.0 * outcome.covered_after,
         outcome.width_before,

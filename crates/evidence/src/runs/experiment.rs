@@ -40,6 +40,9 @@ pub struct Outcome {
     pub before: Stats,
     /// Errors after calibration.
     pub after: Stats,
+    /// Errors where each run is corrected by one factor, the median of all other runs of its cluster: about the best that a
+    /// correction can do that is the same for the whole cluster.
+    pub factor: Stats,
     /// Share of the measurements inside the shipped 90 % interval.
     pub covered_before: f64,
     /// Share inside the interval after calibration.
@@ -92,7 +95,16 @@ fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
     all
 }
 
-fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)]) -> Outcome {
+/// What remains of each run, as ln(measured / predicted), after the median of the others of its cluster.
+fn without_factor(runs: &[&Run]) -> Vec<f64> {
+    let logs: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
+    let others = |at: usize| -> Vec<f64> {
+        logs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, log)| *log).collect()
+    };
+    logs.iter().enumerate().map(|(at, log)| log - median(&others(at))).collect()
+}
+
+fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)], remains: &[f64]) -> Outcome {
     let relative = |log: f64| (-log).exp() - 1.0;
     let inside = |held: &dyn Fn(&(Judged, f64)) -> bool| {
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
@@ -108,6 +120,7 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)]) -> Outcome {
         runs,
         before: stats(&judged.iter().map(|(one, _)| relative(one.before)).collect::<Vec<_>>()),
         after: stats(&judged.iter().map(|(one, _)| relative(one.after)).collect::<Vec<_>>()),
+        factor: stats(&remains.iter().map(|log| relative(*log)).collect::<Vec<_>>()),
         covered_before: inside(&|(one, _)| (one.interval[0]..=one.interval[1]).contains(&one.before)),
         covered_after: inside(&|one| (after(one)[0]..=after(one)[1]).contains(&one.0.after)),
         width_before: typical(&|(one, _)| (one.interval[1] - one.interval[0]).exp()),
@@ -170,8 +183,13 @@ pub fn with_table(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs
     judged(runs, quantity, cluster, after_runs, |_| Components::of(quantity))
 }
 
-/// A cluster, its runs, and how each was judged with the reach of the other sources.
-type Reached<'a> = (&'a String, usize, Vec<(Judged, f64)>);
+/// A cluster with its source, how its runs were judged, and what remains after one factor.
+struct JudgedCluster<'a> {
+    name: &'a str,
+    source: &'a str,
+    judged: Vec<Judged>,
+    remains: Vec<f64>,
+}
 
 /// Every cluster, judged by the components that its source is given.
 fn judged(
@@ -182,24 +200,28 @@ fn judged(
     components: impl Fn(&str) -> Components,
 ) -> Experiment {
     let clusters = cluster.group(runs, ENOUGH.max(after_runs + 1));
-    let judged: Vec<(&String, &str, usize, Vec<Judged>)> = clusters
+    let clusters: Vec<JudgedCluster<'_>> = clusters
         .iter()
         .filter_map(|(name, runs)| {
             let source = runs.first()?.source.as_str();
-            Some((name, source, runs.len(), judge(runs, after_runs, &components(source))))
+            let judged = judge(runs, after_runs, &components(source));
+            Some(JudgedCluster { name, source, judged, remains: without_factor(runs) })
         })
         .collect();
     // The reach, too, is that of the other sources.
-    let with_reach: Vec<Reached<'_>> = judged
-        .iter()
-        .map(|(name, source, n, own)| {
-            let reach = reach(judged.iter().filter(|(_, other, _, _)| other != source).map(|(_, _, _, other)| other));
-            (*name, *n, own.iter().map(|one| (*one, reach)).collect())
-        })
-        .collect();
-    let all: Vec<(Judged, f64)> = with_reach.iter().flat_map(|(_, _, own)| own.iter().copied()).collect();
-    let mut outcomes: Vec<Outcome> = with_reach.iter().map(|(name, n, own)| outcome(name, *n, own)).collect();
+    let with_reach = |one: &JudgedCluster<'_>| -> Vec<(Judged, f64)> {
+        let others = clusters.iter().filter(|other| other.source != one.source);
+        let reach = reach(others.map(|other| &other.judged));
+        one.judged.iter().map(|judged| (*judged, reach)).collect()
+    };
+    let (mut all, mut remains, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    for one in &clusters {
+        let judged = with_reach(one);
+        outcomes.push(outcome(one.name, one.remains.len(), &judged, &one.remains));
+        all.extend(judged);
+        remains.extend_from_slice(&one.remains);
+    }
     sort::by_key(&mut outcomes, |outcome| std::cmp::Reverse(outcome.runs));
-    let total = outcome("", with_reach.iter().map(|(_, n, _)| n).sum(), &all);
+    let total = outcome("", remains.len(), &all, &remains);
     Experiment { quantity: quantity.key(), cluster, after_runs, total, clusters: outcomes }
 }
