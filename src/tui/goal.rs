@@ -232,6 +232,54 @@ mod tests {
         assert_eq!(seek.rows().into_iter().map(|(way, _)| way).find(nothing), None, "{}", hands.text());
     }
 
+    /// Pairs of shipped targets and workloads.
+    const PAIRS: [(&str, &str); 10] = [
+        ("h100-sxm-8", "llama3.1-70b-serve"),
+        ("h200-sxm-8", "llama3.1-70b-serve"),
+        ("b200-8", "llama3.1-70b-serve"),
+        ("mi300x-8", "llama3.1-70b-serve"),
+        ("gb200-nvl72", "llama3.1-70b-serve"),
+        ("h200-sxm-8", "deepseek-v3-serve"),
+        ("b200-8", "deepseek-v3-serve"),
+        ("h100-sxm-8", "llama3.1-8b-train"),
+        ("h100-sxm-128", "llama3.1-70b-train"),
+        ("mi300x-8", "llama3.1-8b-train"),
+    ];
+
+    #[test]
+    fn offers_are_values_that_can_be_had() {
+        let hands = Hands::of(&Sources::built_in());
+        let mut offers = 0;
+        for (target, workload) in PAIRS {
+            let setup = crate::demo::Setup { target: target.into(), workload: workload.into(), ..Default::default() };
+            let (parts, scenario) = crate::tui::applying::resolve(&hands.app.library, target, &setup)
+                .unwrap_or_else(|| panic!("{workload}"));
+            let estimate = atlas_plan::engine::estimate(&scenario);
+            for metric in super::super::panels::releases::metrics(scenario.mode()) {
+                let now = (metric.get)(&estimate, &scenario);
+                for wanted in [0.75 * now, 1.4 * now] {
+                    let goal = goal_seek(&scenario, &parts, metric, wanted);
+                    for way in goal.ways.iter().chain(&goal.nearest) {
+                        let (Lever::Knob(knob), Some(Setting::Number(value))) = (way.lever, &way.setting) else {
+                            continue;
+                        };
+                        let spec = knob.spec();
+                        let offer = format!("{workload} on {target}, {} {wanted}: {} {value}", metric.name, spec.name);
+                        assert!(!spec.given, "{offer} is a property of what exists");
+                        let atlas_plan::knob::ValueType::Number { bounds, .. } = spec.kind else { panic!("{offer}") };
+                        assert!(!bounds.whole || value.fract() == 0.0, "{offer} is no count");
+                        let digits = atlas_core::units::significant(*value, 4).parse::<f64>().unwrap();
+                        let tried = atlas_plan::search::around(knob, &scenario, &[], 33);
+                        let tried = tried.is_some_and(|axis| axis.values.contains(&Setting::Number(*value)));
+                        assert!(tried || digits == *value, "{offer} has more digits than anybody sets");
+                        offers += 1;
+                    }
+                }
+            }
+        }
+        assert!(offers > 200, "{offers}");
+    }
+
     #[test]
     fn a_value_that_is_none_is_refused_in_words_and_nothing_changes() {
         let mut hands = serving();

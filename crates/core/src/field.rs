@@ -102,6 +102,8 @@ pub struct Field {
     pub engines: &'static [Engine],
     /// A mode in which it does not apply to some of these engines.
     pub except: Option<(Mode, &'static [Engine])>,
+    /// Whether it describes a model or a file of weights that exists: of such values there are few, and none between them.
+    pub given: bool,
     /// One line of help.
     pub help: &'static str,
 }
@@ -270,6 +272,7 @@ const fn entry(
         mode: None,
         engines: ALL,
         except: None,
+        given: false,
         help,
     }
 }
@@ -300,6 +303,10 @@ impl Field {
 
     const fn usual_word(self, word: &'static str) -> Field {
         Field { usual: Usual::Word(word), ..self }
+    }
+
+    const fn given(self) -> Field {
+        Field { given: true, ..self }
     }
 
     const fn unit(self, unit: &'static str) -> Field {

@@ -85,6 +85,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "bits per weight with scales, for formats described by their size (GGUF, EXL2)",
     )
     .slot(number!(weight_bits))
+    .given()
     .unit("bit")
     .inference()
     .reasoned(),

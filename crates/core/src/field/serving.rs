@@ -280,7 +280,8 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "speculative", "params_b"],
         "parameters of a draft model, billions",
     )
-    .slot(number!(serving.draft_params_b)),
+    .slot(number!(serving.draft_params_b))
+    .given(),
     served(
         Knob::DraftMaxBatch,
         "draft_max_batch",

@@ -8,6 +8,7 @@ use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, Setting, ValueType};
 use crate::scenario::{Parts, Scenario};
 use atlas_core::sort;
+use atlas_core::units::significant;
 
 /// One way to the goal.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +44,10 @@ const STEPS: u32 = 33;
 const REACH: f64 = 16.0;
 /// Halvings between a value that reaches the goal and one that does not.
 const HALVINGS: u32 = 40;
+/// Significant digits of a setting that reaches the goal.
+const DIGITS: i32 = 4;
+/// Enough to round the last of them to the next.
+const HALF_DIGIT: f64 = 0.5e-3;
 
 /// Knobs that change which engine answers, the seed or what kind of load there is, not how the work is done.
 fn is_method(knob: Knob) -> bool {
@@ -82,7 +87,7 @@ pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wa
     seeker.now = seeker.value(scenario).unwrap_or(f64::NAN);
     let mut ways = Vec::new();
     let mut nearest: Option<Way> = None;
-    for knob in Knob::all().filter(|knob| !is_method(*knob)) {
+    for knob in Knob::all().filter(|knob| !is_method(*knob) && !knob.spec().given) {
         let (way, best) = seeker.knob(knob);
         ways.extend(way);
         let distance = |way: &Way| (way.value - wanted).abs();
@@ -187,7 +192,17 @@ impl Seeker<'_> {
                 _ => short = middle,
             }
         }
-        (Setting::Number(far), found)
+        let (value, found) = self.rounded(knob, far).unwrap_or((far, found));
+        (Setting::Number(value), found)
+    }
+
+    /// A value of [`DIGITS`] digits beside an exact one that reaches the goal as well: nobody sets more.
+    fn rounded(&mut self, knob: Knob, exact: f64) -> Option<(f64, f64)> {
+        [0.0, HALF_DIGIT, -HALF_DIGIT].into_iter().find_map(|share| {
+            let value: f64 = significant(exact * (1.0 + share), DIGITS).parse().ok()?;
+            let figure = self.at(knob, &Setting::Number(value))?;
+            self.reaches(figure).then_some((value, figure))
+        })
     }
 
     /// The factor on a number of the hardware that reaches the goal.
