@@ -95,7 +95,7 @@ pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {
     const THROUGHPUT: &Metric = Metric::known("tokens_per_sec");
     const COST: &Metric = Metric::known("dollar_per_1m_tokens");
     let [second, third] = match mode {
-        Mode::Training => const { [Metric::known("step_time_ms"), Metric::known("mfu")] },
+        Mode::Training => const { [Metric::known("step_time_ms"), Metric::known("mfu_causal")] },
         Mode::Inference => const { [Metric::known("tpot_ms"), Metric::known("ttft_ms")] },
     };
     [THROUGHPUT, second, third, COST].into_iter()

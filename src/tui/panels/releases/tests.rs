@@ -43,6 +43,29 @@ fn the_traits_that_differ_stand_below_with_their_sources() {
 }
 
 #[test]
+fn below_the_current_release_stand_the_changes_of_each_with_what_they_did() {
+    let mut hands = opened();
+    let all = listed(&hands.app).unwrap().clone();
+    let (at, step) = all.rows.iter().enumerate().find(|(_, row)| !row.brought.is_empty()).unwrap();
+    let below = |text: &str| text.split_once(" changes of ").unwrap().1.to_owned();
+    let (text, change) = (below(&hands.text()), step.brought.first().unwrap());
+    assert!(text.contains(&format!("{} → {}", change.before, change.after)), "{text}");
+    assert!(text.lines().any(|line| line.contains(&step.release) && line.contains(change.name)), "{text}");
+    // A later step that makes a difference states it beside its release.
+    let first = |row: &super::Row| row.values.first().copied().flatten().unwrap();
+    let pairs = all.rows.iter().zip(all.rows.iter().skip(1)).skip(at);
+    let (after, before) = pairs
+        .filter(|(after, before)| !after.brought.is_empty() && first(after) / first(before) > 1.01)
+        .min_by_key(|(after, _)| all.rows.iter().position(|row| row.spec == after.spec))
+        .unwrap();
+    hands.keys(&"j".repeat(all.rows.iter().position(|row| row.spec == after.spec).unwrap() - all.current.unwrap()));
+    let text = below(&hands.text());
+    let effect = format!("{:+.1} %", 100.0 * (first(after) / first(before) - 1.0));
+    let line = text.lines().find(|line| line.contains(&after.release) && line.contains(&effect));
+    assert!(line.is_some(), "{} {effect}: {text}", after.release);
+}
+
+#[test]
 fn enter_sets_the_release_and_undo_takes_it_back() {
     let mut hands = opened();
     hands.keys("G<Enter>");

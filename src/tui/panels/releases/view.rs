@@ -1,6 +1,7 @@
-//! The releases on the screen: a row each with its figures, and below what differs in the one under the cursor.
+//! The releases on the screen: a row each with its figures, and below what differs in the one under the cursor
+//! and what each release changed.
 
-use atlas_plan::estimate::{Metric, Scale};
+use atlas_plan::estimate::{Better, Metric, Scale};
 use ratatui::layout::Rect;
 
 use super::{Difference, Listed, Row, here, listed, metrics};
@@ -19,6 +20,8 @@ const RELEASE: u16 = 13;
 const DATE: u16 = 12;
 const FIGURE: u16 = 12;
 const CHANGE: u16 = 10;
+/// Columns of the effect of a release.
+const EFFECT: u16 = 8;
 /// Columns of a bar, and fewest of the traits beside it.
 const BAR: u16 = 18;
 const TRAITS: u16 = 24;
@@ -157,46 +160,106 @@ fn cursor(app: &App, canvas: &mut Canvas<'_>, (area, y): (Rect, u16), index: usi
     }
 }
 
-/// What differs in the release under the cursor; of the one in force, what it changed.
+/// What differs in the release under the cursor from the one in force; in the room that is left, what it and those before
+/// it changed, each with what that did to the throughput.
 fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let Some(row) = here(app) else { return };
-    let current = all.current.and_then(|at| all.rows.get(at));
-    let (title, shown): (String, &[Difference]) = match current {
-        Some(current) if current.spec != row.spec => {
-            (format!("{} against {}, the current release", row.release, current.release), &row.differs)
-        }
-        // The release in force: the last one before it that does not do the same.
-        _ => match all.rows.iter().skip(app.view_row).find(|earlier| !earlier.differs.is_empty()) {
-            Some(earlier) => {
-                (format!("{} (last that differs) against {} (current)", earlier.release, row.release), &earlier.differs)
-            }
-            None => (format!("{}, the current release; no other differs", row.release), &row.differs),
-        },
-    };
+    let mut area = area;
+    let current = all.current.and_then(|at| all.rows.get(at)).filter(|current| current.spec != row.spec);
+    if let Some(current) = current.filter(|_| !row.differs.is_empty()) {
+        let title =
+            format!("{} against {}, the current release: {}", row.release, current.release, count(&row.differs));
+        let lines: Vec<Line<'_>> = row.differs.iter().map(|difference| Line { difference, step: None }).collect();
+        area = list(canvas, area, &title, &lines);
+    }
+    let steps: Vec<Line<'_>> = all
+        .rows
+        .iter()
+        .enumerate()
+        .skip(app.view_row)
+        .flat_map(|(at, row)| {
+            // What a release changed counts together.
+            let effect = all.rows.get(at + 1).and_then(|before| effect(before, row));
+            row.brought.iter().enumerate().map(move |(place, difference)| {
+                let own = (place == 0).then_some((row.release.as_str(), effect));
+                Line { difference, step: Some(own.unwrap_or_default()) }
+            })
+        })
+        .collect();
+    if area.height >= 3 && !steps.is_empty() {
+        let throughput = metrics(app.answer.mode()).next().map_or("", |metric| metric.label);
+        list(
+            canvas,
+            area,
+            &format!("changes of {} and of releases before it, and of {throughput}", row.release),
+            &steps,
+        );
+    } else if steps.is_empty() && row.differs.is_empty() {
+        list(canvas, area, &format!("{}: no earlier release is known to differ", row.release), &[]);
+    }
+}
+
+fn count(differences: &[Difference]) -> String {
+    if differences.len() == 1 { "1 trait".to_owned() } else { format!("{} traits", differences.len()) }
+}
+
+/// The relative change of the throughput from one release to the next, where both can run.
+fn effect(before: &Row, after: &Row) -> Option<f64> {
+    let runs = |row: &Row| row.values.first().copied().flatten().filter(|_| row.refused.is_none());
+    Some(runs(after)? / runs(before)? - 1.0)
+}
+
+/// A trait that changed.
+struct Line<'a> {
+    difference: &'a Difference,
+    /// Of the first trait that a release changed its name and the effect of all of them; empty for the others. `None` in a
+    /// list that is not by releases.
+    step: Option<(&'a str, Option<f64>)>,
+}
+
+/// A rule with a title, and below it traits with their sources. Returns what is left of the area.
+fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) -> Rect {
     let (border, heading, dim, value) =
         (canvas.role(Role::Border), canvas.role(Role::Heading), canvas.role(Role::Dim), canvas.role(Role::Value));
     let [horizontal, ..] = canvas.glyphs.border;
     canvas.text(area.x, area.y, area.width, &horizontal.repeat(usize::from(area.width)), border);
-    let count = if shown.len() == 1 { "1 trait".to_owned() } else { format!("{} traits", shown.len()) };
-    canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), &format!(" {title}: {count} "), heading);
-    let name = 2 + shown.iter().map(|change| change.name.len()).max().unwrap_or_default();
-    let name = u16::try_from(name).unwrap_or(u16::MAX).min(area.width / 3);
-    let widest = |of: fn(&Difference) -> &String| shown.iter().map(|change| of(change).width()).max().unwrap_or(0);
-    let arrow = if canvas.glyphs.is_ascii() { "->" } else { "→" };
-    let change = 2 + widest(|change| &change.before) + arrow.width() + 2 + widest(|change| &change.after);
-    let change = u16::try_from(change).unwrap_or(u16::MAX).min(area.width / 3);
+    canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), &format!(" {title} "), heading);
     let lines = area.height.saturating_sub(1);
-    for (y, (index, difference)) in (area.y + 1..area.y + 1 + lines).zip(shown.iter().enumerate()) {
+    let seen = &shown.get(..usize::from(lines)).unwrap_or(shown);
+    let widest = |of: fn(&Difference) -> &str| seen.iter().map(|line| of(line.difference).width()).max().unwrap_or(0);
+    let columns = |width: usize| u16::try_from(width).unwrap_or(u16::MAX).min(area.width / 3);
+    let name = columns(2 + widest(|change| change.name));
+    let arrow = if canvas.glyphs.is_ascii() { "->" } else { "→" };
+    let change = columns(4 + widest(|change| &change.before) + arrow.width() + widest(|change| &change.after));
+    for (y, (index, line)) in (area.y + 1..area.y + 1 + lines).zip(shown.iter().enumerate()) {
         if usize::from(lines) < shown.len() && index + 1 == usize::from(lines) {
             canvas.text(area.x + 2, y, area.width, &format!("and {} more", shown.len() - index), dim);
             break;
         }
-        let Difference { name: key, before, after, source } = difference;
-        canvas.text(area.x + 2, y, name, key, canvas.role(Role::Text));
+        let Difference { name: key, before, after, source } = line.difference;
+        let mut x = area.x + 2;
+        if let Some((release, effect)) = line.step {
+            canvas.text(x, y, RELEASE - 3, release, canvas.role(Role::Text));
+            x += RELEASE - 3;
+            if !release.is_empty() {
+                let (text, style) = match effect {
+                    Some(effect) if effect.abs() >= LEAST => {
+                        (format!("{:+.1} %", 100.0 * effect), change_style(canvas, Better::Higher, effect))
+                    }
+                    Some(_) => ("0 %".to_owned(), dim),
+                    None => ("–".to_owned(), dim),
+                };
+                canvas.right(x, y, EFFECT, &text, style);
+            }
+            x += EFFECT + 2;
+        }
+        canvas.text(x, y, name, key, canvas.role(Role::Text));
         let text = format!("{before} {arrow} {after}");
-        canvas.text(area.x + 2 + name, y, change, &fit(&text, usize::from(change), canvas.glyphs.ellipsis), value);
-        let x = area.x + 4 + name + change;
+        canvas.text(x + name, y, change, &fit(&text, usize::from(change), canvas.glyphs.ellipsis), value);
+        let x = x + name + change + 2;
         let room = area.right().saturating_sub(x + 1);
         canvas.text(x, y, room, &fit(source, usize::from(room), canvas.glyphs.ellipsis), dim);
     }
+    let taken = (1 + u16::try_from(shown.len()).unwrap_or(u16::MAX).min(lines)).min(area.height);
+    Rect { y: area.y + taken, height: area.height - taken, ..area }
 }
