@@ -8,6 +8,7 @@ use super::table::{Align, Table, wrap};
 use super::{ReportError, csv, serialized};
 use atlas_core::sort;
 use atlas_core::units;
+use atlas_plan::estimate::standing::holds;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::optimize::{Bound, Candidate, Looked, Optimum, Problem, Proof};
@@ -105,14 +106,12 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
     let own = [&figure::ACCELERATORS, &figure::HEADROOM];
     for metric in METRICS.iter().chain(own).filter(|metric| metric.applies_to(problem.start)) {
         let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
-        let (before, after) = (value(start), value(best));
-        table.row([
-            metric.label.to_owned(),
-            metric.show(before),
-            metric.show(after),
-            units::relative(before, after),
-            metric.show(value(climbed)),
-        ]);
+        // What cannot run has no rate, here as elsewhere.
+        let known = |candidate: &Candidate| own.contains(&metric) || holds(metric, &candidate.estimate);
+        let show =
+            |candidate: &Candidate| if known(candidate) { metric.show(value(candidate)) } else { "n/a".to_owned() };
+        let change = if known(start) { units::relative(value(start), value(best)) } else { String::new() };
+        table.row([metric.label.to_owned(), show(start), show(best), change, show(climbed)]);
     }
     table.section("knobs");
     for knob in changed([best, climbed]) {

@@ -202,20 +202,28 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
     all
 }
 
-/// Of advice in order of its gain, leaves out what makes all changes of better advice, and more; and of advice on
-/// the same knobs all but the best. Formats differ in more than speed, so that each is shown, and so is each way to make
+/// Of advice in order of its gain, leaves out what makes all changes of better advice, and more; what gains no more worth a
+/// line than a part of its changes; and of advice on the same knobs all but the best. Formats differ in more than speed, so that each is shown, and so is each way to make
 /// a scenario run.
 fn drop_dominated(all: &mut Vec<Advice>) {
     let formats = [Knob::Precision, Knob::Compute, Knob::KvPrecision];
+    // What a part of the changes nearly reaches needs no more of them.
+    let nearly = |advice: &Advice, part: &Advice| {
+        part.changes.len() < advice.changes.len()
+            && part.changes.iter().all(|change| advice.changes.contains(change))
+            && advice.gain < part.gain + LEAST_GAIN
+    };
+    let spare: Vec<bool> =
+        all.iter().map(|advice| !advice.fixes && all.iter().any(|part| nearly(advice, part))).collect();
     let mut kept: Vec<Advice> = Vec::with_capacity(all.len());
-    for advice in all.drain(..) {
+    for (advice, spare) in all.drain(..).zip(spare) {
         let more = |better: &Advice| better.changes.iter().all(|change| advice.changes.contains(change));
         let same = |better: &Advice| {
             let within = |a: &Changes, b: &Changes| a.iter().all(|(knob, _)| b.iter().any(|(other, _)| other == knob));
             within(&better.changes, &advice.changes) && within(&advice.changes, &better.changes)
         };
         let choice = advice.fixes || advice.changes.iter().any(|(knob, _)| formats.contains(knob));
-        if !kept.iter().any(|better| more(better) || (!choice && same(better))) {
+        if !spare && !kept.iter().any(|better| more(better) || (!choice && same(better))) {
             kept.push(advice);
         }
     }

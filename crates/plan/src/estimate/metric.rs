@@ -363,7 +363,7 @@ const HEADLINES: [(Mode, &[&str]); 2] = [
         &[
             "time_to_train_h",
             "step_time_ms",
-            "mfu",
+            "mfu_causal",
             "tokens_per_sec_per_accel",
             "dollar_per_1m_tokens",
             "tokens_per_sec",

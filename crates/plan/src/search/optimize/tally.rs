@@ -1,7 +1,7 @@
 //! What a worker has found so far; workers' tallies are merged at the end.
 
 use super::{Problem, Rule};
-use crate::estimate::{Better, Estimate};
+use crate::estimate::{Better, Estimate, Verdict};
 use crate::scenario::Scenario;
 use crate::search::figure::score;
 
@@ -121,9 +121,12 @@ impl Tally {
                 self.trade(problem, point, scenario, estimate);
             }
             1 => {
+                // With more memory it would run; a format that is not multiplied, or a layout that is refused, has no rate.
+                let verdict = estimate.detail.map(|detail| detail.verdict);
+                let rated = verdict.is_none_or(|verdict| matches!(verdict, Verdict::Fits | Verdict::Memory { .. }));
                 if let Some((alone, _, best)) = self.bound.get_mut(only) {
                     *alone += 1;
-                    if best.as_ref().is_none_or(|best| ranked.before(best)) {
+                    if rated && best.as_ref().is_none_or(|best| ranked.before(best)) {
                         *best = Some(ranked);
                     }
                 }
