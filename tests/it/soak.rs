@@ -1,7 +1,9 @@
-//! The interface under random keys, pastes, mouse reports, resizes and rewritten files: it neither ends by itself nor
-//! gathers memory, descriptors or threads. A short run is part of the tests; `cargo xtask soak` runs for hours.
+//! The interface under random keys, pastes, mouse reports, resizes and rewritten files, with races, a watched log and idle
+//! time in between: it neither ends by itself nor gathers memory, descriptors or threads. A short run is part of the tests;
+//! `cargo xtask soak` runs for hours.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,12 +15,16 @@ use crate::common::pty::Session;
 
 /// Rounds of the short run.
 const SHORT: u64 = 60;
+/// Rounds from one visit of the views to the next.
+const BETWEEN_VISITS: u64 = 50;
 /// Largest resident memory, MB: the bound of kept simulations (64 MB), two simulations at work and the library, with room
 /// for a build without optimization.
 const MOST_MEMORY: f64 = 400.0;
 /// How much the resident memory of the last quarter may exceed that of the second, and by which factor.
 const GROWTH: (f64, f64) = (24.0, 1.25);
 
+/// How long a view is visited, and how long nothing happens after the visits.
+const VISIT: Duration = Duration::from_millis(1500);
 /// How long a new picture is waited for.
 const LONGEST_REPAINT: Duration = Duration::from_secs(10);
 
@@ -50,6 +56,11 @@ struct Done {
     resizes: u64,
     reloads: u64,
     starts: u64,
+    /// Visits of the race and of the watch that were seen on the screen.
+    races: u64,
+    watches: u64,
+    /// Lines that the watched log grew by.
+    lines: u64,
     /// Resizes after which nothing was written for long.
     unanswered: u64,
     /// Longest time from a resize to the first byte of the new picture.
@@ -115,7 +126,7 @@ num_nodes: 1, memory_gb_per_accel: 80, cost: {hourly_usd: PRICE, energy_watts_no
 /// Starts the program where nothing outside can be run: random keys may ask for an editor, or to submit a job.
 fn start(dir: &Path) -> Session {
     let mut command = CommandBuilder::new(driven());
-    command.args(["--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"]);
+    command.args(["--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", "--watch", "job.log"]);
     for name in ["EDITOR", "VISUAL", "NO_COLOR", "RUST_BACKTRACE"] {
         command.env_remove(name);
     }
@@ -126,7 +137,7 @@ fn start(dir: &Path) -> Session {
         command.env(name, "131072");
     }
     let session = Session::run(dir, command);
-    session.wait_for("Results");
+    session.wait_for("J Watch ━");
     session
 }
 
@@ -151,14 +162,7 @@ fn round(session: &mut Session, dir: &Path, dice: &mut Dice, done: &mut Done) {
         done.pastes += 1;
         session.keys(&dice.paste());
     }
-    if dice.below(8) == 0 {
-        done.reloads += 1;
-        let text = match dice.below(5) {
-            0 => "- name: [".to_owned(),
-            price => TARGETS.replace("PRICE", &(10 * price + dice.below(10)).to_string()),
-        };
-        std::fs::write(dir.join("workload/targets.yaml"), text).unwrap();
-    }
+    rewrite(dir, dice, done);
     if dice.below(8) == 0 {
         const SIZES: [(u16, u16); 5] = [(1, 1), (20, 5), (80, 24), (120, 40), (200, 60)];
         let others: Vec<(u16, u16)> = SIZES.into_iter().filter(|size| *size != session.size).collect();
@@ -176,11 +180,58 @@ fn round(session: &mut Session, dir: &Path, dice: &mut Dice, done: &mut Done) {
     std::thread::sleep(Duration::from_millis(if dice.below(50) == 0 { 500 } else { 5 }));
 }
 
+/// Rewrites the watched file and lets the watched log grow.
+fn rewrite(dir: &Path, dice: &mut Dice, done: &mut Done) {
+    done.reloads += 1;
+    let text = match dice.below(5) {
+        0 => "- name: [".to_owned(),
+        price => TARGETS.replace("PRICE", &(10 * price + dice.below(10)).to_string()),
+    };
+    std::fs::write(dir.join("workload/targets.yaml"), text).unwrap();
+    done.lines += 1;
+    let mut log = std::fs::File::options().append(true).open(dir.join("job.log")).unwrap();
+    let (step, time) = (done.lines, 1000 + dice.below(100));
+    writeln!(
+        log,
+        " iteration {step}/ 5000000 | elapsed time per iteration (ms): {time}.0 | global batch size: 8 | lm loss: 2.5 |"
+    )
+    .unwrap();
+}
+
+/// Leaves whatever is open, asks for a view, and stays there while the file and the log go on; answers whether its title was
+/// seen.
+fn visit(session: &mut Session, key: &str, title: &str, dir: &Path, dice: &mut Dice, done: &mut Done) -> bool {
+    for _ in 0..6 {
+        session.keys("\u{1b}");
+        std::thread::sleep(Duration::from_millis(40));
+    }
+    session.keys(key);
+    // Every cell of it is drawn anew in another size.
+    let size = if session.size == (100, 30) { (104, 31) } else { (100, 30) };
+    session.bytes.lock().unwrap().clear();
+    session.resize(size.0, size.1);
+    let began = Instant::now();
+    let mut seen = false;
+    while began.elapsed() < VISIT || !seen && began.elapsed() < LONGEST_REPAINT {
+        if session.child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        seen = seen || session.screen().contains(title);
+        if seen {
+            rewrite(dir, dice, done);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    session.bytes.lock().unwrap().clear();
+    seen
+}
+
 /// Runs until `enough` says so; `seen` is called after every round. Answers what was done.
 fn soak(seed: u64, mut enough: impl FnMut(u64) -> bool, mut seen: impl FnMut(&Done, Usage)) -> Done {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("workload")).unwrap();
     std::fs::write(dir.path().join("workload/targets.yaml"), TARGETS.replace("PRICE", "10")).unwrap();
+    std::fs::write(dir.path().join("job.log"), "").unwrap();
     let mut dice = Dice(Mt64::new(seed));
     let mut done = Done::default();
     let mut session = start(dir.path());
@@ -193,6 +244,11 @@ fn soak(seed: u64, mut enough: impl FnMut(u64) -> bool, mut seen: impl FnMut(&Do
         }
         round(&mut session, dir.path(), &mut dice, &mut done);
         rounds += 1;
+        if rounds % BETWEEN_VISITS == 0 {
+            done.races += u64::from(visit(&mut session, "c", "2 Race on", dir.path(), &mut dice, &mut done));
+            done.watches += u64::from(visit(&mut session, "J", "J Watch ━", dir.path(), &mut dice, &mut done));
+            std::thread::sleep(VISIT);
+        }
         if session.child.try_wait().unwrap().is_none() {
             seen(&done, Usage::of(session.child.process_id().unwrap()));
         }
@@ -213,7 +269,8 @@ fn random_input_neither_ends_the_interface_nor_exceeds_its_memory() {
             assert!(usage.threads < 40 && usage.descriptors < 60, "{usage:?}");
         },
     );
-    assert!(done.keys > SHORT && done.reloads > 0 && done.resizes > 0, "{done:?}");
+    assert!(done.keys > SHORT && done.reloads >= SHORT && done.resizes > 0, "{done:?}");
+    assert!(done.races > 0 && done.watches > 0, "{done:?}");
 }
 
 fn median(of: &[f64]) -> f64 {
@@ -233,7 +290,8 @@ fn long_run() {
     let mut next = every;
     let mut samples: Vec<f64> = Vec::new();
     println!(
-        "seed {seed}\nseconds,keys,pastes,resizes,reloads,restarts,memory_mb,threads,descriptors,slowest_repaint_ms"
+        "seed {seed}\nseconds,keys,pastes,resizes,reloads,races,watches,restarts,memory_mb,threads,descriptors,\
+         slowest_repaint_ms,unanswered"
     );
     let done = soak(
         seed,
@@ -243,12 +301,14 @@ fn long_run() {
                 next += every;
                 samples.push(usage.memory_mb);
                 println!(
-                    "{:.0},{},{},{},{},{},{:.1},{},{},{:.1},{}",
+                    "{:.0},{},{},{},{},{},{},{},{:.1},{},{},{:.1},{}",
                     began.elapsed().as_secs_f64(),
                     done.keys,
                     done.pastes,
                     done.resizes,
                     done.reloads,
+                    done.races,
+                    done.watches,
                     done.starts,
                     usage.memory_mb,
                     usage.threads,
