@@ -227,28 +227,53 @@ fn a20_reset_undo_and_unmark_work_in_the_lists_and_say_so() {
     assert!(actions > 20);
 }
 
-#[test]
-fn every_test_that_the_page_of_findings_names_exists() {
-    fn sources(dir: &std::path::Path, all: &mut String) {
-        for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
-            let path = entry.path();
-            if path.is_dir() {
-                sources(&path, all);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                all.push_str(&std::fs::read_to_string(path).unwrap());
-            }
+fn sources(dir: &Path, all: &mut String) {
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, all);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            all.push_str(&std::fs::read_to_string(path).unwrap());
         }
     }
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+}
+
+#[test]
+fn every_test_that_the_page_of_findings_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = String::new();
-    for dir in ["src", "tests/it", "crates"] {
+    for dir in ["src", "tests/it", "crates", "xtask/src"] {
         sources(&root.join(dir), &mut all);
     }
-    let page = std::fs::read_to_string(root.join("docs/interface.md")).unwrap();
+    let read = |page: &str| std::fs::read_to_string(root.join(page)).unwrap();
+    let page = read("docs/interface.md");
     let (_, findings) = page.split_once("## Findings").unwrap();
     let (findings, _) = findings.split_once("## Views").unwrap();
-    let names = findings.split('`').skip(1).step_by(2).filter(|name| name.contains('_') && !name.contains(['{', '*']));
-    let missing: Vec<&str> =
-        names.filter(|name| !all.contains(&format!("fn {}", name.trim_end_matches('…')))).collect();
+    let named = |text: &str| -> Vec<String> {
+        let spans = text.split('`').skip(1).step_by(2);
+        let names = spans.filter(|name| name.contains('_') && !name.contains(['{', '*', ' ', '=', '/']));
+        names.map(|name| name.trim_end_matches('…').to_owned()).collect()
+    };
+    let mut names = named(findings);
+    // Of the audit of the answers: the column of tests in the tables that have one; each row has an entry there.
+    let page = read("docs/findings.md");
+    let mut column = None;
+    let mut rows = 0;
+    for line in page.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        match (line.starts_with('|'), column) {
+            (false, _) => column = None,
+            (true, None) => column = Some(cells.iter().position(|cell| *cell == "test").unwrap_or(usize::MAX)),
+            (true, Some(at)) if at < cells.len() && !line.starts_with("| ---") => {
+                let tests = named(cells[at]);
+                assert!(!tests.is_empty(), "a finding without a test: {line}");
+                names.extend(tests);
+                rows += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(rows >= 120, "{rows} findings");
+    let missing: Vec<&String> = names.iter().filter(|name| !all.contains(&format!("fn {name}"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

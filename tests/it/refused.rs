@@ -50,6 +50,26 @@ fn what_cannot_run_shows_no_rate_latency_or_price_of_a_token() {
 }
 
 #[test]
+fn searches_show_no_rate_of_a_start_that_cannot_run_and_none_of_a_format_that_the_device_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let answer = |target: &str, workload: &str, more: &[&str]| {
+        let mut command = atlas(dir.path(), &["optimize", "--target", target, "--workload", workload]);
+        stdout(&command.args(more).assert().code(0))
+    };
+    // The workload states two ranks; there is one accelerator.
+    let text = answer("m3-ultra-1", "gpt-oss-120b-serve", &[]);
+    let row = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap().split("  ").collect::<Vec<_>>();
+    for label in ["tokens/s ", "TTFT ", "$/1M tokens ", "tokens/J "] {
+        assert_eq!(row(label).iter().filter(|cell| cell.trim() == "n/a").count(), 2, "{text}");
+    }
+    assert!(!row("memory ").iter().any(|cell| cell.trim() == "n/a"), "{text}");
+    let text =
+        answer("a100-sxm-80gb-8", "llama2-7b-dp8", &["--over", "precision=bf16,fp8,fp4", "--over", "microbatch=1,2"]);
+    let without = text.lines().find(|line| line.starts_with("fits in memory and can run")).unwrap();
+    assert!(without.contains("no better") && !without.contains("fp4") && !without.contains("fp8"), "{text}");
+}
+
+#[test]
 fn post_training_follows_what_the_training_workload_states() {
     let dir = tempfile::tempdir().unwrap();
     let step = |more: &[&str]| -> Value {

@@ -1,7 +1,7 @@
 //! What ships: every target with every workload gives an answer that makes sense, and natural pairs fit and come near
 //! what was published.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use atlas_config::Target;
 use atlas_config::library::Library;
@@ -130,6 +130,31 @@ fn prices_are_those_of_the_catalog_that_they_name() {
         }
     }
     assert!(seen >= 28, "{seen}");
+}
+
+/// With attention counted in full, long sequences exceed what the hardware can do (110 % at 131,072 tokens).
+#[test]
+fn the_utilization_that_leads_counts_causal_attention_once() {
+    let leading: Vec<&str> = Metric::headlines(atlas_config::Mode::Training).map(|metric| metric.name).collect();
+    assert!(leading.contains(&"mfu_causal") && !leading.contains(&"mfu"), "{leading:?}");
+    let all: Vec<&str> = Metric::by_importance(atlas_config::Mode::Training).map(|metric| metric.name).collect();
+    assert!(all.contains(&"mfu"), "the other definition stands below");
+}
+
+#[test]
+fn an_instance_type_has_one_price_at_a_time() {
+    let library = library();
+    let mut prices: BTreeMap<(String, String), (f64, String)> = BTreeMap::new();
+    for target in library.targets() {
+        let text = |key: &str| target.document.get(key).and_then(|node| node.text()).map(str::to_owned);
+        let Some(instance) = text("instance_type") else { continue };
+        let source = text("source").or_else(|| text("notes")).unwrap_or_default();
+        let place = source.split("Power: ").next().unwrap_or_default().replace(" on demand", "");
+        let price = (target.cost.hourly_usd, target.name.to_string());
+        let (usd, other) = prices.entry((instance, place)).or_insert_with(|| price.clone());
+        assert!((*usd - price.0).abs() < 1e-9, "{} and {other} name one price: {usd} and {}", price.1, price.0);
+    }
+    assert!(prices.len() >= 10, "{prices:?}");
 }
 
 #[test]
