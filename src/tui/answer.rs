@@ -7,6 +7,7 @@ use crate::demo::narration::three_digits;
 use atlas_config::library::Library;
 use atlas_config::{Mode, Profile, Target, Workload};
 use atlas_evidence::support::{self, Support};
+use atlas_plan::advice::{Advice, Objective, advise};
 use atlas_plan::engine;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric, Section};
@@ -54,6 +55,8 @@ pub struct Answer {
     evidence: OnceLock<Option<Support>>,
     /// Caveats of the estimate, computed when first shown.
     notes: OnceLock<Vec<String>>,
+    /// What would improve it by the closed form, worked out when first shown.
+    advice: OnceLock<Arc<[Advice]>>,
 }
 
 impl Answer {
@@ -71,6 +74,7 @@ impl Answer {
             pending: false,
             evidence: OnceLock::new(),
             notes: OnceLock::new(),
+            advice: OnceLock::new(),
         }
     }
 
@@ -105,6 +109,17 @@ impl Answer {
     pub fn notes(&self) -> &[String] {
         let look_up = || Some(notes(self.scenario.as_ref()?, self.outcome.as_ref().ok()?));
         self.notes.get_or_init(|| look_up().unwrap_or_default())
+    }
+
+    /// What would improve it.
+    #[must_use]
+    pub fn advice(&self) -> &[Advice] {
+        self.advice.get_or_init(|| match (&self.scenario, &self.parts, &self.outcome) {
+            (Some(scenario), Some(parts), Ok(estimate)) if estimate.detail.is_some() => {
+                advise(scenario, parts, estimate, Objective::default()).into()
+            }
+            _ => Arc::default(),
+        })
     }
 
     /// Replaces the estimate by that of a simulation.

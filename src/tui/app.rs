@@ -40,7 +40,7 @@ use crate::demo::Tours;
 pub use crate::demo::{Pane, Setup, View};
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
-use atlas_plan::advice::{Advice, Objective, advise};
+use atlas_plan::advice::Advice;
 use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_report::document::DocumentFormat;
@@ -172,8 +172,6 @@ pub struct App {
     pub answer: Answer,
     /// Results of the setups before, the latest last: going back to one costs nothing.
     recent: Vec<Answer>,
-    /// Advice, computed when first shown.
-    advice: OnceCell<Vec<Advice>>,
     /// The baseline of deltas.
     pub baseline: Answer,
     /// The comparison's columns: every marked target, or all where fewer than two are marked.
@@ -257,7 +255,6 @@ impl App {
             profiles: PathBuf::from("workload/profiles"),
             measured: Measured::default(),
             export_kind: DocumentFormat::default(),
-            advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
             recent: Vec::new(),
@@ -288,7 +285,6 @@ impl App {
             self.recent.push(before);
         }
         self.generation += 1;
-        self.advice = OnceCell::new();
         self.forget_trail();
         self.subject = None;
         self.measured.stale();
@@ -374,15 +370,7 @@ impl App {
     /// Advice on the scenario, best first.
     #[must_use]
     pub fn advice(&self) -> &[Advice] {
-        self.advice.get_or_init(|| {
-            let answer = &self.answer;
-            match (&answer.scenario, &answer.parts, &answer.outcome) {
-                (Some(scenario), Some(parts), Ok(estimate)) if estimate.detail.is_some() => {
-                    advise(scenario, parts, estimate, Objective::default())
-                }
-                _ => Vec::new(),
-            }
-        })
+        self.answer.advice()
     }
 
     /// Sets a knob; a value equal to the one in the files removes the override.

@@ -6,6 +6,8 @@
 mod bindings;
 mod mode;
 
+use std::sync::OnceLock;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub use bindings::{BINDINGS, Binding};
@@ -179,7 +181,21 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
 /// The key that stands for an action where one alone is named: its number where it has one, else its letter.
 #[must_use]
 pub fn key_of(action: Action) -> &'static str {
-    // Called many times per frame.
+    // Called many times per frame, by few actions.
+    static KEYS: OnceLock<Vec<(Action, &'static str)>> = OnceLock::new();
+    let keys = KEYS.get_or_init(|| {
+        let mut keys: Vec<(Action, &'static str)> = Vec::new();
+        for action in BINDINGS.iter().map(|row| row.action) {
+            if keys.iter().all(|(known, _)| *known != action) {
+                keys.push((action, best_key(action)));
+            }
+        }
+        keys
+    });
+    keys.iter().find(|(known, _)| *known == action).map_or("", |(_, key)| key)
+}
+
+fn best_key(action: Action) -> &'static str {
     let mut best: Option<(u8, &str)> = None;
     for key in BINDINGS.iter().filter(|row| row.action == action).flat_map(|row| row.keys) {
         let rank = match key.as_bytes() {

@@ -209,7 +209,7 @@ fn below(app: &App, areas: &mut Areas) {
 
 /// Fewest columns of a screen that has a column beside the results: what that one needs for its figures, 40, and
 /// the others.
-const BESIDE_FROM: u16 = 174;
+pub(super) const BESIDE_FROM: u16 = 174;
 /// Fewest rows of the playbook's pane beside the results: three of two lines each, in a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 

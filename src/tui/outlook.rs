@@ -29,7 +29,8 @@ pub struct Outlook {
 /// What the pane shows, where there is one: the figure over the knob that was changed last; while none was, over the load
 /// or the layout.
 fn question(app: &App) -> Option<(Question, &'static Metric)> {
-    if app.view != View::Main || layout::areas(app).outlook.height == 0 {
+    // Most screens are too narrow, which is known before the rest of the layout.
+    if app.view != View::Main || app.size.0 < layout::BESIDE_FROM || layout::areas(app).outlook.height == 0 {
         return None;
     }
     let wanted = [app.outlook.changed, app.sweeping.across, Some(Knob::Concurrency), Some(Knob::Tp)];
@@ -45,8 +46,8 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     let wanted = question(app).map(|(question, _)| question);
-    let asked = app.queries.outlook.asked();
-    if wanted.is_none() || wanted.as_ref() == asked {
+    let last = app.queries.outlook.last_question();
+    if wanted.is_none() || wanted.as_ref() == last {
         app.outlook.wanted = None;
     } else if wanted != app.outlook.wanted {
         app.outlook.wanted = wanted;

@@ -162,19 +162,19 @@ impl Session {
                 }
             }
         }
-        let mut asked = first;
+        let mut setup = first;
         for (name, kind) in [(&self.options.target, "target"), (&self.options.workload, "workload")] {
             let Some(name) = name else { continue };
             let found = if kind == "target" {
-                app.library.target(name).map(|target| asked.target = Arc::clone(&target.name))
+                app.library.target(name).map(|target| setup.target = Arc::clone(&target.name))
             } else {
-                app.library.workload(name).map(|workload| asked.workload = Arc::clone(&workload.name))
+                app.library.workload(name).map(|workload| setup.workload = Arc::clone(&workload.name))
             };
             complaints.extend(found.err().map(|problem| problem.message));
         }
         // Names in flags take precedence over the session.
         if self.options.target.is_some() || self.options.workload.is_some() {
-            session::ask(app, asked);
+            session::ask(app, setup);
         } else {
             app.recompute();
         }
@@ -216,10 +216,10 @@ impl Session {
     /// Whether the user has neither a session nor files, and asked for nothing by flags.
     fn is_first(&self, app: &App) -> bool {
         let options = &self.options;
-        let asked =
+        let by_flags =
             options.demo.is_some() || options.view.is_some() || options.target.is_some() || options.workload.is_some();
         let own = app.library.target_list().iter().any(|entry| entry.own().is_some());
-        !asked && !own && options.sources.flags().is_empty() && self.store.is_first()
+        !by_flags && !own && options.sources.flags().is_empty() && self.store.is_first()
     }
 
     /// Reads the tours, once.

@@ -142,7 +142,7 @@ fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
         Timer::Outlook(serial) => outlook::due(app, serial, effects),
         Timer::Auto(step) => tour::auto(app, step, effects),
         Timer::Watch(look) => panels::watch::due(app, look),
-        Timer::Idle(asked) => panels::idle::due(app, asked),
+        Timer::Idle(request) => panels::idle::due(app, request),
         _ => {}
     }
 }
@@ -248,10 +248,10 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::NamePoint => history::name(app),
-        Action::NewEntry if mode == Mode::Workloads => form::open(app, form::Kind::Workload),
-        Action::NewEntry => form::open(app, form::Kind::Target),
-        Action::NewPrice => form::open(app, form::Kind::Offer),
-        Action::NewProfile => form::open(app, form::Kind::Profile),
+        Action::NewEntry if mode == Mode::Workloads => form::open(app, form::EntryKind::Workload),
+        Action::NewEntry => form::open(app, form::EntryKind::Target),
+        Action::NewPrice => form::open(app, form::EntryKind::Offer),
+        Action::NewProfile => form::open(app, form::EntryKind::Profile),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
         Action::Save => files::save(app, effects),

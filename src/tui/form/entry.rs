@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Form, Key, Kind, offer, profile};
+use super::{EntryKind, Form, Key, offer, profile};
 use crate::tui::app::App;
 use atlas_config::{Mode, Target, Workload};
 use atlas_document::parse::parse;
@@ -10,11 +10,11 @@ use atlas_document::{Diagnostics, Node};
 use atlas_plan::scenario::Parts;
 
 /// The fields of a new entry, filled from the selected one.
-pub(super) fn begin(app: &App, kind: Kind) -> Vec<(Key, String)> {
+pub(super) fn begin(app: &App, kind: EntryKind) -> Vec<(Key, String)> {
     match kind {
-        Kind::Offer => offer::begin(app),
-        Kind::Profile => profile::begin(app),
-        Kind::Target => {
+        EntryKind::Offer => offer::begin(app),
+        EntryKind::Profile => profile::begin(app),
+        EntryKind::Target => {
             let of = app.answer.target.as_deref();
             let number = |get: fn(&Target) -> f64, usual: f64| of.map_or(usual, get).to_string();
             let network = of.and_then(|target| target.network.as_ref()?.gbits_per_accel);
@@ -29,7 +29,7 @@ pub(super) fn begin(app: &App, kind: Kind) -> Vec<(Key, String)> {
                 (Key::Pue, number(|target| target.cost.pue, 1.2)),
             ]
         }
-        Kind::Workload => {
+        EntryKind::Workload => {
             let (of, scenario) = (app.answer.workload.as_deref(), app.answer.scenario.as_ref());
             let mode = app.answer.mode();
             let knob = |knob| scenario.map_or_else(String::new, |scenario| scenario.get(knob).to_string());
@@ -54,9 +54,9 @@ pub(super) fn text(app: &App, form: &Form) -> String {
     let quoted = |key: Key| yaml(form.value(key));
     let plain = |key: Key| form.value(key);
     match form.kind {
-        Kind::Offer => offer::text(form),
-        Kind::Profile => profile::text(form),
-        Kind::Target => {
+        EntryKind::Offer => offer::text(form),
+        EntryKind::Profile => profile::text(form),
+        EntryKind::Target => {
             let sheet = app.library.catalog().accelerator(plain(Key::Accelerator)).ok();
             let vendor = sheet.as_ref().map_or_else(|| "unknown".to_owned(), |sheet| sheet.vendor.clone());
             let memory = sheet.as_ref().map_or(0.0, |sheet| sheet.memory.gb);
@@ -76,7 +76,7 @@ pub(super) fn text(app: &App, form: &Form) -> String {
                 plain(Key::Pue),
             )
         }
-        Kind::Workload => {
+        EntryKind::Workload => {
             let training = plain(Key::Mode) == Mode::Training.name();
             let batch = if training {
                 format!("batch: {{ micro: 1, global: {} }} # sequences of a step", plain(Key::Batch))
@@ -123,10 +123,10 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     let name = form.value(Key::Name);
     let library = &app.library;
     let taken = match form.kind {
-        Kind::Offer => return offer::trouble(app, form),
-        Kind::Profile => return profile::trouble(app, form),
-        Kind::Target => library.target(name).is_ok(),
-        Kind::Workload => library.workload(name).is_ok(),
+        EntryKind::Offer => return offer::trouble(app, form),
+        EntryKind::Profile => return profile::trouble(app, form),
+        EntryKind::Target => library.target(name).is_ok(),
+        EntryKind::Workload => library.workload(name).is_ok(),
     };
     if name.is_empty() || taken {
         let why = if taken { "there is an entry of this name already" } else { "an entry needs a name" };
@@ -134,12 +134,12 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     }
     let (mut problems, text) = (Diagnostics::new(), text(app, form));
     let found = match form.kind {
-        Kind::Offer | Kind::Profile => return None,
-        Kind::Target => {
+        EntryKind::Offer | EntryKind::Profile => return None,
+        EntryKind::Target => {
             let target = decoded(&text, Target::decode, &mut problems);
             target.zip(app.answer.workload.clone()).map(|(target, workload)| (Arc::new(target), workload))
         }
-        Kind::Workload => {
+        EntryKind::Workload => {
             let workload = decoded(&text, Workload::decode, &mut problems);
             app.answer.target.clone().zip(workload).map(|(target, workload)| (target, Arc::new(workload)))
         }

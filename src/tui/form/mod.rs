@@ -25,7 +25,7 @@ use atlas_document::Origin;
 
 /// What is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// An entry of `targets.yaml`.
     Target,
     /// An entry of `workloads.yaml`.
@@ -104,7 +104,7 @@ pub struct Field {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     /// What is made.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// The fields.
     pub fields: Vec<Field>,
     /// The field under the cursor.
@@ -178,14 +178,14 @@ impl Key {
 }
 
 /// Opens the form for a new entry that begins as a copy of the selected one.
-pub(super) fn open(app: &mut App, kind: Kind) {
+pub(super) fn open(app: &mut App, kind: EntryKind) {
     let fields = entry::begin(app, kind);
     begin(app, kind, fields);
 }
 
 /// Opens the form for a workload of another model than the selected one's.
 pub(super) fn open_for(app: &mut App, model: &str, tp: f64) {
-    let mut fields = entry::begin(app, Kind::Workload);
+    let mut fields = entry::begin(app, EntryKind::Workload);
     for (key, text) in &mut fields {
         match key {
             Key::Name => *text = format!("my-{model}"),
@@ -194,10 +194,10 @@ pub(super) fn open_for(app: &mut App, model: &str, tp: f64) {
             _ => {}
         }
     }
-    begin(app, Kind::Workload, fields);
+    begin(app, EntryKind::Workload, fields);
 }
 
-fn begin(app: &mut App, kind: Kind, fields: Vec<(Key, String)>) {
+fn begin(app: &mut App, kind: EntryKind, fields: Vec<(Key, String)>) {
     let fields = fields.into_iter();
     let fields = fields.map(|(key, text)| Field { key, line: Line::selected(text) }).collect();
     let mut form = Form { kind, fields, cursor: 0, matches: Vec::new(), trouble: None };
@@ -280,10 +280,10 @@ pub(super) fn accept(app: &mut App) {
 /// The file that gets the entry: the selected entry's own, else the usual one of the working directory.
 fn file(app: &App, form: &Form) -> PathBuf {
     let (origin, name) = match form.kind {
-        Kind::Profile => return app.profiles.join(format!("{}.yaml", profile::stem(form))),
-        Kind::Offer => (None, "prices.yaml"),
-        Kind::Target => (app.answer.target.as_ref().map(|target| &target.origin), "targets.yaml"),
-        Kind::Workload => (app.answer.workload.as_ref().map(|workload| &workload.origin), "workloads.yaml"),
+        EntryKind::Profile => return app.profiles.join(format!("{}.yaml", profile::stem(form))),
+        EntryKind::Offer => (None, "prices.yaml"),
+        EntryKind::Target => (app.answer.target.as_ref().map(|target| &target.origin), "targets.yaml"),
+        EntryKind::Workload => (app.answer.workload.as_ref().map(|workload| &workload.origin), "workloads.yaml"),
     };
     let own = origin.map(|origin| &*origin.file).filter(|file| !file.starts_with(Origin::BUILT_IN));
     match own {

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::{Form, Kind};
+use super::{EntryKind, Form};
 use crate::tui::app::App;
 use crate::tui::theme::Role;
 use crate::tui::view::draw::{Canvas, wrap};
@@ -22,10 +22,10 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     let area = Rect::new((columns - width) / 2, rows.saturating_sub(height) / 2, width, height);
     canvas.clear(area);
     let title = match form.kind {
-        Kind::Target => "New target",
-        Kind::Workload => "New workload",
-        Kind::Offer => "New price",
-        Kind::Profile => "New profile",
+        EntryKind::Target => "New target",
+        EntryKind::Workload => "New workload",
+        EntryKind::Offer => "New price",
+        EntryKind::Profile => "New profile",
     };
     let inner = canvas.frame(area, title, "Tab next, Enter on the last shows the change", true);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };

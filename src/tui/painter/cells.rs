@@ -54,10 +54,30 @@ pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, st
     match (chars.next(), chars.next(), buffer.content.get_mut(start)) {
         (Some(c), None, Some(cell)) if width > 0 && c.width() == Some(1) => {
             cell.set_char(c).set_style(style);
-            Some(1)
+            return Some(1);
         }
-        _ => None,
+        _ => {}
     }
+    let count = text.chars().count();
+    if count > width || !text.chars().all(is_simple) {
+        return None;
+    }
+    let cells = buffer.content.get_mut(start..start + count)?;
+    for (cell, c) in cells.iter_mut().zip(text.chars()) {
+        cell.set_char(c).set_style(style);
+    }
+    u16::try_from(count).ok()
+}
+
+/// Whether a character takes one column and joins no other: printable ASCII, Latin letters and signs, dashes and quotes,
+/// arrows, mathematical operators, lines, blocks, plain shapes and braille. A test compares them with the Unicode rules.
+fn is_simple(c: char) -> bool {
+    matches!(c,
+        ' '..='~'
+        | '\u{a1}'..='\u{a8}' | '\u{aa}'..='\u{ac}' | '\u{af}'..='\u{17f}'
+        | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}'
+        | '\u{219c}'..='\u{21a8}' | '\u{2190}'..='\u{2193}'
+        | '\u{2200}'..='\u{22ff}' | '\u{2500}'..='\u{25a9}' | '\u{2800}'..='\u{28ff}')
 }
 
 /// One narrow symbol in every cell of an area.
@@ -77,7 +97,9 @@ pub fn clear(buffer: &mut Buffer, area: Rect, style: Style) {
     blank.set_style(style);
     for row in rows(buffer, area) {
         for cell in row {
-            cell.clone_from(&blank);
+            // Quicker than a clone, which is prepared for long symbols.
+            *cell = Cell::EMPTY;
+            (cell.fg, cell.bg, cell.modifier) = (blank.fg, blank.bg, blank.modifier);
         }
     }
 }
@@ -107,16 +129,26 @@ fn rows(buffer: &mut Buffer, area: Rect) -> impl Iterator<Item = &mut [Cell]> {
 /// Whether two cells look the same; the first shows this symbol. Most of the style of a blank is invisible.
 #[inline(always)]
 pub(crate) fn looks_same(a: &Cell, symbol: &str, b: &Cell) -> bool {
-    if a.bg != b.bg || !same_symbol(symbol, b.symbol()) {
+    if !same_color(a.bg, b.bg) || !same_symbol(symbol, b.symbol()) {
         return false;
     }
-    if a.fg == b.fg && a.modifier == b.modifier {
+    if same_color(a.fg, b.fg) && a.modifier == b.modifier {
         return true;
     }
     symbol == " "
         && !a.modifier.contains(Modifier::REVERSED)
         && a.modifier.intersection(ON_BLANK) == b.modifier.intersection(ON_BLANK)
         && (!a.modifier.intersects(ON_BLANK) || a.fg == b.fg)
+}
+
+/// Compares colors. Nearly all are none or of 24 bits, for which a call of the derived comparison would be slow.
+#[inline(always)]
+fn same_color(a: Color, b: Color) -> bool {
+    match (a, b) {
+        (Color::Reset, Color::Reset) => true,
+        (Color::Rgb(r, g, b), Color::Rgb(red, green, blue)) => r == red && g == green && b == blue,
+        (a, b) => a == b,
+    }
 }
 
 /// Compares symbols. Nearly all are one byte, for which a call to compare memory would be slow.
@@ -147,7 +179,24 @@ mod tests {
     #[test]
     fn plain_text_is_written_as_ratatui_would() {
         let style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
-        for text in ["plain", "─", "", "e\u{301}", "漢", "tab\t", "too long for it"] {
+        let texts = [
+            "plain",
+            "─",
+            "",
+            "e\u{301}",
+            "漢",
+            "tab\t",
+            "too long for it",
+            "8×H100 →",
+            "±5 % – é",
+            "éééééééééé",
+            "漢字 ×",
+            "×\u{301}→",
+            "👩‍🚀 →",
+            "×\u{ad}",
+            "⠿⡇ µs",
+        ];
+        for text in texts {
             let mut own = Buffer::empty(Rect::new(0, 0, 12, 2));
             let mut theirs = own.clone();
             let written = write(&mut own, (3, 1), 9, text, style);
@@ -163,6 +212,20 @@ mod tests {
     fn widths_are_those_of_unicode() {
         for text in ["", "plain", "─", "e\u{301}", "漢字 ab", "$1.50 → 2"] {
             assert_eq!(TextWidth::width(text), UnicodeWidthStr::width(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_for_simple_is_a_narrow_character_of_its_own() {
+        let simple: Vec<char> = (' '..='\u{3000}').filter(|c| is_simple(*c)).collect();
+        assert!(simple.len() > 1000 && "×→–±…µ─█⠿≤".chars().all(|c| simple.contains(&c)));
+        let mut theirs = Buffer::empty(Rect::new(0, 0, 4, 1));
+        for c in simple {
+            let text: String = ['x', c, c, 'x'].into_iter().collect();
+            theirs.set_stringn(0, 0, &text, 4, Style::new());
+            let symbols: Vec<&str> = theirs.content.iter().map(Cell::symbol).collect();
+            let c = c.to_string();
+            assert_eq!(symbols, ["x", &c, &c, "x"], "{:?}", c.escape_unicode().to_string());
         }
     }
 

@@ -94,19 +94,19 @@ impl Plain {
             Ok(None) => {}
             Err(why) => self.said.push(why),
         }
-        let mut asked = first;
+        let mut setup = first;
         for (name, of_target) in [(&self.options.target, true), (&self.options.workload, false)] {
             let Some(name) = name else { continue };
             let library = &self.app.library;
             let found = if of_target {
-                library.target(name).map(|target| asked.target = Arc::clone(&target.name))
+                library.target(name).map(|target| setup.target = Arc::clone(&target.name))
             } else {
-                library.workload(name).map(|workload| asked.workload = Arc::clone(&workload.name))
+                library.workload(name).map(|workload| setup.workload = Arc::clone(&workload.name))
             };
             self.said.extend(found.err().map(|problem| problem.message));
         }
         if self.options.target.is_some() || self.options.workload.is_some() {
-            session::ask(&mut self.app, asked);
+            session::ask(&mut self.app, setup);
         } else {
             self.app.recompute();
         }

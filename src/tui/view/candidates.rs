@@ -65,7 +65,7 @@ fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
     ];
     const TRAINING: [&Metric; 5] = [
         &figure::HEADROOM,
-        Metric::known("mfu"),
+        Metric::known("mfu_causal"),
         Metric::known("step_time_ms"),
         Metric::known("dollar_per_1m_tokens"),
         Metric::known("tokens_per_sec"),

@@ -31,10 +31,9 @@ mod touring;
 
 use std::borrow::Cow;
 
-use crate::tui::painter::cells::{self, TextWidth as _};
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
 use super::app::{App, Edit, Overlay, PANES, Pane, View};
 use super::graphics::Chart;
@@ -132,9 +131,9 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
         Stale::Nothing if !empty => return Drawn::default(),
         _ => {
             let screen = picture.area;
-            cells::clear(picture, screen, Style::new());
             let mut canvas = Canvas::new(app, picture);
-            whole(app, &mut canvas);
+            canvas.clear(screen);
+            whole(app, &mut canvas, &areas);
             return Drawn { parts: vec![screen], charts: Some(canvas.into_charts()) };
         }
     };
@@ -156,18 +155,17 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
 
 /// Draws the whole screen.
 pub fn view(app: &App, buffer: &mut Buffer) {
-    whole(app, &mut Canvas::new(app, buffer));
+    let mut canvas = Canvas::new(app, buffer);
+    canvas.clear(Rect::new(0, 0, app.size.0, app.size.1));
+    whole(app, &mut canvas, &layout::areas(app));
 }
 
-fn whole(app: &App, canvas: &mut Canvas<'_>) {
-    let screen = Rect::new(0, 0, app.size.0, app.size.1);
-    let text = canvas.role(Role::Text);
-    canvas.tint(screen, text);
+/// The whole screen, on a cleared one.
+fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     if !layout::fits(app.size) {
         too_small(app, canvas);
         return;
     }
-    let areas = layout::areas(app);
     header(app, canvas, areas.header);
     if areas.scenarios.height > 0 {
         scenarios::strip(app, canvas, areas.scenarios);
@@ -175,7 +173,7 @@ fn whole(app: &App, canvas: &mut Canvas<'_>) {
     if areas.tabs.height > 0 {
         tabs::tabs(app, canvas, areas.tabs);
     }
-    body(app, canvas, &areas);
+    body(app, canvas, areas);
     if app.tour.is_some() {
         touring::caption(app, canvas, areas.caption);
     }

@@ -33,7 +33,7 @@ const TELLING: [(Mode, [&Metric; MOST]); 2] = [
         Mode::Training,
         [
             Metric::known("time_to_train_h"),
-            Metric::known("mfu"),
+            Metric::known("mfu_causal"),
             Metric::known("dollar_per_1m_tokens"),
             Metric::known("tokens_per_sec_per_accel"),
             Metric::known("step_time_ms"),
