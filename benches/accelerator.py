@@ -2,7 +2,8 @@
 """Measures on a GPU what the table of constants states: usage: accelerator.py [OUT.json] [SECTION ...]
 
 Needs PyTorch 2.8 or later and one CUDA device. Inputs are random; times are medians of CUDA events after a warm-up, and inputs rotate
-where they would fit in the cache. Sections: memory, launch, products, narrow, experts, attention, decode, step, train.
+where they would fit in the cache. Sections: memory, launch, products, narrow, experts, attention, decode, step,
+prefill, generate, train.
 """
 import json, statistics, sys, time
 import torch
@@ -222,6 +223,13 @@ class Model(torch.nn.Module):
             return logits
         return F.cross_entropy(logits.float().flatten(0, 1), labels.flatten())
 
+    def read(self, tokens, cos, sin):
+        x = F.embedding(tokens, self.embedding)
+        for block in self.blocks:
+            x = self.layer(block, x, cos, sin)
+        x = F.rms_norm(x[:, -1], (self.hidden,), self.final)
+        return F.linear(x, self.output).argmax(-1)
+
     def layer(self, block, x, cos, sin):
         y = F.rms_norm(x, (self.hidden,), block.norm1)
         q, k, v = self.split(block, y)
@@ -287,39 +295,87 @@ def step():
     return {"rows": rows, "parameters": weights}
 
 
+@torch.no_grad()
+def prefill():
+    """Seconds in which Llama 3.1 8B (random weights) reads prompts and answers one token: compiled, and launched kernel by kernel."""
+    model = Model(32, 4096, 32, 8, 14336, 128256)
+    rows = []
+    for batch, length in ((1, 128), (1, 512), (1, 1024), (1, 2048), (1, 4096), (1, 8192), (1, 16384), (1, 32768), (8, 1024)):
+        cos, sin = angles(length, 128)
+        tokens = torch.randint(0, 128256, (batch, length), device=DEVICE)
+        row = {"batch": batch, "length": length, "eager": seconds(lambda: model.read(tokens, cos, sin), repeat=8, budget=1.5)}
+        if length in (512, 2048, 8192):
+            torch._dynamo.reset()
+            compiled = torch.compile(model.read, dynamic=False)
+            row["compiled"] = seconds(lambda: compiled(tokens, cos, sin), repeat=8, budget=1.5)
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+@torch.no_grad()
+def generate():
+    """Seconds of static batches in Hugging Face transformers (`generate`, greedy): Llama 3.1 8B with random weights."""
+    import transformers
+    config = transformers.LlamaConfig(
+        vocab_size=128256, hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
+        num_key_value_heads=8, max_position_embeddings=131072, rope_theta=5e5, dtype="bfloat16", eos_token_id=None, pad_token_id=0)
+    with torch.device(DEVICE):
+        torch.set_default_dtype(BF16)
+        model = transformers.LlamaForCausalLM(config).eval()
+        torch.set_default_dtype(torch.float32)
+    rows = []
+    for batch, prompt, output in ((1, 512, 128), (8, 512, 128), (32, 512, 128), (128, 512, 128), (32, 2048, 64)):
+        tokens = torch.randint(1, 128256, (batch, prompt), device=DEVICE)
+        times = {}
+        for count in (1, output):
+            call = lambda: model.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=count, min_new_tokens=count, do_sample=False)
+            times[count] = seconds(call, repeat=3, warm=1, budget=1)
+        total, first = times[output], times[1]
+        rows.append({"batch": batch, "prompt": prompt, "output": output, "ttft": first, "tpot": (total - first) / (output - 1), "tokens_per_sec": batch * output / total})
+        print(rows[-1], flush=True)
+    return {"transformers": transformers.__version__, "rows": rows}
+
+
 def train():
-    """Seconds of a training step with AdamW: Llama 3.2 1B and 3B shapes, compiled and plain."""
+    """Seconds of forward and backward passes in 16 bit, compiled and plain, and of AdamW on weights, gradients and states in 32 bit:
+    shapes of Llama 3.2 1B and 3B, without recomputation."""
     rows = []
     for name, shape in (("llama3.2-1b", (16, 2048, 32, 8, 8192, 128256)), ("llama3.2-3b", (28, 3072, 24, 8, 8192, 128256))):
         for batch, length in ((4, 2048), (2, 4096), (1, 8192)):
-            for mode in ("eager", "compiled"):
-                torch._dynamo.reset()
-                torch.cuda.empty_cache()
-                model = Model(*shape)
-                optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-                cos, sin = angles(length, model.head)
-                tokens = torch.randint(0, 128256, (batch, length), device=DEVICE)
+            torch._dynamo.reset()
+            torch.cuda.empty_cache()
+            model = Model(*shape)
+            cos, sin = angles(length, model.head)
+            tokens = torch.randint(0, 128256, (batch, length), device=DEVICE)
+            row = {"model": name, "batch": batch, "length": length}
+            for mode in ("plain", "compiled"):
                 call = torch.compile(model) if mode == "compiled" else model
 
-                def one():
-                    loss = call(tokens, cos, sin, tokens)
-                    loss.backward()
-                    optimizer.step()
-                    optimizer.zero_grad(set_to_none=True)
+                def passes():
+                    call(tokens, cos, sin, tokens).backward()
+                    for parameter in model.parameters():
+                        parameter.grad = None
 
-                t = seconds(one, repeat=8, warm=3, budget=6)
-                rows.append({"model": name, "batch": batch, "length": length, "mode": mode, "s": t, "tokens_per_sec": batch * length / t,
-                             "gb": torch.cuda.max_memory_allocated() / 1e9})
-                print(rows[-1], flush=True)
-                torch.cuda.reset_peak_memory_stats()
-                del model, optimizer, call
+                row[mode] = seconds(passes, repeat=8, warm=3, budget=4)
+            if length == 8192:
+                copies = [torch.nn.Parameter(p.detach().float()) for p in model.parameters()]
+                for copy in copies:
+                    copy.grad = torch.randn_like(copy)
+                optimizer = torch.optim.AdamW(copies, lr=1e-5, fused=True)
+                row["optimizer"] = seconds(optimizer.step, repeat=8, warm=3, budget=2)
+                row["parameters"] = sum(copy.numel() for copy in copies)
+                del copies, optimizer
+            rows.append(row)
+            print(row, flush=True)
+            del model, call
     return rows
 
 
 def main():
     arguments = sys.argv[1:]
     out = arguments.pop(0) if arguments and arguments[0].endswith(".json") else None
-    sections = arguments or ["memory", "launch", "products", "narrow", "experts", "attention", "decode", "step", "train"]
+    sections = arguments or ["memory", "launch", "products", "narrow", "experts", "attention", "decode", "step", "prefill", "generate", "train"]
     properties = torch.cuda.get_device_properties(0)
     result = {"device": properties.name, "multiprocessors": properties.multi_processor_count, "torch": torch.__version__, "cuda": torch.version.cuda}
     for section in sections:

@@ -149,6 +149,8 @@ mod encoders;
 #[cfg(test)]
 mod images;
 #[cfg(test)]
+mod measured_passes;
+#[cfg(test)]
 mod published;
 #[cfg(test)]
 mod published_training;
