@@ -1,0 +1,362 @@
+//! Draws text and frames into the buffer, clipped to their areas.
+
+use crate::tui::painter::cells::{self, TextWidth as _};
+use crate::tui::painter::color;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthChar as _;
+
+use crate::tui::app::{App, PANES, Pane, View, title};
+use crate::tui::graphics::{Chart, Graphics};
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
+use crate::tui::theme::{Glyphs, Role, Theme};
+
+/// A buffer with theme and characters to draw with.
+pub struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    theme: Option<&'a Theme>,
+    /// Characters that the terminal can display.
+    pub glyphs: &'a Glyphs,
+    /// Curves to be drawn as images; `None` where they are braille.
+    charts: Option<Vec<Chart>>,
+}
+
+/// The color of curves in a theme that states none.
+const GRAY: [u8; 3] = [0x80; 3];
+
+impl<'a> Canvas<'a> {
+    /// Draws with the theme of `app`.
+    pub fn new(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
+        // An image would shine through a dialog, whose cells have no background.
+        let images = app.graphics == Graphics::Kitty && app.overlay.is_none() && app.glyphs.has_braille();
+        let charts = images.then(Vec::new);
+        Canvas { buffer, theme: app.theme().map(AsRef::as_ref), glyphs: &app.glyphs, charts }
+    }
+
+    /// Whether curves are drawn as images.
+    #[must_use]
+    pub fn has_images(&self) -> bool {
+        self.charts.is_some()
+    }
+
+    /// Draws curves as an image in place of their braille.
+    pub fn image(&mut self, chart: Chart) {
+        let area = chart.area.intersection(self.buffer.area);
+        for at in area.positions() {
+            let braille = |cell: &ratatui::buffer::Cell| {
+                cell.symbol().starts_with(|c: char| ('\u{2800}'..='\u{28ff}').contains(&c))
+            };
+            if self.buffer.cell(at).is_some_and(braille) {
+                let style = self.role(Role::Text);
+                cells::clear(self.buffer, Rect::new(at.x, at.y, 1, 1), style);
+            }
+        }
+        self.charts.get_or_insert_default().push(chart);
+    }
+
+    /// The curves to be drawn as images.
+    #[must_use]
+    pub fn into_charts(self) -> Vec<Chart> {
+        self.charts.unwrap_or_default()
+    }
+
+    /// Red, green and blue of a role.
+    #[must_use]
+    pub fn rgb(&self, role: Role) -> [u8; 3] {
+        self.role(role).fg.and_then(color::rgb).unwrap_or(GRAY)
+    }
+
+    /// The style of a role.
+    #[must_use]
+    pub fn role(&self, role: Role) -> Style {
+        self.theme.map_or_else(Style::default, |theme| theme.style(role))
+    }
+
+    /// Writes text into `width` columns from `x`, cut with an ellipsis; returns the column behind it.
+    pub fn text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+        let area = self.buffer.area;
+        if y < area.y || y >= area.bottom() || x >= area.right() || width == 0 {
+            return x;
+        }
+        let width = width.min(area.right() - x);
+        let plain = if self.glyphs.is_ascii() { ascii(text) } else { text.into() };
+        if let Some(written) = cells::write(self.buffer, (x, y), width, &plain, style) {
+            return x + written;
+        }
+        let cut = fit(&plain, usize::from(width), self.glyphs.ellipsis);
+        let (end, _) = self.buffer.set_stringn(x, y, &cut, usize::from(width), style);
+        end
+    }
+
+    /// Writes text right-aligned in `width` columns from `x`.
+    pub fn right(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) {
+        if text.len() <= usize::from(width) && text.is_ascii() {
+            let length = u16::try_from(text.len()).unwrap_or(width);
+            self.text(x + width - length, y, length, text, style);
+            return;
+        }
+        let cut = fit(text, usize::from(width), self.glyphs.ellipsis);
+        let pad = usize::from(width).saturating_sub(cut.width());
+        self.text(x + u16::try_from(pad).unwrap_or(0), y, width, &cut, style);
+    }
+
+    /// Whether a cell shows nothing, or only shading.
+    #[must_use]
+    pub fn is_blank(&self, x: u16, y: u16) -> bool {
+        let shown = self.buffer.cell((x, y)).map(|cell| cell.symbol());
+        shown.is_some_and(|symbol| symbol == " " || symbol == self.glyphs.shades[1])
+    }
+
+    /// Lays a style over a row's cells, keeping what they show.
+    pub fn tint(&mut self, area: Rect, style: Style) {
+        if style != Style::default() {
+            cells::tint(self.buffer, area, style);
+        }
+    }
+
+    /// Repeats the bars of a row on the next line, without their labels.
+    pub fn repeat(&mut self, row: Rect, below: u16) {
+        for x in row.left()..row.right() {
+            let Some(cell) = self.buffer.cell((x, row.y)) else { continue };
+            let mut cell = cell.clone();
+            let bar = |c: char| ('\u{2580}'..='\u{259f}').contains(&c) || c.is_ascii_punctuation();
+            if !cell.symbol().chars().all(bar) {
+                cell.set_symbol(" ");
+            }
+            if let Some(under) = self.buffer.cell_mut((x, below)) {
+                *under = cell;
+            }
+        }
+    }
+
+    /// Empties an area.
+    pub fn clear(&mut self, area: Rect) {
+        let style = self.role(Role::Text);
+        cells::clear(self.buffer, area, style);
+    }
+
+    /// The frame of a view, with its key before the title.
+    pub fn view(&mut self, area: Rect, view: View, title: &str, remark: &str, focused: bool) -> Rect {
+        let key = keymap::key_of(Action::Show(view));
+        self.frame(area, &format!("{key} {title}"), remark, focused)
+    }
+
+    /// The frame of a pane, with its key before the title.
+    pub fn pane(&mut self, area: Rect, pane: Pane, remark: &str, focused: bool) -> Rect {
+        let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
+        let key = keymap::key_of(Action::FocusPane(u8::try_from(place + 1).unwrap_or(1)));
+        self.frame(area, &format!("{key} {}", title(pane)), remark, focused)
+    }
+
+    /// A frame with a title on the left and a remark on the right of its upper edge. Returns what is inside.
+    pub fn frame(&mut self, area: Rect, title: &str, remark: &str, focused: bool) -> Rect {
+        if area.width < 2 || area.height < 2 {
+            return Rect::default();
+        }
+        // Only the upper edge shows the focus: repainting whole frames would cost a kilobyte for every Tab.
+        let (plain, edge) =
+            (self.role(Role::Border), self.role(if focused { Role::BorderFocused } else { Role::Border }));
+        let [horizontal, vertical, _, _, bottom_left, bottom_right] = self.glyphs.border;
+        let [upper, _, top_left, top_right, _, _] =
+            if focused { self.glyphs.border_focused } else { self.glyphs.border };
+        let (left, right, top, bottom) = (area.x, area.right() - 1, area.y, area.bottom() - 1);
+        let inner = Rect::new(left + 1, top + 1, area.width - 2, area.height - 2);
+        cells::fill(self.buffer, Rect { y: top, height: 1, ..inner }, upper, edge);
+        cells::fill(self.buffer, Rect { y: bottom, height: 1, ..inner }, horizontal, plain);
+        cells::fill(self.buffer, Rect { x: left, width: 1, ..inner }, vertical, plain);
+        cells::fill(self.buffer, Rect { x: right, width: 1, ..inner }, vertical, plain);
+        let corners = [
+            (left, top, top_left, edge),
+            (right, top, top_right, edge),
+            (left, bottom, bottom_left, plain),
+            (right, bottom, bottom_right, plain),
+        ];
+        for (x, y, corner, style) in corners {
+            self.text(x, y, 1, corner, style);
+        }
+        let mut end = left + 2;
+        if !title.is_empty() && area.width > 6 {
+            let style = self.role(if focused { Role::TitleFocused } else { Role::Title });
+            let width = (area.width - 4).min(u16::try_from(title.width() + 2).unwrap_or(u16::MAX));
+            end = self.text(left + 2, top, width, &format!(" {title} "), style);
+        }
+        let room = right.saturating_sub(end + 1);
+        let wanted = u16::try_from(remark.width() + 2).unwrap_or(u16::MAX);
+        if !remark.is_empty() && room >= 8 {
+            let width = wanted.min(room);
+            let style = self.role(Role::Dim);
+            self.text(right.saturating_sub(width), top, width, &format!(" {remark} "), style);
+        }
+        inner
+    }
+
+    /// A bar over a part of a track: from one share of its width to another, in eighths of a cell.
+    pub fn segment(&mut self, track: Rect, (from, to): (f64, f64), style: Style) {
+        let width = usize::from(track.width);
+        let eighth = |share: f64| (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
+        if !(from.is_finite() && to > from) || width == 0 {
+            return;
+        }
+        let begin = eighth(from).min(width * 8 - 1);
+        // Whatever is there can be seen.
+        let end = eighth(to).max(begin + 1);
+        for cell in begin / 8..end.div_ceil(8) {
+            let (first, last) = (begin.max(cell * 8) - cell * 8, end.min(cell * 8 + 8) - cell * 8);
+            let x = track.x + u16::try_from(cell).unwrap_or_default();
+            let (glyph, style) = match (first, last) {
+                // A cell that is filled at its right is one filled at its left, reversed.
+                (1.., 8) if !self.glyphs.is_ascii() => (first, style.add_modifier(Modifier::REVERSED)),
+                _ => (last - first, style),
+            };
+            let symbol = self.glyphs.eighths(glyph);
+            self.text(x, track.y, 1, symbol, style);
+        }
+    }
+
+    /// A mark at a share of a track's width, where nothing else stands.
+    pub fn mark(&mut self, track: Rect, at: f64, style: Style) {
+        let last = track.width.saturating_sub(1);
+        let column = (at.clamp(0.0, 1.0) * f64::from(track.width)).round() as u16;
+        let x = track.x + column.min(last);
+        let [_, vertical, ..] = self.glyphs.border;
+        if self.buffer.cell((x, track.y)).is_some_and(|cell| cell.symbol() == " ") {
+            self.text(x, track.y, 1, vertical, style);
+        }
+    }
+
+    /// Marks on the right edge of a frame that there is more above or below.
+    pub fn more(&mut self, area: Rect, above: bool, below: bool) {
+        if area.width < 2 || area.height < 3 {
+            return;
+        }
+        let style = self.role(Role::Accent);
+        let x = area.right() - 1;
+        if above {
+            let glyph = self.glyphs.up;
+            self.text(x, area.y + 1, 1, glyph, style);
+        }
+        if below {
+            let glyph = self.glyphs.down;
+            self.text(x, area.bottom() - 2, 1, glyph, style);
+        }
+    }
+
+    /// Text with the cell under the cursor reversed: the terminal's own cursor stays hidden, which saves bytes.
+    pub fn typed(&mut self, x: u16, y: u16, width: u16, line: &crate::tui::line::Line, style: Style) {
+        let skip = (line.cursor() + 1).saturating_sub(usize::from(width));
+        let shown: String = line.text().chars().skip(skip).collect();
+        self.text(x, y, width, &format!("{shown:<pad$}", pad = usize::from(width)), style);
+        let reversed = Style::new().add_modifier(Modifier::REVERSED);
+        if line.is_selected() {
+            let length = u16::try_from(shown.width()).unwrap_or(width).min(width);
+            self.tint(Rect::new(x, y, length, 1), reversed);
+        }
+        let cursor = u16::try_from(line.cursor() - skip).unwrap_or_default();
+        self.tint(Rect::new(x + cursor.min(width.saturating_sub(1)), y, 1, 1), reversed);
+    }
+}
+
+/// Text in ASCII: what the program itself writes has an equivalent, anything else becomes `?`.
+#[must_use]
+pub fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.is_ascii() {
+        return text.into();
+    }
+    let plain = text.chars().map(|c| match c {
+        '×' => 'x',
+        '–' | '—' | '−' => '-',
+        '·' => '*',
+        '→' => '>',
+        '…' => '~',
+        'µ' => 'u',
+        'Δ' => 'd',
+        '±' => '~',
+        c if c.is_ascii() => c,
+        _ => '?',
+    });
+    plain.collect::<String>().into()
+}
+
+/// Cuts text to `width` columns; what is cut ends in an ellipsis.
+#[must_use]
+pub fn fit(text: &str, width: usize, ellipsis: &str) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(ellipsis.width());
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let w = c.width().unwrap_or(0);
+        if used + w > room {
+            break;
+        }
+        used += w;
+        out.push(c);
+    }
+    out.push_str(ellipsis);
+    out
+}
+
+/// Breaks text into lines of at most `width` columns, at spaces where it can.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let (mut line, mut columns) = (String::new(), 0);
+        for mut word in paragraph.split_whitespace() {
+            let mut wide = word.width();
+            if !line.is_empty() && columns + 1 + wide > width {
+                lines.push(std::mem::take(&mut line));
+                columns = 0;
+            }
+            while wide > width {
+                let mut used = 0;
+                let cut = word.char_indices().find(|(_, c)| {
+                    used += c.width().unwrap_or(0);
+                    used > width
+                });
+                let at = cut.map_or(word.len(), |(at, _)| at);
+                let (head, tail) = word.split_at(at);
+                if head.is_empty() {
+                    break;
+                }
+                lines.push(head.to_owned());
+                word = tail;
+                wide = word.width();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+                columns += 1;
+            }
+            line.push_str(word);
+            columns += wide;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_by_width_not_by_bytes() {
+        assert_eq!(fit("abcdef", 4, "…"), "abc…");
+        assert_eq!(fit("äöüß", 4, "…"), "äöüß");
+        assert_eq!(fit("日本語", 4, "…"), "日…");
+        assert_eq!(fit("abc", 0, "…"), "…");
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_long_words_anywhere() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+        assert!(wrap("any thing at all", 1).iter().all(|line| line.width() <= 1));
+    }
+}
