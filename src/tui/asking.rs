@@ -11,20 +11,20 @@ use atlas_assistant::{Intent, Question};
 use atlas_plan::knob::{Knob, Setting};
 
 /// Carries out a typed question.
-pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
+pub(super) fn ask(app: &mut App, question: &Question, effects: &mut Vec<Effect>) {
     let known = race::known(app);
-    let workload = match asked.workload(&known) {
+    let workload = match question.workload(&known) {
         Ok(found) => found.map(|workload| Arc::from(workload.name.as_str())),
         Err(trouble) => return fail(app, trouble.to_string()),
     };
-    let targets = match asked.targets(&known) {
+    let targets = match question.targets(&known) {
         Ok(targets) => targets,
         Err(trouble) => return fail(app, trouble.to_string()),
     };
-    let intent = asked.intent();
+    let intent = question.intent();
     let mut after = app.now.clone();
     let mut words = Vec::new();
-    if let Some(workload) = workload.or_else(|| of_mode(app, asked)) {
+    if let Some(workload) = workload.or_else(|| of_mode(app, question)) {
         words.push(format!("{workload}"));
         after.setup.workload = workload;
     }
@@ -38,8 +38,8 @@ pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
             after.setup.overrides.insert(Knob::NumNodes, Setting::Number(f64::from(*nodes)));
         }
     }
-    let tokens = asked.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
-    for (knob, setting) in asked.settings.iter().cloned().chain(tokens) {
+    let tokens = question.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
+    for (knob, setting) in question.settings.iter().cloned().chain(tokens) {
         words.push(format!("{}={setting}", knob.name()));
         after.setup.overrides.insert(knob, setting);
     }
@@ -49,7 +49,7 @@ pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
         app.recompute();
     }
     if intent == Intent::Race {
-        app.race.question = Some(asked.goal());
+        app.race.question = Some(question.goal());
         if app.view != View::Race {
             showing::show(app, View::Race);
         }
@@ -62,8 +62,8 @@ pub(super) fn ask(app: &mut App, asked: &Question, effects: &mut Vec<Effect>) {
 }
 
 /// The workload of the current model in the other mode, if the question asks for it.
-fn of_mode(app: &App, asked: &Question) -> Option<Arc<str>> {
-    let mode = asked.mode?;
+fn of_mode(app: &App, question: &Question) -> Option<Arc<str>> {
+    let mode = question.mode?;
     let here = app.answer.workload.as_ref()?;
     if here.shape.mode == mode {
         return None;

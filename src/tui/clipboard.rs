@@ -93,7 +93,7 @@ mod tests {
         for piece in long.split(|byte| *byte == b'\\') {
             assert!(piece.len() <= SCREEN_PIECE + 3);
         }
-        let env = |name: &'static str| move |asked: &str| (asked == name).then(|| "1".to_owned());
+        let env = |name: &'static str| move |variable: &str| (variable == name).then(|| "1".to_owned());
         assert_eq!(Between::detect(env("TMUX")), Between::Tmux);
         assert_eq!(Between::detect(env("STY")), Between::Screen);
         assert_eq!(Between::detect(env("TERM")), Between::Nothing);

@@ -28,7 +28,7 @@ pub(super) const OFFER: &str =
 #[derive(Debug, Clone, Default)]
 pub struct State {
     found: Query<u64, Arc<Found>>,
-    asked: u64,
+    requests: u64,
 }
 
 /// What was detected.
@@ -66,9 +66,9 @@ pub(super) fn open(app: &mut App) {
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let state = &mut app.panels.detect;
     if state.found.progress().is_none() {
-        state.asked += 1;
+        state.requests += 1;
         let look = Look { library: Arc::clone(&app.library) };
-        state.found.ask(state.asked, &mut app.queries.serial, effects, |_| Ok(Arc::new(look)));
+        state.found.ask(state.requests, &mut app.queries.serial, effects, |_| Ok(Arc::new(look)));
     }
 }
 

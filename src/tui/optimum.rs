@@ -57,7 +57,7 @@ pub struct Seeking {
     pub typing: Option<(Line, Option<String>)>,
 }
 
-/// What was asked.
+/// A question to the workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// Generation of the scenario.
@@ -195,7 +195,7 @@ pub fn is_stale(app: &App) -> bool {
 /// An edit stops a search under way; nothing else does but Esc.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
-    let overtaken = app.queries.optimum.asked().is_some_and(|question| question.generation != generation);
+    let overtaken = app.queries.optimum.current().is_some_and(|question| question.generation != generation);
     if overtaken && app.queries.optimum.stop(effects) {
         note(app, "the scenario changed: the search was stopped", effects);
     }
@@ -294,7 +294,7 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
         return fail(app, "there is no scenario to start from");
     };
-    let question = asked(app, objective);
+    let question = question(app, objective);
     let (from, parts, before) = (app.answer.scenario.clone(), app.answer.parts.clone(), app.now.setup.clone());
     let queries = &mut app.queries;
     // An explicit request restarts a stopped search.
@@ -306,8 +306,8 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();
 }
 
-/// What the form asks for.
-fn asked(app: &App, objective: &'static Metric) -> Question {
+/// The question that the form states.
+fn question(app: &App, objective: &'static Metric) -> Question {
     let own: Vec<(&'static str, Option<Condition>)> = (rows(app).into_iter())
         .filter_map(|row| match row {
             Row::Bound(metric, _) => Some((metric.name, app.seeking.bounds.get(metric.name)?.clone())),
@@ -328,7 +328,7 @@ fn asked(app: &App, objective: &'static Metric) -> Question {
 pub fn size(app: &App) -> Option<u128> {
     let (scenario, parts, (_, metric)) = (app.answer.scenario.as_ref()?, app.answer.parts.as_ref()?, objective(app)?);
     let start = freed(scenario, &|_| false, parts);
-    Some(problem(&start, parts, &asked(app, metric)).space.size())
+    Some(problem(&start, parts, &question(app, metric)).space.size())
 }
 
 /// In serving, whether no bound limits the waiting time of requests.

@@ -15,12 +15,12 @@ use atlas_plan::knob::Knob;
 /// How long the scenario must be unchanged.
 const PAUSE_MS: u64 = 100;
 
-/// What is to be asked.
+/// The question to ask.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outlook {
     /// The knob that was changed last.
     pub changed: Option<Knob>,
-    /// What is asked when its timer ends.
+    /// The question to ask when the timer ends.
     wanted: Option<Question>,
     /// Counts timers: only the last one asks.
     serial: u64,
@@ -45,8 +45,8 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     let wanted = question(app).map(|(question, _)| question);
-    let asked = app.queries.outlook.asked();
-    if wanted.is_none() || wanted.as_ref() == asked {
+    let current = app.queries.outlook.current();
+    if wanted.is_none() || wanted.as_ref() == current {
         app.outlook.wanted = None;
     } else if wanted != app.outlook.wanted {
         app.outlook.wanted = wanted;

@@ -97,7 +97,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     };
     match command.deed {
-        Deed::Ask(asked) => asking::ask(app, &asked, effects),
+        Deed::Ask(question) => asking::ask(app, &question, effects),
         Deed::Question(text) => assistant::ask(app, &text),
         Deed::Explain(metric) => {
             app.figure = metric;
@@ -207,7 +207,7 @@ fn is_inside(word: &str, text: &str) -> bool {
 }
 
 /// A question in words as a row.
-fn asked(question: Question) -> Option<Command> {
+fn row_of(question: Question) -> Option<Command> {
     let lead = match question.intent() {
         Intent::Nothing => return None,
         Intent::Race => "race",
@@ -249,7 +249,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     // A command with that name comes before a question with that text.
     let named = ranked.first().is_some_and(|((tier, _), _)| *tier <= 1);
     let mut matches: Vec<Command> = ranked.into_iter().map(|(_, command)| command).collect();
-    if let Some(command) = parsed.ok().and_then(asked) {
+    if let Some(command) = parsed.ok().and_then(row_of) {
         matches.insert(usize::from(named).min(matches.len()), command);
     }
     if let Some(question) = in_words(typed, matches.is_empty()) {

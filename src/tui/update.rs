@@ -142,7 +142,7 @@ fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
         Timer::Outlook(serial) => outlook::due(app, serial, effects),
         Timer::Auto(step) => tour::auto(app, step, effects),
         Timer::Watch(look) => panels::watch::due(app, look),
-        Timer::Idle(asked) => panels::idle::due(app, asked),
+        Timer::Idle(request) => panels::idle::due(app, request),
         _ => {}
     }
 }

@@ -131,13 +131,13 @@ enum Stage {
 /// A query of a view: the last question, and the last answer with its question.
 #[derive(Debug, Clone)]
 pub struct Query<Q, A> {
-    asked: Option<(Q, Stage)>,
+    current: Option<(Q, Stage)>,
     answer: Option<(Q, A)>,
 }
 
 impl<Q, A> Default for Query<Q, A> {
     fn default() -> Query<Q, A> {
-        Query { asked: None, answer: None }
+        Query { current: None, answer: None }
     }
 }
 
@@ -150,7 +150,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         effects: &mut Vec<Effect>,
         job: impl FnOnce(&Q) -> Result<Arc<dyn Job>, String>,
     ) {
-        if self.asked.as_ref().is_some_and(|(asked, _)| *asked == question) {
+        if self.current.as_ref().is_some_and(|(current, _)| *current == question) {
             return;
         }
         self.cancel(effects);
@@ -162,11 +162,11 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
             }
             Err(trouble) => Stage::Failed(trouble),
         };
-        self.asked = Some((question, stage));
+        self.current = Some((question, stage));
     }
 
     fn cancel(&self, effects: &mut Vec<Effect>) {
-        if let Some((_, Stage::Running { serial, .. })) = &self.asked {
+        if let Some((_, Stage::Running { serial, .. })) = &self.current {
             effects.push(Effect::Cancel(*serial));
         }
     }
@@ -175,7 +175,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
     pub fn stop(&mut self, effects: &mut Vec<Effect>) -> bool {
         self.cancel(effects);
         let running = self.progress().is_some();
-        if let Some((_, stage)) = self.asked.as_mut().filter(|_| running) {
+        if let Some((_, stage)) = self.current.as_mut().filter(|_| running) {
             *stage = Stage::Stopped;
         }
         running
@@ -185,20 +185,20 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
     pub fn forget(&mut self, effects: &mut Vec<Effect>) {
         self.cancel(effects);
         if !self.is_fresh() {
-            self.asked = None;
+            self.current = None;
         }
     }
 
-    /// What was asked last.
+    /// The question asked last.
     #[must_use]
-    pub fn asked(&self) -> Option<&Q> {
-        self.asked.as_ref().map(|(question, _)| question)
+    pub fn current(&self) -> Option<&Q> {
+        self.current.as_ref().map(|(question, _)| question)
     }
 
     /// Progress of the running work.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
-        match &self.asked {
+        match &self.current {
             Some((_, Stage::Running { progress, .. })) => Some(*progress),
             _ => None,
         }
@@ -207,7 +207,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
     /// Why the last question has no answer.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
-        match &self.asked {
+        match &self.current {
             Some((_, Stage::Failed(trouble))) => Some(trouble),
             Some((_, Stage::Stopped)) => Some("stopped"),
             _ => None,
@@ -229,17 +229,17 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
     /// Whether the last answer answers the last question.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
-        matches!(&self.asked, Some((_, Stage::Answered)))
+        matches!(&self.current, Some((_, Stage::Answered)))
     }
 
     /// Whether this order is running for the query.
     pub(super) fn awaits(&self, order: u64) -> bool {
-        matches!(&self.asked, Some((_, Stage::Running { serial, .. })) if *serial == order)
+        matches!(&self.current, Some((_, Stage::Running { serial, .. })) if *serial == order)
     }
 
     pub(super) fn arrived(&mut self, serial: u64, answer: A) -> bool {
         let awaited = self.awaits(serial);
-        if let Some((question, stage)) = self.asked.as_mut().filter(|_| awaited) {
+        if let Some((question, stage)) = self.current.as_mut().filter(|_| awaited) {
             self.answer = Some((question.clone(), answer));
             *stage = Stage::Answered;
         }
@@ -248,14 +248,14 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
 
     pub(super) fn failed(&mut self, order: u64, trouble: &str) -> bool {
         let awaited = self.awaits(order);
-        if let Some((_, stage)) = self.asked.as_mut().filter(|_| awaited) {
+        if let Some((_, stage)) = self.current.as_mut().filter(|_| awaited) {
             *stage = Stage::Failed(trouble.to_owned());
         }
         awaited
     }
 
     fn progressed(&mut self, order: u64, now: Progress) {
-        if let Some((_, Stage::Running { serial, progress })) = &mut self.asked
+        if let Some((_, Stage::Running { serial, progress })) = &mut self.current
             && *serial == order
         {
             *progress = now;

@@ -92,7 +92,7 @@ pub struct Conversation {
     /// Flags that commands need to find the same files.
     pub flags: Vec<String>,
     /// The question that is being answered.
-    asked: Option<Question>,
+    pending: Option<Question>,
     serial: u64,
     /// The conversation with the endpoint, so that the next question continues it.
     pub talk: Option<online::Talk>,
@@ -118,7 +118,7 @@ pub(super) fn ask(app: &mut App, text: &str) {
     }
     let conversation = &mut app.assistant;
     conversation.serial += 1;
-    conversation.asked =
+    conversation.pending =
         Some(Question { serial: conversation.serial, text: text.to_owned(), setup: app.now.setup.clone() });
     conversation.line = Line::default();
     conversation.recalled = None;
@@ -182,27 +182,27 @@ pub(super) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
 /// Stops the answer under way; else closes the pane.
 pub(super) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
     if app.queries.assistant.stop(effects) {
-        if let Some(asked) = app.assistant.asked.take() {
+        if let Some(question) = app.assistant.pending.take() {
             streamed(app);
             let arrived = std::mem::take(&mut app.assistant.arriving);
             let stopped = if arrived.is_empty() { "stopped".to_owned() } else { format!("{arrived}\n… stopped") };
-            turn(app, Turn { question: asked.text, answer: Err(stopped) });
+            turn(app, Turn { question: question.text, answer: Err(stopped) });
         }
         return;
     }
     app.overlay = None;
 }
 
-/// Whether an answer is under way.
+/// The question that is being answered.
 #[must_use]
-pub fn asked(app: &App) -> Option<&str> {
-    app.assistant.asked.as_ref().map(|question| question.text.as_str())
+pub fn pending(app: &App) -> Option<&str> {
+    app.assistant.pending.as_ref().map(|question| question.text.as_str())
 }
 
 /// Orders the answer to the question.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(question) = app.assistant.asked.clone() else { return };
-    if app.queries.assistant.asked() == Some(&question) {
+    let Some(question) = app.assistant.pending.clone() else { return };
+    if app.queries.assistant.current() == Some(&question) {
         return;
     }
     // What an answer that was stopped still sends goes nowhere.
@@ -225,27 +225,27 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Takes what has arrived of an answer under way.
 pub(super) fn streamed(app: &mut App) {
-    if app.assistant.asked.is_some() {
+    if app.assistant.pending.is_some() {
         app.assistant.arriving = app.assistant.live.text();
     }
 }
 
 /// Takes the answer that arrived.
 pub(super) fn settle(app: &mut App) {
-    let Some(asked) = app.assistant.asked.clone() else { return };
-    let answer = match (app.queries.assistant.question() == Some(&asked), app.queries.assistant.answer()) {
+    let Some(question) = app.assistant.pending.clone() else { return };
+    let answer = match (app.queries.assistant.question() == Some(&question), app.queries.assistant.answer()) {
         (true, Some(answer)) => Ok(answer.clone()),
         _ => match app.queries.assistant.trouble() {
             Some(trouble) => Err(trouble.to_owned()),
             None => return,
         },
     };
-    app.assistant.asked = None;
+    app.assistant.pending = None;
     app.assistant.arriving.clear();
     if let Ok(Answer::Endpoint(said)) = &answer {
         app.assistant.talk = said.talk.clone().or(app.assistant.talk.take());
     }
-    turn(app, Turn { question: asked.text, answer });
+    turn(app, Turn { question: question.text, answer });
 }
 
 /// Adds a turn; its first line becomes the first that is shown.

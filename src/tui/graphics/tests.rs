@@ -10,9 +10,11 @@ use crate::tui::view::redraw;
 use atlas_document::Sources;
 
 fn detect(environment: &[(&str, &str)]) -> Result<Graphics, String> {
-    Graphics::detect(|asked| {
-        let known = environment.iter().find(|(name, _)| *name == asked);
-        known.map(|(_, value)| (*value).to_owned()).or_else(|| (asked == "TERM").then(|| "xterm-256color".to_owned()))
+    Graphics::detect(|variable| {
+        let known = environment.iter().find(|(name, _)| *name == variable);
+        known
+            .map(|(_, value)| (*value).to_owned())
+            .or_else(|| (variable == "TERM").then(|| "xterm-256color".to_owned()))
     })
 }
 

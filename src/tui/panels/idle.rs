@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The state.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// Idle nodes, by how often they were asked for.
+    /// Idle nodes, by the number of the request.
     pub known: Query<u64, Arc<Idle>>,
-    asked: u64,
+    requests: u64,
 }
 
 /// Idle nodes of targets, by name, of how many.
@@ -55,23 +55,23 @@ const DETECTED: &str = "Slurm partition ";
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let description = app.answer.target.as_ref().and_then(|target| target.description.as_deref());
     let detected = description.is_some_and(|text| text.starts_with(DETECTED));
-    if !detected && app.panels.idle.known.asked().is_none() {
+    if !detected && app.panels.idle.known.current().is_none() {
         return;
     }
-    let asked = app.panels.idle.asked;
-    app.panels.idle.known.ask(asked, &mut app.queries.serial, effects, |_| Ok(Arc::new(Ask)));
+    let request = app.panels.idle.requests;
+    app.panels.idle.known.ask(request, &mut app.queries.serial, effects, |_| Ok(Arc::new(Ask)));
 }
 
 pub(super) fn arrived(app: &mut App, serial: u64, idle: Arc<Idle>, effects: &mut Vec<Effect>) {
     if app.panels.idle.known.arrived(serial, idle) {
-        effects.push(Effect::After { ms: ASK_MS, timer: Timer::Idle(app.panels.idle.asked) });
+        effects.push(Effect::After { ms: ASK_MS, timer: Timer::Idle(app.panels.idle.requests) });
     }
 }
 
 /// The time between two questions is over.
-pub fn due(app: &mut App, asked: u64) {
-    if app.panels.idle.asked == asked {
-        app.panels.idle.asked += 1;
+pub fn due(app: &mut App, request: u64) {
+    if app.panels.idle.requests == request {
+        app.panels.idle.requests += 1;
     }
 }
 

@@ -50,8 +50,8 @@ fn knobs_are_set_by_a_question_or_by_row_and_value() {
     let list = plain.answer("to the knobs");
     is_linear(&list);
     let row = list.lines().find(|line| line.contains(". tp ")).unwrap();
-    let asked = plain.answer(row.split('.').next().unwrap());
-    assert!(asked.contains("Type a value for tp"), "{asked}");
+    let prompt = plain.answer(row.split('.').next().unwrap());
+    assert!(prompt.contains("Type a value for tp"), "{prompt}");
     plain.answer("2");
     assert_eq!(tp(&plain), Setting::Number(2.0));
 }

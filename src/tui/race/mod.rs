@@ -41,7 +41,7 @@ pub struct Lane {
     pub nodes: Option<u32>,
 }
 
-/// What was asked of the workers: which round, and from which lane on.
+/// A request to the workers: which round, and from which lane on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
     /// Counts questions.
@@ -53,7 +53,7 @@ pub struct Round {
 /// The race.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Race {
-    /// What was typed; what is usually asked where nothing was.
+    /// The typed question; `None` for the default one.
     pub question: Option<Question>,
     /// The question being typed, and why it is invalid.
     pub typing: Option<(Line, Option<String>)>,
@@ -77,7 +77,7 @@ pub fn known(app: &App) -> Known {
     Known::of(&app.library)
 }
 
-/// What is asked: what was typed, with the usual objective where it has none.
+/// The question: as typed, with the default objective where it has none.
 #[must_use]
 pub fn question(app: &App) -> Question {
     let usual = Question::usual(app.answer.mode());
@@ -128,10 +128,10 @@ pub(super) fn opened(app: &mut App) {
 
 /// The lanes of the question: what it names, else what is marked, else all.
 fn lanes(app: &App) -> Result<Vec<Lane>, String> {
-    let asked = question(app);
-    if !asked.hardware.is_empty() {
+    let question = question(app);
+    if !question.hardware.is_empty() {
         let known = known(app);
-        let targets = asked.targets(&known).map_err(|trouble| trouble.to_string())?;
+        let targets = question.targets(&known).map_err(|trouble| trouble.to_string())?;
         return Ok(targets
             .into_iter()
             .map(|(target, nodes)| Lane { target: target.name.as_str().into(), nodes })
@@ -168,13 +168,13 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     let Some(base) = app.race.base.clone() else { return };
-    let asked = question(app);
+    let question = question(app);
     let work = job::Work {
         library: Arc::clone(&app.library),
         base,
         lanes: app.race.lanes.clone(),
         objective: objective(app),
-        conditions: asked.constraints,
+        conditions: question.constraints,
         round: Round { serial: app.race.serial, from: app.race.entries.len() },
     };
     let queries = &mut app.queries;
@@ -204,11 +204,11 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some((mut line, _)) = app.race.typing.take() else { return };
     change(&mut line);
     let error = match parse(line.text(), &known(app)) {
-        Ok(asked) if asked.mode.is_some() || !asked.model.is_empty() || !asked.settings.is_empty() => {
+        Ok(question) if question.mode.is_some() || !question.model.is_empty() || !question.settings.is_empty() => {
             Some("Enter also selects the workload and sets the knobs".to_owned())
         }
-        Ok(asked) => {
-            pose(app, asked);
+        Ok(question) => {
+            pose(app, question);
             app.race.trouble.clone()
         }
         Err(trouble) => Some(trouble.to_string()),
@@ -216,9 +216,9 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     app.race.typing = Some((line, error));
 }
 
-fn pose(app: &mut App, asked: Question) {
-    if app.race.question.as_ref() != Some(&asked) {
-        app.race.question = Some(asked);
+fn pose(app: &mut App, question: Question) {
+    if app.race.question.as_ref() != Some(&question) {
+        app.race.question = Some(question);
         begin(app);
     }
 }
@@ -231,7 +231,7 @@ pub(super) fn accept_typed(app: &mut App, effects: &mut Vec<Effect>) {
         return begin(app);
     }
     match parse(line.text(), &known(app)) {
-        Ok(asked) => super::asking::ask(app, &asked, effects),
+        Ok(question) => super::asking::ask(app, &question, effects),
         Err(trouble) => app.race.typing = Some((line, Some(trouble.to_string()))),
     }
 }

@@ -30,13 +30,13 @@ fn every_row_keeps_the_constraints_and_the_cheapest_comes_first() {
     assert_eq!(&*hands.app.now.setup.workload, "llama3.1-70b-serve");
     let rows = ranked(&hands.app);
     assert_eq!(rows.len(), 4);
-    let asked = question(&hands.app);
+    let question = question(&hands.app);
     let metric = objective(&hands.app);
     assert_eq!(metric.name, "dollar_per_1m_tokens");
     let mut last = 0.0;
     for row in rows {
         let Outcome::Best(pick) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
-        for condition in &asked.constraints {
+        for condition in &question.constraints {
             assert!(condition.holds(&pick.estimate, &pick.scenario), "{} {condition}", row.name);
             assert!(margin(pick, condition).unwrap() >= 0.0);
         }
