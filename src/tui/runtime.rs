@@ -162,22 +162,7 @@ impl Session {
                 }
             }
         }
-        let mut asked = first;
-        for (name, kind) in [(&self.options.target, "target"), (&self.options.workload, "workload")] {
-            let Some(name) = name else { continue };
-            let found = if kind == "target" {
-                app.library.target(name).map(|target| asked.target = Arc::clone(&target.name))
-            } else {
-                app.library.workload(name).map(|workload| asked.workload = Arc::clone(&workload.name))
-            };
-            complaints.extend(found.err().map(|problem| problem.message));
-        }
-        // Names in flags take precedence over the session.
-        if self.options.target.is_some() || self.options.workload.is_some() {
-            session::ask(app, asked);
-        } else {
-            app.recompute();
-        }
+        complaints.extend(session::select(app, first, &self.options.target, &self.options.workload));
         if self.options.demo.is_some() {
             self.take_tours(app);
         }
@@ -213,13 +198,13 @@ impl Session {
         effects
     }
 
-    /// Whether the user has neither a session nor files, and asked for nothing by flags.
+    /// Whether the user has neither a session nor files, and gave no flags that select something.
     fn is_first(&self, app: &App) -> bool {
         let options = &self.options;
-        let asked =
+        let selects =
             options.demo.is_some() || options.view.is_some() || options.target.is_some() || options.workload.is_some();
         let own = app.library.target_list().iter().any(|entry| entry.own().is_some());
-        !asked && !own && options.sources.flags().is_empty() && self.store.is_first()
+        !selects && !own && options.sources.flags().is_empty() && self.store.is_first()
     }
 
     /// Reads the tours, once.

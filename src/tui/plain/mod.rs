@@ -94,22 +94,8 @@ impl Plain {
             Ok(None) => {}
             Err(why) => self.said.push(why),
         }
-        let mut asked = first;
-        for (name, of_target) in [(&self.options.target, true), (&self.options.workload, false)] {
-            let Some(name) = name else { continue };
-            let library = &self.app.library;
-            let found = if of_target {
-                library.target(name).map(|target| asked.target = Arc::clone(&target.name))
-            } else {
-                library.workload(name).map(|workload| asked.workload = Arc::clone(&workload.name))
-            };
-            self.said.extend(found.err().map(|problem| problem.message));
-        }
-        if self.options.target.is_some() || self.options.workload.is_some() {
-            session::ask(&mut self.app, asked);
-        } else {
-            self.app.recompute();
-        }
+        let unknown = session::select(&mut self.app, first, &self.options.target, &self.options.workload);
+        self.said.extend(unknown);
         (self.app.view, self.app.pane) = (View::Main, Pane::Results);
         let measured = measuring::at_once(&self.options);
         self.send(measured);
