@@ -10,11 +10,11 @@ use atlas_plan::search::Gauge;
 use ratatui::layout::Rect;
 
 use super::app::{App, Overlay};
+use super::draw::{Canvas, wrap};
 use super::message::Effect;
 use super::panels::Answer;
+use super::status::{fail, note};
 use super::theme::Role;
-use super::update::{fail, note};
-use super::view::draw::{Canvas, wrap};
 use super::work::{Job, Product, Query};
 use super::write_back::{Rewrite, WritePlan};
 use crate::cli::detect::{PROGRAMS, entries};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::app::{App, Overlay};
 use super::line::Line;
 use super::message::Effect;
-use super::update::fail;
+use super::status::fail;
 use atlas_report::document::DocumentFormat;
 
 pub use content::document;

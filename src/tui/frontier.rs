@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::app::{App, View};
 use super::applying;
 use super::message::Effect;
-use super::update::note;
+use super::status::note;
 use super::work::{Job, Product};
 use crate::demo::Setup;
 use atlas_core::sort;

@@ -7,11 +7,11 @@ use ratatui::layout::Rect;
 pub use flips::Flip;
 
 use super::app::{App, Change, Overlay};
+use super::draw::{Canvas, wrap};
 use super::line::Line;
 use super::message::Effect;
+use super::status::{fail, note};
 use super::theme::Role;
-use super::update::{fail, note};
-use super::view::draw::{Canvas, wrap};
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Setting;

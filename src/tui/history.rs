@@ -12,7 +12,7 @@ use super::line::Line;
 use super::message::Effect;
 use super::prompt::{Prompt, Purpose};
 use super::scenarios;
-use super::update::note;
+use super::status::note;
 use atlas_plan::knob::Knob;
 
 /// Most undo steps of a scenario, and the most memory that they may take in total.

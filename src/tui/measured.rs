@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::app::{App, Subject};
 use super::message::Effect;
 use super::showing::explain;
-use super::update::{fail, note};
+use super::status::{fail, note};
 use super::view::measurements::here;
 use atlas_config::profile::stem_for;
 use atlas_core::units;

@@ -8,7 +8,7 @@ use super::app::{App, Overlay, Pane, View};
 use super::keymap::{Action, Mode};
 use super::message::Effect;
 use super::view::results::{self, Place};
-use super::{history, layout, prompt, scenarios, update, view};
+use super::{applying, history, layout, prompt, scenarios, update, view};
 use atlas_plan::knob::ValueType;
 
 /// Rows per notch of the wheel.
@@ -136,13 +136,13 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Pane::Targets => {
             let name = app.targets().nth(row + app.scroll[0]).map(|(_, target)| Arc::clone(&target.name));
             if let Some(name) = name {
-                update::select_target(app, name);
+                applying::select_target(app, name);
             }
         }
         Pane::Workloads => {
             let name = app.workloads().nth(row + app.scroll[1]).map(|workload| Arc::clone(&workload.name));
             if let Some(name) = name {
-                update::select_workload(app, name);
+                applying::select_workload(app, name);
             }
         }
         Pane::Knobs => {

@@ -8,7 +8,7 @@ use super::app::{App, View};
 use super::applying;
 use super::line::Line;
 use super::message::Effect;
-use super::update::{fail, note};
+use super::status::{fail, note};
 use super::work::{Job, Product};
 use crate::demo::Setup;
 use atlas_config::Mode;

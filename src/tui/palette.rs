@@ -8,7 +8,7 @@ use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
 use super::panels::Panel;
-use super::{asking, assistant, history, race, showing, sweeping, tour, update};
+use super::{asking, assistant, history, race, showing, status, sweeping, tour, update};
 use atlas_assistant::{Intent, Question, offline, parse};
 use atlas_core::sort;
 use atlas_plan::estimate::Metric;
@@ -107,7 +107,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         Deed::Theme(index) => {
             app.theme = index;
             let name = app.theme().map(|theme| theme.name().to_owned()).unwrap_or_default();
-            update::note(app, format!("theme: {name}"), effects);
+            status::note(app, format!("theme: {name}"), effects);
         }
         Deed::Sweep(across, against) => {
             sweeping::choose(app, Some(across), against);

@@ -25,7 +25,7 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
-use super::{Options, detecting, session, showing, tour, update as updates, view};
+use super::{Options, detecting, session, showing, status, tour, view};
 use crate::demo::{Tours, View};
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
@@ -184,14 +184,14 @@ impl Session {
             showing::show(app, view);
         }
         if !complaints.is_empty() {
-            updates::fail(app, complaints.join("; "));
+            status::fail(app, complaints.join("; "));
         } else if app.problems.has_errors() {
             tell_of_problems(app);
         } else if !lost.is_empty() {
-            updates::note(app, format!("session: {}", lost.join("; ")), &mut effects);
+            status::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         } else if self.is_first(app) {
             // It stays until the next key.
-            updates::note(app, detecting::OFFER, &mut Vec::new());
+            status::note(app, detecting::OFFER, &mut Vec::new());
         }
         super::work::follow(app, &mut effects);
         super::layout::follow(app);
@@ -237,7 +237,7 @@ impl Session {
             // The first frame does not wait for these.
             self.take_tours(app);
             if let Err(error) = watch.start() {
-                updates::fail(app, format!("files are not watched: {error}; r reads them again"));
+                status::fail(app, format!("files are not watched: {error}; r reads them again"));
                 app.stale = Stale::All;
             }
             if app.stale != Stale::Nothing {
@@ -309,7 +309,7 @@ impl Session {
                 self.keep_soon();
             }
             if let Some(notice) = self.store.notice() {
-                updates::fail(app, notice);
+                status::fail(app, notice);
                 app.stale = Stale::All;
             }
         }
@@ -406,7 +406,7 @@ impl Session {
 /// Reports broken files at the start.
 fn tell_of_problems(app: &mut App) {
     if app.problems.has_errors() {
-        updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+        status::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
     }
     app.stale = Stale::All;
 }

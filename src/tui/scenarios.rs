@@ -9,8 +9,8 @@ use super::frontier::Trading;
 use super::line::Line;
 use super::message::Effect;
 use super::prompt::{Prompt, Purpose};
+use super::status::note;
 use super::sweeping::Sweeping;
-use super::update::note;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Overrides};
 

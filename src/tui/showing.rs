@@ -3,7 +3,7 @@
 use super::app::{App, View};
 use super::keymap::Mode;
 use super::message::Effect;
-use super::update::note;
+use super::status::note;
 use super::{frontier, optimum, sweeping, view};
 use atlas_plan::estimate::Metric;
 

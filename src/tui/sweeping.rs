@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::app::{App, View};
 use super::applying;
 use super::message::Effect;
-use super::update::fail;
+use super::status::fail;
 use super::work::{Job, Product};
 use crate::demo::Setup;
 use atlas_plan::engine;

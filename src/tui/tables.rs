@@ -14,7 +14,7 @@ use super::line::Line;
 use super::message::Effect;
 use super::panels::Panel;
 use super::prompt::{Prompt, Purpose};
-use super::update::note;
+use super::status::note;
 use atlas_config::{Target, Workload};
 use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
@@ -181,11 +181,11 @@ pub(super) fn settle(app: &mut App) {
     match here(app) {
         Some(Table::Targets) if app.target_row().is_none() => {
             let first = app.targets().next().map(|(_, target)| Arc::clone(&target.name));
-            first.into_iter().for_each(|name| super::update::select_target(app, name));
+            first.into_iter().for_each(|name| super::applying::select_target(app, name));
         }
         Some(Table::Workloads) if app.workload_row().is_none() => {
             let first = app.workloads().next().map(|workload| Arc::clone(&workload.name));
-            first.into_iter().for_each(|name| super::update::select_workload(app, name));
+            first.into_iter().for_each(|name| super::applying::select_workload(app, name));
         }
         _ => {}
     }

@@ -8,12 +8,9 @@
 mod accept;
 pub(super) mod compare;
 mod files;
-
-use std::sync::Arc;
-
 use crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::app::{App, Change, Overlay, PANES, Pane, Status, View};
+use super::app::{App, Change, Overlay, PANES, Pane, View};
 use super::cursor::{Movement, move_cursor, move_in_results};
 use super::history::{baseline, clear_baseline, redo, undo};
 use super::keymap::{Action, Mode, lookup};
@@ -21,14 +18,12 @@ use super::line::Line;
 use super::message::{Effect, Message, Timer};
 use super::showing::show;
 use super::stale::Stale;
+use super::status::{fail, note};
 use super::{
     assistant, comparison, copying, detecting, edit_knob, export, finder, form, frontier, goal, history, layout,
     measured, mouse, optimum, outlook, palette, panels, prompt, race, reload, scenarios, sweeping, tables, timeline,
     tour, view, work, write_back,
 };
-
-/// How long a note stays in the status line.
-const STATUS_MS: u64 = 4_000;
 
 /// Handles one message.
 pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
@@ -120,19 +115,6 @@ fn paste(app: &mut App, text: &str) {
         Mode::Exporting => export::typed(app, insert),
         _ => {}
     }
-}
-
-/// Shows a note in the status line for a while.
-pub fn note(app: &mut App, text: impl Into<String>, effects: &mut Vec<Effect>) {
-    app.serial += 1;
-    app.status = Some(Status { text: text.into(), error: false, serial: app.serial });
-    effects.push(Effect::After { ms: STATUS_MS, timer: Timer::Status(app.serial) });
-}
-
-/// Shows an error in the status line until Esc.
-pub fn fail(app: &mut App, text: impl Into<String>) {
-    app.serial += 1;
-    app.status = Some(Status { text: text.into(), error: true, serial: app.serial });
 }
 
 fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
@@ -269,24 +251,6 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Escape => accept::escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
         Action::Close => show(app, app.view),
-    }
-}
-
-/// Selects a target by name.
-pub fn select_target(app: &mut App, name: Arc<str>) {
-    if app.now.setup.target != name {
-        app.remember(Change::Movement(Pane::Targets));
-        app.now.setup.target = name;
-        app.recompute();
-    }
-}
-
-/// Selects a workload by name.
-pub fn select_workload(app: &mut App, name: Arc<str>) {
-    if app.now.setup.workload != name {
-        app.remember(Change::Movement(Pane::Workloads));
-        app.now.setup.workload = name;
-        app.recompute();
     }
 }
 

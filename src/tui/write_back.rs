@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::app::{App, Overlay};
 use super::message::Effect;
+use super::status::{fail, note};
 use super::theme::Role;
-use super::update::{fail, note};
 use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node, Origin, Value};
 use atlas_plan::knob::{Home, Knob, Setting};

@@ -23,7 +23,7 @@ use super::app::{App, Overlay};
 use super::applying;
 use super::line::Line;
 use super::message::Effect;
-use super::update::{fail, note};
+use super::status::{fail, note};
 use crate::demo::Setup;
 
 /// Questions that are kept.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::app::{App, Overlay};
 use super::line::Line;
-use super::update::fail;
+use super::status::fail;
 use super::write_back::{Rewrite, WritePlan};
 use atlas_core::plan::PriceBasis;
 use atlas_document::Origin;

@@ -18,10 +18,10 @@ use ratatui::layout::Rect;
 
 use super::app::{App, View};
 use super::detecting;
+use super::draw::{Canvas, wrap};
 use super::message::Effect;
 use super::painter::cells::TextWidth as _;
 use super::theme::Role;
-use super::view::draw::{Canvas, wrap};
 
 /// A view of jobs or files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -267,7 +267,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut 
         }
         Answer::Written(text) => {
             if app.panels.launch.written.arrived(serial, ()) {
-                super::update::note(app, text, effects);
+                super::status::note(app, text, effects);
             }
         }
         Answer::Idle(idle) => idle::arrived(app, serial, idle, effects),
@@ -286,7 +286,7 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     panels.idle.known.failed(serial, trouble);
     panels.fits.table.failed(serial, trouble);
     if panels.launch.written.failed(serial, trouble) {
-        super::update::fail(app, trouble.to_owned());
+        super::status::fail(app, trouble.to_owned());
     }
 }
 

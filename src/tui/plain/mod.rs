@@ -20,7 +20,7 @@ use super::message::{Effect, Message, Timer};
 use super::session::Store;
 use super::theme::{Glyphs, Themes};
 use super::update::{act, update};
-use super::{Options, assistant, effects, loading, measuring, palette, session, view};
+use super::{Options, assistant, draw, effects, loading, measuring, palette, session};
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 
@@ -249,7 +249,7 @@ impl Plain {
             out.push('\n');
         }
         out.push_str(text);
-        if self.app.glyphs.is_ascii() { view::draw::ascii(&out).into_owned() } else { out }
+        if self.app.glyphs.is_ascii() { draw::ascii(&out).into_owned() } else { out }
     }
 }
 

@@ -25,7 +25,7 @@ use super::applying;
 use super::line::Line;
 use super::message::Effect;
 use super::showing;
-use super::update::fail;
+use super::status::fail;
 use crate::demo::Setup;
 use atlas_assistant::{Known, Question, parse};
 use atlas_config::Target;

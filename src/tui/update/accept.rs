@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{files, select_target};
+use super::files;
 use crate::tui::app::{App, Change, Edit, Overlay};
+use crate::tui::applying::select_target;
 use crate::tui::keymap::Mode;
 use crate::tui::message::Effect;
 use crate::tui::showing::{explain, explain_metric, explain_results, standing};

@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use crate::tui::app::{App, View};
+use crate::tui::draw::Canvas;
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use atlas_core::units;

@@ -9,8 +9,8 @@ use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{Answer, App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;

@@ -3,8 +3,8 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use super::sweep::shown;
+use crate::tui::draw::Canvas;
 use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::estimate::metric::Format;

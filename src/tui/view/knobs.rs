@@ -3,8 +3,8 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use crate::tui::app::{Answer, App, Pane, View};
+use crate::tui::draw::Canvas;
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;

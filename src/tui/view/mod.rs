@@ -5,9 +5,9 @@ pub mod breakdown;
 mod candidates;
 pub mod compare;
 pub mod diff;
-pub mod draw;
 pub mod explain;
 mod footer;
+mod frames;
 pub mod frontier;
 mod heat;
 pub mod help;
@@ -37,13 +37,20 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::app::{App, Edit, Overlay, PANES, Pane, View};
-use super::graphics::Chart;
+use super::graphics::{Chart, Graphics};
 use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use super::stale::Stale;
 use super::theme::Role;
+use crate::tui::draw::{self, Canvas};
 use crate::tui::keymap::Mode;
-use draw::Canvas;
 pub use popup::popup_row;
+
+/// A canvas with the theme of the application.
+fn canvas<'a>(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
+    // An image would shine through a dialog, whose cells have no background.
+    let images = app.graphics == Graphics::Kitty && app.overlay.is_none() && app.glyphs.has_braille();
+    Canvas::new(buffer, app.theme().map(AsRef::as_ref), &app.glyphs, images)
+}
 
 /// Rows of the full-screen view that is shown.
 #[must_use]
@@ -133,12 +140,12 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
         _ => {
             let screen = picture.area;
             cells::clear(picture, screen, Style::new());
-            let mut canvas = Canvas::new(app, picture);
+            let mut canvas = canvas(app, picture);
             whole(app, &mut canvas);
             return Drawn { parts: vec![screen], charts: Some(canvas.into_charts()) };
         }
     };
-    let mut canvas = Canvas::new(app, picture);
+    let mut canvas = canvas(app, picture);
     for part in [part, areas.info] {
         canvas.clear(part);
     }
@@ -156,7 +163,7 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
 
 /// Draws the whole screen.
 pub fn view(app: &App, buffer: &mut Buffer) {
-    whole(app, &mut Canvas::new(app, buffer));
+    whole(app, &mut canvas(app, buffer));
 }
 
 fn whole(app: &App, canvas: &mut Canvas<'_>) {

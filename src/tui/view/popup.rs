@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::demo::Demo;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::export::Export;
 use crate::tui::prompt::Prompt;
 use crate::tui::theme::Role;

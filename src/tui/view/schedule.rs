@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{Answer, App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};

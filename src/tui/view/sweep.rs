@@ -3,12 +3,12 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use super::heat::Heat;
 use super::plot::{Plot, Series, Shape, color, letter};
 use super::results::{change, split as split_number};
 use crate::tui::answer;
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::sweeping;
 use crate::tui::sweeping::Curves;

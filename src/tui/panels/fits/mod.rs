@@ -26,8 +26,8 @@ use crate::tui::applying;
 use crate::tui::form;
 use crate::tui::layout;
 use crate::tui::message::Effect;
+use crate::tui::status::{fail, note};
 use crate::tui::tables::Table;
-use crate::tui::update::{fail, note};
 use crate::tui::work::Query;
 
 /// The panel.

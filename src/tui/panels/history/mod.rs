@@ -10,8 +10,8 @@ use atlas_plan::search::Gauge;
 use super::{Answer, Panel, Spec, watch};
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
+use crate::tui::status::{fail, note};
 use crate::tui::tables::Table;
-use crate::tui::update::{fail, note};
 use crate::tui::work::{Job, Product, Query};
 
 /// Entries that are read, the newest.

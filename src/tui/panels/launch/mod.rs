@@ -13,7 +13,7 @@ use atlas_plan::search::Gauge;
 use super::{Answer, Spec};
 use crate::tui::app::App;
 use crate::tui::message::Effect;
-use crate::tui::update::fail;
+use crate::tui::status::fail;
 use crate::tui::work::{Job, Product, Query};
 
 /// What a command can be wrapped in, in the order of the keys.

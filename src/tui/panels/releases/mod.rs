@@ -20,7 +20,7 @@ use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, Change};
 use crate::tui::message::Effect;
-use crate::tui::update::{fail, note};
+use crate::tui::status::{fail, note};
 use crate::tui::view::results;
 
 /// The panel.
