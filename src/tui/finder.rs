@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
-use super::app::{App, Finder, Overlay, Pane, Place, View};
+use super::app::{App, Finder, Found, Overlay, Pane, Place, View};
 use super::line::Line;
 use super::message::Effect;
 use super::{applying, status, sweeping};
@@ -59,13 +59,6 @@ pub(super) fn accept(app: &mut App) {
     let Some(place) = finder.matches.get(finder.cursor).cloned() else { return };
     go(app, &place);
     app.found = Some(Found { matches: finder.matches, at: finder.cursor });
-}
-
-/// Matches of the last search, and the current one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    matches: Vec<Place>,
-    at: usize,
 }
 
 /// Goes to the next or previous match of the last search and wraps around.

@@ -48,6 +48,7 @@ mod reload;
 mod reloading;
 pub mod runtime;
 pub mod scenarios;
+mod scrolling;
 pub mod session;
 mod showing;
 pub mod simulating;

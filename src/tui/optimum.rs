@@ -1,7 +1,10 @@
 //! The optimizer: a goal and constraints, a search that runs in the background, and its results. The
 //! results belong to the scenario that the search began with; an edit stops the search.
 
-use std::collections::BTreeMap;
+pub mod state;
+
+pub use state::{Found, Question, Seeking};
+
 use std::sync::Arc;
 
 use super::app::{App, View};
@@ -9,13 +12,13 @@ use super::applying;
 use super::line::Line;
 use super::message::Effect;
 use super::status::{fail, note};
-use super::work::{Job, Product};
+use super::work::job::{Job, Product};
 use crate::demo::Setup;
 use atlas_config::Mode;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimize::{Candidate, Optimum, Problem, freed, usual_conditions};
+use atlas_plan::search::optimize::{Candidate, Problem, freed, usual_conditions};
 use atlas_plan::search::{Condition, Gauge, figure, optimize};
 use atlas_report::optimum::defaults;
 
@@ -43,49 +46,6 @@ const BOUNDS: [(&Metric, bool); 10] = [
     (Metric::known("power_w"), false),
     (&figure::HEADROOM, true),
 ];
-
-/// The form.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Seeking {
-    /// Index of the objective among those that apply.
-    pub objective: usize,
-    /// The user's own bounds by their metric's name, `None` where a default was removed. Defaults hold otherwise.
-    pub bounds: BTreeMap<&'static str, Option<Condition>>,
-    /// Whether accelerators may stay idle.
-    pub idle: bool,
-    /// A bound being typed, and why it is invalid.
-    pub typing: Option<(Line, Option<String>)>,
-}
-
-/// A question to the workers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Generation of the scenario.
-    pub generation: u64,
-    /// The objective.
-    pub objective: &'static Metric,
-    /// Constraints besides the defaults.
-    pub conditions: Vec<Condition>,
-    /// Metrics whose default bound was removed.
-    pub without: Vec<&'static str>,
-    /// Whether accelerators may stay idle.
-    pub idle: bool,
-}
-
-/// What was found.
-#[derive(Debug, Clone)]
-pub struct Found {
-    /// The answer of the search.
-    pub optimum: Optimum,
-    /// The best and its runners-up, each with the setup that leads there.
-    pub candidates: Vec<(Setup, Candidate)>,
-    /// Side effects of the best candidate that were not asked about.
-    pub warnings: Vec<String>,
-    /// The default bounds that were kept or dropped, in words.
-    pub defaults: String,
-    /// Of which target and workload.
-    pub of: Setup,
-}
 
 #[derive(Debug)]
 struct Work {

@@ -194,7 +194,7 @@ impl Session {
             status::note(app, detecting::OFFER, &mut Vec::new());
         }
         super::work::follow(app, &mut effects);
-        super::layout::follow(app);
+        super::scrolling::follow(app);
         effects
     }
 

@@ -1,6 +1,7 @@
 //! The session: tabs with their knobs, view, selection, order and theme, as a document that the next
 //! start reads. Names that the files no longer have are reported and do not fail.
 
+pub mod directory;
 pub mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,7 @@ use super::frontier::Trading;
 use super::history::{MOST_NAMED, Named};
 use super::scenarios::{self, Place};
 use super::sweeping::Sweeping;
-use super::tables::{Sort, Table};
+use super::tables::state::{Sort, Table};
 use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_plan::estimate::{Metric, Section};

@@ -6,6 +6,7 @@ use crate::tui::testing::Hands;
 use crate::tui::update::update;
 use atlas_document::Sources;
 use atlas_plan::knob::{Knob, Setting};
+use atlas_report::document::DocumentFormat;
 
 fn dialog(h: &Hands) -> &Export {
     match &h.app.overlay {

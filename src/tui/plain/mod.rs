@@ -19,7 +19,8 @@ use super::keymap::{Action, Mode};
 use super::message::{Effect, Message, Timer};
 use super::session::Store;
 use super::theme::{Glyphs, Themes};
-use super::update::{act, update};
+use super::update::act::act;
+use super::update::update;
 use super::{Options, assistant, draw, effects, loading, measuring, palette, session};
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
@@ -173,7 +174,10 @@ impl Plain {
         };
         self.said.push(first);
         let mut effects = Vec::new();
-        palette::accept(&mut self.app, &mut effects);
+        if let Some(action) = palette::accept(&mut self.app, &mut effects) {
+            let mode = self.app.mode_below();
+            act(&mut self.app, mode, action, &mut effects);
+        }
         self.perform(effects);
         // What a key does besides: work that views ask for.
         self.send(Message::Resize(SIZE.0, SIZE.1));

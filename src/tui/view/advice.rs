@@ -9,7 +9,7 @@ use crate::tui::keymap::Action;
 use crate::tui::layout;
 use crate::tui::message::Effect;
 use crate::tui::status::note;
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::advice::Advice;

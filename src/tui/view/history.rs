@@ -11,8 +11,6 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::Metric;
 
-/// Rows of the strip: its frame, three figures, and the last edit.
-pub const ROWS: u16 = 6;
 /// Figures that are charted.
 const FIGURES: usize = 3;
 /// Columns of a figure's name, and of its value.

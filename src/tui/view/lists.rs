@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use crate::tui::app::{App, PANES, Pane, View};
 use crate::tui::draw::Canvas;
 use crate::tui::panels::idle;
-use crate::tui::tables::{Sort, Table};
+use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::Workload;
 use atlas_config::library::Entry;

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::{Answer, App, View};
 use crate::tui::draw::{Canvas, wrap};
-use crate::tui::tables::{Sort, Table};
+use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;

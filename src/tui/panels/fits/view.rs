@@ -12,7 +12,7 @@ use crate::tui::draw::{Canvas, fit};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 
 const VIEW: View = View::Panel(Panel::Fits);

@@ -11,7 +11,7 @@ use crate::tui::app::{App, View};
 use crate::tui::draw::{Canvas, fit};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::panels::{Panel, lines, wrapped};
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 
 const VIEW: View = View::Panel(Panel::History);
