@@ -224,7 +224,7 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     areas.phases = take(&mut column, phase_rows(app));
     let edited = app.past.len() + app.future.len() > 0;
     areas.history = take(&mut column, if edited { HISTORY_ROWS } else { 0 });
-    let parts = u16::try_from(super::view::breakdown::pane_rows(app) + 2).unwrap_or(u16::MAX);
+    let parts = u16::try_from(super::view::breakdown::blocks::pane_rows(app) + 2).unwrap_or(u16::MAX);
     let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
     // The playbook has the room to itself, unless there is enough for the chart as well.
     let chart = if spare >= ADVICE_ROWS_BESIDE + OUTLOOK_ROWS { spare - ADVICE_ROWS_BESIDE } else { 0 };

@@ -14,6 +14,7 @@ mod profile;
 #[cfg(test)]
 mod tests;
 pub mod view;
+mod yaml;
 
 pub use state::{Field, Form, Key, Kind};
 
