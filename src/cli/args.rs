@@ -153,7 +153,7 @@ pub struct IngestArgs {
     pub paths: Vec<PathBuf>,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
-    pub format: super::ingest::Format,
+    pub format: IngestFormat,
     /// Write to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -164,7 +164,7 @@ pub struct IngestArgs {
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Warm-up taken off: the first step of a run that begins at its start, all until the time settles, or N steps
-    #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::ingest::warmup)]
+    #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = warmup)]
     pub warmup: atlas_ingest::Warmup,
     /// Seed of the bootstrap intervals
     #[arg(long, value_name = "N", default_value_t = 1337)]
@@ -287,5 +287,31 @@ impl KnobArgs {
             .into_iter()
             .filter_map(|(knob, value)| value.as_ref().map(|value| ("", Ok((knob, value.clone())))));
         predecessor.chain(self.set.iter().map(|text| ("--set: ", knob::assignment(text)))).collect()
+    }
+}
+
+/// What `atlas ingest` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum IngestFormat {
+    /// Tables to read
+    #[default]
+    Table,
+    /// Everything found, one object a file
+    Json,
+    /// The benchmark JSON of the predecessor comparison tool, one object a training run
+    Benchmark,
+    /// Measurements
+    Yaml,
+}
+
+/// Reads `--warmup`.
+pub fn warmup(text: &str) -> Result<atlas_ingest::Warmup, String> {
+    match text.trim() {
+        "first" => Ok(atlas_ingest::Warmup::First),
+        "change-point" => Ok(atlas_ingest::Warmup::ChangePoint),
+        number => match number.parse() {
+            Ok(steps) if steps <= 64 => Ok(atlas_ingest::Warmup::Steps(steps)),
+            _ => Err("expected first, change-point, or a number of steps from 0 to 64".to_owned()),
+        },
     }
 }

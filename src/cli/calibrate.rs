@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME=VALUE", long_help = set_help())]
     pub set: Vec<String>,
     /// Warm-up taken off logs: the first step, all until the time settles, or N steps
-    #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::ingest::warmup)]
+    #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::args::warmup)]
     pub warmup: Warmup,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]

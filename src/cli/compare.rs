@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
     /// Same knobs for all, or each target's best; described with the configuration differences [default: identical-config]
-    #[arg(long, value_enum, value_name = "METHOD")]
+    #[arg(long, value_parser = goal::methodology(), value_name = "METHOD")]
     pub methodology: Option<Methodology>,
     /// Metrics to show, in this order: tpot,ttft,mfu [default: the usual ones]
     #[arg(long, value_name = "METRICS", value_delimiter = ',', value_parser = goal::metric)]

@@ -1,5 +1,7 @@
 //! What a search seeks, over which knobs, under which constraints: flags that `optimize` and `compare` share.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 use super::failure::Failure;
 use atlas_config::Mode;
 use atlas_plan::estimate::{METRICS, Metric};
@@ -217,6 +219,18 @@ pub fn metric(text: &str) -> Result<&'static Metric, String> {
         let near = figure::near(text).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         format!("no metric is called `{text}`{near}")
     })
+}
+
+/// Reads `--methodology`.
+pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
+    let help = |methodology| match methodology {
+        Methodology::IdenticalConfig => "Every target with the same knobs: what the hardware changes, all else equal",
+        Methodology::MaximumPerformance => {
+            "Every target with its own best knobs under the same constraints: what a buyer would get"
+        }
+    };
+    let values = Methodology::ALL.map(|methodology| PossibleValue::new(methodology.name()).help(help(methodology)));
+    PossibleValuesParser::new(values).map(|name| Methodology::named(&name).unwrap_or_default())
 }
 
 /// The figure of that name, where it says something about the scenario.

@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use clap::ValueEnum;
 use color_eyre::eyre::WrapErr as _;
 use serde_json::{Value, json};
 
-use super::args::{Globals, IngestArgs};
+use super::args::{Globals, IngestArgs, IngestFormat};
 use super::experiment_files::Configured;
 use super::failure::Failure;
 use super::output::{self, complain};
@@ -21,20 +20,6 @@ use atlas_ingest as ingest;
 use atlas_ingest::named::assign;
 use atlas_ingest::{Config, Context, IngestError, Ingested, NamedFile, Origin, joint, measurement, predecessor};
 use atlas_report::measurements as described;
-
-/// What is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
-    /// Tables to read
-    #[default]
-    Table,
-    /// Everything found, one object a file
-    Json,
-    /// The benchmark JSON of the predecessor comparison tool, one object a training run
-    Benchmark,
-    /// Measurements
-    Yaml,
-}
 
 /// Ingests and prints.
 pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
@@ -57,12 +42,12 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
         keep_measurements(file, &context, args.workload.as_deref());
     }
     let text = match args.format {
-        Format::Table => {
+        IngestFormat::Table => {
             let text: String = files.iter().map(|file| described::file(file, &context)).collect();
             globals.charset().write(&text).into_owned()
         }
-        Format::Json => pretty(one_or_all(files.iter().map(|file| document(file, &context)).collect()))?,
-        Format::Benchmark => {
+        IngestFormat::Json => pretty(one_or_all(files.iter().map(|file| document(file, &context)).collect()))?,
+        IngestFormat::Benchmark => {
             let runs = files.iter().flat_map(|file| {
                 let of = |reading| predecessor::benchmarks(&file.file, reading, &context);
                 file.readings.iter().flat_map(of).collect::<Vec<Value>>()
@@ -74,7 +59,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
             }
             pretty(one_or_all(runs))?
         }
-        Format::Yaml => {
+        IngestFormat::Yaml => {
             let all: Vec<Value> = files.iter().flat_map(|file| measurement::measurements(file, &context)).collect();
             serde_yaml::to_string(&json!({"measurements": all}))?
         }
@@ -240,16 +225,4 @@ fn one_or_all(mut all: Vec<Value>) -> Value {
 
 fn pretty(value: Value) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&value)? + "\n")
-}
-
-/// Reads `--warmup`.
-pub fn warmup(text: &str) -> Result<ingest::Warmup, String> {
-    match text.trim() {
-        "first" => Ok(ingest::Warmup::First),
-        "change-point" => Ok(ingest::Warmup::ChangePoint),
-        number => match number.parse() {
-            Ok(steps) if steps <= 64 => Ok(ingest::Warmup::Steps(steps)),
-            _ => Err("expected first, change-point, or a number of steps from 0 to 64".to_owned()),
-        },
-    }
 }

@@ -12,7 +12,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use serde_json::Value;
 
 use super::output::complain;
-use crate::tui::session::store::state_dir;
+use crate::tui::session::directory::state_dir;
 
 /// The history of this user; `None` where `ATLAS_HISTORY=off`, or where there is no place for it.
 #[must_use]

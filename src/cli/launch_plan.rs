@@ -14,7 +14,7 @@ use color_eyre::eyre::eyre;
 
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
-use super::goal::Goal;
+use super::goal::{self, Goal};
 use super::methodology::best;
 use super::output::complain;
 use super::pick;
@@ -33,7 +33,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NAME", required = true)]
     pub workload: Vec<String>,
     /// Same knobs for all targets, or each target's best; repeatable [default: identical-config]
-    #[arg(long, value_enum, value_name = "METHOD")]
+    #[arg(long, value_parser = goal::methodology(), value_name = "METHOD")]
     pub methodology: Vec<Methodology>,
     /// What each target's best is under maximum-performance.
     #[command(flatten)]

@@ -11,7 +11,7 @@ use color_eyre::eyre::eyre;
 use super::keep;
 use super::output::complain;
 use super::run::writing;
-use crate::tui::session::store::state_dir;
+use crate::tui::session::directory::state_dir;
 
 /// Age below which a submission without jobs may still get one.
 const AT_ONCE: Duration = submit::TIMEOUT;

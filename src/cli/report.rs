@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
-use super::goal::Goal;
+use super::goal::{self, Goal};
 use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Same knobs for all, or each target's best; described with how it was found [default: identical-config]
-    #[arg(long, value_enum, value_name = "METHOD", requires = "workload")]
+    #[arg(long, value_parser = goal::methodology(), value_name = "METHOD", requires = "workload")]
     pub methodology: Option<Methodology>,
     /// A sweep's file, .csv, in place of records: its best points and curves over its knobs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "target", "workload"])]

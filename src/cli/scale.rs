@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, Charset, complain};
-use super::simulate::{self, Preset, refused};
+use super::simulate::files::Folder;
+use super::simulate::inputs::{self, Preset, refused};
 use super::{pick, watching};
 use atlas_config::library::Library;
 use atlas_document::files;
@@ -107,7 +108,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let (name, parts) = match &config.subject {
         Subject::Predecessor(predecessor) => (predecessor.name.clone(), None),
         Subject::Scenario(pair) => {
-            (format!("{} × {}", pair.target, pair.workload), Some(simulate::parts(&library, pair)?))
+            (format!("{} × {}", pair.target, pair.workload), Some(inputs::parts(&library, pair)?))
         }
         Subject::Jobs(_) => return Err(Failure::usage(["a cluster of jobs does not scale; name one of them"]).into()),
     };
@@ -148,7 +149,7 @@ fn subject(args: &Args, library: &Library) -> color_eyre::Result<Config> {
         return Err(Failure::usage(["--hosts mixes one job's hosts: `atlas simulate --hosts`"]).into());
     }
     if let Some(path) = &args.config {
-        let mut config = simulate::read(path, library)?;
+        let mut config = inputs::read(path, library)?;
         if let Subject::Scenario(pair) = &mut config.subject {
             pair.set.extend(args.set.iter().cloned());
         }
@@ -187,7 +188,7 @@ fn write(args: &Args, config: &Config, name: &str, curves: &[Curve], cancelled: 
         map.insert("partial".to_owned(), serde_json::json!({"sizes_described": sizes, "sizes": args.nodes.len()}));
     }
     if let Some(place) = &args.out {
-        let mut folder = simulate::Folder::open(place, name)?;
+        let mut folder = Folder::open(place, name)?;
         folder.json("scaling.json", &document)?;
         folder.text("scaling.csv", &described::csv_of(curves))?;
         folder.text("config.yaml", &config.yaml()?)?;

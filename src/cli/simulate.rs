@@ -1,29 +1,23 @@
 //! `atlas simulate`.
 
-mod files;
+pub(super) mod files;
+pub(super) mod inputs;
 mod jobs;
 mod replay;
 mod slurm;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ValueEnum;
-
-pub(super) use self::files::Folder;
-use super::args::{Globals, KnobArgs};
+use self::files::Folder;
+use self::inputs::{Preset, parts, read, refused, scenario};
+use super::args::Globals;
 use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{keep, pick, scale, watching};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
-use atlas_core::plan::Engine;
-use atlas_document::sources::read_text;
-use atlas_document::{Diagnostics, Severity};
-use atlas_plan::knob::Knob;
-use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::plan::Work;
 use atlas_plan::simulation::predecessor::Predecessor;
@@ -31,30 +25,6 @@ use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
 use atlas_report::simulation as described;
 use atlas_report::{Format, serialized};
-
-/// The predecessor simulator's presets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Preset {
-    /// 8 A100 of one node train BERT base's size
-    Small,
-    /// 32 A100 of 4 nodes train GPT-2 large's size
-    Medium,
-    /// 128 H100 of 16 nodes train a decoder of 48 layers
-    Large,
-}
-
-impl Preset {
-    /// Its configuration.
-    #[must_use]
-    pub fn config(self) -> Predecessor {
-        let name = match self {
-            Preset::Small => "small",
-            Preset::Medium => "medium",
-            Preset::Large => "large",
-        };
-        Predecessor::preset(name).unwrap_or_default()
-    }
-}
 
 /// Run a training job or a deployment event by event.
 #[derive(Debug, clap::Args)]
@@ -272,52 +242,6 @@ fn predecessors(config: Predecessor, options: Options, every_pattern: bool) -> V
     let all = if every_pattern { config.under_every_pattern() } else { vec![config] };
     let subject = |config| Config { subject: Subject::Predecessor(Box::new(config)), options: options.clone() };
     all.into_iter().map(subject).collect()
-}
-
-/// Reads a configuration and reports everything that is wrong with it.
-pub(super) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Result<Config> {
-    let file: Arc<str> = path.display().to_string().into();
-    let text = read_text(path).map_err(|error| color_eyre::eyre::eyre!("{file}: {error}"))?;
-    let mut diagnostics = Diagnostics::new();
-    match Config::read(&file, &text, library, &mut diagnostics) {
-        Some(config) => {
-            for warning in diagnostics.iter().filter(|problem| problem.severity == Severity::Warning) {
-                complain(&warning.to_string());
-            }
-            Ok(config)
-        }
-        None => Err(Failure::from(diagnostics).into()),
-    }
-}
-
-/// A target and a workload, and the knobs changed.
-pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts, atlas_plan::knob::Overrides)> {
-    let knobs = KnobArgs { set: pair.set.clone(), ..KnobArgs::default() };
-    knobs.check()?;
-    let parts = pick::pick(library, &pair.target, &pair.workload)?;
-    let overrides = knobs.overrides(parts.fabrics())?;
-    if overrides.get(&Knob::Engine).is_some_and(|engine| engine.to_string() != Engine::Event.name()) {
-        let refused = "--set engine: simulations are the event engine's; `atlas run` asks the others";
-        return Err(Failure::usage([refused]).into());
-    }
-    Ok((parts, overrides))
-}
-
-/// The scenario of a target and a workload, for the analytical engine.
-pub(super) fn scenario(library: &Library, pair: &Pair) -> color_eyre::Result<Scenario> {
-    let (parts, overrides) = parts(library, pair)?;
-    let mut scenario = Scenario::from_files(&parts);
-    for (knob, setting) in &overrides {
-        scenario.set(*knob, setting, &parts)?;
-    }
-    scenario.engine = Engine::Event;
-    scenario.check(&parts)?;
-    Ok(scenario)
-}
-
-/// Problems as a failure of the command line.
-pub(super) fn refused(problems: Problems) -> color_eyre::Report {
-    Failure::usage(problems.0).into()
 }
 
 /// One configuration and its plan.

@@ -19,7 +19,7 @@ use super::launch_plan::{PlanArgs, Planned};
 use super::output::{self, complain};
 use super::run::writing;
 use super::{confirm, keep, pick, recover};
-use crate::tui::session::store::state_dir;
+use crate::tui::session::directory::state_dir;
 
 /// Write launch files, submit them, and keep a record with the prediction.
 #[derive(Debug, clap::Args)]

@@ -45,7 +45,7 @@ pub struct OwnArgs {
         long,
         value_name = "first|change-point|N",
         default_value = "first",
-        value_parser = super::ingest::warmup,
+        value_parser = super::args::warmup,
         help_heading = "Own measurements"
     )]
     pub warmup: Warmup,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-use super::headless::{HeadlessReport, Run};
+use super::report::{HeadlessReport, Run};
 use super::script::Demo;
 use atlas_config::Mode;
 use atlas_core::escape;

@@ -34,13 +34,6 @@ pub struct Expect {
     pub test: Test,
 }
 
-impl Expect {
-    /// Reads a condition that was written at `at`.
-    pub fn read(text: &str, at: Position) -> Result<Expect, Problem> {
-        super::grammar::read(text, at)
-    }
-}
-
 /// What a term must be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {

@@ -249,6 +249,13 @@ fn number_length(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
+impl Expect {
+    /// Reads a condition that was written at `at`.
+    pub fn read(text: &str, at: Position) -> Result<Expect, Problem> {
+        read(text, at)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -14,6 +14,7 @@ pub mod expect;
 mod grammar;
 pub mod headless;
 pub mod narration;
+mod report;
 pub mod script;
 pub mod state;
 
@@ -22,7 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 pub use expect::Expect;
-pub use headless::{HeadlessReport, StepReport, run_headless};
+pub use headless::run_headless;
+pub use report::{HeadlessReport, StepReport};
 pub use script::{Action, Demo, Pane, Reset, Step, View};
 pub use state::{DemoError, Outcome, Setup, Stage, check};
 

@@ -1,6 +1,6 @@
 //! The document of a tour: what is said, done and expected, step by step.
 
-use crate::tui::panels::Panel;
+use crate::tui::panels::state::Panel;
 use std::sync::Arc;
 
 use super::expect::Expect;

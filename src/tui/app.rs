@@ -5,46 +5,50 @@
 //! * `mode` – which mode handles keys
 
 mod mode;
-mod types;
+pub(in crate::tui) mod snapshot;
+pub(in crate::tui) mod types;
 
+use atlas_plan::scenario::Parts;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
-use super::assistant::Conversation;
-use super::comparison::Chosen;
-pub use super::finder::Found;
-use super::frontier::Trading;
 use super::graphics::Graphics;
-use super::history::{self, Named, Point};
-use super::measured::Measured;
-use super::optimum::Seeking;
-use super::outlook::Outlook;
+pub use super::overlay::Found;
 pub use super::overlay::{Finder, Overlay, Palette, Place};
-pub use super::palette::Command;
-use super::panels::Panels;
-use super::prompt::Prompt;
-use super::race::Race;
-use super::scenarios::Tabs;
-use super::simulating::Known;
-use super::stale::Stale;
-use super::sweeping::Sweeping;
-use super::tables::{self, Tables};
 use super::theme::{Glyphs, Theme};
-use super::timeline::Timeline;
-use super::work::Queries;
-pub use super::write_back::WritePlan;
 use crate::demo::Tours;
 pub use crate::demo::{Pane, Setup, View};
+use crate::tui::app::types::Stale;
+use crate::tui::assistant::state::Conversation;
+use crate::tui::comparison::state::Chosen;
+use crate::tui::frontier::state::Trading;
+use crate::tui::history::state::Named;
+use crate::tui::history::state::Point;
+use crate::tui::measured::state::Measured;
+use crate::tui::optimum::state::Seeking;
+use crate::tui::outlook::state::Outlook;
+pub use crate::tui::palette::state::Command;
+use crate::tui::panels::state::Panels;
+use crate::tui::prompt::state::Prompt;
+use crate::tui::race::state::Race;
+use crate::tui::scenarios::state::Tabs;
+use crate::tui::simulating::state::Known;
+use crate::tui::sweeping::state::Sweeping;
+use crate::tui::tables::state::Tables;
+use crate::tui::timeline::state::Timeline;
+use crate::tui::work::queries::Queries;
+pub use crate::tui::write_back::state::WritePlan;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::advice::Advice;
 use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_report::document::DocumentFormat;
-pub use types::{Change, Edit, Flash, Headline, PANES, Snapshot, Status, Subject, Tour, title};
+pub use snapshot::Snapshot;
+pub use types::{Change, Edit, Flash, Headline, PANES, Status, Subject, Tour, title};
 
 /// Results of former setups that are kept.
 const RECENT: usize = 32;
@@ -195,7 +199,7 @@ impl App {
             overrides: Overrides::new(),
         };
         let answer = Answer::of(&library, &setup);
-        let problems = super::loading::problems(&library);
+        let problems = problems_of(&library);
         App {
             library,
             demos: demos.into(),
@@ -297,7 +301,7 @@ impl App {
                 self.answered(&files)
             }
         };
-        tables::arrange(self);
+        self.arrange_tables();
         self.recompute_columns();
     }
 
@@ -347,7 +351,7 @@ impl App {
     pub fn remember(&mut self, change: Change) {
         if change == Change::Single || self.last_change != Some(change) {
             self.past.push(self.now.clone());
-            history::forget_oldest(&mut self.past);
+            snapshot::forget_oldest(&mut self.past);
         }
         self.future.clear();
         self.forget_trail();
@@ -364,7 +368,7 @@ impl App {
     /// The points of the history, oldest first.
     #[must_use]
     pub fn trail(&self) -> &[Point] {
-        self.trail.get_or_init(|| history::points(self, &self.former))
+        self.trail.get_or_init(|| self.points_of_history(&self.former))
     }
 
     /// Advice on the scenario, best first.
@@ -389,4 +393,17 @@ impl App {
             self.now.setup.overrides.insert(knob, setting);
         }
     }
+}
+
+/// Problems in the files, including names of accelerators and models that the catalog
+/// does not have. Shipped files have no such names.
+pub(super) fn problems_of(library: &Library) -> Diagnostics {
+    let (mut problems, catalog) = (library.problems().clone(), library.catalog());
+    for target in library.target_list().iter().filter_map(|entry| entry.own()) {
+        Parts::accelerator_of(catalog, target).err().into_iter().for_each(|problem| problems.push(problem));
+    }
+    for workload in library.workload_list().iter().filter_map(|entry| entry.own()) {
+        Parts::model_of(catalog, workload).err().into_iter().for_each(|found| problems.extend(found));
+    }
+    problems
 }

@@ -1,10 +1,10 @@
-//! Applies a search result to the scenario: the fewest overrides that lead there, as one undo step.
+//! Applies a selection or a search result to the scenario: for a search, the fewest overrides that lead there, as one undo step.
 
 use std::sync::Arc;
 
-use super::app::{App, Change};
+use super::app::{App, Change, Pane};
 use super::message::Effect;
-use super::update::note;
+use super::status::note;
 use crate::demo::Setup;
 use atlas_config::library::Library;
 use atlas_plan::engine::at_once;
@@ -83,4 +83,22 @@ pub(super) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
     app.now.setup = setup;
     app.recompute();
     note(app, format!("{}; u undoes it", words.join(", ")), effects);
+}
+
+/// Selects a target by name.
+pub(super) fn select_target(app: &mut App, name: Arc<str>) {
+    if app.now.setup.target != name {
+        app.remember(Change::Movement(Pane::Targets));
+        app.now.setup.target = name;
+        app.recompute();
+    }
+}
+
+/// Selects a workload by name.
+pub(super) fn select_workload(app: &mut App, name: Arc<str>) {
+    if app.now.setup.workload != name {
+        app.remember(Change::Movement(Pane::Workloads));
+        app.now.setup.workload = name;
+        app.recompute();
+    }
 }

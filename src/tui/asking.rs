@@ -6,7 +6,7 @@ use super::app::{App, Change, View};
 use super::message::Effect;
 use super::race;
 use super::showing;
-use super::update::{fail, note};
+use super::status::{fail, note};
 use atlas_assistant::{Intent, Question};
 use atlas_plan::knob::{Knob, Setting};
 

@@ -15,7 +15,7 @@ use atlas_document::Sources;
 fn bytes(size: (u16, u16), keys: &[&str]) -> Vec<usize> {
     let mut hands = Hands::of(&Sources::built_in());
     hands.app.size = size;
-    super::layout::follow(&mut hands.app);
+    super::scrolling::follow(&mut hands.app);
     let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);
     let mut frame = |hands: &Hands| {
         let mut picture = Buffer::empty(Rect::new(0, 0, size.0, size.1));

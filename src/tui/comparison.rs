@@ -1,47 +1,23 @@
 //! The comparison: its targets and metrics, the reference target, and the targets that charts
 //! show.
 
+pub mod state;
+
+pub use state::Chosen;
+
 use std::sync::Arc;
 
 use super::app::{Answer, App, Setup, View};
 use super::line::Line;
 use super::message::Effect;
-use super::prompt::{Prompt, Purpose};
-use super::tables::{Sort, Table};
-use super::update::note;
+use super::prompt::state::{Prompt, Purpose};
+use super::status::note;
+use super::tables::state::{Sort, Table};
 use super::view::compare;
-use atlas_config::{Mode, Target};
+use atlas_config::Target;
 use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::search::figure;
-
-/// The metrics that the user chose for the comparison, in order, for each mode.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Chosen {
-    /// In training.
-    pub training: Option<Vec<&'static Metric>>,
-    /// In serving.
-    pub inference: Option<Vec<&'static Metric>>,
-}
-
-impl Chosen {
-    /// The metrics of a mode.
-    #[must_use]
-    pub fn of(&self, mode: Mode) -> Option<&[&'static Metric]> {
-        match mode {
-            Mode::Training => self.training.as_deref(),
-            Mode::Inference => self.inference.as_deref(),
-        }
-    }
-
-    /// Sets the metrics of a mode; `None` for the default.
-    pub fn set(&mut self, mode: Mode, metrics: Option<Vec<&'static Metric>>) {
-        match mode {
-            Mode::Training => self.training = metrics,
-            Mode::Inference => self.inference = metrics,
-        }
-    }
-}
 
 /// Hides the metric under the cursor.
 pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::app::{Answer, App, Pane, View};
 use super::layout;
 use super::message::Effect;
-use super::update::fail;
+use super::status::fail;
 use super::view;
 use atlas_plan::estimate::Metric;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::app::{App, Finder, Headline, Overlay, Palette};
+use super::applying::{select_target, select_workload};
 use super::keymap::Mode;
 use super::layout::Areas;
-use super::update::{select_target, select_workload};
 use super::{assistant, export, form, frontier, layout, sweeping, timeline, view};
 use atlas_plan::estimate::Metric;
 

@@ -1,6 +1,10 @@
 //! `&`: the accelerators of this machine and its cluster as targets. Commands run once the user agrees, and the file is
 //! written once the user has seen it.
 
+pub mod state;
+
+pub use state::{Found, State};
+
 use std::sync::Arc;
 
 use atlas_detect::render::render;
@@ -10,12 +14,12 @@ use atlas_plan::search::Gauge;
 use ratatui::layout::Rect;
 
 use super::app::{App, Overlay};
+use super::draw::{Canvas, wrap};
 use super::message::Effect;
-use super::panels::Answer;
+use super::panels::state::Answer;
+use super::status::{fail, note};
 use super::theme::Role;
-use super::update::{fail, note};
-use super::view::draw::{Canvas, wrap};
-use super::work::{Job, Product, Query};
+use super::work::job::{Job, Product};
 use super::write_back::{Rewrite, WritePlan};
 use crate::cli::detect::{PROGRAMS, entries};
 use atlas_config::library::Library;
@@ -23,24 +27,6 @@ use atlas_config::library::Library;
 /// What the first start says, where there is neither a session nor a file of the user's.
 pub(super) const OFFER: &str =
     "& finds the accelerators of this machine and its cluster; it asks before it runs a command";
-
-/// The state.
-#[derive(Debug, Clone, Default)]
-pub struct State {
-    found: Query<u64, Arc<Found>>,
-    requests: u64,
-}
-
-/// What was detected.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// The targets as YAML.
-    pub text: String,
-    /// How many there are.
-    pub targets: usize,
-    /// What could not be determined, and why.
-    pub open: Vec<String>,
-}
 
 #[derive(Debug)]
 struct Look {

@@ -3,7 +3,7 @@
 use super::app::{App, Change, Edit};
 use super::line::Line;
 use super::message::Effect;
-use super::update::note;
+use super::status::note;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 
 /// The value a knob has now.

@@ -1,46 +1,18 @@
 //! `x`: exports the view to a file. A dialog asks for format and name; an existing file is
 //! replaced only after confirmation.
 
+pub mod state;
+
 mod content;
 
-use std::path::PathBuf;
+pub use state::Export;
 
 use super::app::{App, Overlay};
 use super::line::Line;
 use super::message::Effect;
-use super::update::fail;
-use atlas_report::document::DocumentFormat;
+use super::status::fail;
 
 pub use content::document;
-
-/// The dialog.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Export {
-    /// Formats that this view can be exported to.
-    pub kinds: Vec<DocumentFormat>,
-    /// Index of the chosen format.
-    pub chosen: usize,
-    /// The name of the file.
-    pub line: Line,
-    /// Why the file cannot be written.
-    pub error: Option<String>,
-    /// The file exists and the user was warned: Enter replaces it.
-    pub overwrite: bool,
-}
-
-impl Export {
-    /// The format chosen.
-    #[must_use]
-    pub fn kind(&self) -> DocumentFormat {
-        self.kinds.get(self.chosen).copied().unwrap_or_default()
-    }
-
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> PathBuf {
-        PathBuf::from(self.line.text().trim())
-    }
-}
 
 /// The name without characters that file systems or shells treat specially.
 fn plain(name: &str) -> String {

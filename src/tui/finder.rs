@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
-use super::app::{App, Finder, Overlay, Pane, Place, View};
+use super::app::{App, Finder, Found, Overlay, Pane, Place, View};
 use super::line::Line;
 use super::message::Effect;
-use super::{sweeping, update};
+use super::{applying, status, sweeping};
 use atlas_core::sort;
 use atlas_plan::knob::KNOBS;
 
@@ -61,34 +61,27 @@ pub(super) fn accept(app: &mut App) {
     app.found = Some(Found { matches: finder.matches, at: finder.cursor });
 }
 
-/// Matches of the last search, and the current one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    matches: Vec<Place>,
-    at: usize,
-}
-
 /// Goes to the next or previous match of the last search and wraps around.
 pub(super) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
-    let Some(found) = &mut app.found else { return update::note(app, "nothing was searched yet: / searches", effects) };
+    let Some(found) = &mut app.found else { return status::note(app, "nothing was searched yet: / searches", effects) };
     let all = i64::try_from(found.matches.len()).unwrap_or(1).max(1);
     let at = (i64::try_from(found.at).unwrap_or_default() + i64::from(by)).rem_euclid(all);
     found.at = usize::try_from(at).unwrap_or_default();
     let text = format!("match {} of {all}", found.at + 1);
     let Some(place) = found.matches.get(found.at).cloned() else { return };
     go(app, &place);
-    update::note(app, format!("{text}: {} {}", place.kind(), place.name()), effects);
+    status::note(app, format!("{text}: {} {}", place.kind(), place.name()), effects);
 }
 
 fn go(app: &mut App, place: &Place) {
     match Some(place) {
         Some(Place::Target(name)) => {
             app.pane = Pane::Targets;
-            update::select_target(app, Arc::clone(name));
+            applying::select_target(app, Arc::clone(name));
         }
         Some(Place::Workload(name)) => {
             app.pane = Pane::Workloads;
-            update::select_workload(app, Arc::clone(name));
+            applying::select_workload(app, Arc::clone(name));
         }
         // In the sweep, a knob that is found becomes the axis.
         Some(Place::Knob(knob)) if app.view == View::Sweep => sweeping::choose(app, Some(*knob), app.sweeping.against),

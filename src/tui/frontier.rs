@@ -1,73 +1,23 @@
 //! The Pareto frontier of two figures over layouts and load, for the
 //! selected and marked targets. It is recomputed after every edit.
 
+pub mod state;
+
+pub use state::{Curve, Front, Question, Trading};
+
 use std::sync::Arc;
 
 use super::app::{App, View};
 use super::applying;
 use super::message::Effect;
-use super::update::note;
-use super::work::{Job, Product};
+use super::status::note;
+use super::work::job::{Job, Product};
 use crate::demo::Setup;
 use atlas_core::sort;
-use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::compromise::Pair;
 use atlas_plan::search::optimize::Candidate;
 use atlas_plan::search::{Gauge, optimize};
-
-/// Settings of the view.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trading {
-    /// Index of the pair of figures among those that apply.
-    pub pair: usize,
-    /// The curve under the cursor.
-    pub curve: usize,
-    /// The point under the cursor; if unset, the one nearest to the scenario.
-    pub point: Option<usize>,
-}
-
-/// The query of the view.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Generation of the scenario.
-    pub generation: u64,
-    /// The pair of figures.
-    pub pair: &'static Pair,
-    /// The targets, the selected one first.
-    pub targets: Vec<Arc<str>>,
-}
-
-/// The frontier of a target.
-#[derive(Debug, Clone)]
-pub struct Curve {
-    /// The target.
-    pub target: Arc<str>,
-    /// Its points from left to right, each with its setup.
-    pub points: Vec<(Setup, Candidate)>,
-}
-
-/// The answer: a curve for each target.
-#[derive(Debug, Clone)]
-pub struct Front {
-    /// The pair of figures.
-    pub pair: &'static Pair,
-    /// The figure of the horizontal axis.
-    pub across: &'static Metric,
-    /// The figure of the vertical axis.
-    pub up: &'static Metric,
-    /// The curves; targets that cannot run the workload have none.
-    pub curves: Vec<Curve>,
-}
-
-impl Front {
-    /// Coordinates of a candidate.
-    #[must_use]
-    pub fn place(&self, candidate: &Candidate) -> (f64, f64) {
-        let value = |metric: &Metric| (metric.get)(&candidate.estimate, &candidate.scenario);
-        (value(self.across), value(self.up))
-    }
-}
 
 #[derive(Debug)]
 struct Work {

@@ -1,47 +1,25 @@
 //! Goal seek: which single change brings a figure to a wanted value, and which makes it that of a marked target.
 
+pub mod state;
+
 mod flips;
+
+pub use state::{Flip, GoalSeek};
 
 use ratatui::layout::Rect;
 
-pub use flips::Flip;
-
 use super::app::{App, Change, Overlay};
+use super::draw::{Canvas, wrap};
 use super::line::Line;
 use super::message::Effect;
+use super::status::{fail, note};
 use super::theme::Role;
-use super::update::{fail, note};
-use super::view::draw::{Canvas, wrap};
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Setting;
 use atlas_plan::search::goal::{Goal, Way};
 use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{Condition, goal_seek};
-
-/// The dialog.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GoalSeek {
-    /// The figure.
-    pub metric: &'static Metric,
-    /// The wanted value being typed.
-    pub line: Line,
-    /// The changes that reach it, or why the text is not a value.
-    pub found: Result<Goal, String>,
-    /// Where this target and the marked ones change places.
-    pub flips: Vec<Flip>,
-    /// The row under the cursor.
-    pub cursor: usize,
-}
-
-impl GoalSeek {
-    /// The rows of the list: what reaches the value, then where rankings flip.
-    #[must_use]
-    pub fn rows(&self) -> Vec<(&Way, Option<&Flip>)> {
-        let ways = self.found.iter().flat_map(|goal| goal.ways.iter().chain(&goal.nearest)).map(|way| (way, None));
-        ways.chain(self.flips.iter().map(|flip| (&flip.way, Some(flip)))).collect()
-    }
-}
 
 /// Opens the dialog on the figure under the cursor.
 pub(super) fn open(app: &mut App) {

@@ -1,36 +1,21 @@
 //! The baseline of deltas, and undo and redo.
 
+pub mod state;
 mod trail;
 
 use std::sync::Arc;
 
-pub use trail::{MOST_NAMED, Named, Point, points};
+pub use state::{Named, Point};
+pub use trail::MOST_NAMED;
 
 use super::app::{App, Change, Setup, Snapshot};
 use super::keymap::Mode;
 use super::line::Line;
 use super::message::Effect;
-use super::prompt::{Prompt, Purpose};
+use super::prompt::state::{Prompt, Purpose};
 use super::scenarios;
-use super::update::note;
+use super::status::note;
 use atlas_plan::knob::Knob;
-
-/// Most undo steps of a scenario, and the most memory that they may take in total.
-const MOST_STEPS: usize = 1000;
-const MOST_STEP_BYTES: usize = 512 << 10;
-
-/// Drops the oldest steps beyond these limits; the latest is kept whatever its size.
-pub(super) fn forget_oldest(past: &mut Vec<Snapshot>) {
-    let (mut steps, mut bytes) = (0, 0);
-    for snapshot in past.iter().rev() {
-        bytes += snapshot.bytes();
-        if steps > 0 && (steps == MOST_STEPS || bytes > MOST_STEP_BYTES) {
-            break;
-        }
-        steps += 1;
-    }
-    past.drain(..past.len() - steps);
-}
 
 /// Sets the baseline to the current scenario or to the column under the cursor.
 pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
@@ -181,6 +166,7 @@ fn difference(app: &App, before: &Snapshot, after: &Snapshot) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::tui::app::snapshot::MOST_STEPS;
     use crate::tui::testing::Hands;
 
     #[test]

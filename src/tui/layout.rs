@@ -14,7 +14,6 @@
 use ratatui::layout::Rect;
 
 use super::app::{App, PANES, Pane, View};
-use super::stale::Stale;
 
 /// Fewest columns that hold a useful screen.
 pub const MIN_COLUMNS: u16 = 40;
@@ -183,7 +182,7 @@ fn take(from: &mut Rect, rows: u16) -> Rect {
 /// Rows of the advice pane below the results: three, in a frame.
 const ADVICE_ROWS: u16 = 5;
 /// Rows of the history pane.
-const HISTORY_ROWS: u16 = super::view::history::ROWS;
+pub const HISTORY_ROWS: u16 = 6;
 /// Fewest rows of results that leave room for an advice pane.
 const RESULTS_ROWS: u16 = 20;
 
@@ -225,7 +224,7 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     areas.phases = take(&mut column, phase_rows(app));
     let edited = app.past.len() + app.future.len() > 0;
     areas.history = take(&mut column, if edited { HISTORY_ROWS } else { 0 });
-    let parts = u16::try_from(super::view::breakdown::pane_rows(app) + 2).unwrap_or(u16::MAX);
+    let parts = u16::try_from(super::view::breakdown::blocks::pane_rows(app) + 2).unwrap_or(u16::MAX);
     let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
     // The playbook has the room to itself, unless there is enough for the chart as well.
     let chart = if spare >= ADVICE_ROWS_BESIDE + OUTLOOK_ROWS { spare - ADVICE_ROWS_BESIDE } else { 0 };
@@ -245,80 +244,6 @@ pub fn inner(area: Rect) -> Rect {
 #[must_use]
 pub fn inner_rows(area: Rect) -> usize {
     usize::from(area.height.saturating_sub(2))
-}
-
-/// Moves what is stale so that what is selected can be seen.
-pub fn follow(app: &mut App) {
-    if !fits(app.size) || matches!(app.stale, Stale::Nothing | Stale::Outlook) {
-        return;
-    }
-    let areas = areas(app);
-    match app.stale {
-        Stale::Nothing | Stale::Outlook => {}
-        Stale::Pane(pane) => follow_pane(app, pane, areas.pane(pane)),
-        Stale::View => follow_view(app, inner_rows(areas.body)),
-        Stale::All => {
-            PANES.into_iter().for_each(|pane| follow_pane(app, pane, areas.pane(pane)));
-            follow_view(app, inner_rows(areas.body));
-        }
-    }
-}
-
-/// Moves a pane's list.
-fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
-    // Rows that do not scroll.
-    let mut above = 0;
-    // The first row that must be seen, the last, and how many there are.
-    let (place, first, last, total) = match pane {
-        Pane::Targets => {
-            let row = app.target_row().unwrap_or_default();
-            (0, row, row, app.targets().count())
-        }
-        Pane::Workloads => {
-            let row = app.workload_row().unwrap_or_default();
-            (1, row, row, app.workloads().count())
-        }
-        Pane::Knobs => {
-            // A group's heading, or its name in its place, stands above each knob that is shown.
-            let row = super::view::knobs::row_of(app, app.knob_here());
-            (2, row.saturating_sub(usize::from(app.knobs_are_grouped())), row, knob_rows(app))
-        }
-        Pane::Results => {
-            let inner = inner(area);
-            let (total, row) = super::view::results::rows_and_cursor(app, inner.width);
-            above = usize::from(super::view::results::headline_rows(app, inner));
-            (3, row, row, total)
-        }
-    };
-    let rows = inner_rows(area).saturating_sub(above);
-    if let Some(scroll) = app.scroll.get_mut(place) {
-        *scroll = (*scroll).min(first).max((last + 1).saturating_sub(rows)).min(total.saturating_sub(rows));
-    }
-}
-
-/// Moves a full-screen view so that the row under its cursor can be seen.
-fn follow_view(app: &mut App, page: usize) {
-    let rows = super::view::rows(app);
-    if let View::Panel(panel) = app.view
-        && !super::panels::has_cursor(app, panel)
-    {
-        // Text without a cursor: the row is the first line that is seen.
-        app.view_row = app.view_row.min(rows.saturating_sub(page));
-        app.view_scroll = app.view_row;
-        return;
-    }
-    app.view_row = app.view_row.min(rows.saturating_sub(1));
-    if let Some((first, last)) = super::view::cursor_lines(app) {
-        // The comparison's two heading lines do not scroll.
-        let page = match app.view {
-            View::Compare => page.saturating_sub(2),
-            View::Race => page.saturating_sub(usize::from(super::race::view::HEADING)),
-            View::Sensitivity => super::view::tornado::page(app, page),
-            View::Panel(panel) => super::panels::page(app, panel, page),
-            _ => page,
-        };
-        app.view_scroll = app.view_scroll.min(first).max((last + 1).saturating_sub(page));
-    }
 }
 
 /// The pane at a place, with its rectangle.

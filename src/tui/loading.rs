@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Options;
+use super::app::problems_of;
 use super::color::ColorDepth;
 use super::measuring::Measuring;
 use super::message::Message;
@@ -13,31 +14,17 @@ use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::watch::FileWatch;
 use atlas_document::{Diagnostics, Sources};
-use atlas_plan::scenario::Parts;
 
 /// Reads everything again.
 pub(super) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> (Arc<Library>, Message) {
     let library = Arc::new(Library::load(&options.sources, Some(before)));
-    let mut problems = self::problems(&library);
+    let mut problems = problems_of(&library);
     let (themes, of_themes) = Themes::load(options.sources.config_dir.as_deref(), depth);
     let (demos, of_demos) = tours(options);
     problems.extend(of_demos);
     problems.extend(of_themes);
     problems.sort();
     (Arc::clone(&library), Message::Reloaded(library, demos, themes, problems))
-}
-
-/// Problems in the files, including names of accelerators and models that the catalog
-/// does not have. Shipped files have no such names.
-pub(super) fn problems(library: &Library) -> Diagnostics {
-    let (mut problems, catalog) = (library.problems().clone(), library.catalog());
-    for target in library.target_list().iter().filter_map(|entry| entry.own()) {
-        Parts::accelerator_of(catalog, target).err().into_iter().for_each(|problem| problems.push(problem));
-    }
-    for workload in library.workload_list().iter().filter_map(|entry| entry.own()) {
-        Parts::model_of(catalog, workload).err().into_iter().for_each(|found| problems.extend(found));
-    }
-    problems
 }
 
 /// Reads the tours.

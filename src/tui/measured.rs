@@ -1,7 +1,10 @@
 //! Measured rows beside predictions, and a proposed calibration until
 //! the user accepts or discards it.
 
-use std::cell::OnceCell;
+pub mod state;
+
+pub use state::{Measured, Proposal};
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,73 +12,18 @@ use std::sync::Arc;
 use super::app::{App, Subject};
 use super::message::Effect;
 use super::showing::explain;
-use super::update::{fail, note};
-use super::view::measurements::here;
+use super::status::{fail, note};
 use atlas_config::profile::stem_for;
 use atlas_core::units;
 use atlas_evidence::calibrate;
 use atlas_evidence::calibrate::judge::{Judged, judge_standing, standing};
 use atlas_evidence::calibrate::predict::Figure;
-use atlas_evidence::calibrate::{Bench, Observation, Outcome, Start};
+use atlas_evidence::calibrate::{Bench, Start};
 use atlas_plan::engine;
 use atlas_plan::estimate::Metric;
 
 /// Most rows that are evaluated at once; more take too long between two keys.
 const MOST: usize = 2_000;
-
-/// What was read, and what follows from it.
-#[derive(Debug, Clone, Default)]
-pub struct Measured {
-    /// The rows.
-    pub rows: Arc<Vec<Observation>>,
-    /// What could not be read.
-    pub problems: Vec<String>,
-    /// Rows beside predictions of the scenario's target, worked out when they are looked at.
-    judged: OnceCell<Vec<Judged>>,
-    /// A proposed calibration.
-    pub proposal: Option<Arc<Proposal>>,
-}
-
-/// A proposed calibration.
-#[derive(Debug, Clone)]
-pub struct Proposal {
-    /// What was found.
-    pub outcome: Outcome,
-    /// The profile that it started from.
-    pub start: Start,
-    /// Vendor of the target.
-    pub vendor: String,
-    /// Where it would be written.
-    pub path: PathBuf,
-    /// Whether a profile exists there.
-    pub replaces: bool,
-}
-
-impl PartialEq for Proposal {
-    fn eq(&self, other: &Proposal) -> bool {
-        self.path == other.path && self.outcome.parameters == other.outcome.parameters
-    }
-}
-
-impl Measured {
-    /// New content of the files.
-    pub fn read(&mut self, rows: Arc<Vec<Observation>>, problems: Vec<String>) {
-        (self.rows, self.problems) = (rows, problems);
-        self.stale();
-    }
-
-    /// Drops derived results after the scenario or the files changed.
-    pub fn stale(&mut self) {
-        self.judged = OnceCell::new();
-        self.proposal = None;
-    }
-
-    /// Whether there is anything to show.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.problems.is_empty()
-    }
-}
 
 /// Rows beside predictions: with the proposal's numbers too where there is one.
 #[must_use]
@@ -139,8 +87,7 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Explains the prediction under the cursor, or has the proposal written that the cursor stands on; where there is
 /// neither, calibrates.
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
-    let row = here(app).cloned();
+pub(super) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effect>) {
     match (row, app.measured.proposal.clone()) {
         (Some(row), _) => match subject(app, &row) {
             Some(subject) => {

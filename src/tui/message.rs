@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::export::Export;
-use super::measured::Proposal;
 use super::theme::Theme;
-use super::work::{Order, Product, Progress};
-use super::write_back::WritePlan;
 use crate::demo::Tours;
+use crate::tui::export::state::Export;
+use crate::tui::measured::state::Proposal;
+use crate::tui::work::job::Order;
+use crate::tui::work::job::Product;
+use crate::tui::work::query::Progress;
+use crate::tui::write_back::state::WritePlan;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_evidence::calibrate::Observation;

@@ -7,8 +7,10 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::app::{App, Overlay, Pane, View};
 use super::keymap::{Action, Mode};
 use super::message::Effect;
+use super::update::act::act;
+use super::update::compare;
 use super::view::results::{self, Place};
-use super::{history, layout, prompt, scenarios, update, view};
+use super::{applying, history, layout, prompt, scenarios, view};
 use atlas_plan::knob::ValueType;
 
 /// Rows per notch of the wheel.
@@ -35,21 +37,21 @@ fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Ve
                 Pane::Knobs => (Mode::Knobs, by),
                 Pane::Results => (Mode::Results, by * NOTCH),
             };
-            update::act(app, mode, Action::Move(by), effects);
+            act(app, mode, Action::Move(by), effects);
         }
         (Mode::Editing | Mode::Bounding | Mode::Touring, _) => {}
-        (Mode::Finding | Mode::Commanding | Mode::Choosing, _) => update::act(app, mode, Action::Move(by), effects),
-        _ => update::act(app, mode, Action::Move(by * NOTCH), effects),
+        (Mode::Finding | Mode::Commanding | Mode::Choosing, _) => act(app, mode, Action::Move(by), effects),
+        _ => act(app, mode, Action::Move(by * NOTCH), effects),
     }
 }
 
 fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>) {
     match mode {
-        Mode::Touring => return update::act(app, mode, Action::NextStep, effects),
+        Mode::Touring => return act(app, mode, Action::NextStep, effects),
         // A click beside a value being typed keeps it; beside a box, closes the box.
-        Mode::Editing | Mode::Bounding => update::act(app, mode, Action::Accept, effects),
+        Mode::Editing | Mode::Bounding => act(app, mode, Action::Accept, effects),
         Mode::Prompting => prompt::accept(app),
-        Mode::Confirming | Mode::Detecting | Mode::Exporting => return update::act(app, mode, Action::Escape, effects),
+        Mode::Confirming | Mode::Detecting | Mode::Exporting => return act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
             let row = view::popup_row(app, event.column, event.row);
             match (row, &mut app.overlay) {
@@ -57,11 +59,11 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
                 (Some(row), Some(Overlay::Palette(palette))) if row < palette.matches.len() => palette.cursor = row,
                 (Some(row), Some(Overlay::Demos { cursor })) if row < app.demos.len() => *cursor = row,
                 (Some(_), _) => return,
-                (None, _) => return update::act(app, mode, Action::Escape, effects),
+                (None, _) => return act(app, mode, Action::Escape, effects),
             }
-            return update::act(app, mode, Action::Accept, effects);
+            return act(app, mode, Action::Accept, effects);
         }
-        Mode::Helping => return update::act(app, mode, Action::Escape, effects),
+        Mode::Helping => return act(app, mode, Action::Escape, effects),
         _ => {}
     }
     if let Some(place) = view::scenarios::tab_at(app, layout::areas(app).scenarios, event.column, event.row) {
@@ -70,7 +72,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
         // A click on the view that is shown leaves it there.
         if action != Action::Show(app.view) {
-            update::act(app, mode, action, effects);
+            act(app, mode, action, effects);
         }
         return;
     }
@@ -83,7 +85,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             let again = app.figure == metric || view::compare::is_list(app);
             app.figure = metric;
             if again {
-                update::compare::order(app);
+                compare::order(app);
             }
             return;
         }
@@ -102,7 +104,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         _ => false,
     };
     if again {
-        return update::act(app, mode, Action::Accept, effects);
+        return act(app, mode, Action::Accept, effects);
     }
     if matches!(
         app.view,
@@ -121,7 +123,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         app.view_row = row;
         if again {
             let action = if app.view == View::Explain { Action::Fold } else { Action::Accept };
-            update::act(app, mode, action, effects);
+            act(app, mode, action, effects);
         }
     }
     if app.view != View::Main {
@@ -136,13 +138,13 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Pane::Targets => {
             let name = app.targets().nth(row + app.scroll[0]).map(|(_, target)| Arc::clone(&target.name));
             if let Some(name) = name {
-                update::select_target(app, name);
+                applying::select_target(app, name);
             }
         }
         Pane::Workloads => {
             let name = app.workloads().nth(row + app.scroll[1]).map(|workload| Arc::clone(&workload.name));
             if let Some(name) = name {
-                update::select_workload(app, name);
+                applying::select_workload(app, name);
             }
         }
         Pane::Knobs => {
@@ -151,7 +153,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             app.knob = knob;
             if again {
                 let toggles = matches!(knob.spec().kind, ValueType::Toggle | ValueType::Choice(_) | ValueType::Fabric);
-                update::act(app, Mode::Knobs, if toggles { Action::Toggle } else { Action::Edit }, effects);
+                act(app, Mode::Knobs, if toggles { Action::Toggle } else { Action::Edit }, effects);
             }
         }
         Pane::Results => {
@@ -167,7 +169,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
                 Place::Folded(section) => results::fold(app, section),
             }
             if focused && Some(place) == here {
-                update::act(app, Mode::Results, Action::Accept, effects);
+                act(app, Mode::Results, Action::Accept, effects);
             }
         }
     }

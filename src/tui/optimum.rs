@@ -1,21 +1,24 @@
 //! The optimizer: a goal and constraints, a search that runs in the background, and its results. The
 //! results belong to the scenario that the search began with; an edit stops the search.
 
-use std::collections::BTreeMap;
+pub mod state;
+
+pub use state::{Found, Question, Seeking};
+
 use std::sync::Arc;
 
 use super::app::{App, View};
 use super::applying;
 use super::line::Line;
 use super::message::Effect;
-use super::update::{fail, note};
-use super::work::{Job, Product};
+use super::status::{fail, note};
+use super::work::job::{Job, Product};
 use crate::demo::Setup;
 use atlas_config::Mode;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimize::{Candidate, Optimum, Problem, freed, usual_conditions};
+use atlas_plan::search::optimize::{Candidate, Problem, freed, usual_conditions};
 use atlas_plan::search::{Condition, Gauge, figure, optimize};
 use atlas_report::optimum::defaults;
 
@@ -43,49 +46,6 @@ const BOUNDS: [(&Metric, bool); 10] = [
     (Metric::known("power_w"), false),
     (&figure::HEADROOM, true),
 ];
-
-/// The form.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Seeking {
-    /// Index of the objective among those that apply.
-    pub objective: usize,
-    /// The user's own bounds by their metric's name, `None` where a default was removed. Defaults hold otherwise.
-    pub bounds: BTreeMap<&'static str, Option<Condition>>,
-    /// Whether accelerators may stay idle.
-    pub idle: bool,
-    /// A bound being typed, and why it is invalid.
-    pub typing: Option<(Line, Option<String>)>,
-}
-
-/// What was asked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Generation of the scenario.
-    pub generation: u64,
-    /// The objective.
-    pub objective: &'static Metric,
-    /// Constraints besides the defaults.
-    pub conditions: Vec<Condition>,
-    /// Metrics whose default bound was removed.
-    pub without: Vec<&'static str>,
-    /// Whether accelerators may stay idle.
-    pub idle: bool,
-}
-
-/// What was found.
-#[derive(Debug, Clone)]
-pub struct Found {
-    /// The answer of the search.
-    pub optimum: Optimum,
-    /// The best and its runners-up, each with the setup that leads there.
-    pub candidates: Vec<(Setup, Candidate)>,
-    /// Side effects of the best candidate that were not asked about.
-    pub warnings: Vec<String>,
-    /// The default bounds that were kept or dropped, in words.
-    pub defaults: String,
-    /// Of which target and workload.
-    pub of: Setup,
-}
 
 #[derive(Debug)]
 struct Work {
@@ -195,7 +155,7 @@ pub fn is_stale(app: &App) -> bool {
 /// An edit stops a search under way; nothing else does but Esc.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
-    let overtaken = app.queries.optimum.last_question().is_some_and(|question| question.generation != generation);
+    let overtaken = app.queries.optimum.current().is_some_and(|question| question.generation != generation);
     if overtaken && app.queries.optimum.stop(effects) {
         note(app, "the scenario changed: the search was stopped", effects);
     }
@@ -294,7 +254,7 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
         return fail(app, "there is no scenario to start from");
     };
-    let question = form_question(app, objective);
+    let question = question(app, objective);
     let (from, parts, before) = (app.answer.scenario.clone(), app.answer.parts.clone(), app.now.setup.clone());
     let queries = &mut app.queries;
     // An explicit request restarts a stopped search.
@@ -306,8 +266,8 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();
 }
 
-/// What the form asks for.
-fn form_question(app: &App, objective: &'static Metric) -> Question {
+/// The question that the form states.
+fn question(app: &App, objective: &'static Metric) -> Question {
     let own: Vec<(&'static str, Option<Condition>)> = (rows(app).into_iter())
         .filter_map(|row| match row {
             Row::Bound(metric, _) => Some((metric.name, app.seeking.bounds.get(metric.name)?.clone())),
@@ -328,7 +288,7 @@ fn form_question(app: &App, objective: &'static Metric) -> Question {
 pub fn size(app: &App) -> Option<u128> {
     let (scenario, parts, (_, metric)) = (app.answer.scenario.as_ref()?, app.answer.parts.as_ref()?, objective(app)?);
     let start = freed(scenario, &|_| false, parts);
-    Some(problem(&start, parts, &form_question(app, metric)).space.size())
+    Some(problem(&start, parts, &question(app, metric)).space.size())
 }
 
 /// In serving, whether no bound limits the waiting time of requests.

@@ -4,6 +4,10 @@
 //! It is computed shortly after the last edit or the first frame, so that neither keys nor the start wait for it; held keys
 //! start one computation.
 
+pub mod state;
+
+pub use state::Outlook;
+
 use super::app::{App, Pane, View};
 use super::layout;
 use super::message::{Effect, Timer};
@@ -14,17 +18,6 @@ use atlas_plan::knob::Knob;
 
 /// How long the scenario must be unchanged.
 const PAUSE_MS: u64 = 100;
-
-/// What is to be asked.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outlook {
-    /// The knob that was changed last.
-    pub changed: Option<Knob>,
-    /// What is asked when its timer ends.
-    wanted: Option<Question>,
-    /// Counts timers: only the last one asks.
-    serial: u64,
-}
 
 /// What the pane shows, where there is one: the figure over the knob that was changed last; while none was, over the load
 /// or the layout.
@@ -46,8 +39,8 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     let wanted = question(app).map(|(question, _)| question);
-    let last = app.queries.outlook.last_question();
-    if wanted.is_none() || wanted.as_ref() == last {
+    let current = app.queries.outlook.current();
+    if wanted.is_none() || wanted.as_ref() == current {
         app.outlook.wanted = None;
     } else if wanted != app.outlook.wanted {
         app.outlook.wanted = wanted;

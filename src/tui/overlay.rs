@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::export::Export;
-use super::form::Form;
-use super::goal::GoalSeek;
 use super::line::Line;
-use super::palette::Command;
-use super::write_back::WritePlan;
+use crate::tui::export::state::Export;
+use crate::tui::form::state::Form;
+use crate::tui::goal::state::GoalSeek;
+use crate::tui::palette::state::Command;
+use crate::tui::write_back::state::WritePlan;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
@@ -82,4 +82,11 @@ pub struct Finder {
     pub matches: Vec<Place>,
     /// The row under the cursor.
     pub cursor: usize,
+}
+
+/// Matches of the last search, and the current one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub(super) matches: Vec<Place>,
+    pub(super) at: usize,
 }

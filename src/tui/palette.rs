@@ -1,5 +1,9 @@
 //! The command line: commands with their keys, figures, tours and questions, ranked by likely intent.
 
+pub mod state;
+
+pub use state::{Command, Deed};
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -8,44 +12,10 @@ use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
 use super::panels::Panel;
-use super::{asking, assistant, history, race, showing, sweeping, tour, update};
+use super::{asking, assistant, history, race, showing, status, sweeping, tour};
 use atlas_assistant::{Intent, Question, offline, parse};
 use atlas_core::sort;
-use atlas_plan::estimate::Metric;
-use atlas_plan::knob::Knob;
 use atlas_plan::search::figure;
-
-/// What a command does.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Deed {
-    /// What a key does.
-    Action(Action),
-    /// Selects a theme by its index.
-    Theme(usize),
-    /// Goes to a named point of the history by its index.
-    Point(usize),
-    /// Plays a tour by its index.
-    Tour(usize),
-    /// Sweeps over a knob, alone or against another one.
-    Sweep(Knob, Option<Knob>),
-    /// Explains a figure.
-    Explain(&'static Metric),
-    /// Carries out a question in words.
-    Ask(Arc<Question>),
-    /// Asks the assistant.
-    Question(String),
-}
-
-/// A row of the palette.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Command {
-    /// What it does, in words.
-    pub text: String,
-    /// The keys that do the same.
-    pub keys: &'static [&'static str],
-    /// What it does.
-    pub deed: Deed,
-}
 
 /// Other words for actions.
 const ALSO: [(Action, &str); 19] = [
@@ -88,13 +58,14 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     app.overlay = Some(Overlay::Palette(palette));
 }
 
-/// Runs the command under the cursor.
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(Overlay::Palette(palette)) = app.overlay.take() else { return };
+/// Runs the command under the cursor; returns the action of one that does what a key does below.
+#[must_use]
+pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action> {
+    let Some(Overlay::Palette(palette)) = app.overlay.take() else { return None };
     let Some(command) = palette.matches.get(palette.cursor).cloned() else {
         // The text stays so that it can be corrected.
         app.overlay = Some(Overlay::Palette(palette));
-        return;
+        return None;
     };
     match command.deed {
         Deed::Ask(question) => asking::ask(app, &question, effects),
@@ -103,16 +74,16 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
             app.figure = metric;
             showing::explain(app);
         }
-        Deed::Action(action) => update::act(app, app.mode_below(), action, effects),
+        Deed::Action(action) => return Some(action),
         Deed::Theme(index) => {
             app.theme = index;
             let name = app.theme().map(|theme| theme.name().to_owned()).unwrap_or_default();
-            update::note(app, format!("theme: {name}"), effects);
+            status::note(app, format!("theme: {name}"), effects);
         }
         Deed::Sweep(across, against) => {
             sweeping::choose(app, Some(across), against);
             if app.view != View::Sweep {
-                update::act(app, app.mode_below(), Action::Show(View::Sweep), effects);
+                return Some(Action::Show(View::Sweep));
             }
         }
         Deed::Point(index) => history::go_to(app, index, effects),
@@ -122,6 +93,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
             }
         }
     }
+    None
 }
 
 /// Every command of the mode below, then themes and tours.
@@ -207,7 +179,7 @@ fn is_inside(word: &str, text: &str) -> bool {
 }
 
 /// A question in words as a row.
-fn question_command(question: Question) -> Option<Command> {
+fn row_of(question: Question) -> Option<Command> {
     let lead = match question.intent() {
         Intent::Nothing => return None,
         Intent::Race => "race",
@@ -249,7 +221,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     // A command with that name comes before a question with that text.
     let named = ranked.first().is_some_and(|((tier, _), _)| *tier <= 1);
     let mut matches: Vec<Command> = ranked.into_iter().map(|(_, command)| command).collect();
-    if let Some(command) = parsed.ok().and_then(question_command) {
+    if let Some(command) = parsed.ok().and_then(row_of) {
         matches.insert(usize::from(named).min(matches.len()), command);
     }
     if let Some(question) = in_words(typed, matches.is_empty()) {

@@ -1,47 +1,12 @@
 //! A line typed at the foot of the screen: a tab's name, a table's filter, the metrics of the comparison.
 
+pub mod state;
+
+pub use state::{Prompt, Purpose};
+
 use super::app::App;
 use super::line::Line;
 use super::{comparison, history, scenarios, tables};
-
-/// The purpose of the prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// The name of the tab on the screen.
-    TabName,
-    /// The filter of the table that has the focus.
-    Filter,
-    /// The metrics of the comparison, in their order.
-    Metrics,
-    /// The name of a point of the history.
-    PointName,
-}
-
-/// A line being typed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
-    /// What for.
-    pub purpose: Purpose,
-    /// The text.
-    pub line: Line,
-    /// The text that Esc restores.
-    pub before: String,
-    /// Why the text is invalid.
-    pub error: Option<String>,
-}
-
-impl Prompt {
-    /// The label before the input.
-    #[must_use]
-    pub fn lead(&self) -> &'static str {
-        match self.purpose {
-            Purpose::TabName => "name of this tab:",
-            Purpose::Filter => "filter:",
-            Purpose::Metrics => "metrics:",
-            Purpose::PointName => "name of this point:",
-        }
-    }
-}
 
 /// Changes what is typed; a filter and the metrics follow every key.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {

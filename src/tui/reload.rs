@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::app::{Answer, App, Flash, Setup};
 use super::message::{Effect, Timer};
+use super::status::{fail, note};
 use super::theme::Theme;
 use super::tour;
-use super::update::{fail, note};
 use crate::demo::Tours;
 use atlas_config::library::Library;
 use atlas_core::sort;

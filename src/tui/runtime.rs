@@ -25,7 +25,7 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
-use super::{Options, detecting, session, showing, tour, update as updates, view};
+use super::{Options, detecting, session, showing, status, tour, view};
 use crate::demo::{Tours, View};
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
@@ -162,22 +162,7 @@ impl Session {
                 }
             }
         }
-        let mut setup = first;
-        for (name, kind) in [(&self.options.target, "target"), (&self.options.workload, "workload")] {
-            let Some(name) = name else { continue };
-            let found = if kind == "target" {
-                app.library.target(name).map(|target| setup.target = Arc::clone(&target.name))
-            } else {
-                app.library.workload(name).map(|workload| setup.workload = Arc::clone(&workload.name))
-            };
-            complaints.extend(found.err().map(|problem| problem.message));
-        }
-        // Names in flags take precedence over the session.
-        if self.options.target.is_some() || self.options.workload.is_some() {
-            session::ask(app, setup);
-        } else {
-            app.recompute();
-        }
+        complaints.extend(session::select(app, first, &self.options.target, &self.options.workload));
         if self.options.demo.is_some() {
             self.take_tours(app);
         }
@@ -199,27 +184,27 @@ impl Session {
             showing::show(app, view);
         }
         if !complaints.is_empty() {
-            updates::fail(app, complaints.join("; "));
+            status::fail(app, complaints.join("; "));
         } else if app.problems.has_errors() {
             tell_of_problems(app);
         } else if !lost.is_empty() {
-            updates::note(app, format!("session: {}", lost.join("; ")), &mut effects);
+            status::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         } else if self.is_first(app) {
             // It stays until the next key.
-            updates::note(app, detecting::OFFER, &mut Vec::new());
+            status::note(app, detecting::OFFER, &mut Vec::new());
         }
         super::work::follow(app, &mut effects);
-        super::layout::follow(app);
+        super::scrolling::follow(app);
         effects
     }
 
-    /// Whether the user has neither a session nor files, and asked for nothing by flags.
+    /// Whether the user has neither a session nor files, and gave no flags that select something.
     fn is_first(&self, app: &App) -> bool {
         let options = &self.options;
-        let by_flags =
+        let selects =
             options.demo.is_some() || options.view.is_some() || options.target.is_some() || options.workload.is_some();
         let own = app.library.target_list().iter().any(|entry| entry.own().is_some());
-        !by_flags && !own && options.sources.flags().is_empty() && self.store.is_first()
+        !selects && !own && options.sources.flags().is_empty() && self.store.is_first()
     }
 
     /// Reads the tours, once.
@@ -252,7 +237,7 @@ impl Session {
             // The first frame does not wait for these.
             self.take_tours(app);
             if let Err(error) = watch.start() {
-                updates::fail(app, format!("files are not watched: {error}; r reads them again"));
+                status::fail(app, format!("files are not watched: {error}; r reads them again"));
                 app.stale = Stale::All;
             }
             if app.stale != Stale::Nothing {
@@ -324,7 +309,7 @@ impl Session {
                 self.keep_soon();
             }
             if let Some(notice) = self.store.notice() {
-                updates::fail(app, notice);
+                status::fail(app, notice);
                 app.stale = Stale::All;
             }
         }
@@ -421,7 +406,7 @@ impl Session {
 /// Reports broken files at the start.
 fn tell_of_problems(app: &mut App) {
     if app.problems.has_errors() {
-        updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+        status::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
     }
     app.stale = Stale::All;
 }

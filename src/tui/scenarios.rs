@@ -1,162 +1,23 @@
 //! Scenarios on tabs, each with its own history and view. The current one
 //! is in [`App`], the others are stored here. If one is pinned, it is the baseline of every tab.
 
-use std::collections::BTreeSet;
+pub mod state;
+
+pub use crate::tui::app::snapshot::TabId;
+use state::MOST_CLOSED;
+pub use state::{MOST, Place, Tab, Tabs};
+
 use std::sync::Arc;
 
-use super::app::{Answer, App, Change, Pane, Setup, Snapshot, View};
-use super::frontier::Trading;
+use super::app::{Answer, App, Change, Setup, Snapshot, View};
 use super::line::Line;
 use super::message::Effect;
-use super::prompt::{Prompt, Purpose};
-use super::sweeping::Sweeping;
-use super::update::note;
-use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Overrides};
+use super::prompt::state::{Prompt, Purpose};
+use super::status::note;
+use atlas_plan::knob::Overrides;
 
-/// Most tabs, limited by the strip and the session file.
-pub const MOST: usize = 32;
-/// Closed tabs that can be brought back.
-const MOST_CLOSED: usize = 16;
 /// Longest name shown, in characters.
 const LONGEST: usize = 28;
-
-/// Identifies a tab while the program runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct TabId(u32);
-
-/// A tab with its scenario and its place.
-#[derive(Debug, Clone)]
-pub struct Tab {
-    /// Its identity.
-    pub id: TabId,
-    /// Its name, if it has one.
-    pub name: Option<Arc<str>>,
-    /// The scenario, its marks and its baseline. Outdated for the current tab, whose state is [`App::now`].
-    pub now: Snapshot,
-    /// States to undo to, oldest first.
-    pub past: Vec<Snapshot>,
-    /// States to redo, the next one last.
-    pub future: Vec<Snapshot>,
-    /// View and cursors.
-    pub place: Place,
-}
-
-/// View and cursors of a tab.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Place {
-    /// The current view.
-    pub view: View,
-    /// Where Esc leads from there.
-    pub back: Vec<(View, usize)>,
-    /// The focused pane.
-    pub pane: Pane,
-    /// The knob under the cursor.
-    pub knob: Knob,
-    /// The figure under the cursor.
-    pub figure: &'static Metric,
-    /// First rows shown of the panes.
-    pub scroll: [usize; 4],
-    /// First row shown of a full-screen view.
-    pub view_scroll: usize,
-    /// The row under the cursor of a full-screen view.
-    pub view_row: usize,
-    /// Nodes folded or unfolded.
-    pub toggled: BTreeSet<String>,
-    /// The column under the cursor of a table that has columns.
-    pub column: usize,
-    /// Settings and cursor of the sweep.
-    pub sweeping: Sweeping,
-    /// Settings and cursor of the frontier.
-    pub trading: Trading,
-}
-
-impl Default for Place {
-    fn default() -> Place {
-        Place {
-            view: View::Main,
-            back: Vec::new(),
-            pane: Pane::Targets,
-            knob: Knob::Engine,
-            figure: const { Metric::known("tokens_per_sec") },
-            scroll: [0; 4],
-            view_scroll: 0,
-            view_row: 0,
-            toggled: BTreeSet::new(),
-            column: 0,
-            sweeping: Sweeping::default(),
-            trading: Trading::default(),
-        }
-    }
-}
-
-/// All tabs, in the order of the strip.
-#[derive(Debug, Clone)]
-pub struct Tabs {
-    list: Vec<Tab>,
-    current: usize,
-    closed: Vec<(usize, Tab)>,
-    pinned: Option<TabId>,
-    /// The tab chosen for the difference.
-    against: Option<TabId>,
-    /// The previous tab.
-    before: Option<TabId>,
-    next: u32,
-}
-
-impl Default for Tabs {
-    fn default() -> Tabs {
-        let only = Tab {
-            id: TabId(0),
-            name: None,
-            now: Snapshot::default(),
-            past: Vec::new(),
-            future: Vec::new(),
-            place: Place::default(),
-        };
-        let (list, closed) = (vec![only], Vec::new());
-        Tabs { list, current: 0, closed, pinned: None, against: None, before: None, next: 1 }
-    }
-}
-
-impl Tabs {
-    /// Number of tabs, at least one.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Index of the current tab.
-    #[must_use]
-    pub fn current(&self) -> usize {
-        self.current
-    }
-
-    /// All tabs. The contents of the current one are outdated here.
-    #[must_use]
-    pub fn list(&self) -> &[Tab] {
-        &self.list
-    }
-
-    /// Index of the pinned tab.
-    #[must_use]
-    pub fn pinned(&self) -> Option<usize> {
-        self.place_of(self.pinned?)
-    }
-
-    fn place_of(&self, id: TabId) -> Option<usize> {
-        self.list.iter().position(|tab| tab.id == id)
-    }
-
-    fn id_here(&self) -> Option<TabId> {
-        self.list.get(self.current).map(|tab| tab.id)
-    }
-
-    fn fresh_id(&mut self) -> TabId {
-        self.next += 1;
-        TabId(self.next)
-    }
-}
 
 impl App {
     /// Label of the tab at an index.

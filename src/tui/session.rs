@@ -1,6 +1,7 @@
 //! The session: tabs with their knobs, view, selection, order and theme, as a document that the next
 //! start reads. Names that the files no longer have are reported and do not fail.
 
+pub mod directory;
 pub mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,7 @@ use super::frontier::Trading;
 use super::history::{MOST_NAMED, Named};
 use super::scenarios::{self, Place};
 use super::sweeping::Sweeping;
-use super::tables::{Sort, Table};
+use super::tables::state::{Sort, Table};
 use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_plan::estimate::{Metric, Section};
@@ -284,9 +285,28 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     problems
 }
 
-/// Shows a scenario given by name: on the current tab if it is the only one and unchanged, else on a
-/// new tab.
-pub fn ask(app: &mut App, setup: Setup) {
+/// Shows the target and workload that flags name, else what the session left. `first` is the setup of a new session, which
+/// completes a flag that stands alone. Returns a message for each unknown name.
+pub fn select(app: &mut App, first: Setup, target: &Option<String>, workload: &Option<String>) -> Vec<String> {
+    if target.is_none() && workload.is_none() {
+        app.recompute();
+        return Vec::new();
+    }
+    let (mut setup, mut unknown) = (first, Vec::new());
+    if let Some(name) = target {
+        let found = app.library.target(name).map(|target| setup.target = Arc::clone(&target.name));
+        unknown.extend(found.err().map(|problem| problem.message));
+    }
+    if let Some(name) = workload {
+        let found = app.library.workload(name).map(|workload| setup.workload = Arc::clone(&workload.name));
+        unknown.extend(found.err().map(|problem| problem.message));
+    }
+    show(app, setup);
+    unknown
+}
+
+/// Shows a scenario: on the current tab if it is the only one and unchanged, else on a new tab.
+fn show(app: &mut App, setup: Setup) {
     let untouched = |snapshot: &Snapshot| snapshot.setup.overrides.is_empty() && snapshot.baseline.is_none();
     let same = (0..app.tabs.count())
         .find(|place| app.tab_snapshot(*place).is_some_and(|snapshot| untouched(snapshot) && snapshot.setup == setup));

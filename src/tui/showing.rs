@@ -3,8 +3,8 @@
 use super::app::{App, View};
 use super::keymap::Mode;
 use super::message::Effect;
-use super::update::note;
-use super::{frontier, optimum, sweeping, view};
+use super::status::note;
+use super::{frontier, optimum, race, sweeping, view};
 use atlas_plan::estimate::Metric;
 
 /// The figure of the point under the cursor of a chart or search, if the point is the current scenario.
@@ -81,7 +81,7 @@ pub(super) fn show(app: &mut App, view: View) {
         app.status = None;
     }
     if app.view == View::Race {
-        super::race::opened(app);
+        race::opened(app);
     }
     if let View::Panel(panel) = app.view {
         super::panels::opened(app, panel);
@@ -92,4 +92,15 @@ pub(super) fn show(app: &mut App, view: View) {
     if app.view == View::Compare {
         app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();
     }
+}
+
+/// Shows another view of the layout under the cursor of the race; Esc comes back.
+pub(super) fn open_from_race(app: &mut App, view: View, effects: &mut Vec<Effect>) {
+    if race::here(app).and_then(race::Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
+        race::apply(app, effects);
+    }
+    if view == View::Explain {
+        app.figure = race::objective(app);
+    }
+    open_from_here(app, view);
 }

@@ -1,14 +1,18 @@
 //! Simulations: a scenario whose engine simulates gets its analytical estimate at once, marked as such, and
 //! the simulation when a worker has finished. Results are cached, so that going back and forth is free.
 
-use atlas_core::count::Count;
-use std::collections::VecDeque;
+pub mod state;
+
+pub use state::{Known, Question, Scale, Scaling};
+#[cfg(test)]
+use state::{REMEMBERED, REMEMBERED_BYTES};
+
 use std::sync::Arc;
 
 use super::app::{Answer, App, View};
 use super::message::Effect;
 use super::timeline::{self, Picture};
-use super::work::{Job, Product};
+use super::work::job::{Job, Product};
 use crate::demo::Setup;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
@@ -16,43 +20,11 @@ use atlas_plan::engine::answer::event;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::engine::{at_once, estimate};
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::{Knob, Setting};
-use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Gauge;
 
-/// Most cached simulations, and the most memory that they may take. The latest is kept whatever its size.
-const REMEMBERED: usize = 24;
-const REMEMBERED_BYTES: usize = 64 << 20;
 /// Sizes of a scaling chart, each twice the one before.
 const SIZES: u32 = 7;
-
-/// Cached simulations without prices, the latest last.
-#[derive(Debug, Clone, Default)]
-pub struct Known(VecDeque<(Arc<Scenario>, Arc<Run>)>);
-
-impl Known {
-    /// The simulation of a scenario.
-    #[must_use]
-    pub fn of(&self, scenario: &Scenario) -> Option<&Arc<Run>> {
-        self.0.iter().find(|(known, _)| **known == *scenario).map(|(_, run)| run)
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.iter().map(|(_, run)| run.bytes()).sum()
-    }
-
-    fn keep(&mut self, scenario: Arc<Scenario>, run: Arc<Run>) {
-        if self.of(&scenario).is_none() {
-            self.0.push_back((scenario, run));
-        }
-        while self.0.len() > 1 && (self.0.len() > REMEMBERED || self.bytes() > REMEMBERED_BYTES) {
-            self.0.pop_front();
-        }
-    }
-}
-
-/// The query: everything that the result depends on.
-pub type Question = Arc<Scenario>;
 
 /// One simulation.
 #[derive(Debug)]
@@ -62,47 +34,6 @@ impl Job for Work {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
         let run = event::run(&self.0, gauge).ok_or("stopped")?;
         Ok(Product::Simulation(Arc::new(run)))
-    }
-}
-
-/// Weak scaling: nodes are added at constant work per accelerator.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Scaling {
-    /// The figure: tokens per second per accelerator.
-    pub metric: &'static Metric,
-    /// Nodes, and the figure by simulation and analytically; sizes that cannot run are left out.
-    pub points: Vec<(f64, f64, f64)>,
-    /// Nodes of the scenario itself.
-    pub here: f64,
-}
-
-/// The question of a scaling chart: the scenario, and what it is made of.
-#[derive(Debug, Clone)]
-pub struct Scale {
-    scenario: Arc<Scenario>,
-    parts: Arc<Parts>,
-}
-
-impl PartialEq for Scale {
-    fn eq(&self, other: &Scale) -> bool {
-        self.scenario == other.scenario
-    }
-}
-
-impl Scale {
-    /// The scenario on that many nodes, with replicas and batch scaled; `None` if a knob rejects its value.
-    fn at(&self, nodes: f64) -> Option<Scenario> {
-        let mut scenario = (*self.scenario).clone();
-        let grown = nodes / scenario.num_nodes.max(Count::ONE);
-        let (dp, global) = (scenario.base.shape.dp * grown, scenario.global(&scenario.base) * grown);
-        if dp < 1.0 || dp.fract() != 0.0 || global.fract() != 0.0 {
-            return None;
-        }
-        let mut set = |knob, value| scenario.set(knob, &Setting::Number(value), &self.parts).ok();
-        set(Knob::NumNodes, nodes)?;
-        set(Knob::Dp, dp)?;
-        set(Knob::Global, global)?;
-        Some(scenario)
     }
 }
 

@@ -3,25 +3,12 @@
 //! Most keys move a cursor, which changes one pane and the information line. Drawing and comparing
 //! only these makes such keys cheap.
 
-use super::app::{App, Pane, View};
+pub use super::app::types::Stale;
 use super::keymap::{Action, Mode};
 use super::message::{Message, Timer};
-
-/// What has to be drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stale {
-    /// Everything.
-    #[default]
-    All,
-    /// The body of the screen and the information line.
-    View,
-    /// One pane and the information line.
-    Pane(Pane),
-    /// The outlook.
-    Outlook,
-    /// Nothing.
-    Nothing,
-}
+use crate::demo::Pane;
+use crate::demo::View;
+use crate::tui::app::App;
 
 impl Stale {
     /// What an action in a mode can change.
@@ -60,16 +47,6 @@ impl Stale {
             {
                 Stale::Outlook
             }
-            _ => Stale::All,
-        }
-    }
-
-    /// What has to be drawn after both.
-    #[must_use]
-    pub fn and(self, other: Stale) -> Stale {
-        match (self, other) {
-            (Stale::Nothing, only) | (only, Stale::Nothing) => only,
-            (one, other) if one == other => one,
             _ => Stale::All,
         }
     }

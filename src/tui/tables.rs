@@ -1,10 +1,13 @@
 //! Filters and sort orders of tables and lists: words and conditions, and a column
 //! to sort by.
 
+pub mod state;
+
 mod filter;
 mod shown;
 
-use std::collections::HashMap;
+pub use state::{Sort, Table, Tables};
+
 use std::sync::Arc;
 
 pub use filter::Filter;
@@ -13,122 +16,12 @@ use super::app::{Answer, App, Pane, Setup, View};
 use super::line::Line;
 use super::message::Effect;
 use super::panels::Panel;
-use super::prompt::{Prompt, Purpose};
-use super::update::note;
+use super::prompt::state::{Prompt, Purpose};
+use super::status::note;
 use atlas_config::{Target, Workload};
 use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
-
-/// A table that can be filtered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Table {
-    /// The list of targets.
-    Targets,
-    /// The list of workloads.
-    Workloads,
-    /// The knobs.
-    Knobs,
-    /// The figures of the results.
-    Results,
-    /// The comparison's targets.
-    Compare,
-    /// Advice.
-    Advice,
-    /// Problems in files.
-    Problems,
-    /// The phases of the schedule.
-    Schedule,
-    /// The entries of the history.
-    History,
-    /// The models of the catalog.
-    Fits,
-}
-
-impl Table {
-    /// Whether its rows have figures that a condition can test.
-    fn has_conditions(self) -> bool {
-        matches!(self, Table::Targets | Table::Workloads | Table::Knobs | Table::Compare)
-    }
-
-    /// Its sort orders, in the order of the key.
-    fn sorts(self) -> &'static [Sort] {
-        match self {
-            Table::Targets | Table::Workloads | Table::Advice => &[Sort::Natural, Sort::Name, Sort::Kind],
-            Table::Knobs | Table::Results => &[Sort::Natural, Sort::Name, Sort::Value, Sort::Change],
-            Table::Problems => &[Sort::Natural, Sort::Kind, Sort::Name, Sort::Value],
-            // That table is sorted by the column under the cursor.
-            Table::Compare | Table::Schedule => &[Sort::Natural, Sort::Name],
-            // There the key shows figures over time; models are sorted by size.
-            Table::History | Table::Fits => &[Sort::Natural],
-        }
-    }
-}
-
-/// A sort order.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Sort {
-    /// File order; of advice, the greatest gain first.
-    #[default]
-    Natural,
-    /// By name.
-    Name,
-    /// By the second column: accelerators, mode, the changed figure; of problems, severity.
-    Kind,
-    /// By value, the largest first; of problems, by message.
-    Value,
-    /// Changed knobs first; figures that changed most first.
-    Change,
-    /// Targets by a figure of the workload, best first.
-    Figure(&'static Metric),
-    /// Phases by a column.
-    Column {
-        /// Its title.
-        title: &'static str,
-        /// Whether the smallest comes first.
-        ascending: bool,
-    },
-}
-
-/// Filters and sort orders, and the resulting lists.
-#[derive(Debug, Clone, Default)]
-pub struct Tables {
-    filters: HashMap<Table, Filter>,
-    sorts: HashMap<Table, Sort>,
-    /// Indices of the targets to show, unless all are in file order.
-    targets: Option<Vec<usize>>,
-    /// The same of the workloads.
-    workloads: Option<Vec<usize>>,
-    /// The figure that targets are sorted by, of each, in the files' order.
-    figures: Vec<Option<f64>>,
-    /// The knobs in the order of their pane, if it is not the registry's.
-    knobs: Option<Vec<Knob>>,
-}
-
-impl Tables {
-    /// The filter of a table.
-    #[must_use]
-    pub fn filter(&self, table: Table) -> Option<&Filter> {
-        self.filters.get(&table)
-    }
-
-    /// What a table is sorted by.
-    #[must_use]
-    pub fn sort(&self, table: Table) -> Sort {
-        self.sorts.get(&table).copied().unwrap_or_default()
-    }
-
-    /// Sorts a table.
-    pub fn set_sort(&mut self, table: Table, sort: Sort) {
-        self.sorts.insert(table, sort);
-    }
-
-    /// The figure shown with a target, if the targets are sorted by one.
-    #[must_use]
-    pub fn figure_of(&self, index: usize) -> Option<f64> {
-        self.figures.get(index).copied().flatten()
-    }
-}
 
 /// The table that has the focus.
 #[must_use]
@@ -171,7 +64,7 @@ pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
         Err(error) => return Some(error),
     }
     (app.view_scroll, app.view_row) = (0, 0);
-    arrange(app);
+    app.arrange_tables();
     app.recompute_columns();
     None
 }
@@ -181,11 +74,11 @@ pub(super) fn settle(app: &mut App) {
     match here(app) {
         Some(Table::Targets) if app.target_row().is_none() => {
             let first = app.targets().next().map(|(_, target)| Arc::clone(&target.name));
-            first.into_iter().for_each(|name| super::update::select_target(app, name));
+            first.into_iter().for_each(|name| super::applying::select_target(app, name));
         }
         Some(Table::Workloads) if app.workload_row().is_none() => {
             let first = app.workloads().next().map(|workload| Arc::clone(&workload.name));
-            first.into_iter().for_each(|name| super::update::select_workload(app, name));
+            first.into_iter().for_each(|name| super::applying::select_workload(app, name));
         }
         _ => {}
     }
@@ -214,7 +107,7 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
         }
     };
     app.tables.sorts.insert(table, next);
-    arrange(app);
+    app.arrange_tables();
     note(app, format!("sorted {}", words(table, next)), effects);
 }
 
@@ -257,12 +150,14 @@ fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
     (!answer.fits(), answer.value(metric).map_or(f64::INFINITY, |value| sign * value))
 }
 
-/// Computes which targets and workloads are shown, and in which order. Call it when a filter, an order, the files or the
-/// scenario change.
-pub fn arrange(app: &mut App) {
-    app.tables.targets = targets(app);
-    app.tables.workloads = workloads(app);
-    app.tables.knobs = knobs(app);
+impl App {
+    /// Computes which targets and workloads are shown, and in which order. Call it when a filter, an order, the files or
+    /// the scenario change.
+    pub(super) fn arrange_tables(&mut self) {
+        self.tables.targets = targets(self);
+        self.tables.workloads = workloads(self);
+        self.tables.knobs = knobs(self);
+    }
 }
 
 /// The knobs in their sort order, if it is not the registry's.

@@ -1,6 +1,10 @@
 //! The sensitivity of the figure under the cursor of the results: every knob a step, every hardware number ten per cent up
 //! and down. It follows every edit.
 
+pub mod state;
+
+pub use state::Question;
+
 use std::sync::Arc;
 
 use super::app::{App, View};
@@ -8,7 +12,7 @@ use super::message::Effect;
 use super::showing::{explain_metric, open_from_here};
 use super::sweeping;
 use super::view::explain::reveal;
-use super::work::{Job, Product};
+use super::work::job::{Job, Product};
 use atlas_core::sort;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
@@ -16,15 +20,6 @@ use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::sensitivity::{Hardware, Lever, Tornado};
 use atlas_plan::search::{Gauge, sensitivity};
-
-/// The query of the view.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Generation of the scenario.
-    pub generation: u64,
-    /// The figure.
-    pub metric: &'static Metric,
-}
 
 #[derive(Debug)]
 struct Work {

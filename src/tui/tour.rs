@@ -42,7 +42,7 @@ pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
     let next = tour.step.saturating_add_signed(by);
     if next >= tour.demo.steps.len() {
-        super::update::note(app, "this was the last step; Esc leaves and restores everything", effects);
+        super::status::note(app, "this was the last step; Esc leaves and restores everything", effects);
     } else if next != tour.step {
         tour.step = next;
         show(app, effects);

@@ -232,8 +232,8 @@ impl Waiter {
         });
         let mut fds = [PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.tty, PollFlags::IN)];
         // A terminal that has gone stays readable for ever; asking about it again would only spin.
-        let sources = if self.hangup { 1 } else { 2 };
-        match poll(fds.get_mut(..sources).unwrap_or_default(), timeout.as_ref()) {
+        let polled = if self.hangup { 1 } else { 2 };
+        match poll(fds.get_mut(..polled).unwrap_or_default(), timeout.as_ref()) {
             Ok(_) => {}
             // A signal: its byte is in the pipe, or another handler took it.
             Err(rustix::io::Errno::INTR) => {}

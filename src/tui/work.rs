@@ -19,274 +19,21 @@
 //! [`Query::ask`] in `follow`, or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
 //! to the engine or looks at [`Gauge::cancelled`] itself.
 
-use std::fmt;
+mod ask;
+pub mod job;
+pub mod queries;
+pub mod query;
+
+pub use job::{Job, Order, Product};
+pub use queries::Queries;
+pub use query::{Progress, Query};
+
 use std::sync::Arc;
 
-use super::app::{App, View};
 use super::message::Effect;
 use super::{assistant, frontier, optimum, outlook, panels, race, simulating, sweeping, tornado};
-use atlas_core::units;
-use atlas_plan::engine::answer::event::Run;
-use atlas_plan::search::Gauge;
-use atlas_plan::search::sensitivity::Tornado;
-
-/// A computation for a thread, from plain data to plain data.
-pub trait Job: fmt::Debug + Send + Sync {
-    /// Runs it. Reports progress to `gauge`, and returns soon once that is cancelled.
-    ///
-    /// # Errors
-    /// Why there is no answer, in words for the user.
-    fn run(&self, gauge: &Gauge) -> Result<Product, String>;
-}
-
-/// Results of jobs.
-#[derive(Debug, Clone)]
-pub enum Product {
-    /// Figures over one or two knobs.
-    Sweep(Arc<sweeping::Curves>),
-    /// Pareto frontier between two figures.
-    Frontier(Arc<frontier::Front>),
-    /// What matters most.
-    Tornado(Arc<Tornado>),
-    /// The best knobs.
-    Optimum(Arc<optimum::Found>),
-    /// Results of some lanes of a race.
-    Race(Arc<race::Batch>),
-    /// An answer in words.
-    Reply(assistant::Answer),
-    /// A simulated scenario.
-    Simulation(Arc<Run>),
-    /// A job at growing scale.
-    Scaling(Arc<simulating::Scaling>),
-    /// What a panel asked for.
-    Panel(panels::Answer),
-}
-
-/// A job to run.
-#[derive(Debug, Clone)]
-pub struct Order {
-    /// Serial number.
-    pub serial: u64,
-    /// The work.
-    pub job: Arc<dyn Job>,
-}
-
-impl PartialEq for Order {
-    fn eq(&self, other: &Order) -> bool {
-        self.serial == other.serial
-    }
-}
-
-/// Progress of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Progress {
-    /// Units of work done.
-    pub done: u64,
-    /// Total units; 0 while unknown.
-    pub total: u64,
-    /// Time since it began, s.
-    pub seconds: f64,
-}
-
-impl Progress {
-    /// The part that is done, 0 to 1.
-    #[must_use]
-    pub fn share(&self) -> f64 {
-        if self.total == 0 { 0.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
-    }
-
-    /// Units of work in a second.
-    #[must_use]
-    pub fn rate(&self) -> f64 {
-        self.done as f64 / self.seconds.max(1e-3)
-    }
-
-    /// Estimated time left, s; `None` before it is known.
-    #[must_use]
-    pub fn left(&self) -> Option<f64> {
-        let rest = self.total.checked_sub(self.done).filter(|_| self.done > 0 && self.total > 0)?;
-        Some(rest as f64 / self.rate())
-    }
-
-    /// In words: `43 %, 1.2 M/s, 3 s left`. Numbers keep their width as they grow.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        if self.done == 0 {
-            return "begins".to_owned();
-        }
-        let left = self.left().map_or_else(String::new, |left| format!(", {} left", units::duration_ms(1e3 * left)));
-        format!("{:>3.0} %, {}/s{left}", 100.0 * self.share(), units::si(self.rate()))
-    }
-}
-
-/// State of the last question.
-#[derive(Debug, Clone, PartialEq)]
-enum Stage {
-    Running { serial: u64, progress: Progress },
-    Answered,
-    Stopped,
-    Failed(String),
-}
-
-/// A query of a view: the last question, and the last answer with its question.
-#[derive(Debug, Clone)]
-pub struct Query<Q, A> {
-    last: Option<(Q, Stage)>,
-    answer: Option<(Q, A)>,
-}
-
-impl<Q, A> Default for Query<Q, A> {
-    fn default() -> Query<Q, A> {
-        Query { last: None, answer: None }
-    }
-}
-
-impl<Q: Clone + PartialEq, A> Query<Q, A> {
-    /// Asks a question unless it was asked last. Work on another question is cancelled.
-    pub fn ask(
-        &mut self,
-        question: Q,
-        serials: &mut u64,
-        effects: &mut Vec<Effect>,
-        job: impl FnOnce(&Q) -> Result<Arc<dyn Job>, String>,
-    ) {
-        if self.last.as_ref().is_some_and(|(last, _)| *last == question) {
-            return;
-        }
-        self.cancel(effects);
-        let stage = match job(&question) {
-            Ok(job) => {
-                *serials += 1;
-                effects.push(Effect::Work(Order { serial: *serials, job }));
-                Stage::Running { serial: *serials, progress: Progress::default() }
-            }
-            Err(trouble) => Stage::Failed(trouble),
-        };
-        self.last = Some((question, stage));
-    }
-
-    fn cancel(&self, effects: &mut Vec<Effect>) {
-        if let Some((_, Stage::Running { serial, .. })) = &self.last {
-            effects.push(Effect::Cancel(*serial));
-        }
-    }
-
-    /// Stops running work.
-    pub fn stop(&mut self, effects: &mut Vec<Effect>) -> bool {
-        self.cancel(effects);
-        let running = self.progress().is_some();
-        if let Some((_, stage)) = self.last.as_mut().filter(|_| running) {
-            *stage = Stage::Stopped;
-        }
-        running
-    }
-
-    /// Cancels work in progress; asking the same question again starts it anew.
-    pub fn forget(&mut self, effects: &mut Vec<Effect>) {
-        self.cancel(effects);
-        if !self.is_fresh() {
-            self.last = None;
-        }
-    }
-
-    /// What was asked last.
-    #[must_use]
-    pub fn last_question(&self) -> Option<&Q> {
-        self.last.as_ref().map(|(question, _)| question)
-    }
-
-    /// Progress of the running work.
-    #[must_use]
-    pub fn progress(&self) -> Option<Progress> {
-        match &self.last {
-            Some((_, Stage::Running { progress, .. })) => Some(*progress),
-            _ => None,
-        }
-    }
-
-    /// Why the last question has no answer.
-    #[must_use]
-    pub fn trouble(&self) -> Option<&str> {
-        match &self.last {
-            Some((_, Stage::Failed(trouble))) => Some(trouble),
-            Some((_, Stage::Stopped)) => Some("stopped"),
-            _ => None,
-        }
-    }
-
-    /// The last answer, whatever was asked since.
-    #[must_use]
-    pub fn answer(&self) -> Option<&A> {
-        self.answer.as_ref().map(|(_, answer)| answer)
-    }
-
-    /// The question that the last answer answers.
-    #[must_use]
-    pub fn question(&self) -> Option<&Q> {
-        self.answer.as_ref().map(|(question, _)| question)
-    }
-
-    /// Whether the last answer answers the last question.
-    #[must_use]
-    pub fn is_fresh(&self) -> bool {
-        matches!(&self.last, Some((_, Stage::Answered)))
-    }
-
-    /// Whether this order is running for the query.
-    pub(super) fn awaits(&self, order: u64) -> bool {
-        matches!(&self.last, Some((_, Stage::Running { serial, .. })) if *serial == order)
-    }
-
-    pub(super) fn arrived(&mut self, serial: u64, answer: A) -> bool {
-        let awaited = self.awaits(serial);
-        if let Some((question, stage)) = self.last.as_mut().filter(|_| awaited) {
-            self.answer = Some((question.clone(), answer));
-            *stage = Stage::Answered;
-        }
-        awaited
-    }
-
-    pub(super) fn failed(&mut self, order: u64, trouble: &str) -> bool {
-        let awaited = self.awaits(order);
-        if let Some((_, stage)) = self.last.as_mut().filter(|_| awaited) {
-            *stage = Stage::Failed(trouble.to_owned());
-        }
-        awaited
-    }
-
-    fn progressed(&mut self, order: u64, now: Progress) {
-        if let Some((_, Stage::Running { serial, progress })) = &mut self.last
-            && *serial == order
-        {
-            *progress = now;
-        }
-    }
-}
-
-/// All queries.
-#[derive(Debug, Clone, Default)]
-pub struct Queries {
-    /// The last order's serial number.
-    pub serial: u64,
-    /// Figures over one or two knobs.
-    pub sweep: Query<sweeping::Question, Arc<sweeping::Curves>>,
-    /// The same beside the results.
-    pub outlook: Query<sweeping::Question, Arc<sweeping::Curves>>,
-    /// Pareto frontier between two figures.
-    pub frontier: Query<frontier::Question, Arc<frontier::Front>>,
-    /// What matters most.
-    pub tornado: Query<tornado::Question, Arc<Tornado>>,
-    /// The best knobs.
-    pub optimum: Query<optimum::Question, Arc<optimum::Found>>,
-    /// The lanes of the race.
-    pub race: Query<race::Round, Arc<race::Batch>>,
-    /// The assistant.
-    pub assistant: Query<assistant::Question, assistant::Answer>,
-    /// The scenario on the screen, simulated.
-    pub simulation: Query<simulating::Question, Arc<Run>>,
-    /// The same at growing scale.
-    pub scaling: Query<simulating::Scale, Arc<simulating::Scaling>>,
-}
+use crate::demo::View;
+use crate::tui::app::App;
 
 /// Handles the result of an order. Results of outdated orders are dropped.
 pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
@@ -389,6 +136,7 @@ pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use atlas_plan::search::Gauge;
 
     #[derive(Debug)]
     struct Nothing;

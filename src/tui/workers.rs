@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::message::Message;
 use super::terminal;
 use super::wait::Waker;
-use super::work::{Order, Product, Progress};
+use super::work::job::{Order, Product};
+use super::work::query::Progress;
 use atlas_plan::search::Gauge;
 
 /// How long a frame waits for work that was just ordered: half of the time that a key may take.

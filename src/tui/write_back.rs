@@ -1,85 +1,19 @@
 //! Writes changed knobs into their files: only the values are replaced, so that
 //! comments, order and formatting stay. The result is parsed again and rejected unless it has the intended content.
 
+pub mod state;
+
+pub use state::{Rewrite, WritePlan};
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::app::{App, Overlay};
 use super::message::Effect;
-use super::theme::Role;
-use super::update::{fail, note};
+use super::status::{fail, note};
 use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node, Origin, Value};
 use atlas_plan::knob::{Home, Knob, Setting};
-
-/// The planned changes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WritePlan {
-    /// Files and their texts.
-    pub files: Vec<Rewrite>,
-    /// Knobs that no file holds.
-    pub left: Vec<&'static str>,
-}
-
-/// A file's text before and after.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rewrite {
-    /// The file.
-    pub path: PathBuf,
-    /// Its current text; it is written only if that is unchanged.
-    pub before: String,
-    /// Its new text.
-    pub after: String,
-}
-
-impl WritePlan {
-    /// The diff as lines with context.
-    #[must_use]
-    pub fn lines(&self) -> Vec<(Role, String)> {
-        let mut lines = Vec::new();
-        for file in &self.files {
-            lines.push((Role::Heading, file.path.display().to_string()));
-            lines.extend(diff(&file.before, &file.after));
-        }
-        if !self.left.is_empty() {
-            let text = format!("not written, since no file holds it: {}", self.left.join(", "));
-            lines.push((Role::Dim, text));
-        }
-        lines
-    }
-}
-
-/// Removed and added lines, each with the line above. The texts differ by inserted or replaced lines.
-fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
-    /// Most lines that one knob puts in.
-    const AHEAD: usize = 4;
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let mut lines = Vec::new();
-    let (mut i, mut j) = (0, 0);
-    let mut above: Option<usize> = None;
-    while j < new.len() {
-        if old.get(i) == new.get(j) {
-            above = Some(j);
-            (i, j) = (i + 1, j + 1);
-            continue;
-        }
-        if let Some(line) = above.take().and_then(|at| Some((at, new.get(at)?))) {
-            lines.push((Role::Dim, format!("{:>4}   {}", line.0 + 1, line.1)));
-        }
-        let put_in = (1..=AHEAD).find(|ahead| old.get(i).is_some() && old.get(i) == new.get(j + ahead));
-        if put_in.is_none()
-            && let Some(line) = old.get(i)
-        {
-            lines.push((Role::Bad, format!("{:>4} - {line}", i + 1)));
-            i += 1;
-        }
-        for line in new.iter().skip(j).take(put_in.unwrap_or(1)) {
-            j += 1;
-            lines.push((Role::Good, format!("{j:>4} + {line}")));
-        }
-    }
-    lines
-}
 
 /// Shows the planned changes, or reports the reason if nothing would change.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
@@ -298,7 +232,9 @@ fn scalar(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::state::diff;
     use super::*;
+    use crate::tui::theme::Role;
 
     const FILE: &str = "\
 # ours

@@ -427,7 +427,7 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     // It is left out where the screen has no room.
     let mut h = Harness::new(120, 40);
     h.keys("Wjj").pause();
-    assert!(h.pauses.is_empty() && h.app.queries.outlook.last_question().is_none());
+    assert!(h.pauses.is_empty() && h.app.queries.outlook.current().is_none());
     // What simulates is charted in closed form, at once.
     let mut h = Harness::new(200, 60);
     h.idle = true;

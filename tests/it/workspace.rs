@@ -1,7 +1,7 @@
 //! The structure of the workspace: crates depend on crates below them, on nothing they do not use, and tests lie where they
 //! are built.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn root() -> &'static Path {
@@ -94,4 +94,157 @@ fn integration_tests_are_modules_of_one_binary() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .collect();
     assert!(stray.is_empty(), "move to tests/it/ and name in tests/it/main.rs: {stray:?}");
+}
+
+/// What a file names with `use` or in a path: paths from the root of its crate. Re-exports count as imports.
+fn imports(text: &str, module: &[String]) -> Vec<Vec<String>> {
+    let code: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let code = code.join(" ");
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("use ") {
+        let statement = code[at + 4..].split(';').next().unwrap_or_default();
+        expand(statement, &[], &mut found);
+    }
+    for start in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(start) {
+            let path =
+                code[at..].split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').next().unwrap_or_default();
+            // The rest of `super::super::…`, which begins before.
+            if !code[..at].ends_with("::") {
+                found.push(path.split("::").map(str::to_owned).collect());
+            }
+        }
+    }
+    found.iter().filter_map(|path| absolute(path, module)).collect()
+}
+
+/// The paths of a `use` statement.
+fn expand(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
+    let tree = tree.trim();
+    let (path, group) = tree.split_once('{').map_or((tree, None), |(path, group)| (path, Some(group)));
+    let names =
+        path.split(" as ").next().unwrap_or_default().split("::").map(str::trim).filter(|name| !name.is_empty());
+    let path: Vec<String> = before.iter().cloned().chain(names.map(str::to_owned)).collect();
+    let Some(group) = group else { return found.push(path) };
+    let (mut depth, mut begin) = (0, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                if !group[begin..at].trim().is_empty() {
+                    expand(&group[begin..at], &path, found);
+                }
+                begin = at + 1;
+                if c == '}' {
+                    return;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A path from the root of the crate; `None` for what begins elsewhere.
+fn absolute(path: &[String], module: &[String]) -> Option<Vec<String>> {
+    let ups = path.iter().take_while(|name| *name == "super").count();
+    match path.first()?.as_str() {
+        "crate" => Some(path[1..].to_vec()),
+        "self" => Some([module, &path[1..]].concat()),
+        "super" => Some([&module[..module.len().checked_sub(ups)?], &path[ups..]].concat()),
+        _ => None,
+    }
+}
+
+/// The files of a crate by their module, without those of tests.
+fn modules(folder: &Path) -> BTreeMap<Vec<String>, String> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![(folder.to_owned(), Vec::new())];
+    while let Some((folder, module)) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let own = |name: String| [module.clone(), vec![name]].concat();
+            if path.is_dir() {
+                folders.push((path, own(name)));
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !["tests", "testing"].contains(&&*name)
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+                let module = if ["lib", "main", "mod"].contains(&&*name) { module.clone() } else { own(name) };
+                all.entry(module).or_insert_with(String::new).push_str(&text);
+            }
+        }
+    }
+    all
+}
+
+/// Files that lead back to themselves by their imports, of a crate. A module and the modules inside it are one unit: what a
+/// child imports from its parents is no import here.
+fn cycles(folder: &Path) -> Vec<Vec<String>> {
+    let files = modules(folder);
+    let mut edges: BTreeMap<&[String], Vec<&[String]>> = BTreeMap::new();
+    for (module, text) in &files {
+        for path in imports(text, module) {
+            let used = (1..=path.len()).rev().find_map(|length| files.get_key_value(&path[..length]));
+            if let Some((used, _)) = used.filter(|(used, _)| !module.starts_with(used)) {
+                edges.entry(module).or_default().push(used);
+            }
+        }
+    }
+    let reached = |from: &[String]| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+        while let Some(module) = open.pop() {
+            open.extend(edges.get(module).into_iter().flatten().filter(|next| seen.insert(next.to_vec())));
+        }
+        seen
+    };
+    let reached: BTreeMap<&Vec<String>, BTreeSet<Vec<String>>> =
+        files.keys().map(|file| (file, reached(file))).collect();
+    let mut cycles: Vec<Vec<String>> = Vec::new();
+    for (file, after) in &reached {
+        let circle: Vec<String> =
+            after.iter().filter(|other| reached[other].contains(*file)).map(|m| m.join("::")).collect();
+        if after.contains(*file) && !cycles.contains(&circle) {
+            cycles.push(circle);
+        }
+    }
+    cycles
+}
+
+/// Files that import each other in circles still, by crate and the first of each circle. None holds the application.
+const KNOWN_CIRCLES: [(&str, &[&str]); 9] = [
+    ("atlas-assistant", &["offline::failures"]),
+    ("atlas-catalog", &["software::name"]),
+    ("atlas-cluster", &["import::collect", "import::job", "import::tools::llamacpp", "launch::job", "watch::event"]),
+    ("atlas-detect", &["detect", "matching"]),
+    ("atlas-evidence", &["calibrate::predict", "validate::fit"]),
+    ("atlas-ingest", &["observation"]),
+    ("atlas-perf", &["memory", "serving::emptying", "training::layer", "training::memo"]),
+    (
+        "atlas-plan",
+        &[
+            "advice::rules::scheduler",
+            "engine::answer::power",
+            "engine::benchboard",
+            "search::optimize::answer",
+            "simulation::config",
+            "simulation::predecessor::custom",
+        ],
+    ),
+    ("atlas-sim", &["cluster::contention", "kernel::distribution", "training::costs"]),
+];
+
+#[test]
+fn files_do_not_import_each_other_in_circles() {
+    let mut folders = libraries();
+    folders.insert("atlas-fabric".to_owned(), root().to_owned());
+    for (name, folder) in &folders {
+        let known = KNOWN_CIRCLES.iter().find(|(known, _)| known == name).map_or(&[][..], |(_, first)| first);
+        let found = cycles(&folder.join("src"));
+        let new: Vec<String> =
+            found.iter().filter(|one| !known.contains(&&*one[0])).map(|one| one.join(", ")).collect();
+        assert!(new.is_empty(), "{name}: files import each other: {new:?}");
+        assert_eq!(found.len(), known.len(), "{name}: a circle is gone; remove it from the list");
+    }
 }

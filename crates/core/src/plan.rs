@@ -424,12 +424,12 @@ words! {
 }
 
 /// How targets are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Methodology {
-    /// Every target with the same knobs: what the hardware changes, all else equal
+    /// Every target with the same knobs: what the hardware changes, all else equal.
     #[default]
     IdenticalConfig,
-    /// Every target with its own best knobs under the same constraints: what a buyer would get
+    /// Every target with its own best knobs under the same constraints: what a buyer would get.
     MaximumPerformance,
 }
 

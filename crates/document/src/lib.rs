@@ -5,15 +5,18 @@
 pub mod broken;
 pub mod decode;
 pub mod diagnostic;
+#[cfg(feature = "files")]
 pub mod files;
 pub mod fingerprint;
 pub mod node;
 pub mod parse;
+#[cfg(feature = "files")]
 pub mod sources;
 
 pub use broken::Broken;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use node::{Node, Position, Value};
+#[cfg(feature = "files")]
 pub use sources::Sources;
 
 use std::path::Path;

@@ -1,7 +1,10 @@
 //! Which mode handles keys, by overlay and view.
 
-use super::{App, Overlay, Pane, View};
+use crate::demo::Pane;
+use crate::demo::View;
+use crate::tui::app::App;
 use crate::tui::keymap::Mode;
+use crate::tui::overlay::Overlay;
 
 impl App {
     /// The mode that handles keys.

@@ -3,38 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Pane, Setup};
+use super::snapshot::Snapshot;
 use crate::demo::Demo;
+use crate::demo::Pane;
+use crate::demo::Setup;
 use crate::tui::line::Line;
-use crate::tui::scenarios::{self, TabId};
+use crate::tui::scenarios::state::Place;
 use atlas_plan::estimate::Estimate;
-use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
-
-/// The state that undo restores.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Snapshot {
-    /// The scenario.
-    pub setup: Setup,
-    /// Targets marked for the comparison.
-    pub marks: BTreeSet<Arc<str>>,
-    /// The baseline; the values in the files of the same target and workload if unset.
-    pub baseline: Option<Setup>,
-    /// The pinned tab, if the next change pinned or unpinned one.
-    pub pinned: Option<Option<TabId>>,
-    /// The name of the tab, if the next change renamed it.
-    pub name: Option<Option<Arc<str>>>,
-}
-
-impl Snapshot {
-    /// Approximate size in bytes. Shared texts are counted as well.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let setup = |setup: &Setup| setup.overrides.len() * 2 * size_of::<(Knob, Setting)>() + setup.target.len();
-        let marks: usize = self.marks.iter().map(|mark| mark.len() + 2 * size_of::<Arc<str>>()).sum();
-        size_of::<Snapshot>() + marks + setup(&self.setup) + self.baseline.as_ref().map_or(0, setup)
-    }
-}
 
 /// The panes in the order Tab goes.
 pub const PANES: [Pane; 4] = [Pane::Targets, Pane::Workloads, Pane::Knobs, Pane::Results];
@@ -73,7 +50,7 @@ pub struct Tour {
     /// The state to restore.
     pub before: Snapshot,
     /// The view to restore.
-    pub place: scenarios::Place,
+    pub place: Place,
     /// Results of the step's expectations: whether each holds, and what was compared.
     pub outcomes: Vec<(bool, String)>,
     /// Error of the step's actions.
@@ -137,4 +114,32 @@ pub enum Change {
     Closed,
     /// Anything else: a step of its own.
     Single,
+}
+
+/// What has to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stale {
+    /// Everything.
+    #[default]
+    All,
+    /// The body of the screen and the information line.
+    View,
+    /// One pane and the information line.
+    Pane(Pane),
+    /// The outlook.
+    Outlook,
+    /// Nothing.
+    Nothing,
+}
+
+impl Stale {
+    /// What has to be drawn after both.
+    #[must_use]
+    pub fn and(self, other: Stale) -> Stale {
+        match (self, other) {
+            (Stale::Nothing, only) | (only, Stale::Nothing) => only,
+            (one, other) if one == other => one,
+            _ => Stale::All,
+        }
+    }
 }

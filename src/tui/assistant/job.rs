@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::online::Endpoint;
 use super::{Answer, Question};
-use crate::tui::work::{Job, Product};
+use crate::tui::work::job::{Job, Product};
 use atlas_assistant::offline::{self, Context};
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;

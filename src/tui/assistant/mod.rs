@@ -6,6 +6,10 @@
 //! * `online` – the endpoint
 //! * `view` – the picture
 
+pub mod state;
+
+pub use state::{Answer, Conversation, Question, Turn};
+
 use atlas_core::sort;
 
 mod job;
@@ -16,93 +20,15 @@ pub mod view;
 
 use std::sync::Arc;
 
-use atlas_assistant::endpoint::Settings;
-use atlas_assistant::offline::Reply;
-
 use super::app::{App, Overlay};
 use super::applying;
 use super::line::Line;
 use super::message::Effect;
-use super::update::{fail, note};
+use super::status::{fail, note};
 use crate::demo::Setup;
 
 /// Questions that are kept.
 const KEPT: usize = 100;
-
-/// A question and its answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Turn {
-    /// The question.
-    pub question: String,
-    /// The answer, or why it failed.
-    pub answer: Result<Answer, String>,
-}
-
-/// What came of a question.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// The engines computed it.
-    Computed(Arc<Reply>),
-    /// The endpoint gave it, or would be asked so.
-    Endpoint(Arc<online::Said>),
-}
-
-impl Answer {
-    /// As text of this width.
-    #[must_use]
-    pub fn text(&self, width: usize) -> String {
-        match self {
-            Answer::Computed(reply) => reply.text(width),
-            Answer::Endpoint(said) => said.text(),
-        }
-    }
-
-    /// The answer of the engines.
-    #[must_use]
-    pub fn computed(&self) -> Option<&Reply> {
-        match self {
-            Answer::Computed(reply) => Some(reply),
-            Answer::Endpoint(_) => None,
-        }
-    }
-}
-
-/// A question to the workers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Counts questions: the same one can be asked again.
-    serial: u64,
-    /// As it was typed.
-    pub text: String,
-    /// The scenario that it is about where it does not say.
-    pub setup: Setup,
-}
-
-/// The conversation.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Conversation {
-    /// What was asked and answered, oldest first.
-    pub turns: Vec<Turn>,
-    /// The text.
-    pub line: Line,
-    /// First line of the conversation that is shown.
-    pub scroll: usize,
-    /// The earlier question that is in the line: its place among the turns.
-    recalled: Option<usize>,
-    /// Flags that commands need to find the same files.
-    pub flags: Vec<String>,
-    /// The question that is being answered.
-    pending: Option<Question>,
-    serial: u64,
-    /// The conversation with the endpoint, so that the next question continues it.
-    pub talk: Option<online::Talk>,
-    /// The endpoint; read from the environment and its file where this is empty.
-    pub settings: Option<Settings>,
-    /// What arrives of an answer under way.
-    live: online::Live,
-    /// As much of it as is shown.
-    pub arriving: String,
-}
 
 /// Opens the pane.
 pub(super) fn open(app: &mut App) {
@@ -193,16 +119,16 @@ pub(super) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
     app.overlay = None;
 }
 
-/// Whether an answer is under way.
+/// The question that is being answered.
 #[must_use]
-pub fn pending_question(app: &App) -> Option<&str> {
+pub fn pending(app: &App) -> Option<&str> {
     app.assistant.pending.as_ref().map(|question| question.text.as_str())
 }
 
 /// Orders the answer to the question.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(question) = app.assistant.pending.clone() else { return };
-    if app.queries.assistant.last_question() == Some(&question) {
+    if app.queries.assistant.current() == Some(&question) {
         return;
     }
     // What an answer that was stopped still sends goes nowhere.

@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use super::{Answer, Turn};
 use crate::tui::app::App;
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
-use crate::tui::view::draw::{Canvas, wrap};
 use atlas_assistant::offline::EXAMPLES;
 use atlas_core::escape;
 
@@ -71,7 +71,7 @@ fn foreign(text: &str, width: usize, role: Role) -> Vec<Row> {
 /// All lines of the conversation.
 pub(super) fn lines(app: &App) -> Vec<Row> {
     let width = usize::from(area(app).width.saturating_sub(4));
-    if app.assistant.turns.is_empty() && super::pending_question(app).is_none() {
+    if app.assistant.turns.is_empty() && super::pending(app).is_none() {
         let lead = "Ask about the scenario on the screen, or name another one. Every figure is computed; no network is used. Behind ! a \
              question goes to the endpoint of ATLAS_ASSISTANT_URL, behind !! it shows what would be sent.";
         let lead = wrap(lead, width).into_iter().map(|text| Row { text, role: Role::Dim });
@@ -79,7 +79,7 @@ pub(super) fn lines(app: &App) -> Vec<Row> {
         return lead.chain(examples).collect();
     }
     let mut rows: Vec<Row> = app.assistant.turns.iter().flat_map(|turn| turn_rows(turn, width)).collect();
-    if let Some(question) = super::pending_question(app) {
+    if let Some(question) = super::pending(app) {
         rows.push(Row { text: format!("> {question}"), role: Role::Key });
         rows.extend(foreign(&app.assistant.arriving, width, Role::Text));
         if question.starts_with('!') {

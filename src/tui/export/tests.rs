@@ -6,6 +6,7 @@ use crate::tui::testing::Hands;
 use crate::tui::update::update;
 use atlas_document::Sources;
 use atlas_plan::knob::{Knob, Setting};
+use atlas_report::document::DocumentFormat;
 
 fn dialog(h: &Hands) -> &Export {
     match &h.app.overlay {
@@ -14,8 +15,8 @@ fn dialog(h: &Hands) -> &Export {
     }
 }
 
-/// The export asked for last.
-fn last_export(h: &mut Hands) -> Box<Export> {
+/// The last export that was requested.
+fn requested(h: &mut Hands) -> Box<Export> {
     let found = h.effects.drain(..).rev().find_map(|effect| match effect {
         Effect::Export(export) => Some(export),
         _ => None,
@@ -45,7 +46,7 @@ fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
 fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
     let mut h = Hands::new();
     h.keys("x<Enter>");
-    let export = last_export(&mut h);
+    let export = requested(&mut h);
     assert!(!export.overwrite);
     update(&mut h.app, Message::NotExported(export, "it is there".to_owned(), true));
     assert!(h.text().contains("it is there"));
@@ -53,10 +54,10 @@ fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
     h.keys("2");
     assert!(!dialog(&h).overwrite);
     h.keys("<BS><Enter>");
-    let export = last_export(&mut h);
+    let export = requested(&mut h);
     update(&mut h.app, Message::NotExported(export, "it is there".to_owned(), true));
     h.keys("<Enter>");
-    let export = last_export(&mut h);
+    let export = requested(&mut h);
     assert!(export.overwrite);
 }
 

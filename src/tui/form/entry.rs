@@ -1,12 +1,12 @@
 //! The entry of a form as commented YAML, and what is wrong with it: what the files' own reader says.
 
+use super::yaml::{decoded, yaml};
 use std::sync::Arc;
 
 use super::{EntryKind, Form, Key, offer, profile};
 use crate::tui::app::App;
 use atlas_config::{Mode, Target, Workload};
-use atlas_document::parse::parse;
-use atlas_document::{Diagnostics, Node};
+use atlas_document::Diagnostics;
 use atlas_plan::scenario::Parts;
 
 /// The fields of a new entry, filled from the selected one.
@@ -97,25 +97,6 @@ pub(super) fn text(app: &App, form: &Form) -> String {
             )
         }
     }
-}
-
-/// A text as a YAML scalar: quoted where it could be read as something else.
-pub(super) fn yaml(text: &str) -> String {
-    let word = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
-    let special = ["true", "false", "null", "yes", "no", "on", "off"].contains(&text.to_lowercase().as_str());
-    if word && !special { text.to_owned() } else { serde_json::Value::from(text).to_string() }
-}
-
-/// The one entry of a text.
-pub(super) fn decoded<T>(
-    text: &str,
-    decode: fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
-    problems: &mut Diagnostics,
-) -> Option<T> {
-    let label: Arc<str> = "this form".into();
-    let tree = parse(&label, text, problems)?;
-    decode(&label, tree.items()?.first()?, problems)
 }
 
 /// What is wrong with the entry, in a line.

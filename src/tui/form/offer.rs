@@ -1,6 +1,6 @@
 //! An offer of the price book: what an instance costs by the hour.
 
-use super::entry::yaml;
+use super::yaml::{decoded, yaml};
 use super::{Form, Key};
 use crate::tui::app::App;
 use atlas_catalog::price::Price;
@@ -59,7 +59,7 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
         return Some("date: when was the price read? YYYY-MM-DD".to_owned());
     }
     let (mut problems, text) = (Diagnostics::new(), text(form));
-    let price = super::entry::decoded(&text, Price::decode, &mut problems);
+    let price = decoded(&text, Price::decode, &mut problems);
     if let Some(problem) = problems.iter().next() {
         return Some(problem.message.clone());
     }

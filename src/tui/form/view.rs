@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use super::{EntryKind, Form};
 use crate::tui::app::App;
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
-use crate::tui::view::draw::{Canvas, wrap};
 
 /// Columns of a label.
 const LABEL: u16 = 24;

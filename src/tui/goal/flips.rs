@@ -2,34 +2,15 @@
 
 use std::sync::Arc;
 
+use super::state::Flip;
 use crate::tui::app::App;
 use crate::tui::applying::resolve;
 use atlas_plan::engine::{at_once, estimate};
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::condition::fits;
-use atlas_plan::search::goal::Way;
 use atlas_plan::search::goal_seek;
 use atlas_plan::search::sensitivity::Lever;
-
-/// The point at which this target and a marked one change places.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Flip {
-    /// The marked target.
-    pub rival: Arc<str>,
-    /// Whether this target becomes the better one there; otherwise it no longer is.
-    pub passes: bool,
-    /// The change of this target.
-    pub way: Way,
-}
-
-impl Flip {
-    /// What happens there.
-    #[must_use]
-    pub fn text(&self) -> String {
-        if self.passes { format!("passes {}", self.rival) } else { format!("falls behind {}", self.rival) }
-    }
-}
 
 /// Marked targets that are looked at.
 const MOST: usize = 8;

@@ -207,7 +207,7 @@ fn a_dialog_over_a_chart_and_another_view_take_the_image_away() {
 fn the_chart_of_a_large_overview_is_drawn_anew_with_its_pane() {
     let mut hands = shown(Graphics::Kitty, "V");
     hands.app.size = (200, 60);
-    crate::tui::layout::follow(&mut hands.app);
+    crate::tui::scrolling::follow(&mut hands.app);
     hands.keys("j").work();
     let (mut picture, before) = drawn(&hands);
     assert_eq!(before.len(), 1);

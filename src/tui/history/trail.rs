@@ -1,52 +1,25 @@
 //! The edits of a scenario as a row of points, each with its figures: what undo and redo move along.
 
-use std::sync::Arc;
+use super::state::Point;
 
 use crate::tui::app::{App, Setup, Snapshot};
-use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::estimate::METRICS;
 
 /// Most points on either side of the scenario.
 const MOST: usize = 60;
 /// Most points that are named.
 pub const MOST_NAMED: usize = 64;
 
-/// A scenario on the way.
-#[derive(Debug, Clone)]
-pub struct Point {
-    /// Steps of redo that lead there; negative for undo.
-    pub step: i32,
-    /// The scenario.
-    pub setup: Setup,
-    /// Whether it can run.
-    pub fits: bool,
-    /// Whether no simulation will change its figures.
-    settled: bool,
-    /// Its figures, in the order of [`METRICS`].
-    values: Vec<Option<f64>>,
-}
-
-impl Point {
-    /// A metric's value, if it applies to the scenario.
+impl App {
+    /// The points, oldest first: one for each scenario that differs from the one before. Figures of `former` points are
+    /// taken over.
     #[must_use]
-    pub fn value(&self, metric: &Metric) -> Option<f64> {
-        let at = METRICS.iter().position(|known| known == metric)?;
-        self.values.get(at).copied().flatten()
+    pub(in crate::tui) fn points_of_history(&self, former: &[Point]) -> Vec<Point> {
+        points(self, former)
     }
 }
 
-/// A scenario that the user gave a name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Named {
-    /// Its name.
-    pub name: Arc<str>,
-    /// The scenario.
-    pub setup: Setup,
-}
-
-/// The points, oldest first: one for each scenario that differs from the one before. Figures of `former` points are
-/// taken over.
-#[must_use]
-pub fn points(app: &App, former: &[Point]) -> Vec<Point> {
+fn points(app: &App, former: &[Point]) -> Vec<Point> {
     let steps = |index: usize| i32::try_from(index + 1).unwrap_or(i32::MAX);
     let past = app.past.iter().rev().take(MOST).enumerate().map(|(at, snapshot)| (-steps(at), snapshot));
     let past: Vec<(i32, &Snapshot)> = past.collect();

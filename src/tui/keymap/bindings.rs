@@ -3,7 +3,7 @@
 use super::Action;
 use super::mode::Mode::{self, *};
 use crate::demo::View;
-use crate::tui::panels::Panel::{Fits, History, Launch, Releases, Watch};
+use crate::tui::panels::state::Panel::{Fits, History, Launch, Releases, Watch};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! A mode: where the bindings of keys differ.
 
-use crate::tui::panels::Panel;
+use crate::tui::panels::state::Panel;
 
 /// A mode: where the bindings of keys differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,9 @@
 //! Idle nodes of targets that `atlas detect` found on this cluster.
 
-use std::collections::BTreeMap;
+pub mod state;
+
+pub use state::{Idle, State};
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,23 +16,12 @@ use atlas_plan::search::Gauge;
 use super::Answer;
 use crate::tui::app::App;
 use crate::tui::message::{Effect, Timer};
-use crate::tui::work::{Job, Product, Query};
+use crate::tui::work::job::{Job, Product};
 
 /// Milliseconds between two questions to Slurm.
 const ASK_MS: u64 = 30_000;
 /// Time that a command of Slurm may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The state.
-#[derive(Debug, Clone, Default)]
-pub struct State {
-    /// Idle nodes, by how often they were asked for.
-    pub known: Query<u64, Arc<Idle>>,
-    requests: u64,
-}
-
-/// Idle nodes of targets, by name, of how many.
-pub type Idle = BTreeMap<String, (u32, u32)>;
 
 #[derive(Debug)]
 struct Ask;
@@ -55,7 +47,7 @@ const DETECTED: &str = "Slurm partition ";
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let description = app.answer.target.as_ref().and_then(|target| target.description.as_deref());
     let detected = description.is_some_and(|text| text.starts_with(DETECTED));
-    if !detected && app.panels.idle.known.last_question().is_none() {
+    if !detected && app.panels.idle.known.current().is_none() {
         return;
     }
     let request = app.panels.idle.requests;

@@ -4,6 +4,8 @@
 //! Each has a folder of its own, whose `Spec` says what it does; the rest of the interface knows one view,
 //! [`View::Panel`], and one mode of keys.
 
+pub mod state;
+
 pub mod fits;
 pub mod history;
 pub mod idle;
@@ -11,32 +13,17 @@ pub mod launch;
 pub mod releases;
 pub mod watch;
 
-use std::sync::Arc;
+pub use state::{Answer, Panel, Panels};
 
 use atlas_report::document::Document;
 use ratatui::layout::Rect;
 
 use super::app::{App, View};
 use super::detecting;
+use super::draw::{Canvas, wrap};
 use super::message::Effect;
 use super::painter::cells::TextWidth as _;
 use super::theme::Role;
-use super::view::draw::{Canvas, wrap};
-
-/// A view of jobs or files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Panel {
-    /// A running job against its prediction.
-    Watch,
-    /// What was predicted, submitted, run and measured.
-    History,
-    /// The files that launch the scenario.
-    Launch,
-    /// The releases of the scenario's software.
-    Releases,
-    /// Which models run on which targets.
-    Fits,
-}
 
 impl Panel {
     /// All panels.
@@ -121,44 +108,6 @@ impl Spec {
         trend: |_| {},
         back: |_| false,
     };
-}
-
-/// The state of all panels.
-#[derive(Debug, Clone, Default)]
-pub struct Panels {
-    /// The job that is watched.
-    pub watch: watch::State,
-    /// The history.
-    pub history: history::State,
-    /// The launch files.
-    pub launch: launch::State,
-    /// The releases.
-    pub releases: releases::State,
-    /// Models on targets.
-    pub fits: fits::State,
-    /// Idle nodes of detected targets.
-    pub idle: idle::State,
-    /// Detection of targets.
-    pub detect: detecting::State,
-}
-
-/// What the work of a panel answers.
-#[derive(Debug, Clone)]
-pub enum Answer {
-    /// What a watch has seen.
-    Watch(Arc<watch::Seen>),
-    /// The entries of the history.
-    History(Arc<history::Listed>),
-    /// The files of a scenario.
-    Launch(Arc<launch::Files>),
-    /// Files were written: what to say.
-    Written(String),
-    /// Idle nodes.
-    Idle(Arc<idle::Idle>),
-    /// Models on targets.
-    Fits(Arc<fits::Grid>),
-    /// Targets that were detected.
-    Detected(Arc<detecting::Found>),
 }
 
 /// Does something with the panel that is shown.
@@ -267,7 +216,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut 
         }
         Answer::Written(text) => {
             if app.panels.launch.written.arrived(serial, ()) {
-                super::update::note(app, text, effects);
+                super::status::note(app, text, effects);
             }
         }
         Answer::Idle(idle) => idle::arrived(app, serial, idle, effects),
@@ -286,7 +235,7 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     panels.idle.known.failed(serial, trouble);
     panels.fits.table.failed(serial, trouble);
     if panels.launch.written.failed(serial, trouble) {
-        super::update::fail(app, trouble.to_owned());
+        super::status::fail(app, trouble.to_owned());
     }
 }
 

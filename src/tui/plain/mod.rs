@@ -19,8 +19,9 @@ use super::keymap::{Action, Mode};
 use super::message::{Effect, Message, Timer};
 use super::session::Store;
 use super::theme::{Glyphs, Themes};
-use super::update::{act, update};
-use super::{Options, assistant, effects, loading, measuring, palette, session, view};
+use super::update::act::act;
+use super::update::update;
+use super::{Options, assistant, draw, effects, loading, measuring, palette, session};
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 
@@ -94,22 +95,8 @@ impl Plain {
             Ok(None) => {}
             Err(why) => self.said.push(why),
         }
-        let mut setup = first;
-        for (name, of_target) in [(&self.options.target, true), (&self.options.workload, false)] {
-            let Some(name) = name else { continue };
-            let library = &self.app.library;
-            let found = if of_target {
-                library.target(name).map(|target| setup.target = Arc::clone(&target.name))
-            } else {
-                library.workload(name).map(|workload| setup.workload = Arc::clone(&workload.name))
-            };
-            self.said.extend(found.err().map(|problem| problem.message));
-        }
-        if self.options.target.is_some() || self.options.workload.is_some() {
-            session::ask(&mut self.app, setup);
-        } else {
-            self.app.recompute();
-        }
+        let unknown = session::select(&mut self.app, first, &self.options.target, &self.options.workload);
+        self.said.extend(unknown);
         (self.app.view, self.app.pane) = (View::Main, Pane::Results);
         let measured = measuring::at_once(&self.options);
         self.send(measured);
@@ -187,7 +174,10 @@ impl Plain {
         };
         self.said.push(first);
         let mut effects = Vec::new();
-        palette::accept(&mut self.app, &mut effects);
+        if let Some(action) = palette::accept(&mut self.app, &mut effects) {
+            let mode = self.app.mode_below();
+            act(&mut self.app, mode, action, &mut effects);
+        }
         self.perform(effects);
         // What a key does besides: work that views ask for.
         self.send(Message::Resize(SIZE.0, SIZE.1));
@@ -263,7 +253,7 @@ impl Plain {
             out.push('\n');
         }
         out.push_str(text);
-        if self.app.glyphs.is_ascii() { view::draw::ascii(&out).into_owned() } else { out }
+        if self.app.glyphs.is_ascii() { draw::ascii(&out).into_owned() } else { out }
     }
 }
 

@@ -177,19 +177,19 @@ fn overlay(app: &App) -> Option<String> {
         ),
         Overlay::Detect => format!("{}\nType yes to run them, back to leave.\n", detecting::explained()),
         Overlay::Assistant => {
-            let hint = "Ask in words; yes applies what the answer proposes, back closes.\n".to_owned();
+            let prompt = "Ask in words; yes applies what the answer proposes, back closes.\n".to_owned();
             let last = app.assistant.turns.last().map(|turn| match &turn.answer {
                 Ok(reply) => reply.text(100).lines().map(undrawn).collect::<Vec<_>>().join("\n") + "\n",
                 Err(why) => format!("{why}\n"),
             });
-            last.unwrap_or_default() + &hint
+            last.unwrap_or_default() + &prompt
         }
         Overlay::Form(form) => {
             let field = form.fields.get(form.cursor);
-            let hint =
+            let prompt =
                 field.map(|field| format!("Type {}, now {}; back leaves.", field.key.label(), field.line.text()));
             let matches = form.matches.iter().take(8).map(|name| format!("choice: {name}"));
-            lines(form.trouble.iter().map(|trouble| format!("Not yet: {trouble}")).chain(matches).chain(hint))
+            lines(form.trouble.iter().map(|trouble| format!("Not yet: {trouble}")).chain(matches).chain(prompt))
         }
         Overlay::Finder(found) => {
             numbered(found.matches.iter().map(|place| format!("{} {}", place.kind(), place.name())))

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::entry::{Entry, Outcome, Pick, missed_by};
-use super::{Lane, Round, begins_with};
+use super::{Batch, Lane, Round, begins_with};
 use crate::demo::Setup;
 use crate::tui::applying;
-use crate::tui::work::{Job, Product};
+use crate::tui::work::job::{Job, Product};
 use atlas_config::library::Library;
 use atlas_evidence::support::{self, Support};
 use atlas_plan::estimate::Metric;
@@ -17,15 +17,6 @@ use atlas_plan::search::{Condition, Gauge, Problem, optimize};
 
 /// How long results are collected before they are shown.
 const BATCH: Duration = Duration::from_millis(100);
-
-/// Results of some lanes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
-    /// Of which question, from which lane on.
-    pub round: Round,
-    /// The results.
-    pub entries: Vec<Entry>,
-}
 
 /// The lanes that are still to run.
 #[derive(Debug)]

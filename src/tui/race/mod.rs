@@ -7,6 +7,8 @@
 //! * `view` – the picture
 //! * `export` – the same as a document
 
+pub mod state;
+
 mod entry;
 pub mod export;
 mod job;
@@ -15,61 +17,22 @@ pub mod layout;
 mod tests;
 pub mod view;
 
+pub use state::{Batch, Lane, Race, Round};
+
 use std::sync::Arc;
 
 pub use entry::{Entry, Outcome, Pick};
-pub use job::Batch;
 
 use super::app::{App, View};
 use super::applying;
 use super::line::Line;
 use super::message::Effect;
-use super::showing;
-use super::update::fail;
+use super::status::fail;
 use crate::demo::Setup;
 use atlas_assistant::{Known, Question, parse};
 use atlas_config::Target;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
-
-/// What runs: a target, with another number of nodes where the question says so.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lane {
-    /// The target.
-    pub target: Arc<str>,
-    /// Its nodes, where they are not the target's own.
-    pub nodes: Option<u32>,
-}
-
-/// What was asked of the workers: which round, and from which lane on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// Counts questions.
-    pub serial: u64,
-    /// The first lane that has no result yet.
-    pub from: usize,
-}
-
-/// The race.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Race {
-    /// What was typed; what is usually asked where nothing was.
-    pub question: Option<Question>,
-    /// The question being typed, and why it is invalid.
-    pub typing: Option<(Line, Option<String>)>,
-    /// The question before it was typed over: Esc brings it back.
-    before: Option<Question>,
-    /// The scenario whose workload and knobs all lanes begin with.
-    base: Option<Setup>,
-    /// The lanes, in the order of the files.
-    pub lanes: Vec<Lane>,
-    /// What came out so far, in the order of the lanes.
-    pub entries: Vec<Entry>,
-    /// Counts questions.
-    serial: u64,
-    /// Why there is nothing to run.
-    pub trouble: Option<String>,
-}
 
 /// The targets and workloads that a question can name.
 #[must_use]
@@ -77,7 +40,7 @@ pub fn known(app: &App) -> Known {
     Known::of(&app.library)
 }
 
-/// What is asked: what was typed, with the usual objective where it has none.
+/// The question: as typed, with the default objective where it has none.
 #[must_use]
 pub fn question(app: &App) -> Question {
     let usual = Question::usual(app.answer.mode());
@@ -223,16 +186,21 @@ fn pose(app: &mut App, question: Question) {
     }
 }
 
-/// Takes what is typed; an empty line is the usual question.
-pub(super) fn accept_typed(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some((line, _)) = app.race.typing.take() else { return };
+/// Takes what is typed; an empty line is the default question. Returns another question, to be carried out.
+#[must_use]
+pub(super) fn accept_typed(app: &mut App) -> Option<Question> {
+    let (line, _) = app.race.typing.take()?;
     if line.text().trim().is_empty() {
         app.race.question = None;
-        return begin(app);
+        begin(app);
+        return None;
     }
     match parse(line.text(), &known(app)) {
-        Ok(question) => super::asking::ask(app, &question, effects),
-        Err(trouble) => app.race.typing = Some((line, Some(trouble.to_string()))),
+        Ok(question) => Some(question),
+        Err(trouble) => {
+            app.race.typing = Some((line, Some(trouble.to_string())));
+            None
+        }
     }
 }
 
@@ -256,17 +224,6 @@ pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
         }
         (None, _) => {}
     }
-}
-
-/// Shows another view of the layout under the cursor; Esc comes back.
-pub(super) fn open(app: &mut App, view: View, effects: &mut Vec<Effect>) {
-    if here(app).and_then(Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
-        apply(app, effects);
-    }
-    if view == View::Explain {
-        app.figure = objective(app);
-    }
-    showing::open_from_here(app, view);
 }
 
 /// The setup that a lane begins with.

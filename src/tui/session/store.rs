@@ -1,6 +1,7 @@
 //! Where sessions are kept: one for each working directory in the user's state directory, and those that were given a
 //! name.
 
+use crate::tui::session::directory::state_dir;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
@@ -28,16 +29,6 @@ pub enum Keep {
         /// Begin anew all the same; what is left then takes its place.
         fresh: bool,
     },
-}
-
-/// The user's state directory: `$ATLAS_STATE_DIR`, else the platform's usual place (`$XDG_STATE_HOME` on Linux).
-#[must_use]
-pub fn state_dir() -> Option<PathBuf> {
-    if let Some(dir) = std::env::var_os("ATLAS_STATE_DIR").filter(|dir| !dir.is_empty()) {
-        return Some(dir.into());
-    }
-    let dirs = directories::ProjectDirs::from("", "", "atlas-fabric")?;
-    Some(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_path_buf())
 }
 
 /// A session's file.

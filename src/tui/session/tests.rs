@@ -160,7 +160,7 @@ fn nothing_is_written_where_nothing_was_done() {
 fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
     let ask_for = |h: &mut Hands| {
         let setup = Setup { target: "8xMI300X".into(), ..Hands::new().app.now.setup };
-        ask(&mut h.app, setup);
+        show(&mut h.app, setup);
         h.app.recompute();
     };
     // Nothing was done there: it makes way.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{files, select_target};
+use super::files;
 use crate::tui::app::{App, Change, Edit, Overlay};
+use crate::tui::applying::select_target;
 use crate::tui::keymap::Mode;
 use crate::tui::message::Effect;
 use crate::tui::showing::{explain, explain_metric, explain_results, standing};
 use crate::tui::{
-    assistant, detecting, export, finder, form, frontier, goal, measured, optimum, palette, prompt, race, sweeping,
+    asking, assistant, detecting, export, finder, form, frontier, goal, measured, optimum, prompt, race, sweeping,
     tables, timeline, tornado, tour, view,
 };
 
@@ -29,7 +30,6 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Filling => form::accept(app),
         Mode::Exporting => export::accept(app, effects),
         Mode::Finding => finder::accept(app),
-        Mode::Commanding => palette::accept(app, effects),
         Mode::Confirming => {
             if let Some(Overlay::WriteBack { plan, .. }) = app.overlay.take() {
                 effects.push(Effect::WriteBack(plan));
@@ -60,9 +60,13 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Race => race::apply(app, effects),
         Mode::Seeking => goal::accept(app, effects),
         Mode::Conversing => assistant::accept(app, effects),
-        Mode::Asking => race::accept_typed(app, effects),
+        Mode::Asking => {
+            if let Some(question) = race::accept_typed(app) {
+                asking::ask(app, &question, effects);
+            }
+        }
         Mode::Timeline => timeline::cause(app),
-        Mode::Measurements => measured::accept(app, effects),
+        Mode::Measurements => measured::accept(app, view::measurements::here(app).cloned(), effects),
         Mode::Panel(panel) => crate::tui::panels::accept(app, panel, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {

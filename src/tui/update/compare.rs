@@ -6,7 +6,7 @@ use super::note;
 use crate::tui::app::{App, Change};
 use crate::tui::keymap::Mode;
 use crate::tui::message::Effect;
-use crate::tui::tables::{Sort, Table};
+use crate::tui::tables::state::{Sort, Table};
 use crate::tui::view;
 use atlas_plan::estimate::Metric;
 

@@ -20,7 +20,7 @@ struct Here {
 }
 
 fn here(app: &App) -> Here {
-    use crate::tui::tables::Table;
+    use crate::tui::tables::state::Table;
     let tables = [Table::Targets, Table::Workloads, Table::Knobs, Table::Results, Table::Compare, Table::Advice];
     let filters = tables.map(|table| app.tables.filter(table).map(|filter| filter.text().to_owned()));
     Here {

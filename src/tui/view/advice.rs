@@ -2,15 +2,15 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{Answer, App, Change, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::layout;
 use crate::tui::message::Effect;
-use crate::tui::tables::Table;
+use crate::tui::status::note;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
-use crate::tui::update::note;
 use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::estimate::Scale;

@@ -1,193 +1,16 @@
 //! The breakdown of time and memory: bars that each begin where the one above ends, so that they visibly add up.
 
+pub(in crate::tui) mod blocks;
+
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
+use self::blocks::{Bar, Of, Row, blocks, column, share};
+
 use crate::tui::app::{App, View};
+use crate::tui::draw::Canvas;
 use crate::tui::layout;
 use crate::tui::theme::Role;
-use atlas_core::units;
-use atlas_plan::estimate::{Better, Breakdown, Detail, MemoryUse, Metric, Scale};
-
-/// The quantity that a block divides. It selects the explanation of its parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Step,
-    Token,
-    FirstToken,
-    Memory,
-    Limits,
-}
-
-/// A row of a block.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Row {
-    /// Title and total of a block.
-    Heading(&'static str, String),
-    /// A part.
-    Bar(Bar),
-    /// Title of a block that has a problem, and the problem.
-    Complaint(&'static str, String),
-    /// An empty line.
-    Blank,
-}
-
-/// A part of a whole.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Bar {
-    of: Of,
-    label: &'static str,
-    amount: String,
-    /// Share of the total, or of the capacity.
-    share: f64,
-    /// Beginning and end of the bar, as shares of its width.
-    span: (f64, f64),
-    role: Role,
-    /// The value in the baseline and now, if they differ.
-    change: Option<(f64, f64)>,
-    /// The capacity, as a share of the width.
-    mark: Option<f64>,
-}
-
-/// Colors of parts, in turn.
-const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
-
-fn color(nth: usize) -> Role {
-    COLORS.get(nth % COLORS.len()).copied().unwrap_or(Role::Bar1)
-}
-
-/// The values of a part in the baseline and now, if they differ.
-fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Option<(f64, f64)> {
-    let before = before?.part(label);
-    ((now - before).abs() > 1e-9 * before.abs()).then_some((before, now))
-}
-
-/// The name of a part on the screen.
-fn shown(part: &'static str) -> &'static str {
-    if part == "burst" { "prefill contention" } else { part }
-}
-
-/// The nonzero parts of a time, and the total, in one unit with the same decimals. `ms` is the unit of the parts in ms.
-fn time(rows: &mut Vec<Row>, (of, title): (Of, &'static str), parts: &Breakdown, before: Option<&Breakdown>, ms: f64) {
-    let total = parts.total();
-    let scale = Scale::of_whole(const { Metric::known("step_time_ms") }, ms * total);
-    let show = |value: f64| format!("{} {}", scale.show(ms * value), scale.unit());
-    rows.push(Row::Heading(title, show(total)));
-    let mut from = 0.0;
-    for (nth, (label, value)) in parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
-        let share = value / total;
-        rows.push(Row::Bar(Bar {
-            of,
-            label: shown(label),
-            amount: show(value),
-            share,
-            span: (from, from + share),
-            role: color(nth),
-            change: change(before, label, value),
-            mark: None,
-        }));
-        from += share;
-    }
-}
-
-/// Memory of a device: parts, total and upper bound, with the capacity as a mark through all rows.
-fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
-    let gb = |bytes: f64| format!("{:.2} GB", bytes / atlas_core::units::MEMORY_GB);
-    let total = memory.total();
-    let full = memory.capacity.max(memory.upper).max(total).max(1.0);
-    let mark = Some(memory.capacity / full);
-    let of = |bytes: f64| bytes / memory.capacity.max(1.0);
-    let excess = memory.excess();
-    rows.push(if excess > 0.0 {
-        Row::Complaint("memory of a device", format!("{} too little", gb(excess)))
-    } else {
-        Row::Heading("memory of a device", format!("of {}", gb(memory.capacity)))
-    });
-    let mut from = 0.0;
-    for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
-        rows.push(Row::Bar(Bar {
-            of: Of::Memory,
-            label,
-            amount: gb(value),
-            share: of(value),
-            span: (from / full, (from + value) / full),
-            role: color(nth),
-            change: change(before, label, value),
-            mark,
-        }));
-        from += value;
-    }
-    let whole = |label, bytes: f64, role| {
-        let change = None;
-        let of_block = Of::Memory;
-        Row::Bar(Bar {
-            of: of_block,
-            label,
-            amount: gb(bytes),
-            share: of(bytes),
-            span: (0.0, bytes / full),
-            role,
-            change,
-            mark,
-        })
-    };
-    rows.push(whole("total (expected)", total, Role::Text));
-    if memory.upper > total {
-        rows.push(whole("upper bound", memory.upper, Role::Dim));
-    }
-}
-
-fn limits(rows: &mut Vec<Row>, detail: &Detail) {
-    rows.push(Row::Heading("bottleneck", String::new()));
-    for (cause, share) in detail.limits.ranked().into_iter().filter(|(_, share)| *share > 0.0) {
-        let (span, role) = ((0.0, share), if share == detail.limits.ranked()[0].1 { Role::Accent } else { Role::Dim });
-        rows.push(Row::Bar(Bar {
-            of: Of::Limits,
-            label: cause.name(),
-            amount: String::new(),
-            share,
-            span,
-            role,
-            change: None,
-            mark: None,
-        }));
-    }
-}
-
-/// All blocks in two columns: time and bottleneck, memory and time to the first token.
-fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
-    let detail = app.answer.detail()?;
-    // Parts of training and of serving do not compare.
-    let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
-    let before = app.baseline.detail().filter(alike);
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    let title = if detail.training.is_some() {
-        (Of::Step, "time of an optimizer step")
-    } else {
-        (Of::Token, "decode step time")
-    };
-    time(&mut left, title, &detail.time, before.map(|before| &before.time), 1e3);
-    left.push(Row::Blank);
-    limits(&mut left, detail);
-    memory(&mut right, &detail.memory, before.map(|before| &before.memory.parts));
-    if let Some(serving) = &detail.serving {
-        right.push(Row::Blank);
-        let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
-        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, 1.0);
-    }
-    Some([left, right])
-}
-
-/// The blocks one below the other: time, memory, the rest.
-fn column(app: &App) -> Vec<Row> {
-    let Some([mut left, right]) = blocks(app) else { return Vec::new() };
-    let rest = left.iter().position(|row| *row == Row::Blank).unwrap_or(left.len());
-    let rest = left.split_off(rest);
-    left.push(Row::Blank);
-    left.extend(right);
-    left.extend(rest);
-    left
-}
+use atlas_plan::estimate::{Better, Metric};
 
 /// Least width of two columns.
 const TWO_COLUMNS: u16 = 110;
@@ -274,12 +97,6 @@ fn in_columns(app: &App, body: Rect) -> bool {
     body.width >= TWO_COLUMNS && column(app).len() > layout::inner_rows(body)
 }
 
-/// Rows of the pane beside the results.
-#[must_use]
-pub fn pane_rows(app: &App) -> usize {
-    column(app).len()
-}
-
 /// Draws the pane, or the full view.
 pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let full = app.view == View::Breakdown;
@@ -328,12 +145,6 @@ fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize, here:
             Row::Blank => {}
         }
     }
-}
-
-/// A share; small parts are shown as more than zero.
-fn share(share: f64) -> String {
-    const LEAST: f64 = 0.000_5;
-    if share > 0.0 && share < LEAST { "<0.1 %".to_owned() } else { units::percent(share) }
 }
 
 const LABEL: u16 = 19;

@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use super::results::change_style;
+use crate::tui::draw::Canvas;
 use crate::tui::optimum::Found;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;

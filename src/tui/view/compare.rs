@@ -9,10 +9,10 @@ use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{Answer, App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{Answer, App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::scenarios::other_side;
 use crate::tui::theme::Role;

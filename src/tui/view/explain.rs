@@ -4,10 +4,10 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use super::results;
 use crate::tui::app::{App, View};
 use crate::tui::cursor::{Movement, move_in_results};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::{METRICS, Metric};

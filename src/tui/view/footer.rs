@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use super::breakdown;
-use super::draw::Canvas;
 use crate::tui::app::{App, Pane};
+use crate::tui::draw::Canvas;
 use crate::tui::keymap::{self, Action, Mode};
 use crate::tui::optimum::{self, Row};
 use crate::tui::panels::Panel;

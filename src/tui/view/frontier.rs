@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use super::plot::{self, Limit, Plot, Series, Shape};
 use super::sweep::{figures, legend, range, remark, scaled, silence, split};
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;

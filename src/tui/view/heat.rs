@@ -1,10 +1,10 @@
 //! A heat map: a figure over two knobs as density and number. The best point is marked, impossible ones are crossed out.
 
 use crate::tui::painter::cells::TextWidth as _;
+use atlas_plan::knob::Setting;
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
-use super::sweep::shown;
+use crate::tui::draw::Canvas;
 use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::estimate::metric::Format;
@@ -195,5 +195,13 @@ impl Heat<'_> {
             let skip = u16::from(at.height == 1 && numbered);
             canvas.tint(Rect { x: at.x + skip, y: at.bottom() - 1, width: width - skip, height: 1 }, style);
         }
+    }
+}
+
+/// A value with its knob's unit, short.
+pub(super) fn shown(setting: &Setting) -> String {
+    match setting {
+        Setting::Number(value) if *value >= 10_000.0 => units::si(*value).replace(' ', ""),
+        other => other.to_string(),
     }
 }

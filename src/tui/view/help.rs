@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use crate::tui::app::{App, Overlay};
+use crate::tui::draw::Canvas;
 use crate::tui::keymap::{Action, BINDINGS, Binding, Mode, rows};
 use crate::tui::theme::Role;
 

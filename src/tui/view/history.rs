@@ -2,17 +2,15 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use super::results::tiles;
 use crate::tui::app::{App, View};
+use crate::tui::draw::Canvas;
 use crate::tui::history::{Point, words};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::Metric;
 
-/// Rows of the strip: its frame, three figures, and the last edit.
-pub const ROWS: u16 = 6;
 /// Figures that are charted.
 const FIGURES: usize = 3;
 /// Columns of a figure's name, and of its value.
@@ -75,7 +73,7 @@ pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let said = named.or(last).unwrap_or_else(|| "the first; z names a point".to_owned());
     let y = inner.bottom().saturating_sub(1);
     let width = inner.width.saturating_sub(2);
-    canvas.text(inner.x + 1, y, width, &super::draw::fit(&said, usize::from(width), app.glyphs.ellipsis), dim);
+    canvas.text(inner.x + 1, y, width, &crate::tui::draw::fit(&said, usize::from(width), app.glyphs.ellipsis), dim);
     debug_assert!(said.width() > 0, "every point is described");
 }
 

@@ -3,10 +3,10 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use crate::tui::app::{Answer, App, Pane, View};
+use crate::tui::draw::Canvas;
 use crate::tui::layout;
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::knob::{Home, Knob, Setting, Spec};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use crate::tui::app::{App, PANES, Pane, View};
+use crate::tui::draw::Canvas;
 use crate::tui::panels::idle;
-use crate::tui::tables::{Sort, Table};
+use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::Workload;
 use atlas_config::library::Entry;

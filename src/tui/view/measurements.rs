@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::measured::{Proposal, judged, unanswered};
 use crate::tui::theme::Role;

@@ -5,9 +5,9 @@ pub mod breakdown;
 mod candidates;
 pub mod compare;
 pub mod diff;
-pub mod draw;
 pub mod explain;
 mod footer;
+mod frames;
 pub mod frontier;
 mod heat;
 pub mod help;
@@ -36,13 +36,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::{App, Edit, Overlay, PANES, Pane, View};
-use super::graphics::Chart;
+use super::graphics::{Chart, Graphics};
 use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use super::stale::Stale;
 use super::theme::Role;
+use crate::tui::draw::{self, Canvas};
 use crate::tui::keymap::Mode;
-use draw::Canvas;
 pub use popup::popup_row;
+
+/// A canvas with the theme of the application.
+fn canvas<'a>(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
+    // An image would shine through a dialog, whose cells have no background.
+    let images = app.graphics == Graphics::Kitty && app.overlay.is_none() && app.glyphs.has_braille();
+    Canvas::new(buffer, app.theme().map(AsRef::as_ref), &app.glyphs, images)
+}
 
 /// Rows of the full-screen view that is shown.
 #[must_use]
@@ -131,13 +138,13 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
         Stale::Nothing if !empty => return Drawn::default(),
         _ => {
             let screen = picture.area;
-            let mut canvas = Canvas::new(app, picture);
+            let mut canvas = canvas(app, picture);
             canvas.clear(screen);
             whole(app, &mut canvas, &areas);
             return Drawn { parts: vec![screen], charts: Some(canvas.into_charts()) };
         }
     };
-    let mut canvas = Canvas::new(app, picture);
+    let mut canvas = canvas(app, picture);
     for part in [part, areas.info] {
         canvas.clear(part);
     }
@@ -155,7 +162,7 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
 
 /// Draws the whole screen.
 pub fn view(app: &App, buffer: &mut Buffer) {
-    let mut canvas = Canvas::new(app, buffer);
+    let mut canvas = canvas(app, buffer);
     canvas.clear(Rect::new(0, 0, app.size.0, app.size.1));
     whole(app, &mut canvas, &layout::areas(app));
 }

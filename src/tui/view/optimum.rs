@@ -3,9 +3,9 @@
 use ratatui::layout::Rect;
 
 use super::candidates;
-use super::draw::{Canvas, wrap};
 use super::sweep::figures;
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::optimum::{Found, Row, bound, here, is_stale, objective, rows, shown, size, unbounded};
 use crate::tui::theme::Role;

@@ -3,9 +3,10 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
-use super::sweep::{legend, plot, shown, silence};
+use super::heat::shown;
+use super::sweep::{legend, plot, silence};
 use crate::tui::app::App;
+use crate::tui::draw::Canvas;
 use crate::tui::sweeping::Curves;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Better;

@@ -5,7 +5,7 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
+use crate::tui::draw::Canvas;
 pub(super) use crate::tui::graphics::Shape;
 use crate::tui::graphics::{Chart, Curve, Place};
 use crate::tui::theme::Role;

@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::demo::Demo;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::export::Export;
-use crate::tui::prompt::Prompt;
+use crate::tui::prompt::state::Prompt;
 use crate::tui::theme::Role;
 
 /// The area of an open box. A box whose rows change with the typed text keeps its size; others have the height of their rows.

@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use atlas_document::{Diagnostic, Severity};
 

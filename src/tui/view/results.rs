@@ -11,8 +11,8 @@ mod headline;
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{App, Headline, Pane, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
 use atlas_plan::estimate::{Metric, Section};
 use figure::Columns;

@@ -3,8 +3,8 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, fit};
 use crate::tui::app::App;
+use crate::tui::draw::{Canvas, fit};
 use crate::tui::theme::Role;
 
 /// Fewest columns of a tab.

@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::tui::app::{Answer, App, View};
-use crate::tui::tables::{Sort, Table};
+use crate::tui::draw::{Canvas, wrap};
+use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;

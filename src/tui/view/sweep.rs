@@ -3,18 +3,17 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
-use super::heat::Heat;
+use super::heat::{Heat, shown};
 use super::plot::{Plot, Series, Shape, color, letter};
 use super::results::{change, split as split_number};
 use crate::tui::answer;
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::sweeping;
 use crate::tui::sweeping::Curves;
 use crate::tui::theme::Role;
-use crate::tui::work::Query;
-use atlas_core::units;
+use crate::tui::work::query::Query;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Setting;
 use atlas_plan::search::optimize::Candidate;
@@ -95,14 +94,6 @@ pub(super) fn split(inner: Rect) -> (Rect, Rect) {
         let below = BELOW.min(inner.height / 3);
         let height = inner.height - below;
         (Rect { height, ..inner }, Rect { y: inner.y + height, height: below, ..inner })
-    }
-}
-
-/// A value with its knob's unit, short.
-pub(super) fn shown(setting: &Setting) -> String {
-    match setting {
-        Setting::Number(value) if *value >= 10_000.0 => units::si(*value).replace(' ', ""),
-        other => other.to_string(),
     }
 }
 

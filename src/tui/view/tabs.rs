@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
 use crate::tui::app::{App, View};
+use crate::tui::draw::Canvas;
 use crate::tui::keymap;
 use crate::tui::keymap::Action;
 use crate::tui::painter::cells::TextWidth as _;

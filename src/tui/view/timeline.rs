@@ -9,9 +9,9 @@ use curves::{latencies, levels, scale};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use super::draw::Canvas;
 use super::sweep::{remark, silence};
 use crate::tui::app::{App, View};
+use crate::tui::draw::Canvas;
 use crate::tui::theme::Role;
 use crate::tui::timeline::{Lane, Picture, Timeline, picture};
 use atlas_core::units::duration_ms;

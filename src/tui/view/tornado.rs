@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use super::results::change_style;
 use super::sweep::{remark, silence};
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::keymap::{self, Action};
 use crate::tui::theme::Role;
 use crate::tui::tornado::shown;

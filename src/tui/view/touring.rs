@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::{Canvas, wrap};
 use crate::demo::narration;
 use crate::tui::app::App;
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
 
 /// Draws the caption.

@@ -1,5 +1,6 @@
-//! HTTPS, by the `curl` of the machine: its certificates, its proxies and its security updates, and no cryptography in this
-//! program. Address, headers, key and body go to its standard input, so that no list of processes shows them.
+//! Requests by the `curl` of the machine: its certificates, its proxies and its security updates, and neither HTTP nor
+//! cryptography in this program. Address, headers, key and body go to its standard input, so that no list of processes
+//! shows them.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write as _};
@@ -7,8 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use super::EndpointError;
-use super::http::{Head, USER_AGENT};
-use super::message::Request;
+use super::message::{Head, Request, USER_AGENT};
 use super::settings::{Settings, is_local};
 
 /// Most bytes of a response's head.
@@ -140,6 +140,8 @@ fn config(request: &Request, settings: &Settings) -> Result<String, EndpointErro
     );
     if is_local(&request.url) {
         config.push_str("noproxy = \"*\"\n");
+    } else if let Some(proxy) = upper_case_proxy(&request.url) {
+        let _ = writeln!(config, "proxy = {}", quoted(&proxy));
     }
     let mut option = |name: &str, value: &str| {
         let _ = writeln!(config, "{name} = {}", quoted(value));
@@ -159,6 +161,13 @@ fn config(request: &Request, settings: &Settings) -> Result<String, EndpointErro
     }
     option("data-raw", &request.body.to_string());
     Ok(config)
+}
+
+/// The proxy in `HTTP_PROXY`, which curl reads in lower case only, where a web server cannot set it.
+fn upper_case_proxy(url: &str) -> Option<String> {
+    let unset = |name: &str| std::env::var_os(name).is_none_or(|value| value.is_empty());
+    let wanted = url.starts_with("http://") && unset("http_proxy");
+    wanted.then(|| std::env::var("HTTP_PROXY").ok()).flatten().filter(|proxy| !proxy.is_empty())
 }
 
 /// A value of curl's configuration file.

@@ -1,12 +1,12 @@
 //! One exchange over HTTP: a request, and the events of its response as they arrive. The connection has a thread of its
-//! own, so that whoever waits can stop at any time. HTTPS goes through [`curl`].
+//! own, so that whoever waits can stop at any time.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::message::Request;
-use super::settings::{Settings, is_local};
+use super::message::{Head, Request};
+use super::settings::Settings;
 use super::{EndpointError, curl};
 
 /// Most bytes of a response, and of one event.
@@ -18,30 +18,6 @@ const ERROR_TEXT: u64 = 2_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest wait that an endpoint can ask for between attempts.
 const MOST_WAIT: Duration = Duration::from_secs(30);
-
-/// What this program calls itself.
-pub(super) const USER_AGENT: &str = concat!("atlas/", env!("CARGO_PKG_VERSION"));
-
-/// What counts of a response's status and headers.
-#[derive(Debug)]
-pub(super) struct Head {
-    /// The status.
-    pub status: u16,
-    /// Whether the body is a stream of events.
-    pub streams: bool,
-    /// When to try again, as the endpoint asks.
-    pub after: Option<Duration>,
-}
-
-impl Head {
-    /// From the status and the headers of these names.
-    pub(super) fn new(status: u16, content_type: Option<&str>, retry_after: Option<&str>) -> Head {
-        let after = retry_after.and_then(|text| text.trim().parse::<f64>().ok());
-        let after = after.filter(|seconds| (0.0..=1e6).contains(seconds)).map(Duration::from_secs_f64);
-        let streams = content_type.is_none_or(|kind| !kind.starts_with("application/json"));
-        Head { status, streams, after }
-    }
-}
 
 /// What the connection's thread sends.
 enum Sent {
@@ -116,41 +92,10 @@ fn once(
     }
 }
 
-fn agent(request: &Request, settings: &Settings) -> ureq::Agent {
-    let mut config = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .timeout_resolve(Some(settings.timeout))
-        .timeout_connect(Some(settings.timeout))
-        .timeout_send_request(Some(settings.timeout))
-        .timeout_send_body(Some(settings.timeout))
-        .timeout_recv_response(Some(settings.timeout))
-        .timeout_per_read(Some(settings.timeout))
-        .user_agent(USER_AGENT);
-    // A proxy does not lead back to this machine.
-    if is_local(&request.url) {
-        config = config.proxy(None);
-    }
-    config.build().new_agent()
-}
-
 /// Sends, and reads until the end.
 fn read(request: &Request, settings: &Settings, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
-    if request.url.starts_with("https://") {
-        let (head, body) = curl::send(request, settings)?;
-        return receive(&head, body, sender);
-    }
-    let mut post = agent(request, settings).post(&request.url);
-    for (name, value) in &request.headers {
-        post = post.header(*name, value);
-    }
-    if let Some((name, key, before)) = &request.secret {
-        post = post.header(*name, format!("{before}{}", key.reveal()));
-    }
-    let mut response = post.send(request.body.to_string()).map_err(|error| EndpointError::of(&error))?;
-    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let head = Head::new(response.status().as_u16(), header("content-type"), header("retry-after"));
-    receive(&head, response.body_mut().as_reader(), sender)
+    let (head, body) = curl::send(request, settings)?;
+    receive(&head, body, sender)
 }
 
 /// Reads the body of a response until its end.

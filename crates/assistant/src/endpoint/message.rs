@@ -1,5 +1,7 @@
 //! Messages of a conversation with an endpoint, and the pieces that an answer arrives in.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// A call of a tool.
@@ -101,5 +103,29 @@ impl Request {
         }
         let body = serde_json::to_string_pretty(&self.body).unwrap_or_else(|_| self.body.to_string());
         format!("{out}\n{body}\n")
+    }
+}
+
+/// The name of this program in requests.
+pub(super) const USER_AGENT: &str = concat!("atlas/", env!("CARGO_PKG_VERSION"));
+
+/// What counts of a response's status and headers.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// The status.
+    pub status: u16,
+    /// Whether the body is a stream of events.
+    pub streams: bool,
+    /// When to try again, as the endpoint asks.
+    pub after: Option<Duration>,
+}
+
+impl Head {
+    /// From the status and the headers of these names.
+    pub(super) fn new(status: u16, content_type: Option<&str>, retry_after: Option<&str>) -> Head {
+        let after = retry_after.and_then(|text| text.trim().parse::<f64>().ok());
+        let after = after.filter(|seconds| (0.0..=1e6).contains(seconds)).map(Duration::from_secs_f64);
+        let streams = content_type.is_none_or(|kind| !kind.starts_with("application/json"));
+        Head { status, streams, after }
     }
 }

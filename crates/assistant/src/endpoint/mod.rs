@@ -44,8 +44,8 @@ pub enum EndpointError {
     /// Nothing arrived in time.
     #[error("the endpoint does not answer in time ({0}); ATLAS_ASSISTANT_TIMEOUT_S sets how long to wait")]
     Timeout(String),
-    /// The program that speaks HTTPS cannot be started.
-    #[error("https:// needs the program `curl`, which cannot be started: {0}; install it, or use an http:// endpoint")]
+    /// The program that sends requests cannot be started.
+    #[error("an endpoint needs the program `curl`, which cannot be started: {0}; install it")]
     NoCurl(String),
     /// It answers with a status other than 200.
     #[error("the endpoint answers with status {code}{}", if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) })]
@@ -91,20 +91,7 @@ impl EndpointError {
         }
     }
 
-    fn of(error: &ureq::Error) -> EndpointError {
-        match error {
-            ureq::Error::Timeout(what) => EndpointError::Timeout(what.to_string()),
-            ureq::Error::Io(error) => EndpointError::reading(error),
-            other => EndpointError::Connection(other.to_string()),
-        }
-    }
-
     fn reading(error: &std::io::Error) -> EndpointError {
-        match error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>()) {
-            Some(ureq::Error::Timeout(what)) => return EndpointError::Timeout(what.to_string()),
-            Some(other) => return EndpointError::Connection(other.to_string()),
-            None => {}
-        }
         match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => EndpointError::Timeout(error.to_string()),
             std::io::ErrorKind::PermissionDenied => EndpointError::Untrusted(error.to_string()),

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn the_longest_phrase_is_taken_and_a_constraint_stays() {
         let mut words = Words::of("why is the time to first token high");
-        assert_eq!(take(&mut words).map(|asked| asked.metric(Mode::Inference).name), Some("ttft_ms"));
+        assert_eq!(take(&mut words).map(|figure| figure.metric(Mode::Inference).name), Some("ttft_ms"));
         assert_eq!(words.line(), "why is the high");
         let mut words = Words::of("how many h100 with ttft under 2s");
         assert_eq!(take(&mut words), None);

@@ -112,7 +112,7 @@ struct Came {
     retries: usize,
 }
 
-fn asked_with(settings: &Settings, cancelled: &dyn Fn() -> bool) -> Came {
+fn ask_with(settings: &Settings, cancelled: &dyn Fn() -> bool) -> Came {
     static LIBRARY: std::sync::LazyLock<Library> =
         std::sync::LazyLock::new(|| Library::load(&Sources::built_in(), None));
     let context = Context {
@@ -135,8 +135,8 @@ fn asked_with(settings: &Settings, cancelled: &dyn Fn() -> bool) -> Came {
     Came { outcome, conversation, text, tools, retries }
 }
 
-fn asked(server: &Server) -> Came {
-    asked_with(&settings(&server.url, Protocol::OpenAi), &|| false)
+fn ask_server(server: &Server) -> Came {
+    ask_with(&settings(&server.url, Protocol::OpenAi), &|| false)
 }
 
 /// The answer of a tool in a request.
@@ -165,7 +165,7 @@ fn a_tool_is_called_and_the_figures_of_the_answer_are_marked() {
         }
         say(stream, &end());
     }));
-    let came = asked(&server);
+    let came = ask_server(&server);
     let marks = came.outcome.unwrap();
     assert_eq!((came.tools, marks.tools.len()), (vec!["estimate".to_owned()], 1));
     assert_eq!(marks.unverified, ["123.45"]);
@@ -204,7 +204,7 @@ fn the_preview_has_everything_but_the_key_and_is_what_is_sent() {
     let preview = request(&settings, &conversation).preview();
     assert!(!preview.contains("sk-hidden") && preview.contains("authorization: Bearer [key]"), "{preview}");
     assert!(server.requests.lock().unwrap().is_empty(), "a preview sends nothing");
-    asked_with(&settings, &|| false).outcome.unwrap();
+    ask_with(&settings, &|| false).outcome.unwrap();
     let sent = server.requests.lock().unwrap()[0].split_once("\r\n\r\n").unwrap().1.to_owned();
     let (_, shown) = preview.split_once("\n\n").unwrap();
     let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
@@ -215,7 +215,7 @@ fn the_preview_has_everything_but_the_key_and_is_what_is_sent() {
 fn a_busy_endpoint_is_tried_again_and_one_that_refuses_is_not() {
     for (code, attempts) in [(429, 3), (500, 3), (503, 3), (401, 1), (404, 1)] {
         let server = serve(Box::new(move |_, _, stream| status(stream, code, "", "{\"error\": \"\u{1b}[31mno\"}")));
-        let came = asked(&server);
+        let came = ask_server(&server);
         assert!(
             matches!(&came.outcome, Err(EndpointError::Status { code: found, .. }) if *found == code),
             "{:?}",
@@ -231,7 +231,7 @@ fn a_busy_endpoint_is_tried_again_and_one_that_refuses_is_not() {
         say(stream, &delta(json!({"content": "fine"})));
         say(stream, &end());
     }));
-    let came = asked(&server);
+    let came = ask_server(&server);
     assert_eq!((came.outcome.is_ok(), came.text.as_str(), came.retries), (true, "fine", 1));
 }
 
@@ -241,7 +241,7 @@ fn an_answer_that_breaks_off_is_an_error_and_what_arrived_is_kept() {
         say(stream, STREAM);
         say(stream, &delta(json!({"content": "It is 20"})));
     }));
-    let came = asked(&truncated);
+    let came = ask_server(&truncated);
     assert_eq!((came.outcome, came.text.as_str()), (Err(EndpointError::Truncated), "It is 20"));
     assert!(matches!(came.conversation.messages.last(), Some(Message::Assistant { text, .. }) if text == "It is 20"));
 
@@ -249,13 +249,13 @@ fn an_answer_that_breaks_off_is_an_error_and_what_arrived_is_kept() {
         say(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 100000\r\n\r\n");
         say(stream, &delta(json!({"content": "half"})));
     }));
-    assert!(asked(&promised).outcome.is_err());
+    assert!(ask_server(&promised).outcome.is_err());
 
     let reset = serve(Box::new(|_, _, stream| {
         // Unread input makes the close a reset.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     }));
-    let came = asked(&reset);
+    let came = ask_server(&reset);
     assert!(matches!(came.outcome, Err(EndpointError::Connection(_))), "{:?}", came.outcome);
     assert_eq!(came.retries, 2, "nothing had arrived");
 }
@@ -273,7 +273,7 @@ fn what_is_not_the_protocol_is_refused() {
             say(stream, STREAM);
             say(stream, body);
         }));
-        let came = asked(&server);
+        let came = ask_server(&server);
         assert!(matches!(came.outcome, Err(EndpointError::Malformed(_))), "{body}: {:?}", came.outcome);
     }
     let endless = serve(Box::new(|_, _, stream| {
@@ -281,19 +281,19 @@ fn what_is_not_the_protocol_is_refused() {
         let line = "x".repeat(1 << 16);
         while stream.write_all(line.as_bytes()).is_ok() {}
     }));
-    assert_eq!(asked(&endless).outcome, Err(EndpointError::TooLarge));
+    assert_eq!(ask_server(&endless).outcome, Err(EndpointError::TooLarge));
     let nameless = serve(Box::new(|_, _, stream| {
         say(stream, STREAM);
         say(stream, &delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})));
         say(stream, &end());
     }));
-    assert!(matches!(asked(&nameless).outcome, Err(EndpointError::Malformed(_))));
+    assert!(matches!(ask_server(&nameless).outcome, Err(EndpointError::Malformed(_))));
     let many = serve(Box::new(|_, _, stream| {
         say(stream, STREAM);
         say(stream, &delta(json!({"tool_calls": [{"index": 4_000_000_000_u64, "function": {"name": "list"}}]})));
         say(stream, &end());
     }));
-    assert!(matches!(asked(&many).outcome, Err(EndpointError::Malformed(_))));
+    assert!(matches!(ask_server(&many).outcome, Err(EndpointError::Malformed(_))));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_model_that_only_calls_tools_is_stopped() {
         say(stream, &delta(call));
         say(stream, &end());
     }));
-    let came = asked(&server);
+    let came = ask_server(&server);
     assert_eq!(came.outcome, Err(EndpointError::Rounds(8)));
     assert_eq!((came.tools.len(), server.requests.lock().unwrap().len()), (8, 8));
 }
@@ -331,7 +331,7 @@ fn calls_that_mean_nothing_are_answered_with_what_is_wrong() {
             }
             say(stream, &end());
         }));
-        let came = asked(&server);
+        let came = ask_server(&server);
         assert!(came.text.contains(expected), "{name} {arguments}: {} {:?}", came.text, came.outcome);
     }
 }
@@ -347,7 +347,7 @@ fn a_slow_endpoint_runs_into_the_timeout_and_can_be_stopped() {
     };
     let server = silent();
     let quick = Settings { timeout: Duration::from_secs(3), retries: 0, ..settings(&server.url, Protocol::OpenAi) };
-    let came = asked_with(&quick, &|| false);
+    let came = ask_with(&quick, &|| false);
     assert!(matches!(came.outcome, Err(EndpointError::Timeout(_))), "{:?}", came.outcome);
     assert_eq!(came.text, "wait");
 
@@ -359,7 +359,7 @@ fn a_slow_endpoint_runs_into_the_timeout_and_can_be_stopped() {
             thread::sleep(Duration::from_millis(300));
             stop.store(true, Ordering::Relaxed);
         });
-        asked_with(&patient, &|| stop.load(Ordering::Relaxed))
+        ask_with(&patient, &|| stop.load(Ordering::Relaxed))
     });
     assert_eq!(came.outcome, Err(EndpointError::Cancelled));
 }
@@ -377,7 +377,7 @@ fn gemini_streams_text_and_calls_and_a_whole_document_is_read_as_well() {
         }
         say(stream, &part(json!({"functionCall": {"name": "estimate", "args": {"set": ["tp=4"]}}}), json!("STOP")));
     }));
-    let came = asked_with(&settings(&server.url, Protocol::Gemini), &|| false);
+    let came = ask_with(&settings(&server.url, Protocol::Gemini), &|| false);
     assert_eq!(
         (came.outcome.is_ok(), came.text.as_str(), came.tools.as_slice()),
         (true, "It fits.", ["estimate".to_owned()].as_slice())
@@ -392,7 +392,7 @@ fn gemini_streams_text_and_calls_and_a_whole_document_is_read_as_well() {
                 .to_string();
         status(stream, 200, "content-type: application/json\r\n", &body);
     }));
-    assert_eq!(asked(&whole).text, "At once.");
+    assert_eq!(ask_server(&whole).text, "At once.");
 }
 
 #[test]

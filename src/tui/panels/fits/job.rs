@@ -18,7 +18,7 @@ use atlas_plan::search::{Gauge, figure};
 use super::{Cell, Grid, Row, speed};
 use crate::demo::Setup;
 use crate::tui::panels::Answer;
-use crate::tui::work::{Job, Product};
+use crate::tui::work::job::{Job, Product};
 
 /// Knobs that the tried layouts set, so that overrides of them are ignored.
 pub(super) const LAYOUT: [Knob; 12] = [

@@ -8,12 +8,12 @@ use ratatui::style::Style;
 use super::{Cell, Grid, TIGHT, here, shown, speed};
 use crate::demo::narration::three_digits;
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, fit};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
-use crate::tui::view::draw::{Canvas, fit};
 
 const VIEW: View = View::Panel(Panel::Fits);
 /// Lines above the rows: the targets' names, in two lines.

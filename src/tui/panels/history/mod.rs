@@ -1,6 +1,10 @@
 //! The history: a list with a filter, one entry with its chain, what differs between two, and a figure over time.
 
+pub mod state;
+
 pub mod view;
+
+pub use state::{Listed, Page, State};
 
 use std::sync::Arc;
 
@@ -10,26 +14,12 @@ use atlas_plan::search::Gauge;
 use super::{Answer, Panel, Spec, watch};
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
-use crate::tui::tables::Table;
-use crate::tui::update::{fail, note};
-use crate::tui::work::{Job, Product, Query};
+use crate::tui::status::{fail, note};
+use crate::tui::tables::state::Table;
+use crate::tui::work::job::{Job, Product};
 
 /// Entries that are read, the newest.
 const MOST: usize = 5000;
-
-/// What the view shows.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Page {
-    /// All entries.
-    #[default]
-    List,
-    /// One entry, by its id.
-    Entry(String),
-    /// What differs between two.
-    Difference(String, String),
-    /// The figure that an entry is known by, over time.
-    Trend(String),
-}
 
 /// The panel.
 pub(super) static SPEC: Spec = Spec {
@@ -58,32 +48,6 @@ fn is_list(app: &App) -> bool {
 /// Lines above the list.
 fn heading(app: &App) -> u16 {
     if is_list(app) { view::HEADING } else { 0 }
-}
-
-/// The state of the view.
-#[derive(Debug, Clone, Default)]
-pub struct State {
-    /// Where the history is; `None` where nothing is kept.
-    pub store: Option<Store>,
-    /// What was read, by how often the view was opened.
-    pub listed: Query<u64, Arc<Listed>>,
-    /// What is shown.
-    pub page: Page,
-    /// The entry that others are compared with, by its id.
-    pub marked: Option<String>,
-    /// How often the view was opened.
-    opened: u64,
-    /// The row of the list that a page was opened from.
-    row: usize,
-}
-
-/// What was read.
-#[derive(Debug, Clone, Default)]
-pub struct Listed {
-    /// The entries, newest first, without their bodies.
-    pub entries: Vec<Entry>,
-    /// Files that are no entries.
-    pub damaged: usize,
 }
 
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use ratatui::layout::Rect;
 use super::{Page, entry, here, shown};
 use crate::cli::history as text;
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, fit};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::panels::{Panel, lines, wrapped};
-use crate::tui::tables::Table;
+use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
-use crate::tui::view::draw::{Canvas, fit};
 
 const VIEW: View = View::Panel(Panel::History);
 

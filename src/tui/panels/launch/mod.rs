@@ -1,11 +1,16 @@
 //! The files that launch the scenario on the screen, to be looked at and written.
 
+pub mod state;
+
 pub mod view;
 
+pub use state::{Files, State};
+
+use state::WRAPS;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use atlas_cluster::launch::{self, File, Options, Wrap};
+use atlas_cluster::launch::{self, Options, Wrap};
 use atlas_plan::engine::at_once;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
@@ -13,12 +18,8 @@ use atlas_plan::search::Gauge;
 use super::{Answer, Spec};
 use crate::tui::app::App;
 use crate::tui::message::Effect;
-use crate::tui::update::fail;
-use crate::tui::work::{Job, Product, Query};
-
-/// What a command can be wrapped in, in the order of the keys.
-const WRAPS: [(Wrap, &str); 3] =
-    [(Wrap::Plain, "script"), (Wrap::Slurm, "Slurm batch script"), (Wrap::Kubernetes, "Kubernetes manifests")];
+use crate::tui::status::fail;
+use crate::tui::work::job::{Job, Product};
 
 /// The panel.
 pub(super) static SPEC: Spec = Spec {
@@ -32,39 +33,6 @@ pub(super) static SPEC: Spec = Spec {
     across: wrap,
     ..Spec::DEFAULT
 };
-
-/// The state of the view.
-#[derive(Debug, Clone, Default)]
-pub struct State {
-    /// The files, by scenario and wrapping.
-    pub files: Query<(u64, usize), Arc<Files>>,
-    /// Files that were written, by how often that was asked for.
-    pub written: Query<u64, ()>,
-    /// What the command is wrapped in.
-    wrap: usize,
-    writes: u64,
-}
-
-/// The files of a scenario, or why they cannot be written.
-#[derive(Debug, Clone, Default)]
-pub struct Files {
-    /// The tool that they are for.
-    pub tool: String,
-    /// Files, the one that is started first.
-    pub files: Vec<File>,
-    /// What the user should know.
-    pub notes: Vec<String>,
-    /// Settings that the tool cannot express; then there are no files.
-    pub refused: Vec<String>,
-}
-
-impl State {
-    /// The name of the wrapping.
-    #[must_use]
-    pub fn wrap_name(&self) -> &'static str {
-        WRAPS.get(self.wrap).map_or("script", |(_, name)| name)
-    }
-}
 
 #[derive(Debug)]
 struct Make(Parts, Box<Scenario>, Wrap);

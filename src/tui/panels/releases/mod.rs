@@ -4,10 +4,14 @@
 //! * `view` – the picture
 //! * `export` – the same as a document
 
+pub mod state;
+
 pub mod export;
 #[cfg(test)]
 mod tests;
 pub mod view;
+
+pub use state::{Difference, Listed, Row, State};
 
 use std::sync::Arc;
 
@@ -20,7 +24,7 @@ use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, Change};
 use crate::tui::message::Effect;
-use crate::tui::update::{fail, note};
+use crate::tui::status::{fail, note};
 use crate::tui::view::results;
 
 /// The panel.
@@ -39,56 +43,6 @@ pub(super) static SPEC: Spec = Spec {
     accept: apply,
     ..Spec::DEFAULT
 };
-
-/// The state of the view.
-#[derive(Debug, Clone, Default)]
-pub struct State {
-    /// The releases of a scenario, by its generation.
-    listed: Option<(u64, Listed)>,
-}
-
-/// The releases of a family.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Listed {
-    /// What its makers call the family.
-    pub family: String,
-    /// The releases, newest first.
-    pub rows: Vec<Row>,
-    /// The place of the release in force.
-    pub current: Option<usize>,
-}
-
-/// A release.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// As the knob takes it: `vllm@0.11.0`.
-    pub spec: Arc<str>,
-    /// Its number.
-    pub release: String,
-    /// When it came out, as far as known.
-    pub date: String,
-    /// The figures of [`metrics`], in their order.
-    pub values: Vec<Option<f64>>,
-    /// Why it cannot run the scenario, in a few words.
-    pub refused: Option<String>,
-    /// Traits that it changed against the release before.
-    pub brought: Vec<Difference>,
-    /// Traits in which it differs from the release in force.
-    pub differs: Vec<Difference>,
-}
-
-/// A trait that two releases have differently.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
-    /// Its name in documents.
-    pub name: &'static str,
-    /// Its value in the release that is compared with.
-    pub before: String,
-    /// Its value in this release.
-    pub after: String,
-    /// Where that was read.
-    pub source: String,
-}
 
 /// The figures that releases are compared by, throughput first.
 pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {

@@ -6,10 +6,10 @@ use ratatui::layout::Rect;
 
 use super::{Difference, Listed, Row, here, listed, metrics};
 use crate::tui::app::{App, View};
+use crate::tui::draw::{Canvas, fit};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
-use crate::tui::view::draw::{Canvas, fit};
 use crate::tui::view::results::{LEAST, change_style};
 
 const VIEW: View = View::Panel(Panel::Releases);

@@ -1,29 +1,29 @@
 //! A running job against its prediction, as its log grows. Without a submission, the job is held against the scenario on
 //! the screen.
 
+pub mod state;
+
 pub mod view;
 
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use state::Live;
+pub use state::{Seen, State};
 
-use atlas_cluster::watch::{Event, Prediction, WatchState, job};
-use atlas_detect::runner::System;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use atlas_cluster::watch::{Event, Prediction};
 use atlas_plan::search::Gauge;
 
 use super::{Answer, Panel, Spec};
-use crate::cli::watch::{feed::Feed, plan};
+use crate::cli::watch::plan;
 use crate::tui::app::{App, View};
 use crate::tui::message::{Effect, Timer};
-use crate::tui::work::{Job, Product, Query};
+use crate::tui::work::job::{Job, Product};
 
 /// Milliseconds between two looks at the log.
 const LOOK_MS: u64 = 1000;
 /// Bytes read of a file in one look.
 const BYTES_PER_LOOK: u64 = 32 << 20;
-/// Time that Slurm may take to name the log of a job.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Events that are shown, the latest.
 const EVENTS: usize = 6;
 
@@ -39,49 +39,6 @@ pub(super) static SPEC: Spec = Spec {
     accept: again,
     ..Spec::DEFAULT
 };
-
-/// The state of the view.
-#[derive(Debug, Clone, Default)]
-pub struct State {
-    /// Logs of one job, or the number of a job of Slurm.
-    pub logs: Vec<String>,
-    /// What was seen, by scenario and look.
-    pub seen: Query<(u64, u64), Arc<Seen>>,
-    look: u64,
-    live: Option<(u64, Arc<Live>)>,
-}
-
-/// What was seen of a job.
-#[derive(Debug, Clone, Default)]
-pub struct Seen {
-    /// The files.
-    pub files: Vec<PathBuf>,
-    /// Everything that is known of the run.
-    pub state: WatchState,
-    /// The last changes, in words.
-    pub events: Vec<String>,
-}
-
-/// The files that are followed, shared with the worker that reads them.
-struct Live {
-    names: Vec<String>,
-    prediction: Option<Prediction>,
-    began: Instant,
-    reading: Mutex<Option<Reading>>,
-}
-
-struct Reading {
-    files: Vec<PathBuf>,
-    feeds: Vec<Feed>,
-    state: WatchState,
-    events: Vec<String>,
-}
-
-impl fmt::Debug for Live {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").field("names", &self.names).finish_non_exhaustive()
-    }
-}
 
 #[derive(Debug)]
 struct Look(Arc<Live>);
@@ -115,25 +72,6 @@ impl Job for Look {
         reading.events.drain(..surplus);
         let (files, state, events) = (reading.files.clone(), reading.state.clone(), reading.events.clone());
         Ok(Product::Panel(Answer::Watch(Arc::new(Seen { files, state, events }))))
-    }
-}
-
-impl Live {
-    /// Finds the files. A log that does not exist yet is waited for.
-    fn begin(&self) -> Result<Reading, String> {
-        let files = match self.names.as_slice() {
-            [one] if job::is_id(one) && !std::path::Path::new(one).exists() => {
-                job::query(&System, one, PATIENCE).map_err(|error| error.to_string())?.logs
-            }
-            names => names.iter().map(PathBuf::from).collect(),
-        };
-        if files.is_empty() {
-            return Err("Slurm reports no output file of this job; give its log".to_owned());
-        }
-        let feeds = files.iter().map(|path| Feed::of(path)).collect();
-        let names = files.iter().map(|path| path.display().to_string());
-        let state = WatchState::new(self.prediction.clone(), names);
-        Ok(Reading { files, feeds, state, events: Vec::new() })
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::style::Style;
 
+use crate::tui::draw::Canvas;
 use crate::tui::theme::Role;
-use crate::tui::view::draw::Canvas;
 use atlas_core::units;
 use atlas_plan::estimate::{Better, Format, Metric};
 

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use super::change::{LEAST, change, signed, within};
 use crate::tui::app::{Answer, App};
+use crate::tui::draw::Canvas;
 use crate::tui::theme::Role;
-use crate::tui::view::draw::Canvas;
 use atlas_core::units;
 use atlas_plan::estimate::Metric;
 

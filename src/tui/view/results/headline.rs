@@ -7,8 +7,8 @@ use ratatui::style::Modifier;
 use super::change::{LEAST, change};
 use super::figure::interval;
 use crate::tui::app::{Answer, App, Headline, Pane, View};
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
-use crate::tui::view::draw::{Canvas, wrap};
 use atlas_config::Mode;
 use atlas_plan::estimate::{Detail, Metric, Verdict};
 

@@ -3,9 +3,9 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::Answer;
+use crate::tui::draw::Canvas;
 use crate::tui::simulating::Scaling;
 use crate::tui::theme::Role;
-use crate::tui::view::draw::Canvas;
 use crate::tui::view::plot::{Plot, Series, Shape, color, letter};
 use crate::tui::view::sweep::range;
 use atlas_core::sort;

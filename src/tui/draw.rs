@@ -7,10 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::tui::app::{App, PANES, Pane, View, title};
-use crate::tui::graphics::{Chart, Graphics};
-use crate::tui::keymap;
-use crate::tui::keymap::Action;
+use crate::tui::graphics::Chart;
 use crate::tui::theme::{Glyphs, Role, Theme};
 
 /// A buffer with theme and characters to draw with.
@@ -27,12 +24,9 @@ pub struct Canvas<'a> {
 const GRAY: [u8; 3] = [0x80; 3];
 
 impl<'a> Canvas<'a> {
-    /// Draws with the theme of `app`.
-    pub fn new(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
-        // An image would shine through a dialog, whose cells have no background.
-        let images = app.graphics == Graphics::Kitty && app.overlay.is_none() && app.glyphs.has_braille();
-        let charts = images.then(Vec::new);
-        Canvas { buffer, theme: app.theme().map(AsRef::as_ref), glyphs: &app.glyphs, charts }
+    /// Draws with a theme; curves as images where the terminal takes them.
+    pub fn new(buffer: &'a mut Buffer, theme: Option<&'a Theme>, glyphs: &'a Glyphs, images: bool) -> Canvas<'a> {
+        Canvas { buffer, theme, glyphs, charts: images.then(Vec::new) }
     }
 
     /// Whether curves are drawn as images.
@@ -135,19 +129,6 @@ impl<'a> Canvas<'a> {
     pub fn clear(&mut self, area: Rect) {
         let style = self.role(Role::Text);
         cells::clear(self.buffer, area, style);
-    }
-
-    /// The frame of a view, with its key before the title.
-    pub fn view(&mut self, area: Rect, view: View, title: &str, remark: &str, focused: bool) -> Rect {
-        let key = keymap::key_of(Action::Show(view));
-        self.frame(area, &format!("{key} {title}"), remark, focused)
-    }
-
-    /// The frame of a pane, with its key before the title.
-    pub fn pane(&mut self, area: Rect, pane: Pane, remark: &str, focused: bool) -> Rect {
-        let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
-        let key = keymap::key_of(Action::FocusPane(u8::try_from(place + 1).unwrap_or(1)));
-        self.frame(area, &format!("{key} {}", title(pane)), remark, focused)
     }
 
     /// A frame with a title on the left and a remark on the right of its upper edge. Returns what is inside.

@@ -1,0 +1,22 @@
+//! State of the detection.
+
+use crate::tui::work::query::Query;
+use std::sync::Arc;
+
+/// The state.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    pub(in crate::tui) found: Query<u64, Arc<Found>>,
+    pub(in crate::tui) requests: u64,
+}
+
+/// What was detected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The targets as YAML.
+    pub text: String,
+    /// How many there are.
+    pub targets: usize,
+    /// What could not be determined, and why.
+    pub open: Vec<String>,
+}

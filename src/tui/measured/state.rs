@@ -1,0 +1,63 @@
+//! State of the measurements: the rows, and a proposed correction.
+
+use atlas_evidence::calibrate::Observation;
+use atlas_evidence::calibrate::Outcome;
+use atlas_evidence::calibrate::Start;
+use atlas_evidence::calibrate::judge::Judged;
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What was read, and what follows from it.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// The rows.
+    pub rows: Arc<Vec<Observation>>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+    /// Rows beside predictions of the scenario's target, worked out when they are looked at.
+    pub(in crate::tui) judged: OnceCell<Vec<Judged>>,
+    /// A proposed calibration.
+    pub proposal: Option<Arc<Proposal>>,
+}
+
+/// A proposed calibration.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// What was found.
+    pub outcome: Outcome,
+    /// The profile that it started from.
+    pub start: Start,
+    /// Vendor of the target.
+    pub vendor: String,
+    /// Where it would be written.
+    pub path: PathBuf,
+    /// Whether a profile exists there.
+    pub replaces: bool,
+}
+
+impl PartialEq for Proposal {
+    fn eq(&self, other: &Proposal) -> bool {
+        self.path == other.path && self.outcome.parameters == other.outcome.parameters
+    }
+}
+
+impl Measured {
+    /// New content of the files.
+    pub fn read(&mut self, rows: Arc<Vec<Observation>>, problems: Vec<String>) {
+        (self.rows, self.problems) = (rows, problems);
+        self.stale();
+    }
+
+    /// Drops derived results after the scenario or the files changed.
+    pub fn stale(&mut self) {
+        self.judged = OnceCell::new();
+        self.proposal = None;
+    }
+
+    /// Whether there is anything to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.problems.is_empty()
+    }
+}

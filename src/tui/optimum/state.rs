@@ -1,0 +1,52 @@
+//! State of the search for the best knobs.
+
+use crate::demo::Setup;
+use crate::tui::line::Line;
+use atlas_plan::estimate::Metric;
+use atlas_plan::search::Condition;
+use atlas_plan::search::optimize::Candidate;
+use atlas_plan::search::optimize::Optimum;
+use std::collections::BTreeMap;
+
+/// The form.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Seeking {
+    /// Index of the objective among those that apply.
+    pub objective: usize,
+    /// The user's own bounds by their metric's name, `None` where a default was removed. Defaults hold otherwise.
+    pub bounds: BTreeMap<&'static str, Option<Condition>>,
+    /// Whether accelerators may stay idle.
+    pub idle: bool,
+    /// A bound being typed, and why it is invalid.
+    pub typing: Option<(Line, Option<String>)>,
+}
+
+/// A question to the workers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Generation of the scenario.
+    pub generation: u64,
+    /// The objective.
+    pub objective: &'static Metric,
+    /// Constraints besides the defaults.
+    pub conditions: Vec<Condition>,
+    /// Metrics whose default bound was removed.
+    pub without: Vec<&'static str>,
+    /// Whether accelerators may stay idle.
+    pub idle: bool,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The answer of the search.
+    pub optimum: Optimum,
+    /// The best and its runners-up, each with the setup that leads there.
+    pub candidates: Vec<(Setup, Candidate)>,
+    /// Side effects of the best candidate that were not asked about.
+    pub warnings: Vec<String>,
+    /// The default bounds that were kept or dropped, in words.
+    pub defaults: String,
+    /// Of which target and workload.
+    pub of: Setup,
+}

@@ -1,0 +1,39 @@
+//! A command of the palette, and what it does.
+
+use crate::tui::keymap::Action;
+use atlas_assistant::Question;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::Knob;
+use std::sync::Arc;
+
+/// What a command does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deed {
+    /// What a key does.
+    Action(Action),
+    /// Selects a theme by its index.
+    Theme(usize),
+    /// Goes to a named point of the history by its index.
+    Point(usize),
+    /// Plays a tour by its index.
+    Tour(usize),
+    /// Sweeps over a knob, alone or against another one.
+    Sweep(Knob, Option<Knob>),
+    /// Explains a figure.
+    Explain(&'static Metric),
+    /// Carries out a question in words.
+    Ask(Arc<Question>),
+    /// Asks the assistant.
+    Question(String),
+}
+
+/// A row of the palette.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    /// What it does, in words.
+    pub text: String,
+    /// The keys that do the same.
+    pub keys: &'static [&'static str],
+    /// What it does.
+    pub deed: Deed,
+}

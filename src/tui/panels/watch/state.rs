@@ -1,0 +1,79 @@
+//! State of a watched job.
+
+use crate::cli::watch::feed::Feed;
+use crate::tui::work::query::Query;
+use atlas_cluster::watch::Prediction;
+use atlas_cluster::watch::WatchState;
+use atlas_cluster::watch::job;
+use atlas_detect::runner::System;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::time::Instant;
+
+/// Time that Slurm may take to name the log of a job.
+pub(in crate::tui) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The state of the view.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// Logs of one job, or the number of a job of Slurm.
+    pub logs: Vec<String>,
+    /// What was seen, by scenario and look.
+    pub seen: Query<(u64, u64), Arc<Seen>>,
+    pub(in crate::tui) look: u64,
+    pub(in crate::tui) live: Option<(u64, Arc<Live>)>,
+}
+
+/// What was seen of a job.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// Everything that is known of the run.
+    pub state: WatchState,
+    /// The last changes, in words.
+    pub events: Vec<String>,
+}
+
+/// The files that are followed, shared with the worker that reads them.
+pub(in crate::tui) struct Live {
+    pub(in crate::tui) names: Vec<String>,
+    pub(in crate::tui) prediction: Option<Prediction>,
+    pub(in crate::tui) began: Instant,
+    pub(in crate::tui) reading: Mutex<Option<Reading>>,
+}
+
+pub(in crate::tui) struct Reading {
+    pub(in crate::tui) files: Vec<PathBuf>,
+    pub(in crate::tui) feeds: Vec<Feed>,
+    pub(in crate::tui) state: WatchState,
+    pub(in crate::tui) events: Vec<String>,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// Finds the files. A log that does not exist yet is waited for.
+    pub(in crate::tui) fn begin(&self) -> Result<Reading, String> {
+        let files = match self.names.as_slice() {
+            [one] if job::is_id(one) && !std::path::Path::new(one).exists() => {
+                job::query(&System, one, PATIENCE).map_err(|error| error.to_string())?.logs
+            }
+            names => names.iter().map(PathBuf::from).collect(),
+        };
+        if files.is_empty() {
+            return Err("Slurm reports no output file of this job; give its log".to_owned());
+        }
+        let feeds = files.iter().map(|path| Feed::of(path)).collect();
+        let names = files.iter().map(|path| path.display().to_string());
+        let state = WatchState::new(self.prediction.clone(), names);
+        Ok(Reading { files, feeds, state, events: Vec::new() })
+    }
+}

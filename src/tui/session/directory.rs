@@ -1,0 +1,13 @@
+//! Where state is kept.
+
+use std::path::PathBuf;
+
+/// The user's state directory: `$ATLAS_STATE_DIR`, else the platform's usual place (`$XDG_STATE_HOME` on Linux).
+#[must_use]
+pub fn state_dir() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("ATLAS_STATE_DIR").filter(|dir| !dir.is_empty()) {
+        return Some(dir.into());
+    }
+    let dirs = directories::ProjectDirs::from("", "", "atlas-fabric")?;
+    Some(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_path_buf())
+}

@@ -1,0 +1,12 @@
+//! The question of the sensitivity view.
+
+use atlas_plan::estimate::Metric;
+
+/// The query of the view.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Generation of the scenario.
+    pub generation: u64,
+    /// The figure.
+    pub metric: &'static Metric,
+}

@@ -1,0 +1,56 @@
+//! Asking: a new question cancels the work on the last one.
+
+use std::sync::Arc;
+
+use super::job::{Job, Order};
+use super::query::{Progress, Query, Stage};
+use crate::tui::message::Effect;
+
+impl<Q: Clone + PartialEq, A> Query<Q, A> {
+    /// Asks a question unless it was asked last. Work on another question is cancelled.
+    pub fn ask(
+        &mut self,
+        question: Q,
+        serials: &mut u64,
+        effects: &mut Vec<Effect>,
+        job: impl FnOnce(&Q) -> Result<Arc<dyn Job>, String>,
+    ) {
+        if self.current.as_ref().is_some_and(|(current, _)| *current == question) {
+            return;
+        }
+        self.cancel(effects);
+        let stage = match job(&question) {
+            Ok(job) => {
+                *serials += 1;
+                effects.push(Effect::Work(Order { serial: *serials, job }));
+                Stage::Running { serial: *serials, progress: Progress::default() }
+            }
+            Err(trouble) => Stage::Failed(trouble),
+        };
+        self.current = Some((question, stage));
+    }
+
+    fn cancel(&self, effects: &mut Vec<Effect>) {
+        if let Some((_, Stage::Running { serial, .. })) = &self.current {
+            effects.push(Effect::Cancel(*serial));
+        }
+    }
+
+    /// Stops running work.
+    pub fn stop(&mut self, effects: &mut Vec<Effect>) -> bool {
+        self.cancel(effects);
+        let running = self.progress().is_some();
+        if let Some((_, stage)) = self.current.as_mut().filter(|_| running) {
+            *stage = Stage::Stopped;
+        }
+        running
+    }
+
+    /// Cancels work in progress; asking the same question again starts it anew.
+    pub fn forget(&mut self, effects: &mut Vec<Effect>) {
+        self.cancel(effects);
+        if !self.is_fresh() {
+            self.current = None;
+        }
+    }
+}
