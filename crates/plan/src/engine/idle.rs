@@ -2,7 +2,7 @@
 
 use crate::scenario::Scenario;
 use atlas_config::Mode;
-use atlas_core::plan::{DraftMethod, KvTransfer};
+use atlas_core::plan::{DraftMethod, Engine, KvTransfer};
 use atlas_perf::serving::reuse::Prompt;
 
 /// Settings that are stated and have no effect, or that the software does not have.
@@ -12,6 +12,15 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     let other = scenario.settings_of_the_other_mode();
     if !other.is_empty() {
         notes.push(changes_nothing(&other, &format!("this is {}", scenario.mode().name())));
+    }
+    if scenario.engine == Engine::Analytical {
+        let simulated = scenario.settings_of(Engine::Event);
+        if !simulated.is_empty() {
+            notes.push(changes_nothing(
+                &simulated,
+                "only simulations heed it: set engine to event, or use atlas simulate",
+            ));
+        }
     }
     let (Some(model), Mode::Inference) = (scenario.model.as_ref(), scenario.mode()) else { return notes };
     let phase = &scenario.base;

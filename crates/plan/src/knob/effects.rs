@@ -244,6 +244,11 @@ fn knobs_that_need_another_knob_are_listed_with_it() {
         ("h100-sxm-8", "llama3.1-8b-train", "concurrency=64", Knob::Concurrency, "this is training"),
         ("h100-sxm-8", "llama3.1-70b-serve", "draft_decline=0.1", Knob::DraftDecline, "set draft_tokens"),
         ("h100-sxm-8", "gpt-oss-120b-serve", "two_batch_overlap=on", Knob::TwoBatchOverlap, "set attention_dp"),
+        ("h100-sxm-64", "llama3.1-70b-train", "jitter=0.1", Knob::Jitter, "set engine to event"),
+        ("h100-sxm-64", "llama3.1-70b-train", "node_mtbf_h=1000", Knob::NodeMtbf, "set engine to event"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "slo_ttft_ms=100", Knob::SloTtft, "set engine to event"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "sharding=zero3", Knob::Sharding, "this is inference"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "train_tokens=2e12", Knob::TrainTokens, "this is inference"),
     ] {
         let parts = Parts::find(&library, target, workload).unwrap();
         let stated = overrides(Engine::Analytical, &[set]);
