@@ -341,3 +341,17 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
         FIELDS.iter().filter(|(from, to)| answer(&TARGET.replace(from, to)) == before).map(|(_, to)| *to).collect();
     assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
 }
+
+#[test]
+fn a_preset_states_formats_of_weights_and_products_and_what_they_take() {
+    let library = library();
+    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+    let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
+    assert_eq!(of(&["precision=W8A8"]), of(&["precision=fp8"]));
+    assert_eq!(of(&["precision=w8a16"]), of(&["precision=fp8", "compute=bf16"]));
+    assert_eq!(of(&["precision=w4a16"]), of(&["precision=awq"]));
+    assert_eq!(of(&["precision=w4a8"]), of(&["precision=int4", "compute=fp8"]));
+    assert_eq!(of(&["precision=q4_k_m"]), of(&["precision=int4", "weight_bits=4.85"]));
+    let refused = Knob::Precision.parse("w3a3", &[]).unwrap_err().to_string();
+    assert!(refused.contains("w8a16") && refused.contains("nvfp4"), "{refused}");
+}
