@@ -147,6 +147,19 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
 }
 
 #[test]
+fn a_backlog_is_simulated_as_requests_that_come_all_at_once() {
+    let library = library();
+    let ttft = |set: &[&str]| {
+        let (_, estimate) = answered(&library, Engine::Event, ("h100-sxm-8", "llama3.1-8b-serve"), set);
+        estimate.detail.unwrap().serving.unwrap().ttft_ms[0]
+    };
+    let backlog = ttft(&["load=burst", "run_requests=512"]);
+    assert_eq!(backlog, ttft(&["arrivals=burst", "requests=512"]));
+    // 64 prompts of 1,024 tokens on each replica take more than a second.
+    assert!(backlog > 500.0, "{backlog} ms");
+}
+
+#[test]
 fn sixteen_bits_take_the_format_of_the_device_and_say_so() {
     let library = library();
     let (scenario, estimate) = answered(&library, Engine::Analytical, ("v100-sxm-8", "llama3.1-8b-serve"), &[]);
