@@ -355,3 +355,13 @@ fn a_preset_states_formats_of_weights_and_products_and_what_they_take() {
     let refused = Knob::Precision.parse("w3a3", &[]).unwrap_err().to_string();
     assert!(refused.contains("w8a16") && refused.contains("nvfp4"), "{refused}");
 }
+
+#[test]
+fn an_overlap_that_the_software_lacks_is_named() {
+    let library = library();
+    let parts = Parts::find(&library, "h800-sxm-2048", "deepseek-v3-train").unwrap();
+    let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
+    let layout = ["pp=16", "ep=64", "dp=128", "overlap_experts=on"];
+    assert!(of(&[&layout[..], &["vpp=1"]].concat()).contains("only between model chunks (vpp above 1)"));
+    assert!(!of(&[&layout[..], &["vpp=3"]].concat()).contains("only between model chunks"));
+}
