@@ -1,8 +1,10 @@
 //! The words in which a run is planned: the engine, the parallelism of the model, the formats, the
 //! serving software. Files, knobs, engines and screens use the same spelling.
 
+mod preset;
 mod spelling;
 
+pub use preset::Preset;
 pub use spelling::{canonical, stored_bits};
 
 /// Declares an enum whose values have names that users write.

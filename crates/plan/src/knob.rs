@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub use atlas_core::field::{Field as Spec, Group, Home, KNOBS, Knob, Step, ValueType};
 
 use atlas_catalog::software::{Caveat, Software};
-use atlas_core::plan::canonical;
+use atlas_core::plan::{Preset, canonical};
 use atlas_document::decode::nearest;
 use atlas_document::{Node, Value};
 
@@ -54,11 +54,16 @@ impl KnobValues for Knob {
                 "off" | "false" | "no" | "0" => Ok(Setting::Toggle(false)),
                 _ => Err(refuse("on or off".to_owned())),
             },
+            ValueType::Choice(_) if self == Knob::Precision && Preset::named(text).is_some() => {
+                Ok(Setting::Choice(canonical(text).to_ascii_lowercase().into()))
+            }
             ValueType::Choice(choices) => {
                 let usual = canonical(text);
                 let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(usual));
                 found.map(|choice| Setting::Choice((*choice).into())).ok_or_else(|| {
-                    refuse(if choices.len() > 2 {
+                    refuse(if self == Knob::Precision {
+                        format!("one of {}, or {}", choices.join(", "), Preset::NAMES.join(", "))
+                    } else if choices.len() > 2 {
                         format!("one of {}", choices.join(", "))
                     } else {
                         choices.join(" or ")

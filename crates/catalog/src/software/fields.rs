@@ -272,6 +272,7 @@ section! {
         zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered again";
         sequence_parallel: bool, "sequence parallelism under tensor parallelism, by default";
+        int8: bool, "products may be multiplied in int8";
         accumulation: Accumulation, "how a batch larger than what runs at once is handled";
     }
 }

@@ -4,7 +4,7 @@
 use crate::read_field::{ReadField as _, read_section, word};
 use atlas_core::count::Count;
 use atlas_core::field::Knob;
-use atlas_core::plan::{Format, Optimizer, Recompute, stored_bits};
+use atlas_core::plan::{Format, Optimizer, Preset, Recompute};
 use atlas_core::plan_spec::{PlanSpec, PoolSpec};
 use atlas_document::Node;
 use atlas_document::decode::Fields;
@@ -62,14 +62,14 @@ fn pool(fields: &mut Fields<'_>) -> PoolSpec {
 /// read formats.
 pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     plan.weight_bits = p.number_of(Knob::WeightBits);
-    let mut bits = plan.weight_bits;
+    let (mut bits, mut products) = (plan.weight_bits, None);
     let mut format = |key| {
         let written = p.text(key)?;
         if key == "weights"
-            && let Some(stored) = stored_bits(&written)
+            && let Some(preset) = Preset::named(&written)
         {
-            bits = bits.or(Some(stored));
-            return Some(Format::Int4);
+            (bits, products) = (bits.or(preset.bits), preset.compute);
+            return Some(preset.weights);
         }
         let known = Format::named(&written);
         if known.is_none() {
@@ -88,6 +88,7 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     // activations between layers are kept in 16 bits in W8A8 and W4A4 deployments too.
     let narrow = |format: &Format| matches!(format, Format::Fp8 | Format::Mxfp8 | Format::Int8 | Format::Fp4);
     plan.compute = plan.compute.or(format("activations").filter(narrow));
+    plan.compute = plan.compute.or(products);
     plan.weight_bits = bits;
     if let Some(states) = states {
         let optimizer = plan.optimizer.unwrap_or(Optimizer::Adam);

@@ -28,8 +28,30 @@ pub(super) struct Launch {
     pub step: f64,
     /// The same for each running sequence.
     pub sequence: f64,
-    /// Share of it that every drafted token costs again.
-    pub draft_share: f64,
+    /// How often it is spent again on drafts.
+    pub drafts: DraftSteps,
+}
+
+/// What drafting costs the host in a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum DraftSteps {
+    /// Nothing: they are scheduled ahead, as everything is.
+    Hidden,
+    /// One more step: all drafts are prepared at once, and replayed as one graph or run in a loop beside the accelerator.
+    Together,
+    /// A step for each drafted token.
+    Each,
+}
+
+impl DraftSteps {
+    /// Steps of the host for so many drafted tokens.
+    pub(super) fn of(self, drafted: f64) -> f64 {
+        match self {
+            DraftSteps::Hidden => 0.0,
+            DraftSteps::Together => drafted.min(1.0),
+            DraftSteps::Each => drafted,
+        }
+    }
 }
 
 impl Launch {
@@ -98,7 +120,11 @@ impl Launch {
                 // Native runtimes do the same work in compiled code.
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
-            draft_share: if input.host == HostOverlap::Scheduling { 0.0 } else { 1.0 },
+            drafts: match input.host {
+                HostOverlap::Scheduling => DraftSteps::Hidden,
+                HostOverlap::FrontEnd => DraftSteps::Together,
+                HostOverlap::None => DraftSteps::Each,
+            },
         }
     }
 }

@@ -151,7 +151,7 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let limit = capacity.sequences.max(1.0).min(most);
     let sustained = limit.min(steady_state::sustained(&machine, input, limit).max(1.0));
     let mut out = match input.load {
-        Load::Static { batch } => batch_run(input, &machine, batch / replicas, limit),
+        Load::Static { batch } => batch_run(input, &machine, batch / replicas, limit, false),
         Load::DecodeOnly { batch } => decode_only(input, &machine, batch / replicas, limit),
         Load::PrefillOnly { batch } => prefill_only(input, &machine, batch / replicas),
         Load::Closed { concurrency, requests } => closed(input, c, &machine, concurrency, requests, sustained),
@@ -230,8 +230,9 @@ fn served(
     }
 }
 
-/// One batch of equal requests, prefilled together, decoded to the longest output. What does not fit runs in turns.
-fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
+/// One batch of equal requests, prefilled together, decoded to the longest output. What does not fit runs in turns. First
+/// tokens come when all prompts are computed, or as each of them is.
+fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64, as_computed: bool) -> ServingEstimate {
     // Fewer requests than replicas leave some idle: a share below one is one sequence on a part of the replicas.
     let batch = share.max(1.0);
     // Equal requests end together, so what does not fit runs in whole turns.
@@ -243,8 +244,12 @@ fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> Servi
     let decode = decode.scaled(factor);
     let total = prefill.add(&decode, 1.0).scaled(turns);
     let seconds = total.total();
-    let first = FirstToken { prefill: prefill.total(), ..FirstToken::default() };
-    let token = TokenTime::Life { seconds: factor * life, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
+    let tokens = steady_state::fresh_prompt(input) * at_once;
+    let steps = if as_computed { (tokens / steady_state::budget(m, input, at_once)).max(1.0) } else { 1.0 };
+    let own = prefill.total() / steps;
+    let first = FirstToken { prefill: own, burst: 0.5 * (prefill.total() - own), ..FirstToken::default() };
+    let late = prefill.total() - first.total();
+    let token = TokenTime::Life { seconds: factor * life + late, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
     let tpot = (token, Spread::of(token.seconds(), 0.0, 0.0));
     let rate = Rate::turnover(share, seconds);
     served(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
@@ -347,7 +352,7 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
     let equal = emptying::longest(input) <= 1.0;
     let waves = || Rate::Run { requests, seconds: waves::time(m, input, requests, limit).total() };
     if requests.is_finite() && requests <= limit {
-        let mut out = batch_run(input, m, requests, limit);
+        let mut out = batch_run(input, m, requests, limit, true);
         if equal {
             out.at_rate(waves());
         }

@@ -315,8 +315,7 @@ impl Machine {
         let verified = t.verified.max(1.0);
         let listed = if self.expansion { t.decode * verified } else { t.decode };
         step.host = self.launch.step + self.launch.sequence * (listed + t.prompts) / self.attention_dp;
-        // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
-        step.host += (verified - 1.0) * self.launch.draft_share * step.host;
+        step.host += self.launch.drafts.of(verified - 1.0) * step.host;
         step
     }
 

@@ -186,6 +186,8 @@ pub struct TrainingTraits {
     pub regather: Regather,
     /// Norms and residuals are split over tensor-parallel ranks by default.
     pub sequence_parallel: bool,
+    /// Products may be multiplied in int8.
+    pub int8: bool,
     /// What happens to a batch larger than what runs at once by default.
     pub accumulation: Accumulation,
 }
@@ -219,6 +221,7 @@ impl Default for TrainingTraits {
             zero_bubble: true,
             regather: Regather::EveryMicroBatch,
             sequence_parallel: true,
+            int8: false,
             accumulation: Accumulation::MicroBatches,
         }
     }

@@ -1,9 +1,12 @@
 //! Settings of a scenario that have no effect, and why; settings that the software does not have.
 
+use crate::knob::Knob;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
-use atlas_core::plan::{DraftMethod, KvTransfer};
+use atlas_core::count::Count;
+use atlas_core::plan::{DraftMethod, Engine, KvTransfer};
 use atlas_perf::serving::reuse::Prompt;
+use atlas_perf::traits::MicroBatchOverlap;
 
 /// Settings that are stated and have no effect, or that the software does not have.
 pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
@@ -13,6 +16,16 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     if !other.is_empty() {
         notes.push(changes_nothing(&other, &format!("this is {}", scenario.mode().name())));
     }
+    if scenario.engine == Engine::Analytical {
+        let simulated = scenario.settings_of(Engine::Event);
+        if !simulated.is_empty() {
+            notes.push(changes_nothing(
+                &simulated,
+                "only simulations heed it: set engine to event, or use atlas simulate",
+            ));
+        }
+    }
+    notes.extend(overlaps_for_others(scenario));
     let (Some(model), Mode::Inference) = (scenario.model.as_ref(), scenario.mode()) else { return notes };
     let phase = &scenario.base;
     let (serving, pools) = (&phase.plan.serving, phase.pools());
@@ -52,6 +65,22 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// That the software does not overlap what a scenario has it overlap.
+fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
+    let (plan, software) = (&scenario.base.plan, &scenario.in_force);
+    let stated = scenario.mode() == Mode::Training && plan.switches.overlap_experts == Some(true);
+    if !stated || !scenario.heeds(Knob::OverlapExperts) {
+        return None;
+    }
+    let chunks = f64::from(plan.vpp.unwrap_or(Count::ONE));
+    let how = match software.training.overlap_experts {
+        overlap if overlap.applies(chunks) => return None,
+        MicroBatchOverlap::Interleaved => "overlaps the exchange of experts only between model chunks (vpp above 1)",
+        _ => "does not overlap the exchange of experts",
+    };
+    Some(format!("{} {how}: the answer is for software that does", software.name))
 }
 
 /// That these settings change nothing.

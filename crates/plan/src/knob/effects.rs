@@ -244,6 +244,11 @@ fn knobs_that_need_another_knob_are_listed_with_it() {
         ("h100-sxm-8", "llama3.1-8b-train", "concurrency=64", Knob::Concurrency, "this is training"),
         ("h100-sxm-8", "llama3.1-70b-serve", "draft_decline=0.1", Knob::DraftDecline, "set draft_tokens"),
         ("h100-sxm-8", "gpt-oss-120b-serve", "two_batch_overlap=on", Knob::TwoBatchOverlap, "set attention_dp"),
+        ("h100-sxm-64", "llama3.1-70b-train", "jitter=0.1", Knob::Jitter, "set engine to event"),
+        ("h100-sxm-64", "llama3.1-70b-train", "node_mtbf_h=1000", Knob::NodeMtbf, "set engine to event"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "slo_ttft_ms=100", Knob::SloTtft, "set engine to event"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "sharding=zero3", Knob::Sharding, "this is inference"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "train_tokens=2e12", Knob::TrainTokens, "this is inference"),
     ] {
         let parts = Parts::find(&library, target, workload).unwrap();
         let stated = overrides(Engine::Analytical, &[set]);
@@ -335,4 +340,28 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
     let ignored: Vec<&str> =
         FIELDS.iter().filter(|(from, to)| answer(&TARGET.replace(from, to)) == before).map(|(_, to)| *to).collect();
     assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
+}
+
+#[test]
+fn a_preset_states_formats_of_weights_and_products_and_what_they_take() {
+    let library = library();
+    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+    let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
+    assert_eq!(of(&["precision=W8A8"]), of(&["precision=fp8"]));
+    assert_eq!(of(&["precision=w8a16"]), of(&["precision=fp8", "compute=bf16"]));
+    assert_eq!(of(&["precision=w4a16"]), of(&["precision=awq"]));
+    assert_eq!(of(&["precision=w4a8"]), of(&["precision=int4", "compute=fp8"]));
+    assert_eq!(of(&["precision=q4_k_m"]), of(&["precision=int4", "weight_bits=4.85"]));
+    let refused = Knob::Precision.parse("w3a3", &[]).unwrap_err().to_string();
+    assert!(refused.contains("w8a16") && refused.contains("nvfp4"), "{refused}");
+}
+
+#[test]
+fn an_overlap_that_the_software_lacks_is_named() {
+    let library = library();
+    let parts = Parts::find(&library, "h800-sxm-2048", "deepseek-v3-train").unwrap();
+    let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
+    let layout = ["pp=16", "ep=64", "dp=128", "overlap_experts=on"];
+    assert!(of(&[&layout[..], &["vpp=1"]].concat()).contains("only between model chunks (vpp above 1)"));
+    assert!(!of(&[&layout[..], &["vpp=3"]].concat()).contains("only between model chunks"));
 }

@@ -5,7 +5,7 @@ use crate::engine::answer::training::next_token;
 use crate::knob::{Home, Knob};
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::field::Slot;
+use atlas_core::field::{Field, Slot, Usual};
 use atlas_core::plan::{
     Arrivals, ContextExchange, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts,
     Trained,
@@ -286,12 +286,35 @@ impl Scenario {
         }
     }
 
+    /// As [`Scenario::states`], for every kind of value.
+    fn says(&self, knob: Knob) -> bool {
+        let (spec, plan) = (knob.spec(), &self.base.plan);
+        match spec.slot {
+            Slot::Flag { get, .. } => get(plan).is_some_and(|on| spec.usual != Usual::Flag(on)),
+            Slot::Word { get, .. } => get(plan).is_some_and(|word| spec.usual != Usual::Word(word)),
+            Slot::Number { .. } | Slot::Outside => self.states(knob),
+        }
+    }
+
     /// Knobs of a workload's other mode that it states nevertheless.
     #[must_use]
     pub fn settings_of_the_other_mode(&self) -> Vec<&'static str> {
-        let other = |knob: &Knob| knob.spec().mode.is_some_and(|mode| mode != self.mode());
-        let in_workload = |knob: &Knob| matches!(knob.spec().home, Home::Workload(_));
-        Knob::all().filter(|knob| other(knob) && in_workload(knob) && self.states(*knob)).map(Knob::name).collect()
+        self.settings_without_use(|spec| spec.mode.is_some_and(|mode| mode != self.mode()))
+    }
+
+    /// Knobs that a workload states and that another engine heeds, but not the one that answers.
+    #[must_use]
+    pub fn settings_of(&self, other: Engine) -> Vec<&'static str> {
+        let mode = self.mode();
+        self.settings_without_use(|spec| spec.matters(mode, other) && !spec.matters(mode, self.engine))
+    }
+
+    fn settings_without_use(&self, without: impl Fn(&Field) -> bool) -> Vec<&'static str> {
+        let in_workload = |spec: &Field| matches!(spec.home, Home::Workload(_));
+        Knob::all()
+            .filter(|knob| in_workload(knob.spec()) && without(knob.spec()) && self.says(*knob))
+            .map(Knob::name)
+            .collect()
     }
 }
 

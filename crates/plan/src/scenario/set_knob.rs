@@ -8,7 +8,7 @@ use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use atlas_config::Mode;
 use atlas_core::field::{Field, Slot, Usual};
-use atlas_core::plan::{Engine, Format, LoadKind, PriceBasis, Trained};
+use atlas_core::plan::{Engine, Format, LoadKind, Preset, PriceBasis, Trained};
 use atlas_core::plan_spec::PlanSpec;
 use atlas_perf::serving::formats::{half_on, stored_bytes};
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
@@ -150,12 +150,6 @@ impl Scenario {
                 return self.set(knob, &parsed, parts);
             }
         }
-        if knob == Knob::Precision {
-            // A format chosen by name replaces what the file says of sizes and products.
-            self.each(knob, |phase| {
-                (phase.plan.weight_bits, phase.plan.compute, phase.plan.experts) = (None, None, None);
-            });
-        }
         if knob == Knob::Software {
             self.resolve_software(parts);
         }
@@ -277,6 +271,14 @@ impl Scenario {
                 None => return false,
             },
             Knob::Software => self.software = Some(Arc::clone(word)),
+            Knob::Precision => {
+                let Some(preset) = Preset::named(word) else { return false };
+                self.each(knob, |Phase { plan, .. }| {
+                    plan.format = Some(preset.weights);
+                    // What is chosen by name replaces what the file says of sizes and products.
+                    (plan.weight_bits, plan.compute, plan.experts) = (preset.bits, preset.compute, None);
+                });
+            }
             _ => {
                 let Slot::Word { put, .. } = knob.spec().slot else { return false };
                 // The base pins nothing: it takes the word if any phase does.

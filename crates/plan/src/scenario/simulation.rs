@@ -2,7 +2,7 @@
 
 use super::{Phase, Scenario};
 use atlas_core::count::Count;
-use atlas_core::plan::{Arrivals, Routing};
+use atlas_core::plan::{Arrivals, LoadKind, Routing};
 use atlas_perf::serving::{Load, ServingInput};
 
 /// Independent runs by default: the least whose spread can be described from chance with some confidence.
@@ -114,10 +114,11 @@ impl Scenario {
             replications: stated.replications.unwrap_or(REPLICATIONS).get().max(1),
             requests: stated.requests.map(Count::get),
             steps: stated.steps.unwrap_or(STEPS).get().max(1),
-            arrivals: stated.arrivals.unwrap_or(match (rate, stated.arrival_cv) {
-                (None, _) => Arrivals::Closed,
-                (Some(_), Some(cv)) if cv != 1.0 => Arrivals::Gamma,
-                (Some(_), _) => Arrivals::Poisson,
+            arrivals: stated.arrivals.unwrap_or(match (phase.plan.serving.load, rate, stated.arrival_cv) {
+                (Some(LoadKind::Burst), ..) => Arrivals::Burst,
+                (_, None, _) => Arrivals::Closed,
+                (_, Some(_), Some(cv)) if cv != 1.0 => Arrivals::Gamma,
+                (_, Some(_), _) => Arrivals::Poisson,
             }),
             arrival_cv: stated.arrival_cv.unwrap_or(1.0),
             prompt_cv: or_zero(stated.prompt_cv),

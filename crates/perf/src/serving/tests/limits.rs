@@ -151,3 +151,16 @@ fn a_prompt_beyond_the_token_budget_reads_the_weights_once_more() {
     let ttft: Vec<f64> = (1..80u32).map(|n| time(f64::from(n) * 64.0).1).collect();
     assert!(ttft.is_sorted(), "{ttft:?}");
 }
+
+#[test]
+fn first_tokens_of_a_backlog_come_prompt_by_prompt_and_of_a_static_batch_together() {
+    let of = |load, requests: f64| {
+        run(&ServingInput { isl: 1024.0, osl: 256.0, max_num_batched_tokens: 1024.0 * requests / 8.0, load, ..base() })
+    };
+    let requests = 64.0;
+    let (backlog, batch) = (of(Load::Burst { requests }, requests), of(Load::Static { batch: requests }, requests));
+    // A few steps of prompts: the mean one is through after little more than half of them.
+    let share = backlog.ttft.mean / batch.ttft.mean;
+    assert!((0.5..0.7).contains(&share), "{:?} {:?}", backlog.ttft, batch.ttft);
+    assert!((backlog.e2e.mean / batch.e2e.mean - 1.0).abs() < 0.03, "{:?} {:?}", backlog.e2e, batch.e2e);
+}

@@ -210,3 +210,19 @@ fn older_attention_kernels_take_longer_over_prompts() {
     let [first, second, native] = [FusedAttention::First, FusedAttention::Second, FusedAttention::Native].map(of);
     assert!(first < second && second < native, "{first} {second} {native}");
 }
+
+#[test]
+fn a_loop_of_its_own_prepares_all_drafts_at_once() {
+    use crate::serving::step::Tokens;
+    let of = |host, tokens| {
+        let speculation = Speculation { tokens: Count::new(tokens), acceptance: 0.7, ..Speculation::default() };
+        let input = ServingInput { host, speculation, load: Load::DecodeOnly { batch: 1.0 }, ..base() };
+        let machine = Machine::new(&input, &Layout::default(), &Constants::default());
+        let step = |verified| machine.step(&Tokens { decode: 1.0, context: 512.0, verified, ..Tokens::default() }).host;
+        step(f64::from(tokens) + 1.0) / step(1.0)
+    };
+    let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+    assert!(near(of(HostOverlap::FrontEnd, 1), 2.0) && near(of(HostOverlap::FrontEnd, 5), 2.0));
+    assert!(near(of(HostOverlap::None, 1), 2.0) && near(of(HostOverlap::None, 5), 6.0));
+    assert!(near(of(HostOverlap::Scheduling, 5), 1.0));
+}

@@ -85,8 +85,9 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "interleave the stages",
-        "vpp model chunks of a stage shorten the bubble vpp times, for vpp times the transfers",
-        "Narayanan et al., SC 2021, arXiv 2104.04473, section 2.2",
+        "vpp model chunks of a stage shorten the bubble vpp times, for vpp times the transfers; some software overlaps the \
+         exchange of experts only between chunks",
+        "Narayanan et al., SC 2021, arXiv 2104.04473, section 2.2; Megatron-Core, overlap_moe_expert_parallel_comm",
         |case, out| {
             let layers = (case.arch.layers / case.pp).floor();
             if case.pp > 1.0 && layers > 1.0 {

@@ -126,6 +126,8 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
         (("tpu-v6e-8", "llama3.1-8b-serve"), &["precision=tf32"], "does not compute in tf32"),
         (("tpu-v5p-128", "llama3.1-8b-serve"), &["precision=fp32"], "does not compute in fp32"),
         (("rtx-4090-8", "llama3.1-8b-serve"), &["software=llama.cpp", "precision=fp8"], "no kernels for fp8"),
+        (("a100-sxm-80gb-8", "llama2-7b-dp8"), &["precision=int8"], "the software has no kernels for int8"),
+        (("h100-sxm-128", "llama3.1-70b-train"), &["precision=int8"], "the software has no kernels for int8"),
         (("h100-sxm-8", "llama3.1-70b-serve"), &["prompt=200000"], "longer than the model's 131072 positions"),
         (("h100-sxm-8", "llama2-7b-dp8"), &["prompt=131072"], "longer than the model's 4096 positions"),
         (("h100-sxm-8", "bge-large-embed"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
@@ -142,6 +144,19 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
     let (_, estimate) =
         answered(&library, Engine::Analytical, ("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8"]);
     assert_eq!(estimate.detail.unwrap().verdict, Verdict::Fits);
+}
+
+#[test]
+fn a_backlog_is_simulated_as_requests_that_come_all_at_once() {
+    let library = library();
+    let ttft = |set: &[&str]| {
+        let (_, estimate) = answered(&library, Engine::Event, ("h100-sxm-8", "llama3.1-8b-serve"), set);
+        estimate.detail.unwrap().serving.unwrap().ttft_ms[0]
+    };
+    let backlog = ttft(&["load=burst", "run_requests=512"]);
+    assert_eq!(backlog, ttft(&["arrivals=burst", "requests=512"]));
+    // 64 prompts of 1,024 tokens on each replica take more than a second.
+    assert!(backlog > 500.0, "{backlog} ms");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use atlas_perf::training::{
     Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput,
     Unsupported,
 };
-use atlas_perf::traits::{Regather, WeightCopies};
+use atlas_perf::traits::{Regather, TrainingTraits, WeightCopies};
 
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
@@ -145,7 +145,13 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
             capacity: input.accelerator.capacity(),
         },
         limits,
-        verdict: verdict(&input, (scenario.format(phase), phase.plan.format), out, devices),
+        verdict: verdict(
+            &input,
+            (scenario.format(phase), phase.plan.format),
+            &scenario.in_force.training,
+            out,
+            devices,
+        ),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         power: Some(power),
         training: Some(Training {
@@ -204,6 +210,7 @@ fn memory(m: &MemoryBreakdown) -> Breakdown {
 fn verdict(
     i: &TrainingInput,
     (format, stored): (Format, Option<Format>),
+    software: &TrainingTraits,
     out: &TrainingEstimate,
     devices: f64,
 ) -> Verdict {
@@ -218,6 +225,10 @@ fn verdict(
         .or_else(|| even("experts", f64::from(i.arch.experts), f64::from(i.ep)))
         .or_else(|| even("sequences of a step", i.global, i.dp * i.micro))
         .or_else(|| refused(i, format))
+        .or_else(|| {
+            (format == Format::Int8 && !software.int8)
+                .then(|| Verdict::SoftwareFormat { format: format.name(), instead: unquantized(i) })
+        })
         .or(trained_packed);
     match indivisible {
         Some(verdict) => verdict,
@@ -226,13 +237,18 @@ fn verdict(
     }
 }
 
+/// A format of at least 16 bits that the accelerator multiplies in, or an empty string.
+fn unquantized(i: &TrainingInput) -> &'static str {
+    let has = |format: &Format| i.accelerator.has(Precision::from(*format));
+    let formats = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32];
+    formats.into_iter().find(has).map_or("", Format::name)
+}
+
 /// Why formats, schedule or stages cannot run, if they cannot.
 fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
     Some(match training::supported(i).err()? {
         Unsupported::Precision { .. } | Unsupported::StorageOnly(_) => {
-            let has = |format: &Format| i.accelerator.has(Precision::from(*format)) && *format != Format::Int4;
-            let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
-            Verdict::Format { format: format.name(), instead: instead.map_or("", Format::name) }
+            Verdict::Format { format: format.name(), instead: unquantized(i) }
         }
         Unsupported::Interleaving { micro_batches, stages } => {
             Verdict::Indivisible { what: "micro-batches of interleaved stages", of: micro_batches, by: stages }

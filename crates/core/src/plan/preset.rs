@@ -1,0 +1,52 @@
+//! Names of quantization as people use them, some of which state more than the format of the weights.
+
+use super::{Format, stored_bits};
+
+/// What a name of quantization states.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preset {
+    /// Format of the weights.
+    pub weights: Format,
+    /// Format of products, where it differs from what the weights' format implies.
+    pub compute: Option<Format>,
+    /// Bits per weight with scales, of formats that are described by their size.
+    pub bits: Option<f64>,
+}
+
+impl Preset {
+    /// Names besides those of formats, as an error lists them.
+    pub const NAMES: &'static [&'static str] =
+        &["w8a8", "w8a16", "w4a16", "w4a8", "w4a4", "nvfp4", "mxfp4", "awq", "gptq", "q8_0", "q4_k_m"];
+
+    /// The preset or format of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Preset> {
+        if let Some(bits) = stored_bits(name) {
+            return Some(Preset { weights: Format::Int4, compute: None, bits: Some(bits) });
+        }
+        let (weights, compute) = match name.trim().to_ascii_lowercase().as_str() {
+            "w8a16" => (Format::Fp8, Some(Format::Bf16)),
+            "w4a8" => (Format::Int4, Some(Format::Fp8)),
+            _ => (Format::named(name.trim())?, None),
+        };
+        Some(Preset { weights, compute, bits: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_state_weights_products_and_size() {
+        let of = |name| Preset::named(name).map(|preset| (preset.weights, preset.compute, preset.bits));
+        assert_eq!(of("W8A8"), Some((Format::Fp8, None, None)));
+        assert_eq!(of("W8A16"), Some((Format::Fp8, Some(Format::Bf16), None)));
+        assert_eq!(of("W4A16"), Some((Format::Int4, None, None)));
+        assert_eq!(of("w4a8"), Some((Format::Int4, Some(Format::Fp8), None)));
+        assert_eq!(of("NVFP4"), Some((Format::Fp4, None, None)));
+        assert_eq!(of("Q4_K_M"), Some((Format::Int4, None, Some(4.85))));
+        assert_eq!(of("w3a3"), None);
+        assert!(Preset::NAMES.iter().all(|name| Preset::named(name).is_some()));
+    }
+}
