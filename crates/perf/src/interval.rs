@@ -100,11 +100,11 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.811, 1.317, assumed 0.669, 1.205;
+    DenseOneDomain: "training, dense, one domain", stated 0.811, 1.317, assumed 0.669, 1.204;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.265, assumed 0.752, 1.265;
+    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.266, assumed 0.752, 1.266;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.560, 1.537, assumed 0.516, 1.512;
+    Experts: "training, mixture of experts", stated 0.560, 1.537, assumed 0.515, 1.513;
     /// Frozen base model with adapters (LoRA).
     Adapters: "training, adapters", stated 0.827, 1.219, assumed 0.827, 1.219;
     /// Other accelerators whose training several sources measured.
@@ -113,29 +113,29 @@ regimes! {
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.678, 1.668, assumed 0.677, 1.672;
+    CompiledEngine: "serving, compiled engine", stated 0.671, 1.659, assumed 0.684, 1.678;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.470, 1.826, assumed 0.470, 1.490;
+    NativeRuntime: "serving, native runtime", stated 0.471, 1.834, assumed 0.507, 1.611;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.627, 1.687, assumed 0.362, 1.155;
+    PythonBatch: "serving, Python engine, static batch", stated 0.642, 1.774, assumed 0.361, 1.103;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.403, 1.454, assumed 0.325, 1.454;
+    PythonOffline: "serving, Python engine, offline", stated 0.400, 1.448, assumed 0.355, 1.455;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.350, 1.973, assumed 0.330, 1.973;
+    PythonServer: "serving, Python engine, server", stated 0.366, 1.995, assumed 0.306, 1.794;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.593, 2.718, assumed 0.237, 1.869;
+    Cdna: "serving, CDNA", stated 0.596, 2.605, assumed 0.263, 1.946;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.487, 2.065, assumed 0.392, 1.869;
+    OtherServing: "serving, other accelerators", stated 0.468, 1.946, assumed 0.363, 1.689;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.648, 1.372, assumed 0.634, 1.354;
+    Tpot: "TPOT", stated 0.654, 1.408, assumed 0.660, 1.409;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.483, 2.364, assumed 0.491, 2.146;
+    LightTtft: "TTFT, at most 32 requests", stated 0.465, 2.349, assumed 0.482, 2.140;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.300, 3.568, assumed 0.357, 3.271;
+    HeavyTtft: "TTFT, more requests", stated 0.318, 3.937, assumed 0.347, 3.344;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
