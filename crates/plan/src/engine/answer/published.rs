@@ -35,7 +35,15 @@ const CASES: [Case; 5] = [
     (
         "prefill of 2,000 tokens over 32 H100",
         "h100-sxm-64",
-        &["prefill_workers=0", "load=prefill-only", "concurrency=256", "ep=32", "attention_dp=32", "dp=1"],
+        &[
+            "prefill_workers=0",
+            "generate=100",
+            "load=prefill-only",
+            "concurrency=256",
+            "ep=32",
+            "attention_dp=32",
+            "dp=1",
+        ],
         32.0 / 8.0,
         52_300.0,
         true,
@@ -46,6 +54,7 @@ const CASES: [Case; 5] = [
         "h100-sxm-128",
         &[
             "prefill_workers=0",
+            "generate=100",
             "load=decode-only",
             "concurrency=18432",
             "gpu_memory_utilization=0.9",
@@ -82,6 +91,7 @@ const CASES: [Case; 5] = [
         "gb200-nvl72",
         &[
             "prefill_workers=0",
+            "generate=100",
             "load=decode-only",
             "concurrency=36864",
             "ep=48",
@@ -100,6 +110,7 @@ const CASES: [Case; 5] = [
         "gb200-nvl72",
         &[
             "prefill_workers=0",
+            "generate=100",
             "load=decode-only",
             "concurrency=36864",
             "ep=48",
