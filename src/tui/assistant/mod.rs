@@ -26,8 +26,10 @@ use super::message::Effect;
 use super::update::{fail, note};
 use crate::demo::Setup;
 
-/// Questions that are kept.
+/// Questions that are kept, and bytes of what the endpoint answered to them: every frame lays them out. The last is kept
+/// whatever its size.
 const KEPT: usize = 100;
+const KEPT_BYTES: usize = 128 << 10;
 
 /// A question and its answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +38,18 @@ pub struct Turn {
     pub question: String,
     /// The answer, or why it failed.
     pub answer: Result<Answer, String>,
+}
+
+impl Turn {
+    /// Bytes of its texts; what the engines answer is short.
+    fn bytes(&self) -> usize {
+        let answer = match &self.answer {
+            Ok(Answer::Endpoint(said)) => said.answer.len() + said.remarks.iter().map(String::len).sum::<usize>(),
+            Ok(Answer::Computed(_)) => 0,
+            Err(refusal) => refusal.len(),
+        };
+        self.question.len() + answer
+    }
 }
 
 /// What came of a question.
@@ -252,7 +266,13 @@ pub(super) fn settle(app: &mut App) {
 fn turn(app: &mut App, turn: Turn) {
     let turns = &mut app.assistant.turns;
     turns.push(turn);
-    let excess = turns.len().saturating_sub(KEPT);
+    let mut bytes = 0;
+    let kept = turns.iter().rev().take(KEPT).take_while(|turn| {
+        let first = bytes == 0;
+        bytes += turn.bytes();
+        first || bytes <= KEPT_BYTES
+    });
+    let excess = turns.len() - kept.count();
     turns.drain(..excess);
     app.assistant.scroll = view::last_turn(app);
 }
