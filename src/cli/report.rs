@@ -11,6 +11,7 @@ use super::pick;
 use super::run::writing;
 use super::watching;
 use atlas_config::library::Library;
+use atlas_core::escape;
 use atlas_document::files;
 use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::Overrides;
@@ -162,11 +163,8 @@ pub(super) fn laid_out(format: FileFormat, title: &str, blocks: &[Block]) -> col
 
 /// The command line as it was given, to be given again.
 pub(super) fn command() -> String {
-    let quoted = |word: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
-        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    let words = std::env::args().skip(1).map(quoted);
+    // Names of files need not be text.
+    let words = std::env::args_os().skip(1).map(|word| escape::shell(&word.to_string_lossy()));
     std::iter::once("atlas".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

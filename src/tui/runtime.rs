@@ -33,6 +33,8 @@ use atlas_config::watch::{FileWatch, WatchMode};
 /// How long after the last key the session is saved, and how long saving may be delayed while keys keep coming.
 const KEEP_AFTER: Duration = Duration::from_secs(2);
 const KEEP_WITHIN: Duration = Duration::from_secs(20);
+/// How long keys are handled before signals are looked at and a frame is drawn.
+const LONGEST_BURST: Duration = Duration::from_millis(100);
 
 /// Runs the interface until the user leaves it.
 ///
@@ -256,15 +258,25 @@ impl Session {
                 let size = terminal::size();
                 messages.push(Message::Resize(size.width, size.height));
             }
-            // Handle all pending events before drawing one frame.
+            // Handle all pending events before drawing one frame, unless a signal would wait too long for its answer.
+            let until = Instant::now() + LONGEST_BURST;
+            let mut touched = !messages.is_empty();
             while let Some(event) = waiter.next_event() {
                 messages.extend(message(event));
+                touched |= !messages.is_empty();
+                for message in messages.drain(..) {
+                    let effects = update(app, message);
+                    self.perform(effects, app, screen, waiter)?;
+                }
+                if self.quit || Instant::now() >= until {
+                    break;
+                }
             }
             if wakes.woken && changes.try_iter().count() > 0 {
                 self.reloading.start(&app.library, None);
                 self.measuring.read();
             }
-            if !messages.is_empty() {
+            if touched {
                 self.keep_soon();
             }
             messages.extend(self.measuring.done());
@@ -274,18 +286,20 @@ impl Session {
                 messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
             }
             for message in messages {
-                let effects = update(app, message);
-                self.perform(effects, app, screen, waiter)?;
                 if self.quit {
                     break;
                 }
+                let effects = update(app, message);
+                self.perform(effects, app, screen, waiter)?;
             }
             while let Some(loaded) = self.reloading.loaded().or_else(|| self.reloading.at_once()) {
                 self.keep_soon();
                 let effects = self.take(loaded, app, watch);
                 self.perform(effects, app, screen, waiter)?;
             }
-            while let Some(message) = self.workers.at_once() {
+            while Instant::now() < until
+                && let Some(message) = self.workers.at_once()
+            {
                 let effects = update(app, message);
                 self.perform(effects, app, screen, waiter)?;
             }

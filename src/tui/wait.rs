@@ -191,12 +191,14 @@ impl Waiter {
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Wakes> {
         let until = timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            let pending = self.input.is_ready() || self.hangup;
+            // The rest of an incomplete sequence may not have been read yet while earlier events wait.
+            let ready = self.input.is_ready();
+            let pending = ready || self.hangup;
             let now = Instant::now();
             let wake_at = if pending { Some(now) } else { until.into_iter().chain(self.deadline).min() };
             self.sleep(wake_at.map(|at| at.saturating_duration_since(now)))?;
             let now = Instant::now();
-            if self.deadline.is_some_and(|deadline| deadline <= now) {
+            if !ready && self.deadline.is_some_and(|deadline| deadline <= now) {
                 self.input.give_up();
                 (self.deadline, self.pasting) = (None, None);
             }
@@ -231,9 +233,10 @@ impl Waiter {
             tv_nsec: timeout.subsec_nanos().into(),
         });
         let mut fds = [PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.tty, PollFlags::IN)];
-        // A terminal that has gone stays readable for ever; asking about it again would only spin.
-        let polled = if self.hangup { 1 } else { 2 };
-        match poll(fds.get_mut(..polled).unwrap_or_default(), timeout.as_ref()) {
+        // A terminal that has gone stays readable for ever; asking about it again would only spin. Where keys arrive faster
+        // than they are handled, they stay in the terminal, which tells the writer to wait.
+        let sources = if self.hangup || self.input.is_ready() { 1 } else { 2 };
+        match poll(fds.get_mut(..sources).unwrap_or_default(), timeout.as_ref()) {
             Ok(_) => {}
             // A signal: its byte is in the pipe, or another handler took it.
             Err(rustix::io::Errno::INTR) => {}

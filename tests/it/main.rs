@@ -9,6 +9,7 @@ mod analytical;
 mod ask;
 mod ask_esc;
 mod ask_https;
+mod attacks;
 mod benchboard;
 mod calibrate;
 #[cfg(unix)]

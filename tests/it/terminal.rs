@@ -33,6 +33,42 @@ fn it_starts_anywhere_and_quits_cleanly() {
     session.assert_restored();
 }
 
+/// Seconds of the processor that a process has used, and whether it has ended without being waited for.
+#[cfg(target_os = "linux")]
+fn worked(pid: u32) -> (f64, bool) {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, after)| after).split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    ((ticks(11) + ticks(12)) / 100.0, fields.first().is_none_or(|state| *state == "Z"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_does_not_wait_until_all_keys_of_a_burst_are_handled() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session =
+        Session::start(dir.path(), &["--fresh", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"]);
+    session.wait_for("Results");
+    let pid = session.child.process_id().unwrap();
+    // Every two of them recompute the scenario; all together take seconds.
+    session.keys("K");
+    let (idle, _) = worked(pid);
+    session.keys(&"+-".repeat(2000));
+    let mut before = idle;
+    while before < idle + 0.1 {
+        std::thread::sleep(Duration::from_millis(5));
+        before = worked(pid).0;
+    }
+    session.signal("TERM");
+    let mut after = worked(pid);
+    while !after.1 {
+        std::thread::sleep(Duration::from_millis(10));
+        after = worked(pid);
+    }
+    session.wait_for_end();
+    assert!(after.0 - before < 1.0, "{} s of the processor after the signal", after.0 - before);
+}
+
 /// The session's file in the directory's state, once there is one.
 fn kept(dir: &Path) -> Option<String> {
     let sessions = std::fs::read_dir(dir.join("state/atlas-fabric/sessions/directories")).ok()?;

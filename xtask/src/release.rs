@@ -1,8 +1,11 @@
-//! `cargo xtask release`: a tarball of the optimized binary with completions, man pages, licenses and a bill of materials,
-//! its checksum, and a Debian package.
+//! `cargo xtask release`: for each target a tarball of the optimized binary with completions, man pages, licenses and a bill
+//! of materials, its checksum, and a Debian package. Every binary is tried in an empty root directory, and all must print
+//! the same bytes.
 
+mod build;
 mod debian;
 mod materials;
+mod minimal;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,9 +13,9 @@ use std::process::{Command, Stdio};
 /// Where it goes, and what for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Target triple [default: x86_64-unknown-linux-musl where it is installed, else this machine's]
+    /// Target triple; repeatable [default: the static ones of x86-64 and AArch64 that are installed, else this machine's]
     #[arg(long)]
-    target: Option<String>,
+    target: Vec<String>,
     /// Directory that the files are written to
     #[arg(long, default_value = "target/release-files")]
     out: PathBuf,
@@ -30,10 +33,14 @@ pub(crate) enum ReleaseError {
     /// What cargo says of the packages is not understood.
     #[error("cargo metadata: {0}")]
     Metadata(String),
+    /// The binary fails without the files of a system.
+    #[error("`atlas {line}` failed in an empty root directory:\n{stderr}")]
+    Minimal { line: &'static str, stderr: String },
+    /// Two architectures print different bytes.
+    #[error("`atlas {line}` prints other bytes on {other} than on {one}")]
+    Differs { line: &'static str, one: String, other: String },
 }
 
-/// The target that runs without a C library of the system.
-const STATIC: &str = "x86_64-unknown-linux-musl";
 const SHELLS: [(&str, &str); 3] = [("bash", "atlas.bash"), ("zsh", "_atlas"), ("fish", "atlas.fish")];
 const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
@@ -56,49 +63,42 @@ fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-fn is_installed(target: &str) -> bool {
-    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"])).unwrap_or_default();
-    Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir()
-}
-
 pub(crate) fn host() -> Result<String, ReleaseError> {
     let described = output(Command::new("rustc").arg("-vV"))?;
     let host = described.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| ReleaseError::Failed("rustc -vV".to_owned()))
 }
 
-/// Flags under which messages name files alike wherever the sources and cargo's home are.
-fn remapped() -> Result<String, ReleaseError> {
-    let here = std::env::current_dir().map_err(system("the current directory"))?;
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
-    let given = std::env::var("RUSTFLAGS").unwrap_or_default();
-    let flags = home.iter().map(|home| (home.as_path(), "/cargo")).chain([(here.as_path(), "/atlas")]);
-    Ok(flags.fold(given, |all, (from, to)| format!("{all} --remap-path-prefix={}={to}", from.display())))
-}
-
-/// Builds, packs, and says what was written.
+/// Builds, packs, tries the binaries, and says what was written.
 pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
-    let target = match &args.target {
-        Some(target) => target.clone(),
-        None if is_installed(STATIC) => STATIC.to_owned(),
-        None => host()?,
-    };
-    if !target.contains("musl") {
-        eprintln!(
-            "not static: this binary needs the C library of a system like this one. `rustup target add {STATIC}` makes a \
-             static one possible."
-        );
-    }
+    let targets = if args.target.is_empty() { build::targets()? } else { args.target.clone() };
     // The time of the commit stands for that of the build, so that two builds are alike.
     let time = output(Command::new("git").args(["log", "-1", "--format=%ct"]))?.trim().to_owned();
-    let mut build = cargo();
-    build.args(["build", "--profile", "dist", "--locked", "--package", "atlas-fabric", "--target", &target]);
-    output(build.env("SOURCE_DATE_EPOCH", &time).env("RUSTFLAGS", remapped()?))?;
-    let binary = Path::new("target").join(&target).join("dist/atlas");
+    let mut first: Option<(&str, minimal::Answers)> = None;
+    for target in &targets {
+        if !target.contains("musl") {
+            eprintln!("{target} is not static: its binary needs the C library of a system like this one");
+        }
+        let Some(answers) = release(target, &args.out, &time)? else { continue };
+        match &first {
+            Some((one, known)) => match minimal::difference(known, &answers) {
+                Some(line) => {
+                    return Err(ReleaseError::Differs { line, one: (*one).to_owned(), other: target.clone() });
+                }
+                None => println!("{target} prints the same bytes as {one}"),
+            },
+            None => first = Some((target, answers)),
+        }
+    }
+    Ok(())
+}
+
+/// One target; answers what its binary printed in a root directory of its own, if it could be tried.
+fn release(target: &str, out: &Path, time: &str) -> Result<Option<minimal::Answers>, ReleaseError> {
+    let binary = build::binary(target, time)?;
     let version = env!("CARGO_PKG_VERSION");
     let name = format!("atlas-{version}-{target}");
-    let folder = args.out.join(&name);
+    let folder = out.join(&name);
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(system(folder.display().to_string()))?;
     }
@@ -107,33 +107,36 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     let copy = |from: &Path, to: PathBuf| {
         std::fs::copy(from, &to).map(drop).map_err(system(format!("{} to {}", from.display(), to.display())))
     };
-    copy(&binary, folder.join("atlas"))?;
+    let atlas = folder.join("atlas");
+    copy(&binary, atlas.clone())?;
     for text in TEXTS {
         copy(Path::new(text), folder.join(text))?;
     }
     let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(system(path.display().to_string()));
-    let atlas = folder.join("atlas");
-    let native = target == host()? || target == STATIC && cfg!(target_os = "linux");
-    if native {
+    let runs = build::Runs::here(target)?;
+    if let Some(mut man) = runs.command(&atlas) {
         for (shell, file) in SHELLS {
-            let script = output(Command::new(&atlas).args(["completions", shell]))?;
-            write(folder.join("completions").join(file), &script)?;
+            let mut script = runs.command(&atlas).unwrap_or_else(|| Command::new(&atlas));
+            write(folder.join("completions").join(file), &output(script.args(["completions", shell]))?)?;
         }
-        output(Command::new(&atlas).arg("man").arg(folder.join("man")))?;
+        output(man.arg("man").arg(folder.join("man")))?;
     } else {
-        eprintln!(
-            "completions and man pages are missing: {target} does not run here, and the binary writes them itself"
-        );
+        eprintln!("completions and man pages are missing: {target} runs here neither natively nor in QEMU");
     }
     let metadata =
-        output(cargo().args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &target]))?;
+        output(cargo().args(["metadata", "--format-version", "1", "--locked", "--filter-platform", target]))?;
     write(folder.join("sbom.cdx.json"), &materials::bill(&metadata, version)?)?;
-    pack(&args.out, &name, &time)?;
-    match debian::package(&folder, &args.out, version, &target, &time)? {
+    pack(out, &name, time)?;
+    match debian::package(&folder, out, version, target, time)? {
         Some(package) => println!("{}", package.display()),
         None => eprintln!("no Debian package: dpkg-deb is not here, or Debian does not run on {target}"),
     }
-    Ok(())
+    let answers = if target.contains("musl") { minimal::answers(&atlas, &runs)? } else { None };
+    match &answers {
+        Some(answers) => println!("{target} ran {} commands in an empty root directory", answers.len()),
+        None => eprintln!("not tried in an empty root directory: {target}"),
+    }
+    Ok(answers)
 }
 
 /// Packs a folder the same way every time, and writes the checksum alongside it.

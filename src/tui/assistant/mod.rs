@@ -27,8 +27,10 @@ use super::message::Effect;
 use super::status::{fail, note};
 use crate::demo::Setup;
 
-/// Questions that are kept.
+/// Questions that are kept, and bytes of what the endpoint answered to them: every frame lays them out. The last is kept
+/// whatever its size.
 const KEPT: usize = 100;
+const KEPT_BYTES: usize = 128 << 10;
 
 /// Opens the pane.
 pub(super) fn open(app: &mut App) {
@@ -178,7 +180,13 @@ pub(super) fn settle(app: &mut App) {
 fn turn(app: &mut App, turn: Turn) {
     let turns = &mut app.assistant.turns;
     turns.push(turn);
-    let excess = turns.len().saturating_sub(KEPT);
+    let mut bytes = 0;
+    let kept = turns.iter().rev().take(KEPT).take_while(|turn| {
+        let first = bytes == 0;
+        bytes += turn.bytes();
+        first || bytes <= KEPT_BYTES
+    });
+    let excess = turns.len() - kept.count();
     turns.drain(..excess);
     app.assistant.scroll = view::last_turn(app);
 }

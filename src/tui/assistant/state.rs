@@ -16,6 +16,18 @@ pub struct Turn {
     pub answer: Result<Answer, String>,
 }
 
+impl Turn {
+    /// Bytes of its texts; what the engines answer is short.
+    pub(super) fn bytes(&self) -> usize {
+        let answer = match &self.answer {
+            Ok(Answer::Endpoint(said)) => said.answer.len() + said.remarks.iter().map(String::len).sum::<usize>(),
+            Ok(Answer::Computed(_)) => 0,
+            Err(refusal) => refusal.len(),
+        };
+        self.question.len() + answer
+    }
+}
+
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {

@@ -158,3 +158,17 @@ fn behind_two_exclamation_marks_nothing_is_sent_and_the_request_is_shown() {
     assert!(hands.text().contains("nothing was sent"), "{}", hands.text());
     assert!(hands.app.assistant.talk.is_none());
 }
+
+#[test]
+fn long_answers_of_the_endpoint_are_forgotten_before_frames_take_long_and_the_last_is_kept() {
+    let mut hands = serving();
+    for size in [40_000, 40_000, 40_000, 40_000, 40_000, 500_000] {
+        let said = super::online::Said { answer: "x ".repeat(size / 2), remarks: Vec::new(), talk: None };
+        let answer = Ok(super::Answer::Endpoint(std::sync::Arc::new(said)));
+        super::turn(&mut hands.app, super::Turn { question: "!why?".to_owned(), answer });
+        let turns = &hands.app.assistant.turns;
+        let bytes: usize = turns.iter().map(super::Turn::bytes).sum();
+        assert!(bytes <= super::KEPT_BYTES || turns.len() == 1, "{bytes} bytes in {} turns", turns.len());
+        assert_eq!(turns.last().map(|turn| turn.bytes() >= size), Some(true));
+    }
+}

@@ -269,8 +269,11 @@ fn traces(input: &[u8]) -> Result<(), String> {
 }
 
 fn launch(input: &[u8]) -> Result<(), String> {
-    let file = SourceFile { name: "run.sh".to_owned(), text: text(input) };
-    let _ = import(&[file], &BTreeMap::new()).to_json();
+    // The reader is chosen by the ending of the name.
+    for name in ["run.sh", "run.py", "run.yaml", "run.json", "run.toml"] {
+        let file = SourceFile { name: name.to_owned(), text: text(input) };
+        let _ = import(&[file], &BTreeMap::new()).to_json();
+    }
     Ok(())
 }
 

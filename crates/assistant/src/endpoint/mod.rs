@@ -31,6 +31,8 @@ use message::Piece;
 pub const MOST_ROUNDS: usize = 8;
 /// Calls of tools in one round.
 const MOST_CALLS: usize = 16;
+/// Most bytes of an answer with its calls, over all rounds: about 16,000 tokens. All of it is laid out again at every frame.
+const MOST_ANSWER: usize = 64 << 10;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -133,11 +135,13 @@ pub fn ask(
     sink: &mut dyn FnMut(Event<'_>),
 ) -> Result<Marks, EndpointError> {
     let from = conversation.messages.len().saturating_sub(1);
+    let mut taken = 0;
     for _ in 0..MOST_ROUNDS {
         let request = request(settings, conversation);
-        let mut turn = Turn::default();
+        let mut turn = Turn { taken, ..Turn::default() };
         let outcome = turn.exchange(&request, settings, cancelled, sink);
-        let Turn { text, calls, .. } = turn;
+        let (text, calls) = (turn.text, turn.calls);
+        taken = turn.taken;
         if outcome.is_err() || calls.is_empty() {
             if !text.is_empty() {
                 conversation.messages.push(Message::Assistant { text: text.clone(), calls: Vec::new() });
@@ -185,6 +189,8 @@ struct Turn {
     text: String,
     calls: Vec<Call>,
     done: bool,
+    /// Bytes that were taken in this round and the ones before it.
+    taken: usize,
 }
 
 impl Turn {
@@ -228,6 +234,14 @@ impl Turn {
     }
 
     fn take(&mut self, piece: Piece, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), EndpointError> {
+        self.taken += match &piece {
+            Piece::Text(text) => text.len(),
+            Piece::Call { name, arguments, .. } => name.as_ref().map_or(0, String::len) + arguments.len(),
+            Piece::Done => 0,
+        };
+        if self.taken > MOST_ANSWER {
+            return Err(EndpointError::TooLarge);
+        }
         match piece {
             Piece::Text(text) => {
                 sink(Event::Text(&text));

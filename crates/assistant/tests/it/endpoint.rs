@@ -282,6 +282,23 @@ fn what_is_not_the_protocol_is_refused() {
         while stream.write_all(line.as_bytes()).is_ok() {}
     }));
     assert_eq!(ask_server(&endless).outcome, Err(EndpointError::TooLarge));
+    // Whole events without end: what is shown stays short, in one answer and in many that call tools.
+    let talkative = serve(Box::new(|_, _, stream| {
+        say(stream, STREAM);
+        let event = delta(json!({"content": "x".repeat(1000)}));
+        while stream.write_all(event.as_bytes()).is_ok() {}
+    }));
+    let came = ask_server(&talkative);
+    assert_eq!(came.outcome, Err(EndpointError::TooLarge));
+    assert!(came.text.len() < 100_000, "{} bytes were shown", came.text.len());
+    let wordy = serve(Box::new(|_, _, stream| {
+        say(stream, STREAM);
+        let arguments = json!({"kind": "x".repeat(20_000)}).to_string();
+        let call = json!([{"index": 0, "function": {"name": "list", "arguments": arguments}}]);
+        say(stream, &delta(json!({"tool_calls": call})));
+        say(stream, &end());
+    }));
+    assert_eq!(ask_server(&wordy).outcome, Err(EndpointError::TooLarge));
     let nameless = serve(Box::new(|_, _, stream| {
         say(stream, STREAM);
         say(stream, &delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})));

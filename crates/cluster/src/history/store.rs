@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use atlas_core::sort;
 use atlas_document::files;
+use atlas_document::sources::read_bytes;
 
 use super::entry::{Entry, FORMAT};
 use super::filter::Filter;
@@ -96,7 +97,7 @@ impl Store {
                 Ok(()) => return Ok(Written { id: entry.id, path }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && attempt + 1 < TRIES => {
                     // An import keeps its moment and its name: the same entry again is no second one.
-                    if std::fs::read(&path).is_ok_and(|there| there == text) {
+                    if read_bytes(&path, LARGEST).is_ok_and(|there| there == text) {
                         return Ok(Written { id: entry.id, path });
                     }
                     entry.id = format!("{}{attempt:x}", entry.id);
@@ -193,11 +194,7 @@ impl Store {
 
 fn read(path: &Path) -> Result<Entry, Problem> {
     let problem = |reason: String| Problem { path: path.to_owned(), reason };
-    let length = std::fs::metadata(path).map_err(|error| problem(error.to_string()))?.len();
-    if length > LARGEST {
-        return Err(problem(format!("larger than {LARGEST} bytes")));
-    }
-    let text = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
+    let text = read_bytes(path, LARGEST).map_err(problem)?;
     let entry: Entry = serde_json::from_slice(&text).map_err(|error| problem(format!("no entry: {error}")))?;
     if entry.history > FORMAT {
         return Err(problem(format!("written by a newer version: format {}, expected {FORMAT}", entry.history)));

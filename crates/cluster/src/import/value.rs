@@ -213,6 +213,17 @@ impl Node {
         walk(self, "", 0, f);
     }
 
+    /// Memory that a copy of it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let below: usize = match &self.value {
+            Value::Str(s) => s.len(),
+            Value::List(l) => l.iter().map(Node::bytes).sum(),
+            Value::Map(m) => m.iter().map(|(k, v)| size_of::<String>() + k.len() + v.bytes()).sum(),
+            _ => 0,
+        };
+        size_of::<Node>() + below
+    }
+
     /// Calls `f` with every mapping below this node, itself first.
     pub(crate) fn maps<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
         match &self.value {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use atlas_core::sort;
 use atlas_detect::runner::{Command, Runner};
 use atlas_document::files::write_new;
+use atlas_document::sources::read_text;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,7 @@ impl Pending {
         let mut found: Vec<(PathBuf, Pending)> = entries
             .filter(named)
             .filter_map(|path| {
-                let text = std::fs::read_to_string(&path).ok()?;
+                let text = read_text(&path).ok()?;
                 Some((path, serde_json::from_str(&text).ok()?))
             })
             .collect();

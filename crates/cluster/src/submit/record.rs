@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use atlas_document::files::write_new;
+use atlas_document::sources::read_text;
 use atlas_plan::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +96,7 @@ impl Submission {
 
 /// Whether a file holds just this.
 fn same(path: &Path, text: &str) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|there| there == text)
+    read_text(path).is_ok_and(|there| there == text)
 }
 
 /// The time of now, RFC 3339, UTC.

@@ -96,6 +96,10 @@ impl Tail {
                 }
                 Err(error) => return Err(error),
             };
+            if !meta.is_file() {
+                // A pipe would block until somebody writes, and cannot be read from where reading stopped.
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+            }
             let id = (meta.dev(), meta.ino());
             let again = match &mut self.open {
                 Some(open) if open.id == id => open.again(meta.len())?,

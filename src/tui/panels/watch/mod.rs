@@ -22,8 +22,8 @@ use crate::tui::work::job::{Job, Product};
 
 /// Milliseconds between two looks at the log.
 const LOOK_MS: u64 = 1000;
-/// Bytes read of a file in one look.
-const BYTES_PER_LOOK: u64 = 32 << 20;
+/// Bytes read of a file before the worker looks whether it was stopped: milliseconds of work.
+const BYTES_AT_ONCE: u64 = 1 << 20;
 /// Events that are shown, the latest.
 const EVENTS: usize = 6;
 
@@ -56,8 +56,8 @@ impl Job for Look {
             let mut more = false;
             for (source, feed) in reading.feeds.iter_mut().enumerate() {
                 let state = &mut reading.state;
-                let (read, said) = feed.poll(BYTES_PER_LOOK, |seen| state.observe(source, at, seen));
-                more |= read >= BYTES_PER_LOOK;
+                let (read, said) = feed.poll(BYTES_AT_ONCE, |seen| state.observe(source, at, seen));
+                more |= read >= BYTES_AT_ONCE;
                 reading.events.extend(said.iter().map(|event| event.text(&reading.state)));
             }
             if !more || gauge.cancelled() {

@@ -18,10 +18,22 @@ pub(super) struct Scope {
     pub(super) arguments: HashMap<String, Node>,
     /// Words that were looked at.
     pub(super) steps: Cell<u32>,
+    /// Bytes that were copied from one value into another.
+    copied: Cell<usize>,
 }
 
 /// Words that are looked at in one file.
 const MAX_STEPS: u32 = 2_000_000;
+/// Bytes that are copied in one file: `x = x + x` doubles at every line.
+const MAX_COPIED: usize = 32 << 20;
+
+impl Scope {
+    /// Whether so many bytes may still be copied.
+    fn allows(&self, bytes: usize) -> bool {
+        self.copied.set(self.copied.get().saturating_add(bytes));
+        self.copied.get() <= MAX_COPIED
+    }
+}
 
 /// An argument of a call, with its name.
 pub(super) type Argument = (Option<String>, Node);
@@ -177,11 +189,17 @@ impl Reader<'_> {
                 }
             }
             Tok::Op("{") => self.dictionary(line),
-            Tok::Op("-") => match self.term().value {
-                Value::Int(i) => Node::new(Value::Int(i.saturating_neg()), line),
-                Value::Float(f) => Node::new(Value::Float(-f), line),
-                _ => open("sign", line),
-            },
+            Tok::Op("-") => {
+                let mut minus = true;
+                while self.take("-") {
+                    minus = !minus;
+                }
+                match self.term().value {
+                    Value::Int(i) => Node::new(Value::Int(if minus { i.saturating_neg() } else { i }), line),
+                    Value::Float(f) => Node::new(Value::Float(if minus { -f } else { f }), line),
+                    _ => open("sign", line),
+                }
+            }
             Tok::Name(name) => self.name(&name, line),
             Tok::Op(_) => open("operator", line),
         }
@@ -202,12 +220,10 @@ impl Reader<'_> {
             self.skip_group();
             return open("item", line);
         }
-        if let Some(n) = self.scope.names.get(name) {
-            return n.clone();
-        }
         let last = name.rsplit('.').next().unwrap_or(name);
-        if let Some(n) = self.scope.arguments.get(last).filter(|_| name.contains('.')) {
-            return n.clone();
+        let argument = || self.scope.arguments.get(last).filter(|_| name.contains('.'));
+        if let Some(n) = self.scope.names.get(name).or_else(argument) {
+            return if self.scope.allows(n.bytes()) { n.clone() } else { open("large", line) };
         }
         if name.starts_with("torch.") {
             return Node::str(last, line);
@@ -227,7 +243,9 @@ impl Reader<'_> {
         }
         let args = self.arguments();
         match (method.as_str(), args.first().map(|(_, n)| n)) {
-            ("join", Some(Node { value: Value::List(l), .. })) => {
+            ("join", Some(Node { value: Value::List(l), .. }))
+                if self.scope.allows(text.len().saturating_mul(l.len())) =>
+            {
                 Node::str(l.iter().map(shown).collect::<Vec<_>>().join(&text), line)
             }
             ("split", None) => {

@@ -106,8 +106,8 @@ impl Program<'_> {
     }
 
     /// What stands in a list or text after more is added.
-    fn extended(&self, name: &str, more: Node) -> Node {
-        let Some(old) = self.scope.names.get(name).cloned() else { return more };
+    fn extended(&mut self, name: &str, more: Node) -> Node {
+        let Some(old) = self.scope.names.remove(name) else { return more };
         let line = old.line;
         match (old.value, more.value) {
             (Value::List(mut a), Value::List(b)) => {

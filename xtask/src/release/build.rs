@@ -1,0 +1,115 @@
+//! The optimized binary of a target, and what runs it here.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{ReleaseError, cargo, host, output, system};
+
+/// Targets that run without a C library of the system.
+const STATIC: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
+
+fn is_installed(target: &str) -> bool {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"])).unwrap_or_default();
+    Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir()
+}
+
+/// The static targets that are installed, else this machine's.
+pub(super) fn targets() -> Result<Vec<String>, ReleaseError> {
+    let installed: Vec<String> = STATIC.into_iter().filter(|target| is_installed(target)).map(str::to_owned).collect();
+    for missing in STATIC.iter().filter(|target| !installed.iter().any(|found| found == *target)) {
+        eprintln!("left out: {missing} is not installed (rustup target add {missing})");
+    }
+    if installed.is_empty() { Ok(vec![host()?]) } else { Ok(installed) }
+}
+
+/// Name of a variable by which cargo knows how a target is linked or run.
+fn variable(target: &str, what: &str) -> String {
+    format!("CARGO_TARGET_{}_{what}", target.to_uppercase().replace('-', "_"))
+}
+
+/// Flags under which messages name files alike wherever the sources and cargo's home are.
+fn remapped() -> Result<String, ReleaseError> {
+    let here = std::env::current_dir().map_err(system("the current directory"))?;
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let given = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let flags = home.iter().map(|home| (home.as_path(), "/cargo")).chain([(here.as_path(), "/atlas")]);
+    Ok(flags.fold(given, |all, (from, to)| format!("{all} --remap-path-prefix={}={to}", from.display())))
+}
+
+fn architecture(target: &str) -> &str {
+    target.split_once('-').map_or(target, |(architecture, _)| architecture)
+}
+
+/// Builds the binary; `time` stands for that of the build, so that two builds are alike.
+pub(super) fn binary(target: &str, time: &str) -> Result<PathBuf, ReleaseError> {
+    let mut build = cargo();
+    build.args(["build", "--profile", "dist", "--locked", "--package", "atlas-fabric", "--target", target]);
+    let linker = variable(target, "LINKER");
+    let foreign = architecture(target) != architecture(&host()?);
+    if foreign && target.contains("musl") && std::env::var_os(&linker).is_none() {
+        // The toolchain has all that a static binary is linked of; no compiler for the other architecture is needed.
+        build.env(linker, "rust-lld");
+    }
+    output(build.env("SOURCE_DATE_EPOCH", time).env("RUSTFLAGS", remapped()?))?;
+    let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    Ok(folder.join(target).join("dist/atlas"))
+}
+
+/// How binaries of a target are run here.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Runs {
+    /// As they are.
+    Natively,
+    /// By a program that takes their path as its argument.
+    By(PathBuf),
+    /// Not at all.
+    Not,
+}
+
+impl Runs {
+    /// By the program that cargo would run tests of the target with, or by QEMU.
+    pub(super) fn here(target: &str) -> Result<Runs, ReleaseError> {
+        let on_linux = target.contains("linux") && cfg!(target_os = "linux");
+        if target == host()? || on_linux && architecture(target) == std::env::consts::ARCH {
+            return Ok(Runs::Natively);
+        }
+        if let Some(runner) = std::env::var_os(variable(target, "RUNNER")) {
+            return Ok(Runs::By(runner.into()));
+        }
+        let names = ["-static", ""].map(|kind| format!("qemu-{}{kind}", architecture(target)));
+        let folders: Vec<PathBuf> =
+            std::env::var_os("PATH").iter().flat_map(std::env::split_paths).filter(|_| on_linux).collect();
+        let mut paths = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+        Ok(paths.find(|path| path.is_file()).map_or(Runs::Not, Runs::By))
+    }
+
+    /// A command that runs the binary.
+    pub(super) fn command(&self, binary: &Path) -> Option<Command> {
+        match self {
+            Runs::Natively => Some(Command::new(binary)),
+            Runs::By(runner) => {
+                let mut command = Command::new(runner);
+                command.arg(binary);
+                Some(command)
+            }
+            Runs::Not => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_finds_the_variables_of_a_target() {
+        assert_eq!(variable("aarch64-unknown-linux-musl", "LINKER"), "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER");
+    }
+
+    #[test]
+    fn what_is_built_for_another_system_does_not_run_here() {
+        assert_eq!(Runs::here("sparc-sun-solaris").ok(), Some(Runs::Not));
+        assert_eq!(host().and_then(|host| Runs::here(&host)).ok(), Some(Runs::Natively));
+    }
+}
