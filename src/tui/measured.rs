@@ -20,7 +20,7 @@ use atlas_evidence::calibrate::{Bench, Observation, Outcome, Start};
 use atlas_plan::engine;
 use atlas_plan::estimate::Metric;
 
-/// Most rows that are evaluated at once; more take too long between two keys.
+/// Maximum rows that are evaluated at once; more take too long between two keys.
 const MOST: usize = 2_000;
 
 /// What was read, and what follows from it.
@@ -30,7 +30,7 @@ pub struct Measured {
     pub rows: Arc<Vec<Observation>>,
     /// What could not be read.
     pub problems: Vec<String>,
-    /// Rows beside predictions of the scenario's target, worked out when they are looked at.
+    /// Rows beside predictions of the scenario's target, computed when they are looked at.
     judged: OnceCell<Vec<Judged>>,
     /// A proposed calibration.
     pub proposal: Option<Arc<Proposal>>,
@@ -100,7 +100,7 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
     let left = || app.measured.rows.iter().filter(|row| !answered.contains(row.source.as_str()));
     let first = left().next()?;
     let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
-    let foreign = bench.foreign(first).map(|device| format!("it ran on {device}"));
+    let foreign = bench.foreign(first).map(|device| format!("measured on {device}"));
     let reason = foreign.or_else(|| bench.analytical(first).err());
     let reason = reason.unwrap_or_else(|| "it holds no figure that an engine predicts".to_owned());
     Some((left().count(), format!("{}: {reason}", first.short())))
@@ -110,7 +110,7 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
 pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(target) = app.answer.target.clone() else { return fail(app, "no target to calibrate") };
     if app.measured.rows.is_empty() {
-        return fail(app, "nothing to calibrate with: --measured FILE…, or logs in measurements/");
+        return fail(app, "no measurements to calibrate with: use --measured FILE… or put logs in measurements/");
     }
     let start = Start::of(&app.library, &target);
     let workload = app.answer.workload.clone();
@@ -155,7 +155,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// What was predicted for a row, as something to be explained: with the numbers in force.
+/// What was predicted for a row, as something to be explained: with the numbers in effect.
 fn subject(app: &App, judged: &Judged) -> Option<Subject> {
     let target = app.answer.target.as_ref()?;
     let row = app.measured.rows.iter().find(|row| row.source == judged.source)?;

@@ -20,7 +20,7 @@ use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
-/// Most cached simulations, and the most memory that they may take. The latest is kept whatever its size.
+/// Maximum cached simulations, and the most memory that they may take. The latest is kept whatever its size.
 const REMEMBERED: usize = 24;
 const REMEMBERED_BYTES: usize = 64 << 20;
 /// Sizes of a scaling chart, each twice the one before.

@@ -22,7 +22,7 @@ use signal_hook::consts::{
 
 use super::input::Input;
 
-/// Most bytes read before events are handled, so that endless input cannot prevent drawing.
+/// Maximum bytes read before events are handled, so that endless input cannot prevent drawing.
 const LONGEST_READ: usize = 64 * 1024;
 
 /// How long a paste may take before its end mark is considered lost.
@@ -231,7 +231,7 @@ impl Waiter {
             tv_nsec: timeout.subsec_nanos().into(),
         });
         let mut fds = [PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.tty, PollFlags::IN)];
-        // A terminal that has gone stays readable for ever; asking about it again would only spin.
+        // A terminal that has gone stays readable forever; asking about it again would only spin.
         let asked = if self.hangup { 1 } else { 2 };
         match poll(fds.get_mut(..asked).unwrap_or_default(), timeout.as_ref()) {
             Ok(_) => {}

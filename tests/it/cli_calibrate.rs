@@ -233,5 +233,5 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     assert!(stderr(&described).contains("mi300x-8"), "{}", stderr(&described));
     // Nothing to judge is no success.
     let args = ["validate", "--measured", "ib.csv", "--target", PREDECESSOR];
-    assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these figures"));
+    assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these metrics"));
 }

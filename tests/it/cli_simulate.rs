@@ -156,9 +156,9 @@ fn command_lines_that_cannot_be_meant() {
         (&[SERVE.as_slice(), &["--steps", "3", "--mtbf", "1h"]].concat(), "--mtbf is one of training"),
         (&[SERVE.as_slice(), &["--arrivals", "gamma"]].concat(), "gamma:CV"),
         (&[SERVE.as_slice(), &["--arrivals", "trace:nowhere.csv"]].concat(), "nowhere.csv"),
-        (&[SERVE.as_slice(), &["--arrivals", "closed", "--rate", "3"]].concat(), "--rate belongs to open arrivals"),
+        (&[SERVE.as_slice(), &["--arrivals", "closed", "--rate", "3"]].concat(), "--rate requires open arrivals"),
         (&[SERVE.as_slice(), &["--set", "engine=analytical"]].concat(), "event engine"),
-        (&["simulate", "--preset", "small", "--slow-factor", "2"], "--slow-hosts says how many"),
+        (&["simulate", "--preset", "small", "--slow-factor", "2"], "--slow-factor requires --slow-hosts"),
         (&["simulate", "--preset", "small", "--slow-hosts", "9"], "the job has 1"),
         (&["scale", "--nodes", "2", "--study", "goodput"], "atlas simulate"),
         (&["scale", "--nodes", "2", "--hosts", "a100-sxm-80gb:1"], "atlas simulate --hosts"),
@@ -278,7 +278,7 @@ fn schedules_are_run_whole_and_batches_are_their_requests() {
     let found = json(dir.path(), &day);
     let requests = number(&found["summary"]["requests"]);
     assert!((450.0..800.0).contains(&requests), "{requests}");
-    assert!(found["notes"][0].as_str().unwrap().contains("every phase is cut"), "{}", found["notes"]);
+    assert!(found["notes"][0].as_str().unwrap().contains("every phase is shortened"), "{}", found["notes"]);
     let burst = json(dir.path(), &[SERVE.as_slice(), &["--arrivals", "burst", "--set", "concurrency=24"]].concat());
     assert_eq!(number(&burst["summary"]["requests"]), 24.0);
     let batch = ["--set", "server=transformers", "--set", "concurrency=8"];

@@ -292,5 +292,5 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
         assert!(markdown.contains(&format!("](report-{title}.svg)")), "{title} in {markdown}");
         assert!(dir.path().join(format!("report-{title}.svg")).exists());
     }
-    assert!(run(&["--model", "llama-3.1-8b"]).contains("nine of ten lie between"));
+    assert!(run(&["--model", "llama-3.1-8b"]).contains("90 % interval"));
 }

@@ -106,7 +106,7 @@ impl Measured {
         self.system.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// What a prediction is held against.
+    /// What a prediction is compared with.
     #[must_use]
     pub fn measured(&self) -> prediction::Measured {
         prediction::Measured {
@@ -119,11 +119,11 @@ impl Measured {
     /// Adds a prediction.
     pub fn lay_beside(&mut self, predicted: Prediction) {
         if let Some(verdict) = &predicted.verdict {
-            self.notes.push(format!("the engine says of it: {verdict}"));
+            self.notes.push(format!("engine verdict: {verdict}"));
         }
         if !predicted.assumed.is_empty() {
             let assumed = predicted.assumed.join(", ");
-            self.notes.push(format!("taken for the prediction, since the file does not say: {assumed}"));
+            self.notes.push(format!("assumed for the prediction, since the file does not state it: {assumed}"));
         }
         self.predicted_tokens_per_second = Some(predicted.tokens_per_second.value);
         self.predicted = Some(predicted);
@@ -148,7 +148,7 @@ fn system(run: &Value) -> Vec<(&'static str, String)> {
         ("platform", at("", "platform")),
         ("software stack", stack),
         ("PyTorch", at("gpu_info", "pytorch_version")),
-        ("cores of an accelerator", at("gpu_info", "gpu_cores")),
+        ("cores per accelerator", at("gpu_info", "gpu_cores")),
         ("layout", at("parallelism_config", "strategy_name")),
         ("precision", at("gpu_info", "precision")),
     ];
@@ -214,14 +214,14 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
 
     let price = given.usd_per_gpu_hour.or_else(|| {
         if let Some((plan, usd)) = plan.and_then(|plan| Some((plan, plan.usd_per_gpu_hour?))) {
-            notes.push(format!("{} $/h an accelerator: {}", significant(usd, 3), plan.file));
+            notes.push(format!("{} $/h per accelerator: {}", significant(usd, 3), plan.file));
             return Some(usd);
         }
         let prices = catalog.prices_of(&known.as_ref()?.id);
         let cheapest =
             prices.iter().min_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()))?;
         let usd = cheapest.usd_per_accelerator_hour();
-        notes.push(format!("{} $/h an accelerator: {}, {}", significant(usd, 3), cheapest.provider, cheapest.date));
+        notes.push(format!("{} $/h per accelerator: {}, {}", significant(usd, 3), cheapest.provider, cheapest.date));
         Some(usd)
     });
     let cost = rate.zip(gpus).zip(price).map(|((rate, gpus), price)| economics::cost(rate, gpus * price));
@@ -252,8 +252,8 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let (up, down) = (Some(true), Some(false));
     let figures = vec![
         figure("accelerators", gpus, None),
-        figure("sequences a step", sizes.0, None),
-        figure("tokens a sequence", sizes.1, None),
+        figure("sequences per step", sizes.0, None),
+        figure("tokens per sequence", sizes.1, None),
         figure("tokens/s", rate, up),
         figure("tokens/s/accelerator", per_gpu, up),
         figure("step time, mean s", seconds, down),
@@ -308,8 +308,8 @@ pub fn alike(runs: &mut [Measured]) {
                 first.name
             ));
         }
-        // Runs that see the same number of sequences a step should have like losses after as many steps.
-        let batch = |run: &Measured| run.figure("sequences a step").zip(run.figure("tokens a sequence"));
+        // Runs that see the same number of sequences per step should have like losses after as many steps.
+        let batch = |run: &Measured| run.figure("sequences per step").zip(run.figure("tokens per sequence"));
         let last = run.steps.loss.len().min(first.steps.loss.len());
         if last >= 10 && batch(run).is_some() && batch(run) == batch(first) {
             let tail = |steps: &Steps| {
@@ -346,7 +346,7 @@ fn sanity(steps: &Steps, notes: &mut Vec<String>) {
             ));
         }
         if losses.iter().any(|loss| *loss < 0.05) {
-            notes.push("the loss falls below 0.05: the run learns its data by heart, or they repeat".to_owned());
+            notes.push("the loss falls below 0.05: the run memorizes its data, or the data repeats".to_owned());
         }
     }
     let rates = &steps.learning_rate;
@@ -370,7 +370,7 @@ fn system_rows(runs: &[Measured]) -> Vec<&'static str> {
     out
 }
 
-/// Most runs whose names fit above their columns.
+/// Maximum runs whose names fit above their columns.
 const NAMED: usize = 3;
 
 /// The runs as a table, ratios to the first behind the second and later ones. Many runs are numbered, with a list of their
@@ -473,11 +473,11 @@ fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
             }
         };
         line(format!("predicted {name}"), &|figure| Some(significant(figure.value, 5)));
-        line("  nine of ten lie between".to_owned(), &|figure| {
+        line("  90 % interval".to_owned(), &|figure| {
             Some(format!("{}–{}", significant(figure.low?, 4), significant(figure.high?, 4)))
         });
         let error = |figure: prediction::Figure| Some(format!("{:+.1}", figure.error_percent?));
-        let what = if name == "tokens/s" { "prediction over measurement, %" } else { "  over measurement, %" };
+        let what = if name == "tokens/s" { "prediction / measurement, %" } else { "  / measurement, %" };
         line(what.to_owned(), &error);
     }
 }

@@ -99,9 +99,9 @@ fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
     let of = |bytes: f64| bytes / memory.capacity.max(1.0);
     let excess = memory.excess();
     rows.push(if excess > 0.0 {
-        Row::Complaint("memory of a device", format!("{} too little", gb(excess)))
+        Row::Complaint("device memory", format!("{} short", gb(excess)))
     } else {
-        Row::Heading("memory of a device", format!("of {}", gb(memory.capacity)))
+        Row::Heading("device memory", format!("of {}", gb(memory.capacity)))
     });
     let mut from = 0.0;
     for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
@@ -161,11 +161,8 @@ fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
     let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let title = if detail.training.is_some() {
-        (Of::Step, "time of an optimizer step")
-    } else {
-        (Of::Token, "decode step time")
-    };
+    let title =
+        if detail.training.is_some() { (Of::Step, "optimizer step time") } else { (Of::Token, "decode step time") };
     time(&mut left, title, &detail.time, before.map(|before| &before.time), 1e3);
     left.push(Row::Blank);
     limits(&mut left, detail);
@@ -173,7 +170,7 @@ fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     if let Some(serving) = &detail.serving {
         right.push(Row::Blank);
         let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
-        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, 1.0);
+        time(&mut right, (Of::FirstToken, "time to first token"), &serving.first_token, before, 1.0);
     }
     Some([left, right])
 }
@@ -261,9 +258,9 @@ pub fn info(app: &App) -> String {
     let of = match bar.of {
         Of::Step => "of the step",
         Of::Token => "of the decode step",
-        Of::FirstToken => "of the time to the first token",
-        Of::Memory => "of the device's memory; the line marks its capacity",
-        Of::Limits => "of the time at this limit; the longest is the bottleneck",
+        Of::FirstToken => "of the time to first token",
+        Of::Memory => "of device memory; the line marks its capacity",
+        Of::Limits => "of the time at this limit; the largest is the bottleneck",
     };
     let amount = if bar.amount.is_empty() { String::new() } else { format!("{}, ", bar.amount) };
     format!("{}: {amount}{} {of}", bar.label, share(bar.share))
@@ -287,7 +284,7 @@ pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let columns = drawn(app, full);
     if columns.is_empty() {
-        let text = "the calibrated engine gives no breakdown: targets with an `accelerator:` have one";
+        let text = "the semi-empirical engine has no breakdown; add `accelerator:` to the target to get one";
         let dim = canvas.role(Role::Dim);
         canvas.text(inner.x, inner.y, inner.width, text, dim);
         return;

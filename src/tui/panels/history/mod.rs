@@ -63,7 +63,7 @@ fn heading(app: &App) -> u16 {
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// Where the history is; `None` where nothing is kept.
+    /// Where the history is; `None` if nothing is kept.
     pub store: Option<Store>,
     /// What was read, by how often the view was opened.
     pub listed: Query<u64, Arc<Listed>>,
@@ -137,7 +137,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let store = app.panels.history.store.clone();
     let (opened, queries) = (app.panels.history.opened, &mut app.queries);
     app.panels.history.listed.ask(opened, &mut queries.serial, effects, |_| {
-        let store = store.ok_or("there is no history: ATLAS_HISTORY is off, or there is no home directory")?;
+        let store = store.ok_or("no history: ATLAS_HISTORY is off, or there is no home directory")?;
         Ok(Arc::new(Read(store)))
     });
 }
@@ -165,7 +165,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
                     watch::of(app, vec![job.to_owned()]);
                     crate::tui::showing::open_from_here(app, View::Panel(Panel::Watch));
                 }
-                None => fail(app, "this submission has no Slurm job; atlas tui --watch LOG follows a log"),
+                None => fail(app, "this submission has no Slurm job; use atlas tui --watch LOG to follow a log"),
             }
         }
         _ => note(app, "Esc goes back to the list", effects),

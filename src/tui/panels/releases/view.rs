@@ -34,7 +34,7 @@ fn below(height: u16) -> u16 {
     if height < 12 { 0 } else { (height / 3).clamp(5, 16) }
 }
 
-/// Releases that are seen at a time in so many lines.
+/// Releases that are seen at a time in this many lines.
 #[must_use]
 pub fn page(lines: usize) -> usize {
     let lines = u16::try_from(lines).unwrap_or(u16::MAX);
@@ -60,7 +60,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let title = format!("Releases of {}", if all.family.is_empty() { "the software" } else { &all.family });
     let inner = canvas.view(area, VIEW, &title, &format!("{} releases", all.rows.len()), app.tour.is_none());
     if all.rows.is_empty() {
-        let text = "no releases of this software are known, or the target names no accelerator";
+        let text = "no known releases of this software, or the target has no accelerator";
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, canvas.role(Role::Dim));
         return;
     }
@@ -157,7 +157,7 @@ fn cursor(app: &App, canvas: &mut Canvas<'_>, (area, y): (Rect, u16), index: usi
     }
 }
 
-/// What differs in the release under the cursor; of the one in force, what it changed.
+/// What differs in the release under the cursor; of the one in effect, what it changed.
 fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let Some(row) = here(app) else { return };
     let current = all.current.and_then(|at| all.rows.get(at));
@@ -165,7 +165,7 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         Some(current) if current.spec != row.spec => {
             (format!("{} against {}, the current release", row.release, current.release), &row.differs)
         }
-        // The release in force: the last one before it that does not do the same.
+        // The release in effect: the last one before it that does not do the same.
         _ => match all.rows.iter().skip(app.view_row).find(|earlier| !earlier.differs.is_empty()) {
             Some(earlier) => {
                 (format!("{} (last that differs) against {} (current)", earlier.release, row.release), &earlier.differs)
