@@ -328,6 +328,6 @@ fn input_that_is_not_there_is_a_failure() {
     let run = atlas(dir.path(), &["run", "--batch", "gone.jsonl"]).assert().code(1);
     assert!(stderr(&run).contains("error: cannot read gone.jsonl"), "{}", stderr(&run));
     let run = atlas(dir.path(), &["run", "--batch", "."]).assert().code(1);
-    assert!(stderr(&run).contains("error: the input broke off"), "{}", stderr(&run));
+    assert!(stderr(&run).contains("error: cannot read the input"), "{}", stderr(&run));
     assert!(stdout(&atlas(dir.path(), &["run", "--batch", "-"]).write_stdin("").assert().code(0)).is_empty());
 }

@@ -127,7 +127,7 @@ fn measured_runs_stand_side_by_side_with_what_they_cost_and_a_prediction() {
     let text = stdout(&atlas(dir.path(), &args).assert().code(0));
     assert!(text.contains("prediction / measurement, %") && text.contains("AMD Instinct MI300X"), "{text}");
     for (args, code, expected) in [
-        (&["compare", "--measured", "logs/bench.json.gz"][..], 1, "holds serving: expected a training run"),
+        (&["compare", "--measured", "logs/bench.json.gz"][..], 1, "found serving, expected a training run"),
         (&["compare", "--measured", "amd.json.gz", "--model", "nonsense-1b"], 2, "--model"),
         (&["compare", "--model", "8e9"], 2, "--measured"),
         (&["compare", "--measured", "amd.json.gz", "--usd-per-kwh", "0"], 2, "expected a number above 0"),

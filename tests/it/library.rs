@@ -70,7 +70,7 @@ fn for_names_with_fields_below_them_the_complaint_shows_a_list() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "targets.yaml", "MY_BOX:\n  vendor: X\n  num_nodes: 1\n");
     let text = from(dir.path()).problems().to_string();
-    let expected = "found a mapping of names to fields, expected a list of targets; write `- name: MY_BOX` in place of";
+    let expected = "found a mapping of names to fields, expected a list of targets; write `- name: MY_BOX` instead of";
     assert!(text.contains("targets.yaml:1:1: error: ") && text.contains(expected), "{text}");
 }
 

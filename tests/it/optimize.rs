@@ -195,7 +195,7 @@ fn default_constraints_are_stated_and_dropped_if_infeasible() {
     };
     let over = ["--over", "concurrency=128,1024,4096", "--over", "tp=1,2,4,8"];
     let text = run(&over);
-    assert!(text.contains("where TTFT <= 2000 ms (default; --ttft changes it, --ttft none removes it)"), "{text}");
+    assert!(text.contains("where TTFT <= 2000 ms (default; change it with --ttft, remove it with --ttft none)"), "{text}");
     assert!(
         text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; everything else as in the start"),
         "{text}"

@@ -339,7 +339,7 @@ fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
     assert!(h.app.status.as_ref().unwrap().text.contains("search finished: tokens/s"));
     h.keys("Sg<Right>RK<Right>");
     assert!(h.orders.is_empty());
-    assert!(h.app.status.as_ref().unwrap().text.contains("the search was stopped"));
+    assert!(h.app.status.as_ref().unwrap().text.contains("search stopped"));
 }
 
 #[test]
