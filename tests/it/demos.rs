@@ -557,8 +557,8 @@ fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
 
     let run = atlas(dir.path()).args(["demo", "smal", "nothing", "--headless"]).assert().code(2);
     let described = String::from_utf8(run.get_output().stderr.clone()).unwrap();
-    assert!(described.contains("no tour `smal`") && described.contains("did you mean `small`?"), "{described}");
-    assert!(described.contains("no tour `nothing`"), "{described}");
+    assert!(described.contains("unknown tour `smal`") && described.contains("did you mean `small`?"), "{described}");
+    assert!(described.contains("unknown tour `nothing`"), "{described}");
 }
 
 /// What a tour says comes from the screen: a name in braces that no figure has would be said as it is written.

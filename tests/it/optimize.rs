@@ -285,7 +285,7 @@ fn waits_that_nothing_bounds_are_warned_of() {
     let start = freed(&scenario, &|_| false, &parts);
     let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap()).from(&scenario);
     let free = optimize(&problem, &Gauge::default());
-    assert!(free.warnings(&problem)[0].contains("TTFT became"), "{:?}", free.warnings(&problem));
+    assert!(free.warnings(&problem)[0].contains("TTFT is now"), "{:?}", free.warnings(&problem));
     found(&parts, &scenario, 100_000, |problem, found| assert!(found.warnings(problem).is_empty()));
 }
 

@@ -509,7 +509,7 @@ fn the_palette_does_what_it_says() {
     h.keys("<Esc>Kjj:step up<Enter>");
     assert_eq!(h.app.now.setup.overrides.len(), 1, "a command of the pane below");
     h.keys(":zzzzz<Enter>");
-    assert!(h.text().contains("`zzzzz` is not known"), "{}", h.text());
+    assert!(h.text().contains("unknown word `zzzzz`"), "{}", h.text());
     h.keys("<Esc>");
     assert_eq!(h.app.overlay, None);
 }

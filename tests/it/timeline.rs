@@ -176,7 +176,7 @@ fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
     h.idle = true;
     h.set("engine", "event").keys("<Esc>");
     assert!(h.orders.is_empty() && h.app.answer.pending);
-    assert!(h.text().contains("for the simulation is stopped"), "{}", h.text());
+    assert!(h.text().contains("because the simulation is stopped"), "{}", h.text());
     // It is not begun again until something is another.
     h.keys("<Tab>");
     assert!(h.orders.is_empty());

@@ -11,7 +11,7 @@ use atlas_plan::search::{ConditionError, figure};
 pub enum Trouble {
     /// A word means nothing.
     #[error("unknown word `{word}`{}. Known: {}, a metric (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
-        near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")), keywords())]
+        near.as_ref().map_or_else(String::new, |near| format!(" (did you mean `{near}`?)")), keywords())]
     Unknown {
         /// The word.
         word: String,

@@ -15,11 +15,11 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let mut out = vec![Block::Heading(1, format!("Measured runs: {}", names.join(", ")))];
     out.push(Block::Heading(2, "Throughput".to_owned()));
-    out.push(Block::Bars(bars(runs, "tokens/s, all accelerators", "tokens/s", |run| {
+    out.push(Block::Bars(bars(runs, "tokens/s of all accelerators", "tokens/s", |run| {
         run.predicted.as_ref().map(|predicted| predicted.tokens_per_second)
     })));
     out.push(Block::Bars(bars(runs, "tokens/s per accelerator", "tokens/s/accelerator", |_| None)));
-    let memory = bars(runs, "peak memory per accelerator, GB", "memory used GB", |run| {
+    let memory = bars(runs, "peak memory of an accelerator, GB", "memory used GB", |run| {
         run.predicted.as_ref().and_then(|predicted| predicted.memory_gb)
     });
     if !memory.bars.is_empty() {
