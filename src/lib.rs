@@ -9,7 +9,7 @@
 //! | `atlas-evidence` | measured rows, validation, calibration |
 //! | `atlas-plan` | scenarios, engine facade, metrics, explain, search, advice, studies |
 //! | `atlas-ingest` | logs of real runs turned into measurements |
-//! | `atlas-config` | targets, workloads, profiles, the library of files in force |
+//! | `atlas-config` | targets, workloads, profiles, the library of files in effect |
 //! | `atlas-legacy` | importers for the predecessor tools |
 //! | `atlas-catalog` | embedded accelerators, models, prices, documents, measurements |
 //! | `atlas-document` | YAML with positions, decoding, diagnostics |

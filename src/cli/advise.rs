@@ -11,7 +11,7 @@ use atlas_plan::engine;
 use atlas_plan::scenario::Scenario;
 use atlas_report::{advice as described, serialized};
 
-/// List changes that help.
+/// Recommend changes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference
@@ -19,22 +19,22 @@ use atlas_report::{advice as described, serialized};
   atlas advise --target T --workload W --objective cost --format json
   atlas advise --target T --workload W --objective energy      or mfu, memory
 
-Every rule of the playbook is tried on the scenario: the gain is that of an estimate with the change. Where the scenario \
-cannot run, the smallest changes that make it run come first.")]
+Tests every rule of the playbook on the scenario and reports the estimated gain. If the scenario cannot run, the smallest \
+changes that make it run come first.")]
 pub struct Args {
-    /// Target, by name
+    /// Target
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME")]
     pub workload: String,
-    /// What is to become better
+    /// Objective to improve
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective, default_value = "throughput")]
     pub objective: Objective,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -49,10 +49,10 @@ struct Answer<'a> {
     target: &'a str,
     workload: &'a str,
     objective: &'static str,
-    /// What cannot run, in words; absent where the scenario runs.
+    /// Why the scenario cannot run; absent if it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
-    /// Bytes too much on the fullest device; absent where memory is not what is wrong.
+    /// Bytes over capacity on the fullest device; absent unless memory is the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -15,26 +15,26 @@ use atlas_plan::knob::{Knob, KnobError, KnobValues as _, Overrides, ValueType};
 /// Flags that every subcommand takes.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Globals {
-    /// Directory with targets.yaml, workloads.yaml and profiles/, in place of the usual ones
+    /// Read targets.yaml, workloads.yaml and profiles/ from this directory instead of the default locations
     #[arg(long, global = true, value_name = "DIR", alias = "workload_dir", help_heading = "Files")]
     pub workload_dir: Option<PathBuf>,
-    /// File of targets, in place of the usual ones
+    /// Read targets from this file instead of the default locations
     #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
     pub targets: Option<PathBuf>,
-    /// File of workloads, in place of the usual ones
+    /// Read workloads from this file instead of the default locations
     #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
     pub workloads: Option<PathBuf>,
-    /// Directory of profiles, or one profile for every target, in place of the usual ones
+    /// Read profiles from this directory, or use this profile file for every target
     #[arg(long, global = true, value_name = "PATH", help_heading = "Files")]
     pub hardware: Option<PathBuf>,
-    /// An experiment of the comparison tool (YAML) or scenarios of the dashboard (JSON), in place of all targets and
-    /// workloads
+    /// Load an experiment of the predecessor comparison tool (YAML) or scenarios of its dashboard (JSON) instead of
+    /// targets and workloads
     #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
     pub config: Option<PathBuf>,
-    /// Only ASCII on the screen and in tables; the default where the locale is not UTF-8
+    /// Use only ASCII characters; the default if the locale is not UTF-8
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// Flags of the screen given before the subcommand.
+    /// Screen flags given before the subcommand.
     #[arg(skip)]
     pub screen: Screen,
 }
@@ -53,29 +53,29 @@ impl Globals {
         }
     }
 
-    /// What characters tables may use.
+    /// The characters that tables may use.
     #[must_use]
     pub fn charset(&self) -> Charset {
         if self.ascii { Charset::Ascii } else { Charset::of_locale() }
     }
 }
 
-/// Flags of everything that takes over the screen.
+/// Flags of the full-screen interface.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Screen {
-    /// Color theme, by name
+    /// Color theme
     #[arg(long, value_name = "NAME", help_heading = "Screen")]
     pub theme: Option<String>,
-    /// Leave the mouse to the terminal
+    /// Do not capture the mouse
     #[arg(long, alias = "no_mouse", help_heading = "Screen")]
     pub no_mouse: bool,
-    /// Look for changed files every so many seconds instead of waiting for notifications: for network file systems
+    /// Poll for changed files at this interval instead of waiting for notifications; for network file systems
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Screen")]
     pub poll: Option<Duration>,
 }
 
 impl Screen {
-    /// These, and where they are silent those of `other`.
+    /// These flags, falling back to those of `other`.
     #[must_use]
     pub fn or(self, other: Screen) -> Screen {
         Screen {
@@ -105,35 +105,36 @@ pub fn milliseconds(text: &str) -> Result<f64, String> {
 /// Methods of search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Method {
-    /// The predecessor method: the best single change from the starting knobs
+    /// Predecessor method: the best single change to the starting knobs
     HillClimb,
-    /// Every combination of the knobs, with proof; many local searches where there are too many
+    /// Every combination of the knobs, so the result is optimal; local searches if there are too many
     Exhaustive,
 }
 
-/// What measured runs are judged by.
+/// Measured runs and what is needed to evaluate them.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasuredArgs {
-    /// Measured runs, in place of targets: logs, or the benchmark JSON of `atlas ingest`; FILE:NAME=VALUE,… says what a
-    /// file does not [default with --config: the files that it names]
+    /// Compare measured runs instead of targets: logs, or benchmark JSON from `atlas ingest`; FILE:NAME=VALUE,… adds
+    /// settings that a file does not state [default with --config: the files it names]
     #[arg(long, value_name = "FILE", num_args = 0.., help_heading = "Measured runs")]
     pub measured: Option<Vec<PathBuf>>,
-    /// Model of the catalog, or parameters a token passes through: llama-3.1-8b, 8e9
+    /// Model from the catalog, or number of active parameters: llama-3.1-8b, 8e9
     #[arg(long, value_name = "NAME|N", requires = "measured", help_heading = "Measured runs")]
     pub model: Option<String>,
-    /// Number format whose peak the MFU refers to [default: that of the file, else bf16]
+    /// Number format whose peak rate MFU is relative to [default: the file's, else bf16]
     #[arg(long, value_name = "FORMAT", requires = "measured", help_heading = "Measured runs")]
     pub precision: Option<String>,
-    /// Dollars for one accelerator and hour [default: the catalog's cheapest]
+    /// Price per accelerator-hour, USD [default: the cheapest in the catalog]
     #[arg(long, value_name = "USD", requires = "measured", help_heading = "Measured runs")]
     pub usd_per_gpu_hour: Option<f64>,
-    /// Dollars for a kilowatt-hour [default: 0.1]
+    /// Price per kWh, USD [default: 0.1]
     #[arg(long, value_name = "USD", requires = "measured", help_heading = "Measured runs")]
     pub usd_per_kwh: Option<f64>,
-    /// Tokens of the whole training: 15e12
+    /// Tokens of the whole training run: 15e12
     #[arg(long, value_name = "TOKENS", requires = "measured", help_heading = "Measured runs")]
     pub budget: Option<f64>,
-    /// File to write a report with charts to: .html, .pdf, .png, .md (charts alongside it as .svg), .csv, .json or .yaml
+    /// Write a report with charts to this file: .html, .pdf, .png, .md (with charts as separate .svg files), .csv,
+    /// .json or .yaml
     #[arg(long, value_name = "FILE", requires = "measured", help_heading = "Measured runs")]
     pub out: Option<PathBuf>,
 }
@@ -143,33 +144,34 @@ pub struct MeasuredArgs {
 #[command(after_long_help = "Examples:
   atlas ingest train.log
   atlas ingest slurm-1234.out --set seq_len=4096 --set num_gpus=64
-  atlas ingest bench.json gpu_metrics.csv      joins power with the benchmark that ran meanwhile
+  atlas ingest bench.json gpu_metrics.csv      combine a benchmark with the power samples taken during it
   atlas ingest logs/ --format yaml --out measurements.yaml
   zcat run.log.gz | atlas ingest - --format benchmark")]
 pub struct IngestArgs {
-    /// Logs, results, traces of power; FILE:NAME=VALUE,… as --set for one of them; a directory means all files below it, -
-    /// is stdin [default with --config: the logs that it names]
+    /// Logs, results or power samples; FILE:NAME=VALUE,… applies --set to one file; a directory is read recursively; -
+    /// is stdin [default with --config: the logs it names]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: IngestFormat,
     /// Write to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Say what the log does not: num_gpus=64, seq_len=4096, …; repeatable
+    /// Add a setting that the log does not state: num_gpus=64, seq_len=4096, …; repeatable
     #[arg(long, value_name = "NAME=VALUE", long_help = ingest_settings_help())]
     pub set: Vec<String>,
-    /// Workload that fills in what neither the log nor --set states
+    /// Workload that fills in settings stated by neither the log nor --set
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Warm-up taken off: the first step of a run that begins at its start, all until the time settles, or N steps
+    /// Warm-up to discard: the first step of a run that starts from scratch, all steps until the time settles, or N
+    /// steps
     #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = warmup)]
     pub warmup: atlas_ingest::Warmup,
     /// Seed of the bootstrap intervals
     #[arg(long, value_name = "N", default_value_t = 1337)]
     pub seed: u64,
-    /// List the formats that are recognized
+    /// List recognized formats
     #[arg(long)]
     pub formats: bool,
 }
@@ -177,19 +179,19 @@ pub struct IngestArgs {
 /// The settings `atlas ingest --set` takes.
 fn ingest_settings_help() -> String {
     let list: Vec<String> = atlas_ingest::SETTINGS.iter().map(|(name, help)| format!("  {name:<28} {help}")).collect();
-    format!("State what the log does not; repeatable. The settings are:\n\n{}", list.join("\n"))
+    format!("Add a setting that the log does not state; repeatable. The settings are:\n\n{}", list.join("\n"))
 }
 
 /// Knobs on the command line: the predecessor flags, and `--set` for all of them.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KnobArgs {
-    /// What answers: analytical or semi-empirical [default: analytical where the target names an accelerator]
+    /// Estimation engine [default: analytical if the target names an accelerator, else semi-empirical]
     #[arg(long, value_name = "NAME", help_heading = "Knobs")]
     pub engine: Option<String>,
-    /// Sequences per device and step
+    /// Sequences per device and step; in serving, concurrent requests
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Knobs")]
     pub microbatch: Option<String>,
-    /// Launch kernels as captured graphs
+    /// Launch kernels as CUDA graphs
     #[arg(
         long,
         alias = "cuda_graphs",
@@ -199,7 +201,7 @@ pub struct KnobArgs {
         help_heading = "Knobs"
     )]
     pub cuda_graphs: Option<String>,
-    /// NICs read accelerator memory directly
+    /// Let NICs access accelerator memory directly (GPUDirect RDMA)
     #[arg(
         long,
         aliases = ["gpudirect_rdma", "gpudirect-rdma"],
@@ -212,13 +214,13 @@ pub struct KnobArgs {
     /// Bare metal or SR-IOV
     #[arg(long, value_name = "bare|sriov", help_heading = "Knobs")]
     pub virt: Option<String>,
-    /// Fabric between accelerators, one the profile is calibrated for
+    /// Interconnect, one of those that the profile is calibrated for
     #[arg(long, value_name = "NAME", help_heading = "Knobs")]
     pub fabric: Option<String>,
-    /// Seed of the noise [default: 1337]
+    /// Random seed [default: 1337]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Knobs")]
     pub seed: Option<String>,
-    /// Set any knob; repeatable
+    /// Set a knob; repeatable
     #[arg(long, value_name = "KNOB=VALUE", help_heading = "Knobs", long_help = set_help())]
     pub set: Vec<String>,
 }
@@ -230,15 +232,15 @@ pub(super) fn set_help() -> String {
         format!("  {:<14} {}{unit}", spec.name, spec.help)
     });
     let list: Vec<String> = knobs.collect();
-    format!("Set any knob; repeatable. The knobs are:\n\n{}", list.join("\n"))
+    format!("Set a knob; repeatable. The knobs are:\n\n{}", list.join("\n"))
 }
 
 /// A knob and its value as text, or why it is invalid.
 type Assignment = Result<(Knob, String), KnobError>;
 
 impl KnobArgs {
-    /// What the user changed, applied over nothing. `fabrics` are those of the profile in force. Every bad assignment is
-    /// named in one complaint.
+    /// The knobs that the user set. `fabrics` are those of the profile in use. All invalid assignments are reported in
+    /// one error.
     pub fn overrides(&self, fabrics: &[(Arc<str>, f64)]) -> Result<Overrides, Failure> {
         let mut overrides = Overrides::new();
         self.lay_over(&mut overrides, Some(fabrics))?;
@@ -251,12 +253,12 @@ impl KnobArgs {
         self.assignments().is_empty()
     }
 
-    /// Checks all that can be checked before the profile, and with it the fabrics, are known.
+    /// Checks what can be checked before the profile, and so the list of fabrics, is known.
     pub fn check(&self) -> Result<(), Failure> {
         self.lay_over(&mut Overrides::new(), None)
     }
 
-    /// Lays what the user changed over `overrides`. Without `fabrics` no fabric is read.
+    /// Adds the knobs that the user set to `overrides`. Without `fabrics`, the fabric knob is skipped.
     pub fn lay_over(&self, overrides: &mut Overrides, fabrics: Option<&[(Arc<str>, f64)]>) -> Result<(), Failure> {
         let mut problems = Vec::new();
         for (flag, assignment) in self.assignments() {
@@ -272,7 +274,7 @@ impl KnobArgs {
         if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
     }
 
-    /// Every assignment, with what to say in front of complaints: those about the predecessor flags name the knob.
+    /// Every assignment with the prefix of its error messages; errors of the predecessor flags already name the knob.
     fn assignments(&self) -> Vec<(&'static str, Assignment)> {
         let predecessor = [
             (Knob::Engine, &self.engine),

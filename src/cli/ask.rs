@@ -15,26 +15,26 @@ use atlas_plan::scenario::Parts;
 use atlas_plan::search::Gauge;
 use atlas_report::serialized;
 
-/// Answer a question in words.
+/// Answer a question in plain English.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = after_help())]
 pub struct Args {
-    /// The question, in one or several words
+    /// The question
     #[arg(value_name = "QUESTION", required = true)]
     pub question: Vec<String>,
-    /// Target that the question is about where it names none [default: the first]
+    /// Target, unless the question names one [default: the first]
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
-    /// Workload that the question is about where it names none [default: the first]
+    /// Workload, unless the question names one [default: the first]
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// Let the configured endpoint answer, with read-only tools, instead of answering without a network
+    /// Let a model at the configured endpoint answer, with read-only tools
     #[arg(long, help_heading = "Endpoint")]
     pub online: bool,
-    /// Print exactly what would be sent to the endpoint, and send nothing
+    /// Print what would be sent to the endpoint, without sending it
     #[arg(long, help_heading = "Endpoint")]
     pub preview: bool,
     /// Save the conversation: .json, which --continue reads, or .md
@@ -43,7 +43,7 @@ pub struct Args {
     /// Continue a saved conversation
     #[arg(long = "continue", value_name = "FILE", help_heading = "Endpoint")]
     pub resume: Option<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -51,10 +51,10 @@ pub struct Args {
 fn after_help() -> String {
     let examples: Vec<String> = EXAMPLES.iter().map(|example| format!("  atlas ask \"{example}\"")).collect();
     format!(
-        "Examples:\n{}\n\nNo network is used: the engines compute every figure, and each answer ends with the commands that \
-         reproduce it. Workload, hardware, settings and constraints are read as on the command line of the interface: \
-         `serve llama 70b`, `on h100, h200`, `128 h100`, `tp=8`, `tpot<50ms`.\n\nWith --online a model answers that gets \
-         read-only tools (estimate, compare, optimize, explain, advise, list) and the scenario; figures that no tool \
+        "Examples:\n{}\n\nWorks offline: the engines compute every figure, and each answer ends with the commands that \
+         reproduce it. Name workload, hardware, settings and constraints as on the command line of the interface: \
+         `serve llama 70b`, `on h100, h200`, `128 h100`, `tp=8`, `tpot<50ms`.\n\nWith --online, a model answers. It gets the scenario and \
+         read-only tools (estimate, compare, optimize, explain, advise, list); figures that no tool \
          computed are listed. ATLAS_ASSISTANT_URL, ATLAS_ASSISTANT_MODEL, ATLAS_ASSISTANT_KEY and \
          ATLAS_ASSISTANT_PROTOCOL (openai, gemini) say where it is, or url, model, key and protocol in assistant.yaml in \
          the configuration directory, readable by you alone.",
@@ -87,20 +87,20 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Json => output::print(&serialized(&reply, false)?)?,
     }
     if gauge.cancelled() {
-        output::complain("ended early: the answer is from what was computed until then");
+        output::complain("interrupted: the answer covers only what was computed so far");
         return Err(Failure::Reported.into());
     }
     Ok(())
 }
 
-/// What the question is about where it does not say.
+/// The defaults for what the question does not name.
 fn context<'l>(args: &Args, globals: &Globals, library: &'l Library) -> color_eyre::Result<Context<'l>> {
     let first_target = || library.targets().first().map(|target| target.name.to_string());
     let first_workload = || library.workloads().first().map(|workload| workload.name.to_string());
     let target = args.target.clone().or_else(first_target);
     let workload = args.workload.clone().or_else(first_workload);
     let (Some(target), Some(workload)) = (target, workload) else {
-        return Err(Failure::usage(["there are no targets or no workloads in the files"]).into());
+        return Err(Failure::usage(["no targets or no workloads found"]).into());
     };
     let parts: Parts = pick::pick(library, &target, &workload)?;
     let overrides = args.knobs.overrides(parts.fabrics())?;

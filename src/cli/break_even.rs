@@ -16,35 +16,35 @@ use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
 
-/// Rent or own: what an hour of work costs either way, by the share of the time that the hardware works.
+/// Compare renting with owning: the cost of a productive hour, by utilization.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas break-even --target h100-sxm-64 --workload llama3.1-70b-serve
   atlas break-even --target h100-sxm-64 --workload llama3.1-8b-train --set price_basis=marketplace --set capital_cost=0.12
   atlas break-even --target h100-sxm-8 --workload llama3.1-70b-serve --svg rent-or-own.svg
 
-Owning counts the purchase with interest, network, spares, building, people and energy: knobs capex_usd_node, \
+Owning includes purchase, interest, network, spares, colocation, staff and energy: knobs capex_usd_node, \
 network_share, spares_share, usd_per_kw_month, staff_usd_node_year, capital_cost, amortization_years, usd_per_kwh. \
-What is reserved is paid while it waits; any other rent only while it works.")]
+Reserved capacity is paid for all the time; other rental only while it is in use.")]
 pub struct Args {
-    /// Target, by name
+    /// Target
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Workload, by name: it decides the energy and the tokens of an hour
+    /// Workload, which determines power and tokens per hour
     #[arg(long, value_name = "NAME")]
     pub workload: String,
-    /// Also write the picture
+    /// Also write the chart to this file
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// Prints the curve, and where the two ways meet.
+/// Prints the curve and the break-even point.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
@@ -94,18 +94,18 @@ fn plot(points: &[Point], start: &Scenario, args: &Args) -> Plot {
     };
     Plot {
         title: format!("{}: rent or own", args.target),
-        across: Axis::linear("% of the time at work"),
-        up: Axis::linear("$ for an accelerator-hour of work"),
+        across: Axis::linear("utilization, %"),
+        up: Axis::linear("$ per productive accelerator-hour"),
         series: vec![series("rented", |point| point.rent), series("owned", |point| point.owned)],
         here: None,
     }
 }
 
-/// Where the two ways meet, in words.
+/// The break-even point, in words.
 fn verdict(start: &Scenario) -> String {
     match even(start) {
-        Some(share) => format!("owning costs less from {} of the time on", units::percent(share)),
-        None => "renting costs less, however much of the time the hardware works".to_owned(),
+        Some(share) => format!("owning is cheaper above {} utilization", units::percent(share)),
+        None => "renting is cheaper at any utilization".to_owned(),
     }
 }
 
@@ -119,9 +119,9 @@ fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) 
         let usd = [rent, owned, rent_1m, owned_1m].map(units::usd);
         table.row(std::iter::once(units::percent(point.utilization)).chain(usd).chain(std::iter::once(even)));
     }
-    let basis = start.price_basis().map_or("kind of price not stated", |basis| basis.name());
+    let basis = start.price_basis().map_or("type of price not stated", |basis| basis.name());
     let head = format!(
-        "rent {} a node and hour ({basis}), purchase {} a node\n",
+        "rent {} per node-hour ({basis}), purchase {} per node\n",
         units::usd(start.hourly_usd),
         units::usd(start.capex_usd_node.unwrap_or(0.0))
     );
@@ -145,7 +145,7 @@ fn csv_of(points: &[Point], start: &Scenario) -> String {
 fn document(points: &[Point], start: &Scenario, args: &Args) -> Value {
     let point = |point: &Point| {
         let figures = figures(point, start);
-        // JSON has no infinity: what never breaks even has no month.
+        // JSON has no infinity: without a break-even point, the month is absent.
         let value = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
         figures.into_iter().map(|(name, figure)| (name.to_owned(), value(figure))).collect::<serde_json::Map<_, _>>()
     };

@@ -28,55 +28,55 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::calibration as described;
 use atlas_report::file_format::FileFormat;
 
-/// Fit a target's coefficients to measurements, and correct the analytical engine by them.
+/// Calibrate a target: fit coefficients and corrections of the analytical engine to measurements.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = after_long_help())]
 pub struct Args {
-    /// Logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… says what a file does not; a directory means all below, - is stdin
+    /// Logs, benchmark JSON, measurement YAML or CSV; FILE:NAME=VALUE,… adds settings that a file does not state; a directory is read recursively; - is stdin
     #[arg(value_name = "MEASUREMENTS", required_unless_present = "plan")]
     pub measurements: Vec<String>,
     /// Target that was measured
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Workload that ran: it fills in what neither the files nor --set state
+    /// Workload that ran; it fills in settings stated by neither the files nor --set
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Write the profile here; with --plan, the directory of the scripts
+    /// Write the profile to this file; with --plan, the directory for the scripts
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
     /// Write a report to this file: .html, .pdf, .md, .json
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     pub report: Option<PathBuf>,
-    /// Write no profile
+    /// Do not write the profile
     #[arg(long, alias = "dry_run")]
     pub dry_run: bool,
-    /// Write over what is there
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
-    /// Print which measurements would shrink the uncertainty most, and write scripts that take them
+    /// Print which measurements would reduce uncertainty most, and write scripts that take them
     #[arg(long)]
     pub plan: bool,
-    /// Profile that the coefficients start from [default: the one in force for the target]
+    /// Profile to take initial coefficients from [default: the target's]
     #[arg(long, value_name = "NAME")]
     pub base: Option<String>,
-    /// State what all files do not: num_gpus=64, seq_len=4096, …; repeatable
+    /// Add a setting that the files do not state: num_gpus=64, seq_len=4096, …; repeatable
     #[arg(long, value_name = "NAME=VALUE", long_help = set_help())]
     pub set: Vec<String>,
-    /// Warm-up taken off logs: the first step, all until the time settles, or N steps
+    /// Warm-up to discard from logs: the first step, all steps until the time settles, or N steps
     #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::args::warmup)]
     pub warmup: Warmup,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// What is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
-    /// Tables to read
+    /// Tables
     #[default]
     Table,
-    /// All of it, one object
+    /// The whole result as one object
     Json,
 }
 
@@ -85,21 +85,21 @@ const EXAMPLES: &str = "Examples:
   atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
   atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
   atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --report calibration.html
-  atlas calibrate --plan --target T                 which measurements would help most, and scripts for them
+  atlas calibrate --plan --target T                 suggest measurements and write scripts that take them
 
-Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written to \
-workload/profiles/TARGET.yaml, where it is in force for the target, unless --out names another file; it replaces no file \
-without --force. A fit that predicts its own measurements worse is not written.
+Measurements can be anything that `atlas ingest` reads or writes, or CSV with one row per measurement. The profile is \
+written to workload/profiles/TARGET.yaml, where it takes effect for the target; use --out for another file and --force to \
+overwrite. A fit that predicts its own measurements worse than before is not written.
 
-One to three runs already help: the analytical engine's figures are corrected by effects of the cluster, the software, the \
-model and the operators that the time goes into, as far as so few runs can tell (docs/calibration.md). The coefficients of \
-the calibrated model follow the calibration guide, parameter by parameter.";
+One to three runs are enough to start: the analytical engine is corrected for effects of the cluster, the software, the \
+model and the dominant operators, as far as the runs support (docs/calibration.md). Coefficients of the semi-empirical \
+model are fitted one by one, as in the predecessor's calibration guide.";
 
 fn after_long_help() -> String {
     let table: Vec<&str> = TYPED.iter().map(|column| column.name).collect();
     format!(
-        "{EXAMPLES}\n\nColumns of CSV that hold figures:\n\n{}\n\nColumns that hold settings, and names of --set:\n\n{}\n\n\
-         The columns of workload/measurements/*.csv are read, too: {}.",
+        "{EXAMPLES}\n\nCSV columns for measured values:\n\n{}\n\nCSV columns for settings, also accepted by --set:\n\n{}\n\n\
+         Columns of workload/measurements/*.csv are accepted, too: {}.",
         columns(true),
         columns(false),
         table.join(", ")
@@ -108,7 +108,7 @@ fn after_long_help() -> String {
 
 fn set_help() -> String {
     format!(
-        "State what all files do not; repeatable. The settings, which are also columns of CSV, are:\n\n{}",
+        "Add a setting that the files do not state; repeatable. The settings, which are also CSV columns, are:\n\n{}",
         columns(false)
     )
 }
@@ -166,14 +166,14 @@ pub struct Subject<'a> {
     pub target: &'a Arc<Target>,
     /// The workload, where one is named.
     pub workload: Option<&'a Arc<Workload>>,
-    /// Numbers in force.
+    /// Numbers in effect.
     pub start: Start,
 }
 
-/// Finds them; every name that leads nowhere is described at once.
+/// Finds them; every name that is unknown is described at once.
 ///
 /// # Errors
-/// Names that lead nowhere.
+/// Names that are unknown.
 pub fn subject<'a>(
     library: &'a Library,
     target: &str,
@@ -206,7 +206,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if writes && !args.force && path.exists() {
         let path = path.display();
         return Err(color_eyre::eyre::eyre!(
-            "{path} is there already: --force writes over it, --out names another file"
+            "{path} already exists; use --force to overwrite it or --out to choose another file"
         ));
     }
     let outcome = calibrate::calibrate(&bench, &rows, &subject.start);
@@ -235,7 +235,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         report.save(document)?;
     }
     if outcome.is_empty() {
-        complain("error: no parameter follows from these measurements; what each needs is listed above");
+        complain("error: these measurements determine no parameter; see above for what each needs");
         return Err(Failure::Reported.into());
     }
     remarks(&subject, &outcome);
@@ -244,7 +244,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let yaml = document::profile(&outcome, &subject.start, &subject.target.vendor, &date);
     let written = if args.force { files::write(&path, &yaml) } else { files::write_new(&path, &yaml) };
-    written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
+    written.map_err(|error| color_eyre::eyre::eyre!("cannot write to {}: {error}", path.display()))?;
     complain(&format!("wrote {}", path.display()));
     let body = described::document(&outcome, &date);
     keep::keep(EntryKind::Calibration, draft(&args, globals, &subject, &path, body));
@@ -288,7 +288,7 @@ fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
     let target = &subject.target.name;
     if outcome.figures.is_none() {
         complain(&format!(
-            "note: no profile has coefficients for {target}: only corrections of the analytical engine are calibrated; \
+            "note: no profile has coefficients for {target}, so only corrections of the analytical engine are calibrated; \
              --base NAME starts from those of another"
         ));
     }
@@ -342,14 +342,14 @@ fn plan(
         let n = taken.len();
         let first = taken.first().cloned().unwrap_or_default();
         return Err(color_eyre::eyre::eyre!(
-            "{first} and {} more are there already: --force writes over them, --out names another directory",
+            "{first} and {} more already exist; use --force to overwrite them or --out to choose another directory",
             n - 1
         ));
     }
     for file in &files {
         let path = dir.join(&file.name);
         let written = files::write(&path, &file.text).and_then(|()| executable(&path, file.executable));
-        written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
+        written.map_err(|error| color_eyre::eyre::eyre!("cannot write to {}: {error}", path.display()))?;
     }
     complain(&format!("wrote {} files to {}", files.len(), dir.display()));
     Ok(())

@@ -1,4 +1,4 @@
-//! `atlas compare`, and `atlas` alone where stdout is no terminal.
+//! `atlas compare`, and plain `atlas` if stdout is not a terminal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use atlas_report::comparison::{Column, Comparison};
 use atlas_report::configurations::Configurations;
 use atlas_report::{Format, serialized};
 
-/// Show targets side by side.
+/// Compare targets.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas compare
@@ -35,36 +35,36 @@ use atlas_report::{Format, serialized};
   atlas compare --measured a.json:global_batch_size=32,seq_len=2048 b.json --out compare.png
   atlas compare --config config.yaml --workload llama --measured
 
-Two methodologies are fair: identical-config asks what the hardware changes with all knobs equal; maximum-performance \
-lets every target have its own best knobs under the same constraints, which the flags under Search set. With an \
-experiment (--config) both take parallelism, precision and recomputation from it, as it prescribes them for each target; \
-its own methodology holds where the flag is not given.")]
+Choose a methodology: identical-config uses the same knobs everywhere and shows the effect of the hardware; \
+maximum-performance uses the best knobs of each target under the constraints given by the flags under Search. With an \
+experiment (--config), both take parallelism, precision and recomputation of each target from it, and its methodology is \
+the default.")]
 pub struct Args {
-    /// Target to show; repeatable [default: all]
+    /// Target; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
     pub target: Vec<String>,
     /// Workload [default: the first]
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Target that ratios refer to [default: the first column]
+    /// Target that ratios are relative to [default: the first column]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Same knobs for all, or each target's best; described with the configuration differences [default: identical-config]
+    /// Use the same knobs for all targets, or the best of each; lists the differences [default: identical-config]
     #[arg(long, value_parser = goal::methodology(), value_name = "METHOD")]
     pub methodology: Option<Methodology>,
-    /// Metrics to show, in this order: tpot,ttft,mfu [default: the usual ones]
+    /// Metrics to show, in this order: tpot,ttft,mfu [default: depends on the workload]
     #[arg(long, value_name = "METRICS", value_delimiter = ',', value_parser = goal::metric)]
     pub metrics: Vec<&'static Metric>,
-    /// Metric that sorts the targets, best first [default: as in the files]
+    /// Metric to sort by, best first [default: file order]
     #[arg(long, value_name = "METRIC", value_parser = goal::metric)]
     pub sort: Option<&'static Metric>,
-    /// What each target's best is under maximum-performance.
+    /// Objective and constraints under maximum-performance.
     #[command(flatten)]
     pub goal: Goal,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Measured runs.
@@ -76,7 +76,7 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let mut library = pick::library(globals);
-    // An experiment requests one itself.
+    // An experiment states its own methodology.
     let requested = args.methodology.or(library.methodology());
     let methodology = requested.unwrap_or_default();
     if library.methodology().is_some() {
@@ -85,7 +85,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.goal.allowed(&[methodology])?;
     let gauge = Gauge::default();
     let measured = args.measured.measured.is_some();
-    // With an experiment in force runs are predicted as they ran; its workload says which model that was.
+    // With an experiment, runs are predicted with their own settings; its workload names the model.
     let as_ran = measured && library.methodology().is_some() && args.target.is_empty();
     let wanted = !measured || (!as_ran && (!args.target.is_empty() || args.workload.is_some()));
     let predict = || compare(&library, &args, methodology, &gauge);
@@ -119,16 +119,18 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
     let failed = failed.map(|(column, error)| complain(&format!("error: {}: {error}", column.target))).count();
     if ended {
-        complain("ended early: not all targets have their own best");
+        complain("interrupted: not all targets were searched");
     }
     if ended || failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// What `atlas` does where there is no terminal to take over.
+/// Plain `atlas` without a terminal.
 pub fn without_terminal(globals: &Globals, workload: Option<&str>) -> color_eyre::Result<()> {
     let args = Args { workload: workload.map(str::to_owned), ..Args::default() };
     run(args, globals)?;
-    complain("stdout is no terminal, so this is the plain comparison; run `atlas` in a terminal for the interface");
+    complain(
+        "stdout is not a terminal, so this is a plain comparison; run `atlas` in a terminal to open the interface",
+    );
     Ok(())
 }
 
@@ -145,7 +147,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     if args.target.is_empty() {
         targets.extend(library.targets());
     }
-    // A baseline that is not among the targets requested joins them, in front.
+    // A baseline that was not requested as a target is added in front.
     let baseline = args.baseline.as_ref().map(|name| library.target(name)).transpose();
     let baseline = baseline.map_err(|problem| problems.push(problem)).ok().flatten();
     if let Some(target) = baseline.filter(|target| targets.iter().all(|known| known.name != target.name)) {
@@ -158,17 +160,17 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     if !problems.is_empty() {
         return Err(problems.into());
     }
-    let Some(workload) = workload else { return Err(Failure::usage(["there are no workloads in the files"])) };
+    let Some(workload) = workload else { return Err(Failure::usage(["no workloads found"])) };
     if targets.is_empty() {
-        return Err(Failure::usage(["there are no targets in the files"]));
+        return Err(Failure::usage(["no targets found"]));
     }
     let index = targets.iter().position(|target| baseline.is_some_and(|baseline| baseline.name == target.name));
     let answer = |target: &Arc<Target>| {
         if gauge.cancelled() {
-            return Err("not reached before the signal".to_owned());
+            return Err("interrupted before this target".to_owned());
         }
         let (parts, overrides) = parts(library, target, workload, &args.knobs)?;
-        // What an experiment says is a platform's best stands, unless the command line says what best means.
+        // The experiment's settings are the platform's best unless the command line states an objective.
         let stands = library.prescribes(target, workload) && args.goal.given().is_empty();
         if methodology == Methodology::MaximumPerformance && !stands {
             let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();

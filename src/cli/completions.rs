@@ -1,4 +1,4 @@
-//! `atlas completions`, and what completes names that only the files know.
+//! `atlas completions`, and completion of names that come from files.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, ValueType};
 use atlas_plan::search::figure;
 
-/// The variable by which a completion script asks this program for candidates.
+/// The environment variable with which a completion script asks for candidates.
 const VARIABLE: &str = "ATLAS_COMPLETE";
 
 /// Print a completion script.
@@ -25,10 +25,10 @@ const VARIABLE: &str = "ATLAS_COMPLETE";
   atlas completions zsh  > ~/.zfunc/_atlas
   atlas completions fish > ~/.config/fish/completions/atlas.fish
 
-The script asks `atlas` itself for candidates, so that names of targets, workloads, knobs, their values and figures are \
+The script calls `atlas` for candidates, so names of targets, workloads, knobs, values and metrics are \
 those of the files in force. Print it anew after an upgrade.")]
 pub struct Args {
-    /// The shell to complete in
+    /// Shell
     pub shell: Shell,
 }
 
@@ -52,13 +52,13 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     let shells = Shells::builtins();
     let name = args.shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let completer: &dyn EnvCompleter =
-        shells.completer(&name).ok_or_else(|| color_eyre::eyre::eyre!("no script is known for {name}"))?;
+        shells.completer(&name).ok_or_else(|| color_eyre::eyre::eyre!("unsupported shell: {name}"))?;
     let mut script = Vec::new();
     completer.write_registration(VARIABLE, "atlas", "atlas", "atlas", &mut script)?;
     Ok(output::print(&String::from_utf8_lossy(&script))?)
 }
 
-/// Answers a completion script, where one asks; `true` where it did.
+/// Answers a completion script, where one asks; `true` if it did.
 ///
 /// # Errors
 /// A question in an unknown shell's way.
@@ -68,7 +68,7 @@ pub fn answer() -> clap::error::Result<bool> {
     completions.try_complete(std::env::args_os(), directory.as_deref())
 }
 
-/// The definition, with what completes the values of its flags.
+/// The definition of the command line with completers for flag values.
 fn completed(command: Command) -> Command {
     // There `--set` tells of measurements, not of knobs.
     let measured = matches!(command.get_name(), "calibrate" | "validate");
@@ -111,10 +111,10 @@ fn completing(arg: Arg) -> Arg {
     arg.add(completer)
 }
 
-/// A name and a line about it.
+/// A name and its description.
 type Named = (String, String);
 
-/// The library in force, where the words of the command line so far say which.
+/// The library in effect, where the words of the command line so far say which.
 fn library() -> Library {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let flag = |name: &str| {
@@ -161,7 +161,7 @@ fn figures() -> Vec<Named> {
     figure::names().map(|name| (name.to_owned(), about(name))).collect()
 }
 
-/// Names that go on from what was typed behind the last comma.
+/// Names that continue from what was typed behind the last comma.
 fn last_of_list(now: &OsStr, names: &[Named]) -> Vec<CompletionCandidate> {
     let now = now.to_string_lossy();
     let (before, last) = now.rfind(',').map_or(("", &*now), |at| now.split_at(at + 1));

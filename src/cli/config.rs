@@ -26,7 +26,7 @@ use atlas_report::table::{Align, Table};
 /// Show or export an experiment's configuration.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas config show config.yaml                  every value, and where it came from
+  atlas config show config.yaml                  show every value and its origin
   atlas config show config.yaml --format yaml
   eval \"$(atlas config export --shell config.yaml --model llama --platform amd)\"; echo $CONFIG_TRAIN_ITERS
   atlas compare --config config.yaml --workload llama
@@ -34,9 +34,9 @@ use atlas_report::table::{Align, Table};
   atlas tui --config config.yaml
   atlas config profile --target CUSTOM_ACCELERATOR --base nvidia --set compute.base_tokens_per_accel=1200
 
-Without a FILE it is that of --config, else config.yaml here, else workload/config.yaml. A platform is a target, a model a \
-workload, and its parallelism on each the knobs. ${VAR} and ${VAR:-default} are expanded from the environment; TRAIN_ITERS \
-and PRIMUS_PATH replace the number of steps and the installation of Primus.")]
+FILE defaults to --config, then ./config.yaml, then workload/config.yaml. Each platform becomes a target and each model a \
+workload; its parallelism on each platform sets the knobs. ${VAR} and ${VAR:-default} are expanded from the environment; \
+TRAIN_ITERS and PRIMUS_PATH override the number of steps and the path of Primus.")]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -46,23 +46,23 @@ pub struct Args {
 /// What to do with a configuration.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show every value, resolved, with where it came from
+    /// Show every resolved value and its origin
     Show(ShowArgs),
-    /// Print the values as variables of a shell
+    /// Print the values as shell variables
     Export(ExportArgs),
-    /// Write the hardware profile of a target that has none, with the coefficients of another
+    /// Create a hardware profile for a target from the coefficients of another profile
     Profile(super::config_profile::Args),
 }
 
 /// How a configuration is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// A line a value
+    /// One value per line
     #[default]
     Table,
-    /// The document resolved, origins as comments
+    /// The resolved document with origins as comments
     Yaml,
-    /// The document resolved, and the origins by path
+    /// The resolved document, and origins by path
     Json,
 }
 
@@ -72,7 +72,7 @@ pub struct ShowArgs {
     /// The experiment [default: --config, ./config.yaml, workload/config.yaml]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -83,13 +83,13 @@ pub struct ExportArgs {
     /// The experiment [default: --config, ./config.yaml, workload/config.yaml]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// As variables of a POSIX shell, to be evaluated
+    /// Print POSIX shell syntax for eval
     #[arg(long, required = true)]
     pub shell: bool,
-    /// Model that the short names mean [default: the first]
+    /// Model for the short variable names [default: the first]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Platform that the short names mean [default: the first]
+    /// Platform for the short variable names [default: the first]
     #[arg(long, value_name = "NAME")]
     pub platform: Option<String>,
 }
@@ -112,11 +112,11 @@ pub(super) fn file(given: Option<&Path>, globals: &Globals) -> Result<PathBuf, c
     let usual = [PathBuf::from("config.yaml"), folder.join("config.yaml")];
     usual.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
         let usual: Vec<String> = usual.iter().map(|path| path.display().to_string()).collect();
-        eyre!("no experiment: neither {} is there; name one", usual.join(" nor "))
+        eyre!("no experiment found: neither {} exists; name a file", usual.join(" nor "))
     })
 }
 
-/// Reads an experiment with all that is wrong with it.
+/// Reads an experiment with all problems with it.
 pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalog, Diagnostics), color_eyre::Report> {
     let label: Arc<str> = path.display().to_string().into();
     let text = read_text(path).map_err(|problem| eyre!("{label}: {problem}"))?;
@@ -124,11 +124,11 @@ pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalo
     let catalog = Catalog::load(&globals.sources(), None);
     let Some(root) = parse::parse(&label, &text, &mut problems) else { return Err(Failure::from(problems).into()) };
     if !experiment::is(&root) {
-        return Err(eyre!("{label}: no experiment: expected hardware.platforms, models and training"));
+        return Err(eyre!("{label}: not an experiment: expected hardware.platforms, models and training"));
     }
     let variable = |name: &str| std::env::var(name).ok();
     let experiment = experiment::read(&label, &root, &variable, &mut problems);
-    // Looked at for what is wrong with it; the library makes it anew.
+    // Looked at for the problems with it; the library makes it anew.
     drop(experiment.foreign(&catalog, &mut problems));
     if !problems.has_errors() {
         problems.extend(memory(&experiment, path, globals));
@@ -137,7 +137,7 @@ pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalo
     Ok((experiment, catalog, problems))
 }
 
-/// Whether each model fits each platform's memory, cut as the document says: an engine's answer.
+/// Whether each model fits the memory of each platform with its parallelism, according to the engine.
 fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostics {
     let sources = Sources { config: Some(path.to_owned()), ..globals.sources() };
     let mut library = Library::load(&sources, None);
@@ -155,14 +155,14 @@ fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostic
                 at: layout.node.at,
                 path: format!("parallelism.{}.{}.{}", layout.written, layout.model, layout.platform),
                 message: verdict.describe(),
-                help: Some("cut it finer, or compute activations again".to_owned()),
+                help: Some("use more tensor or pipeline parallelism, or recompute activations".to_owned()),
             });
         }
     }
     problems
 }
 
-/// Says what is wrong; errors end it, with what is right printed before.
+/// Reports problems; on errors, fails after printing the valid part.
 fn print_problems(problems: &Diagnostics) -> color_eyre::Result<()> {
     for problem in problems {
         complain(&problem.to_string());
@@ -272,7 +272,7 @@ fn document(experiment: &Experiment, resolved: &[Resolved]) -> Value {
 fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     let path = file(args.file.as_deref(), globals)?;
     let (experiment, catalog, problems) = read(&path, globals)?;
-    // A launcher must not evaluate half of a configuration.
+    // A launcher must not evaluate an incomplete configuration.
     if problems.has_errors() {
         return print_problems(&problems);
     }

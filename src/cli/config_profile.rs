@@ -1,4 +1,4 @@
-//! `atlas config profile`: the hardware profile of a target that has none.
+//! `atlas config profile`: creates the hardware profile of a target.
 
 use std::path::PathBuf;
 
@@ -16,19 +16,19 @@ use atlas_evidence::calibrate::parameter::{FABRICS, Figures, NODE_WATTS, SLOTS, 
 /// Write the hardware profile of a target.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Target that the profile is for
+    /// Target to create the profile for
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Profile that the coefficients are taken from
+    /// Profile to take the coefficients from
     #[arg(long, value_name = "NAME", default_value = "nvidia")]
     pub base: String,
-    /// A coefficient by its path, such as utilization.base=0.5; repeatable
+    /// Set a coefficient by its path, such as utilization.base=0.5; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Write the profile here [default: profiles/TARGET.yaml, where it is in force for the target]
+    /// Write the profile to this file [default: profiles/TARGET.yaml, where it takes effect for the target]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Write over what is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
 }
@@ -39,9 +39,11 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let target = library.target(&args.target).map_err(Failure::from)?;
     let base = library.profile(&args.base).map_err(Failure::from)?;
     if !base.calibrated {
-        return Err(
-            Failure::usage([format!("profile {} has no coefficients: --base names one that has", args.base)]).into()
-        );
+        return Err(Failure::usage([format!(
+            "profile {} has no coefficients; use --base to choose one that has",
+            args.base
+        )])
+        .into());
     }
     let mut figures =
         Figures { coefficients: base.coefficients, fabrics: base.fabrics.to_vec(), node_watts: base.node_watts };
@@ -50,7 +52,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         && !figures.fabrics.iter().any(|(name, _)| name.eq_ignore_ascii_case(&link.kind))
     {
         figures.fabrics.push((link.kind.as_str().into(), 1.0));
-        complain(&format!("note: profile {} has no fabric {}: its factor is 1", args.base, link.kind));
+        complain(&format!("note: profile {} has no fabric {}; using a factor of 1", args.base, link.kind));
     }
     let problems: Vec<String> = args.set.iter().filter_map(|text| set(&mut figures, text).err()).collect();
     if !problems.is_empty() {
@@ -59,10 +61,13 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let path = args.out.clone().unwrap_or_else(|| usual_place(globals, target));
     let text = document::uncalibrated(&target.name, &target.vendor, &base.name, &figures);
     if !args.force && path.exists() {
-        return Err(eyre!("{} is there already: --force writes over it, --out names another file", path.display()));
+        return Err(eyre!(
+            "{} already exists; use --force to overwrite it or --out to choose another file",
+            path.display()
+        ));
     }
     let written = if args.force { files::write(&path, &text) } else { files::write_new(&path, &text) };
-    written.map_err(|error| eyre!("{} cannot be written: {error}", path.display()))?;
+    written.map_err(|error| eyre!("cannot write to {}: {error}", path.display()))?;
     complain(&format!("wrote {}", path.display()));
     Ok(())
 }
@@ -82,7 +87,7 @@ fn set(figures: &mut Figures, text: &str) -> Result<(), String> {
         (None, None) if path == NODE_WATTS => WATTS,
         (None, None) => {
             return Err(format!(
-                "--set {text}: no coefficient {path}; there are {}, {NODE_WATTS}, {FABRICS}.NAME",
+                "--set {text}: unknown coefficient {path}; known coefficients: {}, {NODE_WATTS}, {FABRICS}.NAME",
                 known()
             ));
         }

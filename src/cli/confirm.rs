@@ -1,8 +1,8 @@
-//! Questions before anything is run or submitted.
+//! Confirmation before anything is run or submitted.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-/// Asks on the terminal; the answer is no without a terminal.
+/// Asks on the terminal; without a terminal, the answer is no.
 ///
 /// # Errors
 /// The terminal cannot be read or written.

@@ -20,31 +20,31 @@ use atlas_report::table::{Align, Table};
 /// Work that takes longer shows its progress.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Play a guided tour, or check what it expects.
+/// Play a guided tour, or check its expectations.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas demo                                play the first tour in the terminal
-  atlas demo gpt5_1t_training --auto 20     play one, a step every 20 seconds
-  atlas demo --list                         the tours there are
-  atlas demo --headless                     check all tours, write records and reports, exit 1 where one fails
+  atlas demo gpt5_1t_training --auto 20     play this tour, advancing every 20 seconds
+  atlas demo --list                         list all tours
+  atlas demo --headless                     check all tours, write records and reports, exit 1 on failure
 
-Tours are the YAML files that ship in the binary, then those in demo/ of the user's configuration directory, then those \
-in ./demo, by name.")]
+Tours are YAML files: the built-in ones, then demo/ in your configuration directory, then ./demo. Later files replace \
+earlier ones of the same name.")]
 pub struct Args {
-    /// Tour, by name; several with --headless [default: the first, with --headless all]
+    /// Tour; several with --headless [default: the first, or all with --headless]
     #[arg(value_name = "NAME")]
     pub name: Vec<String>,
-    /// List the tours and end
+    /// List the tours
     #[arg(long, conflicts_with_all = ["name", "headless", "auto"])]
     pub list: bool,
-    /// Check every expectation, run and optimize the scenario on its targets, write records and a report; the
-    /// default where there is no terminal
+    /// Check every expectation, run and optimize the scenario on its targets, and write records and a report; the
+    /// default without a terminal
     #[arg(long, conflicts_with = "auto")]
     pub headless: bool,
-    /// Go on without a key after so many seconds a step
+    /// Advance automatically after this many seconds per step
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub auto: Option<Duration>,
-    /// Directory that records and reports go to
+    /// Directory for records and reports
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
 }
@@ -64,7 +64,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return play(&chosen, args, globals);
     }
     if !args.headless {
-        complain("no terminal to play in, so the tours are checked; --headless says so without this line");
+        complain("not a terminal, so the tours are checked instead of played; use --headless to silence this message");
     }
     check(&chosen, &args.out, globals)?;
     // A tour that could not be read was not checked.
@@ -82,7 +82,7 @@ fn list(demos: &[Arc<Demo>]) -> String {
 /// The tours of these names, or all; an error that lists every unknown name.
 fn choose(demos: &[Arc<Demo>], names: &[String]) -> Result<Vec<Arc<Demo>>, Failure> {
     if demos.is_empty() {
-        return Err(Failure::usage(["there are no tours"]));
+        return Err(Failure::usage(["no tours found"]));
     }
     if names.is_empty() {
         return Ok(demos.to_vec());
@@ -96,17 +96,20 @@ fn choose(demos: &[Arc<Demo>], names: &[String]) -> Result<Vec<Arc<Demo>>, Failu
             Some(demo) => chosen.push(Arc::clone(demo)),
             None => {
                 let near = nearest(name, known()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                problems.push(format!("no tour `{name}`; there are {}{near}", known().collect::<Vec<_>>().join(", ")));
+                problems.push(format!(
+                    "unknown tour `{name}`; known tours: {}{near}",
+                    known().collect::<Vec<_>>().join(", ")
+                ));
             }
         }
     }
     if problems.is_empty() { Ok(chosen) } else { Err(Failure::usage(problems)) }
 }
 
-/// Hands over to the interface, which begins with the tour.
+/// Opens the interface with the tour.
 fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.name.len() > 1 {
-        return Err(Failure::usage(["one tour at a time can be played; --headless checks several"]).into());
+        return Err(Failure::usage(["only one tour can be played at a time; use --headless to check several"]).into());
     }
     let screen = tui::Args { screen: globals.screen.clone(), out: Some(args.out), ..tui::Args::default() };
     let options = tui::options(screen, globals);
@@ -114,7 +117,7 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
     crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: Keep::Nothing, ..options })
 }
 
-/// Checks all of them and prints every step. Fails if a step or a target fails, after all were printed.
+/// Checks all tours and prints every step. Fails at the end if a step or a target failed.
 fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let charset = globals.charset();
@@ -138,7 +141,7 @@ fn mark(passed: bool, charset: Charset) -> &'static str {
     }
 }
 
-/// A line a step, with what failed below it; then the targets that could not be run, and where the report is.
+/// One line per step, with its failures; then the targets that could not run, and the path of the report.
 fn summary(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
     let mut out = format!("{}: {}\n", demo.name, demo.title);
     for (i, step) in report.steps.iter().enumerate() {
@@ -186,7 +189,7 @@ impl Progress {
         }
     }
 
-    /// Does something that writes to the terminal while the bar stands aside.
+    /// Hides the progress bar while something writes to the terminal.
     fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(write),

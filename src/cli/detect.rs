@@ -15,26 +15,27 @@ use super::args::Globals;
 use super::output::complain;
 use super::run::writing;
 
-/// Find the accelerators of this machine and its cluster and print them as targets.
+/// Detect the accelerators of this machine and its cluster and print them as targets.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas detect                          this machine, Slurm partitions and Kubernetes nodes
-  atlas detect --out targets.yaml       write a file that is ready to edit
-  atlas detect --only slurm --idle      partitions with their idle nodes
+  atlas detect --out targets.yaml       write a targets file to edit
+  atlas detect --only slurm --idle      Slurm partitions with their idle nodes
 
-Runs only commands that exist (nvidia-smi, rocm-smi, amd-smi, xpu-smi, hl-smi, neuron-ls, ibstat, sinfo, scontrol, \
-squeue, kubectl), each with a timeout; changes nothing. What cannot be determined is listed as comments.")]
+Runs the query commands that are installed (nvidia-smi, rocm-smi, amd-smi, xpu-smi, hl-smi, neuron-ls, ibstat, sinfo, \
+scontrol, squeue, kubectl), each with a timeout, and changes nothing. Comments in the output list what could not be \
+determined.")]
 pub struct Args {
     /// Where to look [default: everywhere]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub only: Vec<Place>,
-    /// Also print idle and waiting nodes of every partition
+    /// Also print idle and pending nodes of every partition
     #[arg(long)]
     pub idle: bool,
-    /// Write to a new file in place of stdout
+    /// Write to a new file instead of stdout
     #[arg(long, value_name = "FILE.yaml")]
     pub out: Option<PathBuf>,
-    /// Seconds that one command may take
+    /// Timeout of each command, seconds
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: f64,
 }
@@ -119,7 +120,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     match &args.out {
         None => std::io::stdout().lock().write_all(text.as_bytes())?,
         Some(path) if path.exists() => {
-            return Err(color_eyre::eyre::eyre!("{} exists; choose another name", path.display()));
+            return Err(color_eyre::eyre::eyre!("{} already exists; choose another name", path.display()));
         }
         Some(path) => {
             files::write(path, &text).map_err(|error| writing(path, &error))?;

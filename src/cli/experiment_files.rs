@@ -1,4 +1,4 @@
-//! An experiment's configuration alongside the runs that it led to: the files that it names, and what it says of each run.
+//! The configuration of an experiment and its runs: the files it names, and the settings of each run.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use atlas_document::Node;
 use atlas_legacy::exchange::experiment::{Expected, Experiment, Model, Platform};
 use atlas_report::measured::plan::{Plan, Setting};
 
-/// A configuration in force.
+/// A configuration in effect.
 pub(super) struct Configured {
     experiment: Experiment,
     catalog: Catalog,
@@ -54,12 +54,12 @@ impl Configured {
         if there.is_empty() {
             let names: Vec<String> = wanted.iter().map(|file| file.path.display().to_string()).collect();
             let path = self.path.display();
-            return Err(eyre!("none of the files that {path} names is there: {}; name files", names.join(", ")));
+            return Err(eyre!("none of the files named in {path} exists: {}; name files", names.join(", ")));
         }
         Ok(there)
     }
 
-    /// What the configuration says of a run.
+    /// The settings of a run.
     pub(super) fn plan(&self, name: &str, run: &Value, workload: Option<&str>) -> Plan {
         let platform = self.platform(run);
         let model = self.model(name, run, workload);
@@ -95,7 +95,7 @@ impl Configured {
         }
     }
 
-    /// The platform that a run was on: by its accelerator, else by its stack or the name of its maker.
+    /// The platform that a run was on: by its accelerator, else by its stack or the name of its vendor.
     fn platform(&self, run: &Value) -> Option<&Platform> {
         let info = |field: &str| run.get("gpu_info").and_then(|info| info.get(field));
         let platforms = &self.experiment.platforms;

@@ -10,32 +10,32 @@ use atlas_plan::scenario::Scenario;
 use atlas_plan::{engine, explain};
 use atlas_report::{evidence, explanation, serialized};
 
-/// Show how a figure comes about.
+/// Show how a metric is computed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas explain tokens_per_sec --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference
   atlas explain mfu --target T --workload W --set tp=4 --depth 6
   atlas explain dollar_per_1m_tokens --target T --workload W --format json
 
-Every term is described with its value, its equation in symbols and in numbers, and where it was written: file and line, \
-catalog entry and its source, knob, or constant and its origin.")]
+Shows every term with its value, its equation in symbols and numbers, and its origin: file and line, catalog entry and \
+source, knob, or constant.")]
 pub struct Args {
     /// Metric, by name or by label
     #[arg(value_name = "METRIC")]
     pub metric: String,
-    /// Target, by name
+    /// Target
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME")]
     pub workload: String,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// Levels below the metric that are shown
+    /// Levels to show below the metric
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u8).range(0..=64))]
     pub depth: u8,
-    /// What is printed; JSON has all levels
+    /// Output format; JSON has all levels
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

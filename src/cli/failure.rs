@@ -1,4 +1,4 @@
-//! How failures end: what is said on stderr, and the exit code.
+//! Failures: the message on stderr and the exit code.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -6,19 +6,19 @@ use std::process::ExitCode;
 use super::output::complain;
 use atlas_document::{Diagnostic, Diagnostics};
 
-/// A failure with an exit code of its own, or one that needs no further words.
+/// A failure with its own exit code, or one that is already reported.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The command line cannot be meant: exit 2.
+    /// Invalid command-line usage: exit 2.
     #[error("{0}")]
     Usage(String),
-    /// What the user wrote is wrong: exit 1.
+    /// Invalid input file: exit 1.
     #[error("{0}")]
     Input(Diagnostics),
-    /// All has been said: exit 1.
+    /// Already reported: exit 1.
     #[error("failed")]
     Reported,
-    /// All has been said: this exit code.
+    /// Already reported: this exit code.
     #[error("exit {0}")]
     Code(u8),
 }
@@ -46,11 +46,11 @@ impl From<Diagnostics> for Failure {
     }
 }
 
-/// Installs the hooks for panics and reports; plain where `NO_COLOR` is set or stderr is no terminal.
+/// Installs the panic and error hooks of color-eyre; without color if `NO_COLOR` is set or stderr is not a terminal.
 ///
-/// A release keeps what stands without them – message and place of a panic, the causes of a report: it has no symbols and
-/// no unwinding tables, so that their backtraces would be empty and their readers of debug information, a sixtieth of
-/// the binary, would find nothing to read.
+/// Release builds keep the default hooks, which print the message and location of a panic and the causes of an error.
+/// They have neither symbols nor unwind tables, so backtraces would be empty, and the code that reads debug information
+/// is a sixtieth of the binary.
 pub fn install_hooks() {
     if cfg!(not(debug_assertions)) {
         return;
@@ -64,7 +64,7 @@ pub fn install_hooks() {
     let _ = builder.install();
 }
 
-/// Says on stderr what went wrong, and with which code to exit.
+/// Prints the error to stderr and returns the exit code.
 #[must_use]
 pub fn report(error: &color_eyre::Report) -> ExitCode {
     if is_broken_pipe(error) {
@@ -86,7 +86,7 @@ pub fn report(error: &color_eyre::Report) -> ExitCode {
         }
         Some(Failure::Reported) => ExitCode::FAILURE,
         Some(Failure::Code(code)) => ExitCode::from(*code),
-        // With RUST_BACKTRACE the place of the failure is wanted, too.
+        // RUST_BACKTRACE asks for the location, too.
         None if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") => {
             let _ = writeln!(io::stderr().lock(), "error: {error:?}");
             ExitCode::FAILURE
@@ -98,7 +98,7 @@ pub fn report(error: &color_eyre::Report) -> ExitCode {
     }
 }
 
-/// An error and its causes, without causes that it states itself.
+/// An error and its causes, without causes that its text repeats.
 fn causes(error: &color_eyre::Report) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.contains(&cause) {
         true => text,
@@ -107,7 +107,7 @@ fn causes(error: &color_eyre::Report) -> String {
     })
 }
 
-/// Whether the reader of our output has gone away.
+/// Whether stdout is a closed pipe.
 fn is_broken_pipe(error: &color_eyre::Report) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

@@ -20,32 +20,32 @@ use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
 
-/// Throughput against interactivity, as more requests are served side by side.
+/// Plot throughput against interactivity as concurrency grows.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas frontier --target h100-sxm-8 --workload llama3.1-70b-serve
   atlas frontier --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve --svg frontier.svg
   atlas frontier --target h200-sxm-8 --workload llama3.1-70b-serve --set precision=fp8 --format csv
 
-Each row keeps so many requests in flight, each replaced when it ends. TPOT is the time per output token after the \
-first, over a whole answer; a user sees 1 / TPOT tokens per second.")]
+Each row keeps a constant number of requests in flight (closed loop). TPOT is the time per output token after the first, \
+averaged over a response; a user sees 1 / TPOT tokens per second.")]
 pub struct Args {
-    /// Target, by name; repeatable
+    /// Target; repeatable
     #[arg(long, value_name = "NAME", required = true)]
     pub target: Vec<String>,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME")]
     pub workload: String,
-    /// Most requests in flight
+    /// Maximum number of requests in flight
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     pub most: u32,
-    /// Also write the picture
+    /// Also write the chart to this file
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -58,7 +58,7 @@ struct Curve {
     points: Vec<Point>,
 }
 
-/// Works the frontiers out and prints them.
+/// Computes the frontiers and prints them.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
@@ -93,15 +93,17 @@ fn curve(parts: &Parts, args: &Args) -> color_eyre::Result<Curve> {
     let overrides: Overrides = args.knobs.overrides(parts.fabrics())?;
     let start = Scenario::resolve(parts, &overrides).map_err(|error| eyre!("{}: {error}", parts.target.name))?;
     if start.mode() != Mode::Inference {
-        return Err(
-            Failure::usage([format!("{} is training; a frontier is one of serving", parts.workload.name)]).into()
-        );
+        return Err(Failure::usage([format!(
+            "{} is a training workload; a frontier needs a serving workload",
+            parts.workload.name
+        )])
+        .into());
     }
     let points = frontier(&start, parts, f64::from(args.most))?;
     if points.is_empty() {
         let answer = atlas_plan::engine::estimate(&start);
         let why = answer.detail.map_or_else(
-            || format!("the {} engine knows no load", start.engine.name()),
+            || format!("the {} engine does not model load", start.engine.name()),
             |detail| detail.verdict.describe(),
         );
         return Err(eyre!("{} × {}: {why}", parts.target.name, parts.workload.name));
@@ -124,8 +126,8 @@ fn plot(curves: &[Curve], workload: &str) -> Plot {
     });
     Plot {
         title: format!("{workload}: throughput against interactivity"),
-        across: Axis::linear("tok/s that one user sees"),
-        up: Axis::linear("tok/s of one accelerator"),
+        across: Axis::linear("tok/s per user"),
+        up: Axis::linear("tok/s per accelerator"),
         series: series.collect(),
         here: None,
     }
@@ -165,7 +167,7 @@ fn described(curves: &[Curve], plot: &Plot, charset: Charset) -> String {
     }
     let picture = text::draw(plot, output::width().min(100), 22, charset == Charset::Unicode);
     let beaten = curves.iter().any(|curve| curve.points.iter().any(|point| !point.efficient));
-    let note = if beaten { "- another load gives users and accelerators as much or more\n" } else { "" };
+    let note = if beaten { "- dominated: another load is at least as good for users and accelerators\n" } else { "" };
     charset.write(&(out + note + &picture)).into_owned()
 }
 

@@ -1,4 +1,4 @@
-//! What a search seeks, over which knobs, under which constraints: flags that `optimize` and `compare` share.
+//! Objective, search space and constraints of a search: flags shared by several subcommands.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -10,56 +10,56 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::MOST;
 use atlas_plan::search::{Axis, Condition, Methodology, Problem, Space, figure};
 
-/// What is sought, over which knobs, under which constraints.
+/// Objective, search space and constraints.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Search")]
 pub struct Goal {
-    /// What to improve: throughput, cost, latency, energy, time-to-train, accelerators, or any metric [default: throughput]
+    /// Objective: throughput, cost, latency, energy, time-to-train, accelerators, or any metric [default: throughput]
     #[arg(long, value_name = "FIGURE")]
     pub objective: Option<String>,
-    /// Knob to change and its values, in place of the usual ones; repeatable
+    /// Search these values of a knob instead of the default search space; repeatable
     #[arg(long, value_name = "KNOB=VALUES")]
     pub over: Vec<String>,
-    /// Knob of the usual ones to leave as it is; repeatable
+    /// Exclude a knob from the search; repeatable
     #[arg(long, value_name = "KNOB", value_delimiter = ',')]
     pub keep: Vec<String>,
     /// Constraint, such as 'headroom>=10%' or 'tp<=8'; repeatable
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
-    /// Longest mean time to first token, ms; none: no bound [default: 2000 in serving under load, or the workload's own]
+    /// Maximum mean time to first token, ms, or none [default: the workload's, else 2000 for serving under load]
     #[arg(long, value_name = "MS")]
     pub ttft: Option<String>,
-    /// Longest mean time per output token, ms; none: no bound [default: 50 in serving under load, or the workload's own]
+    /// Maximum mean time per output token, ms, or none [default: the workload's, else 50 for serving under load]
     #[arg(long, value_name = "MS")]
     pub tpot: Option<String>,
-    /// Least share of memory that stays free, as 10%; none: no bound [default: 5%]
+    /// Minimum share of memory to keep free, such as 10%, or none [default: 5%]
     #[arg(long, value_name = "SHARE")]
     pub headroom: Option<String>,
-    /// Most that all nodes may cost in an hour, USD
+    /// Maximum cost of all nodes, USD per hour
     #[arg(long, value_name = "USD")]
     pub budget_per_hour: Option<String>,
-    /// Most that a million tokens may cost, USD
+    /// Maximum cost per million tokens, USD
     #[arg(long, value_name = "USD")]
     pub budget_per_1m: Option<String>,
-    /// Most power that all nodes may draw, W
+    /// Maximum power of all nodes, W
     #[arg(long, value_name = "W")]
     pub power_cap: Option<String>,
-    /// Layouts may leave accelerators idle
+    /// Allow layouts that leave accelerators idle
     #[arg(long)]
     pub allow_idle: bool,
-    /// Two or three figures whose best compromises are shown
+    /// Two or three metrics to show the Pareto frontier of
     #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
     pub front: Vec<String>,
-    /// Runners-up to show [default: 5]
+    /// Number of runners-up to show [default: 5]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// Candidates to estimate at most; larger spaces are searched locally [default: 20000000]
+    /// Maximum number of candidates; larger spaces use local search [default: 20000000]
     #[arg(long, value_name = "N")]
     pub most: Option<u64>,
 }
 
 impl Goal {
-    /// The flags that were given: what does not search must not pass over them in silence.
+    /// The flags that were given, so that commands that do not search can refuse them.
     #[must_use]
     pub fn given(&self) -> Vec<&'static str> {
         let given = [
@@ -81,17 +81,16 @@ impl Goal {
         given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect()
     }
 
-    /// Refuses flags of a search where none of these methodologies searches, and lists of candidates where only the best
-    /// is used.
+    /// Refuses search flags if none of these methodologies searches, and lists of candidates if only the best is used.
     pub fn allowed(&self, methodologies: &[Methodology]) -> Result<(), Failure> {
         let (lists, search): (Vec<&str>, Vec<&str>) =
             self.given().into_iter().partition(|flag| ["--front", "--top"].contains(flag));
         let mut problems = Vec::new();
         if !search.is_empty() && !methodologies.contains(&Methodology::MaximumPerformance) {
-            problems.push(format!("{}: only --methodology maximum-performance searches", search.join(", ")));
+            problems.push(format!("{} requires --methodology maximum-performance", search.join(", ")));
         }
         if !lists.is_empty() {
-            problems.push(format!("{}: only `atlas optimize` lists more than the best", lists.join(", ")));
+            problems.push(format!("{} is supported only by `atlas optimize`", lists.join(", ")));
         }
         if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
     }
@@ -131,15 +130,15 @@ impl Goal {
         if problems.is_empty() { Ok(conditions) } else { Err(problems) }
     }
 
-    /// Figures that `none` frees of their usual bounds.
+    /// Metrics whose default bound `none` removes.
     fn unbounded(&self) -> Vec<&'static str> {
         let flags = [("ttft_ms", &self.ttft), ("tpot_ms", &self.tpot), ("headroom", &self.headroom)];
         let free = flags.iter().filter(|(_, bound)| bound.as_ref().is_some_and(|bound| is_none(bound)));
         free.map(|(name, _)| *name).collect()
     }
 
-    /// The problem that these flags pose for the scenario `requested`, of which `start` is free to be changed; names
-    /// everything that is wrong with them.
+    /// The search problem that these flags define for the scenario `requested`, starting at `start`; the error lists all
+    /// invalid flags.
     pub fn problem<'p>(
         &self,
         requested: &'p Scenario,
@@ -194,7 +193,7 @@ impl Goal {
                 }
             }
             if problem.front.len() != self.front.len() || !(2..=3).contains(&self.front.len()) {
-                problems.push("--front: expected two or three figures".to_owned());
+                problems.push("--front: expected two or three metrics".to_owned());
             }
         }
         problem.idle |= self.allow_idle;
@@ -204,7 +203,7 @@ impl Goal {
     }
 }
 
-/// Whether a bound is taken away.
+/// Whether a bound is removed.
 fn is_none(bound: &str) -> bool {
     bound.trim().eq_ignore_ascii_case("none")
 }
@@ -217,7 +216,7 @@ pub fn metric(text: &str) -> Result<&'static Metric, String> {
     let labeled = || METRICS.iter().find(|metric| metric.label.eq_ignore_ascii_case(text.trim()));
     figure::named(text).or_else(labeled).ok_or_else(|| {
         let near = figure::near(text).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        format!("no metric is called `{text}`{near}")
+        format!("unknown metric `{text}`{near}")
     })
 }
 
@@ -233,15 +232,15 @@ pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
     PossibleValuesParser::new(values).map(|name| Methodology::named(&name).unwrap_or_default())
 }
 
-/// The figure of that name, where it says something about the scenario.
+/// The metric with that name, if it applies to the scenario.
 pub fn figure_of(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
     let near = || figure::near(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    let metric = figure::named(name).ok_or_else(|| format!("no figure `{name}`{}", near()))?;
+    let metric = figure::named(name).ok_or_else(|| format!("unknown metric `{name}`{}", near()))?;
     if metric.applies_to(scenario) { Ok(metric) } else { Err(format!("{name}: {}", silent(metric, scenario))) }
 }
 
 fn silent(metric: &Metric, scenario: &Scenario) -> String {
-    format!("{} says nothing about {} under the {} engine", metric.name, scenario.mode().name(), scenario.engine.name())
+    format!("{} does not apply to {} with the {} engine", metric.name, scenario.mode().name(), scenario.engine.name())
 }
 
 /// As [`figure_of`]; the latency of training is that of its step.

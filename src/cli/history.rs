@@ -19,21 +19,21 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use super::{history_import, keep};
 
-/// Show what was predicted, simulated, swept, measured and run, and what changed in between.
+/// Browse past predictions, runs and measurements, and what changed between them.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas history                                       the newest entries
+  atlas history                                       list the newest entries
   atlas history --target h100 --kind run --since 7d
   atlas history show last
-  atlas history diff 3fa9c1d2 81b0c2aa                what differs between two entries
+  atlas history diff 3fa9c1d2 81b0c2aa                compare two entries
   atlas history trend tokens_per_sec --workload llama3.1-70b-serve
-  atlas history changes step_time_ms                  what changed since it was faster
+  atlas history changes step_time_ms                  show what changed since it was faster
   atlas history export --out history.csv
-  atlas history import out                            records of `atlas run`, also of version 0.1
+  atlas history import out                            import records of `atlas run`, including version 0.1
 
-Every run, sweep, simulation, calibration, measurement and watched job is kept with its inputs, one file each, below \
-$ATLAS_STATE_DIR/history ($XDG_STATE_HOME/atlas-fabric/history). Entries are named by the eight characters at the end of \
-their id, or last, last~1, …. Secrets are masked. ATLAS_HISTORY=off keeps nothing.")]
+Every run, sweep, simulation, calibration, measurement and watched job is saved with its inputs, one file each, under \
+$ATLAS_STATE_DIR/history ($XDG_STATE_HOME/atlas-fabric/history). Refer to an entry by the last eight characters of its \
+id, or as last, last~1, …. Secrets are masked. Set ATLAS_HISTORY=off to disable the history.")]
 pub struct Args {
     /// What to show [default: list]
     #[command(subcommand)]
@@ -41,7 +41,7 @@ pub struct Args {
     /// Which entries.
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, global = true)]
     pub format: Format,
 }
@@ -66,30 +66,30 @@ pub enum Command {
         #[arg(value_name = "B")]
         second: String,
     },
-    /// Show a figure over time and by software release
+    /// Show a metric over time and by software release
     Trend {
-        /// Name of the figure, as `show` lists them
+        /// Metric, as listed by `show`
         #[arg(value_name = "FIGURE")]
         figure: String,
     },
-    /// Show what changed since a figure was better
+    /// Show what changed since a metric was better
     Changes {
-        /// Name of the figure, as `show` lists them
+        /// Metric, as listed by `show`
         #[arg(value_name = "FIGURE")]
         figure: String,
-        /// Smallest loss that is shown, as a share
+        /// Smallest regression to show, as a fraction
         #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
         tolerance: f64,
     },
-    /// Write entries as .json, .jsonl or .csv
+    /// Export entries as .json, .jsonl or .csv
     Export {
-        /// File to write [default: JSON Lines on stdout]
+        /// Output file [default: JSON Lines on stdout]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Take over records that `atlas run` wrote, also those of version 0.1
+    /// Import records written by `atlas run`, including those of version 0.1
     Import {
-        /// Records, or directories of them
+        /// Records, or directories of records
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
     },
@@ -98,25 +98,25 @@ pub enum Command {
 /// Which entries.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FilterArgs {
-    /// Part of the target's name
+    /// Targets whose name contains this text
     #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
     pub target: Option<String>,
-    /// Part of the workload's name
+    /// Workloads whose name contains this text
     #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
     pub workload: Option<String>,
-    /// Part of the software's name and release
+    /// Software whose name or release contains this text
     #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
     pub software: Option<String>,
     /// Kind: prediction, optimum, sweep, simulation, measurement, run, submission or calibration; repeatable
     #[arg(long, value_name = "KIND", global = true, value_parser = kind, help_heading = "Entries")]
     pub kind: Vec<EntryKind>,
-    /// Not before this moment: 2026-11-22, or 7d, 12h, 30m ago
+    /// Entries since this date, or this long ago: 2026-11-22, 7d, 12h, 30m
     #[arg(long, value_name = "WHEN", global = true, value_parser = moment, help_heading = "Entries")]
     pub since: Option<Timestamp>,
-    /// Before this moment
+    /// Entries before this date, or older than this
     #[arg(long, value_name = "WHEN", global = true, value_parser = moment, help_heading = "Entries")]
     pub until: Option<Timestamp>,
-    /// So many entries at the most, the newest [default: 20 in lists, else all]
+    /// Maximum number of entries, newest first [default: 20 in lists, else all]
     #[arg(long, value_name = "N", global = true, help_heading = "Entries")]
     pub limit: Option<usize>,
 }
@@ -126,7 +126,7 @@ fn kind(text: &str) -> Result<EntryKind, String> {
     EntryKind::named(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
-/// Entries of a list unless asked otherwise.
+/// Default number of entries in a list.
 const LISTED: usize = 20;
 
 /// Shows it.
@@ -134,7 +134,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     super::recover::recover();
     let Some(store) = keep::store() else {
         return Err(eyre!(
-            "there is no history: ATLAS_HISTORY is off, or there is no home directory; ATLAS_STATE_DIR sets one"
+            "no history: ATLAS_HISTORY is off, or there is no home directory; set ATLAS_STATE_DIR to choose a directory"
         ));
     };
     let filter = Filter {
@@ -169,14 +169,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(output::print(&text)?)
 }
 
-/// The entries; files that are no entries are named on stderr.
+/// The entries; other files are reported on stderr.
 fn entries(store: &Store, filter: &Filter) -> color_eyre::Result<Vec<Entry>> {
     let (entries, problems) = store.list(filter)?;
     for problem in &problems {
-        complain(&format!("warning: left out: {problem}"));
+        complain(&format!("warning: skipped: {problem}"));
     }
     if entries.is_empty() {
-        complain(&format!("no such entries in {}", store.directory().display()));
+        complain(&format!("no matching entries in {}", store.directory().display()));
     }
     Ok(entries)
 }
@@ -231,7 +231,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
     }
 }
 
-/// All entries, a line each: what they are of, then every figure and input that any of them has.
+/// All entries, one per line: subject, then every metric and input that any of them has.
 fn csv_of(entries: &[Entry]) -> String {
     let names = |get: fn(&Entry) -> Vec<&String>| -> Vec<&String> {
         sort::filled::<std::collections::BTreeSet<_>, _>(entries.iter().flat_map(get)).into_iter().collect()
@@ -265,7 +265,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The entries of a chain, a line each.
+/// The entries of a chain, one per line.
 fn chain_rows(table: &mut Table, links: &[&Entry]) {
     for link in links {
         let figure =
@@ -330,14 +330,14 @@ fn export(entries: &[Entry], out: Option<&std::path::Path>) -> color_eyre::Resul
         "jsonl" | "ndjson" => lines()?,
         "json" => serialized(&entries, false)?,
         _ => {
-            let problem = format!("--out: found \".{ending}\", expected a file that ends in .json, .jsonl or .csv");
+            let problem = format!("--out: found \".{ending}\", expected .json, .jsonl or .csv");
             return Err(Failure::usage([problem]).into());
         }
     };
     match atlas_document::files::write_new(path, &text) {
         Ok(()) => complain(&format!("wrote {} entries to {}", entries.len(), path.display())),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(eyre!("{} exists; choose another name", path.display()));
+            return Err(eyre!("{} already exists; choose another name", path.display()));
         }
         Err(error) => return Err(super::run::writing(path, &error)),
     }

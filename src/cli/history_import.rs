@@ -39,7 +39,7 @@ pub fn run(store: &Store, paths: &[PathBuf]) -> color_eyre::Result<()> {
             failed = true;
         }
     }
-    complain(&format!("{taken} records are in {}", store.directory().display()));
+    complain(&format!("imported {taken} records into {}", store.directory().display()));
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 

@@ -22,7 +22,7 @@ use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
 
-/// Read launch scripts and configurations of training and serving tools as one job.
+/// Read a job from launch scripts and configuration files.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas import train.sbatch
@@ -34,31 +34,31 @@ use super::run::writing;
 Reads sbatch scripts, torchrun, accelerate and deepspeed commands, Megatron-LM arguments, NeMo, Megatron-Bridge, Primus, \
 torchtitan, DeepSpeed, FSDP, llm-foundry, MaxText, axolotl, nanotron and Neuron configurations, vllm serve, \
 sglang.launch_server, trtllm-serve, llama-server, docker-compose, Kubernetes and Dynamo manifests. Nothing is executed. \
-Files that belong together are read as one job. --estimate and --write make a target and a workload of it, with the line \
-that each value comes from; links, price and power are those of a target with the same accelerator.")]
+All files are read as one job. --estimate and --write turn it into a target and a workload that note the line each value \
+comes from; links, price and power are taken from a target with the same accelerator.")]
 pub struct Args {
-    /// Scripts and configurations of one job
+    /// Scripts and configuration files of one job
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// A variable of the environment that the script runs in
+    /// Environment variable of the job; repeatable
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub environment: Vec<(String, String)>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Print the estimate of the job
+    /// Estimate the job
     #[arg(long, conflicts_with = "format")]
     pub estimate: bool,
-    /// Write targets.yaml and workloads.yaml to a directory that has none
+    /// Write targets.yaml and workloads.yaml to this directory
     #[arg(long, value_name = "DIR", conflicts_with = "format")]
     pub write: Option<PathBuf>,
-    /// Target whose accelerators the job uses [default: one with the accelerator that the files name]
+    /// Target to run on [default: one with the accelerator named in the files]
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
-    /// Model of the catalog, or a config.json [default: the one that the files name]
+    /// Model from the catalog, or path of a config.json [default: the one named in the files]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Which of several configurations, from 0
+    /// Index of the configuration, from 0, if the files contain several
     #[arg(long, value_name = "N")]
     pub variant: Option<usize>,
     /// Knobs.
@@ -81,7 +81,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Most bytes of one file.
+/// Maximum bytes of one file.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads the files and prints the job, or makes documents of it.
@@ -120,7 +120,7 @@ fn read(paths: &[PathBuf], environment: BTreeMap<String, String>) -> color_eyre:
 /// The documents of a job, or what they lack.
 fn made(read: &Import, library: &Library, given: &Given) -> Result<Documents, Failure> {
     documents(read, library, given).map_err(|gaps| {
-        complain("the files do not make a scenario:");
+        complain("the files do not define a scenario:");
         gaps.iter().for_each(|gap| complain(&format!("  {gap}")));
         Failure::Reported
     })
@@ -153,7 +153,7 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
             let lengths = [(Knob::Prompt, prompt), (Knob::Generate, generate)];
             let overrides = sort::filled(lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))));
             complain(&format!(
-                "note: the files state no lengths: prompt {prompt} and generate {generate} tokens are assumed; change them \
+                "note: the files do not state request lengths; assuming prompt {prompt} and generate {generate} tokens; change them \
                  among the knobs"
             ));
             made(&read, &library, &Given { overrides, ..Given::default() })?

@@ -54,7 +54,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
             });
             let runs: Vec<Value> = runs.collect();
             if runs.is_empty() {
-                complain("error: no training run with step times or rates: --format json shows what was found");
+                complain("error: no training run with step times or rates; use --format json to see what was found");
                 return Err(Failure::Reported.into());
             }
             pretty(one_or_all(runs))?
@@ -106,10 +106,10 @@ fn read_all(sources: &[NamedFile], context: &Context) -> color_eyre::Result<(Vec
             failed |= keep(&mut files, read(io::stdin().lock(), "stdin", context), false);
             continue;
         }
-        let below = ingest::files_below(path).wrap_err_with(|| format!("{}: cannot be read", path.display()))?;
+        let below = ingest::files_below(path).wrap_err_with(|| format!("{}: cannot read", path.display()))?;
         let directory = path.is_dir();
         if directory && below.is_empty() {
-            complain(&format!("error: {}: no files below it", path.display()));
+            complain(&format!("error: {}: directory has no files", path.display()));
             failed = true;
         }
         for file in below {
@@ -119,7 +119,7 @@ fn read_all(sources: &[NamedFile], context: &Context) -> color_eyre::Result<(Vec
     Ok((files, failed))
 }
 
-/// Keeps what a file gave. Tells whether that is a failure: files found below a directory may be of another kind.
+/// Adds the result of a file. Returns whether it is a failure: files found in a directory may be of another kind.
 fn keep(files: &mut Vec<Ingested>, got: Result<Ingested, IngestError>, found: bool) -> bool {
     match got {
         Ok(ingested) => {
@@ -127,7 +127,7 @@ fn keep(files: &mut Vec<Ingested>, got: Result<Ingested, IngestError>, found: bo
             false
         }
         Err(error @ IngestError::Unknown(_)) if found => {
-            complain(&format!("passed over: {error}"));
+            complain(&format!("skipped: {error}"));
             false
         }
         Err(error) => {
@@ -149,7 +149,7 @@ fn read(source: impl Read, name: &str, context: &Context) -> Result<Ingested, In
     ingest::ingest(source, &Context { name: name.to_owned(), ..context.clone() })
 }
 
-/// What `--set` says; every bad assignment in one complaint.
+/// The settings of `--set`; the error lists all invalid assignments.
 fn settings(args: &IngestArgs) -> Result<Config, Failure> {
     let mut config = Config::default();
     let assigned = args.set.iter().map(|text| assign(&mut config, text).map_err(|problem| format!("--set: {problem}")));
@@ -171,7 +171,7 @@ fn sources(args: &IngestArgs, globals: &Globals) -> color_eyre::Result<Vec<Named
     }
     if globals.config.is_none() {
         return Err(
-            Failure::usage(["PATH is missing: name logs, or --config with a configuration that names them"]).into()
+            Failure::usage(["PATH is missing: expected logs, or --config with an experiment that names them"]).into()
         );
     }
     let configured = Configured::read(globals, Methodology::MaximumPerformance)?;
@@ -179,7 +179,7 @@ fn sources(args: &IngestArgs, globals: &Globals) -> color_eyre::Result<Vec<Named
     Ok(logs.into_iter().map(|path| NamedFile { path, ..NamedFile::default() }).collect())
 }
 
-/// What a workload states about a training run. Its counts of GPUs do not bind: they stand last.
+/// The settings of a training run from a workload. Its GPU counts are not binding and come last.
 fn fill(settings: &mut Config, workload: &Workload) {
     let shape = workload.shape;
     for (name, value) in [

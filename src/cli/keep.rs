@@ -1,4 +1,4 @@
-//! What subcommands leave in the history.
+//! History entries of subcommands.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::output::complain;
 use crate::tui::session::directory::state_dir;
 
-/// The history of this user; `None` where `ATLAS_HISTORY=off`, or where there is no place for it.
+/// The user's history; `None` if `ATLAS_HISTORY=off` or there is no directory for it.
 #[must_use]
 pub fn store() -> Option<Store> {
     let off = std::env::var_os("ATLAS_HISTORY").is_some_and(|value| value == "off");
@@ -22,26 +22,26 @@ pub fn store() -> Option<Store> {
     Some(Store::at(directory.join("history")))
 }
 
-/// Keeps an entry and returns its id. Where that fails, the user is informed and the work goes on.
+/// Saves an entry and returns its id. On failure, warns and continues.
 pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
     let store = store()?;
     let draft = Draft { origin: Origin::of_process(env!("CARGO_PKG_VERSION")), ..draft };
     match store.write(&Entry::new(kind, draft)) {
         Ok(written) => Some(written.id),
         Err(error) => {
-            complain(&format!("warning: not kept: {error}; ATLAS_HISTORY=off keeps nothing"));
+            complain(&format!("warning: not saved in the history: {error}; set ATLAS_HISTORY=off to disable it"));
             None
         }
     }
 }
 
-/// A draft with everything that a scenario is made of.
+/// A draft with all inputs of a scenario.
 #[must_use]
 pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
     let knobs = Knob::all().filter(|knob| scenario.heeds(*knob));
     let mut inputs: BTreeMap<String, Value> =
         sort::filled(knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())));
-    // Documents change without their names: so that a change shows, their contents are fingerprinted.
+    // Documents can change while their names stay, so their contents are fingerprinted.
     for (name, text) in [
         ("contents of the target", format!("{:?}", parts.target)),
         ("contents of the workload", format!("{:?}", parts.workload)),
@@ -69,7 +69,7 @@ pub fn contents_of_corrections(corrections: &Corrections) -> (String, Value) {
     (CORRECTIONS.to_owned(), format!("{contents:016x}").into())
 }
 
-/// The entries of these kinds; none where there is no history or it cannot be read, since they only connect entries.
+/// The entries of these kinds; `None` if there is no history or it cannot be read, since they only connect entries.
 #[must_use]
 pub fn entries(kinds: &[EntryKind]) -> Vec<Entry> {
     let filter = Filter { kinds: kinds.to_vec(), ..Filter::default() };

@@ -10,7 +10,7 @@ use super::launch_plan::{PlanArgs, Planned};
 use super::output::{self, complain};
 use super::run::writing;
 
-/// Write scripts, batch scripts or manifests that start a scenario.
+/// Write launch scripts, Slurm jobs or Kubernetes manifests for a scenario.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas launch --target h100-sxm-128 --workload llama3.1-70b-train --wrap slurm
@@ -18,20 +18,20 @@ use super::run::writing;
   atlas launch --target h100-sxm-8 --workload llama3.1-8b-train --tool torchtitan --dry-run
   atlas launch --target h100-sxm-8 --target mi300x-8 --workload llama3.1-8b-train --methodology maximum-performance
 
-The software of the scenario chooses the tool. Settings that the tool cannot express are listed, and nothing is written. \
-Data, learning rates and other settings that are not planned are marked in the files. Files of several targets, workloads \
-or methodologies are in a directory each.")]
+The scenario's software determines the tool. If the tool does not support a setting, atlas lists it and writes nothing. \
+Data, learning rate and other settings that atlas does not plan are marked in the files for you to fill in. With several \
+targets, workloads or methodologies, each combination gets its own directory.")]
 pub struct Args {
     /// What is launched.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Directory that the files are written to
+    /// Directory to write the files to
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
-    /// Print the files in place of writing them
+    /// Print the files instead of writing them
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -71,13 +71,15 @@ pub fn places<'p>(planned: &'p [Planned], out: &Path) -> Vec<(PathBuf, &'p File)
     planned.iter().flat_map(of).collect()
 }
 
-/// Writes all files, or none where one is there already.
+/// Writes all files, or none where one already exists.
 pub fn write(files: &[(PathBuf, &File)], force: bool) -> color_eyre::Result<()> {
     let there: Vec<String> =
         files.iter().filter(|(path, _)| !force && path.exists()).map(|(path, _)| path.display().to_string()).collect();
     if !there.is_empty() {
         let list = there.join(", ");
-        return Err(color_eyre::eyre::eyre!("{list} exists; --force replaces files, --out names another directory"));
+        return Err(color_eyre::eyre::eyre!(
+            "{list} already exists; use --force to overwrite or --out to choose another directory"
+        ));
     }
     for (path, file) in files {
         let written = if force { files::write(path, &file.text) } else { files::write_new(path, &file.text) };

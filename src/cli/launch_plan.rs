@@ -26,13 +26,13 @@ const CANDIDATES: usize = 1000;
 /// Scenarios and how they are launched.
 #[derive(Debug, clap::Args)]
 pub struct PlanArgs {
-    /// Target, by name; repeatable
+    /// Target; repeatable
     #[arg(long, value_name = "NAME", required = true)]
     pub target: Vec<String>,
-    /// Workload, by name; repeatable
+    /// Workload; repeatable
     #[arg(long, value_name = "NAME", required = true)]
     pub workload: Vec<String>,
-    /// Same knobs for all targets, or each target's best; repeatable [default: identical-config]
+    /// Use the same knobs for all targets, or the best of each; repeatable [default: identical-config]
     #[arg(long, value_parser = goal::methodology(), value_name = "METHOD")]
     pub methodology: Vec<Methodology>,
     /// What each target's best is under maximum-performance.
@@ -41,43 +41,43 @@ pub struct PlanArgs {
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// The tool, in place of the workload's software
+    /// Tool to launch with [default: the workload's software]
     #[arg(long, value_name = "NAME", value_parser = tool, help_heading = "Launch")]
     pub tool: Option<Tool>,
-    /// What the command is wrapped in
+    /// Format of the launch files
     #[arg(long, value_enum, default_value_t, help_heading = "Launch")]
     pub wrap: Wrapping,
-    /// How a batch script starts a container
+    /// Container runtime of batch scripts
     #[arg(long, value_enum, help_heading = "Launch")]
     pub container: Option<Containers>,
-    /// Container image, in place of the usual one; for one of several targets TARGET=IMAGE
+    /// Container image [default: the tool's]; TARGET=IMAGE for one of several targets
     #[arg(long, value_name = "IMAGE", help_heading = "Launch")]
     pub image: Vec<String>,
-    /// Repository or path of the model's weights
+    /// Repository or path of the model weights
     #[arg(long, value_name = "PATH", help_heading = "Launch")]
     pub model_path: Option<String>,
-    /// Repository or path of the weights that draft (draft_method eagle3 or draft-model)
+    /// Repository or path of the draft model weights (draft_method eagle3 or draft-model)
     #[arg(long, value_name = "PATH", help_heading = "Launch")]
     pub draft_model: Option<String>,
-    /// Training program for tools that bring none, with the arguments of run_clm.py
+    /// Training script for tools without one; must accept the arguments of run_clm.py
     #[arg(long, value_name = "FILE", help_heading = "Launch")]
     pub program: Option<String>,
-    /// Steps of a training run [default: those of train_tokens, else 50]
+    /// Training steps [default: from train_tokens, else 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Launch")]
     pub steps: Option<u64>,
-    /// Slurm partition; for one of several targets TARGET=NAME
+    /// Slurm partition; TARGET=NAME for one of several targets
     #[arg(long, value_name = "NAME", help_heading = "Launch")]
     pub partition: Vec<String>,
-    /// Slurm account; for one of several targets TARGET=NAME
+    /// Slurm account; TARGET=NAME for one of several targets
     #[arg(long, value_name = "NAME", help_heading = "Launch")]
     pub account: Vec<String>,
-    /// Slurm quality of service; for one of several targets TARGET=NAME
+    /// Slurm quality of service; TARGET=NAME for one of several targets
     #[arg(long, value_name = "NAME", help_heading = "Launch")]
     pub qos: Vec<String>,
-    /// Time limit of a batch job, as Slurm writes it: 04:00:00
+    /// Time limit of batch jobs, in Slurm format: 04:00:00
     #[arg(long, value_name = "TIME", help_heading = "Launch")]
     pub time: Option<String>,
-    /// Type of the accelerators in Slurm's words: h100; for one of several targets TARGET=NAME
+    /// Slurm GRES type of the accelerators: h100; TARGET=NAME for one of several targets
     #[arg(long, value_name = "NAME", help_heading = "Launch")]
     pub gpu_type: Vec<String>,
     /// Kubernetes namespace
@@ -123,7 +123,7 @@ pub struct Planned {
     pub overrides: Overrides,
     /// Its files.
     pub launch: Launch,
-    /// The directory of its files, where there are several scenarios.
+    /// The directory of its files, if there are several scenarios.
     pub folder: Option<String>,
 }
 
@@ -174,12 +174,12 @@ impl PlanArgs {
         if problems.is_empty() {
             return Ok(planned);
         }
-        complain("nothing is written, since the tool cannot run this:");
+        complain("nothing written: the tool does not support");
         problems.iter().for_each(|problem| complain(&format!("  {problem}")));
         Err(Failure::Reported.into())
     }
 
-    /// One scenario with its files, or what its tool cannot run.
+    /// One scenario with its files, or the settings that its tool does not support.
     fn one(
         &self,
         library: &Library,
@@ -191,7 +191,7 @@ impl PlanArgs {
         let parts = pick::pick(library, target, workload)?;
         let mut overrides = self.knobs.overrides(parts.fabrics())?;
         let mut scenario = Scenario::resolve(&parts, &overrides)?;
-        // Another tool than the workload's software is predicted as what it is.
+        // If the tool is not the workload's software, it is predicted as itself.
         if let Some(tool) = self.tool
             && let Some(family) = tool.family()
             && Tool::usual(&scenario) != Some(tool)
@@ -200,7 +200,7 @@ impl PlanArgs {
             overrides.insert(Knob::Software, Setting::Choice(family.into()));
             scenario = Scenario::resolve(&parts, &overrides)?;
         }
-        // What an experiment says is a platform's best stands, unless the command line says what best means.
+        // The experiment's settings are the platform's best unless the command line states an objective.
         let stands = library.prescribes(&parts.target, &parts.workload) && self.goal.given().is_empty();
         let mut launch = launch::files(&parts, &scenario, options);
         if methodology == Methodology::MaximumPerformance && !stands {
@@ -236,18 +236,18 @@ impl PlanArgs {
                 if kept.is_empty() {
                     return Ok((first.scenario.clone(), refused));
                 }
-                complain(&format!("{target}: the tool runs no other {}; searching again", kept.join(", ")));
+                complain(&format!("{target}: the tool supports no other {}; searching again", kept.join(", ")));
                 goal.keep.extend(kept.into_iter().map(str::to_owned));
                 continue;
             };
             if rank > 0 {
                 complain(&format!(
-                    "{target}: the tool cannot run the first {rank} of the best; number {} is used",
+                    "{target}: the tool does not support the best {rank} candidates; using number {}",
                     rank + 1
                 ));
             }
             overrides.extend(candidate.changes.iter().cloned());
-            // Knobs that the search set free, such as replicas: `run` with these overrides gives this scenario.
+            // Includes knobs that the search released, such as replicas, so that `run` with these overrides gives this scenario.
             let stated = Scenario::resolve(parts, overrides)?;
             let freed = differences(&[&stated, &candidate.scenario]).into_iter();
             overrides.extend(freed.filter_map(|(knob, values)| Some((knob, values.into_iter().nth(1)??))));

@@ -6,7 +6,7 @@ use atlas_report::table::{Align, Table};
 
 use super::args::Globals;
 
-/// List what can be named: accelerators, models, targets, workloads, software.
+/// List accelerators, models, targets, workloads or software.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas list accelerators nvidia
@@ -16,7 +16,7 @@ pub struct Args {
     /// What to list
     #[arg(value_enum)]
     pub what: What,
-    /// Only entries that contain all of these words
+    /// Show only entries that contain all of these words
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
 }
@@ -28,11 +28,11 @@ pub enum What {
     Accelerators,
     /// The model catalog
     Models,
-    /// Targets in force
+    /// Targets
     Targets,
-    /// Workloads in force
+    /// Workloads
     Workloads,
-    /// Training and serving software with their releases
+    /// Training and serving software and its releases
     Software,
 }
 
@@ -116,7 +116,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         })
         .collect();
     if shown.is_empty() {
-        return Err(color_eyre::eyre::eyre!("nothing contains \"{}\"", args.words.join(" ")));
+        return Err(color_eyre::eyre::eyre!("nothing matches \"{}\"", args.words.join(" ")));
     }
     let mut table = Table::new(headings.iter().copied());
     for row in shown {

@@ -13,7 +13,7 @@ use atlas_document::files;
 #[command(after_long_help = "Examples:
   atlas man ~/.local/share/man/man1     then: man atlas, man atlas-optimize")]
 pub struct Args {
-    /// Directory to write the pages to
+    /// Output directory
     pub dir: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! `atlas compare --measured`: runs that were measured, side by side.
+//! `atlas compare --measured`: measured runs, side by side.
 
 use std::fs::File;
 use std::path::Path;
@@ -42,10 +42,9 @@ pub fn run(
     let paths = match &configured {
         Some(configured) if requested.is_empty() => configured.measured(workload)?,
         None if requested.is_empty() => {
-            return Err(Failure::usage([
-                "--measured: expected files, or --config with a configuration that names them",
-            ])
-            .into());
+            return Err(
+                Failure::usage(["--measured: expected files, or --config with an experiment that names them"]).into()
+            );
         }
         _ => requested.to_vec(),
     };
@@ -91,7 +90,7 @@ pub fn run(
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Writes the runs in the format of the file's extension. Charts of Markdown are SVG files beside it.
+/// Writes the runs in the format of the file's extension. Charts of Markdown are separate SVG files.
 fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre::Result<()> {
     let document = match to.format {
         FileFormat::Json => measured::document(runs, false)?.into_bytes(),
@@ -116,7 +115,7 @@ fn gather(path: &Path, found: &mut Vec<(String, Value)>) -> Result<(), String> {
     let NamedFile { path, settings } = NamedFile::of(path)?;
     let name = path.display().to_string();
     let context = Context { name: name.clone(), seed: 1337, settings, ..Context::default() };
-    let file = File::open(&path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
+    let file = File::open(&path).map_err(|error| format!("{name}: cannot read: {error}"))?;
     let ingested = ingest::ingest(file, &context).map_err(|error| error.to_string())?;
     let runs: Vec<Value> =
         ingested.readings.iter().flat_map(|reading| predecessor::benchmarks(&name, reading, &context)).collect();
@@ -130,8 +129,8 @@ fn gather(path: &Path, found: &mut Vec<(String, Value)>) -> Result<(), String> {
             return Ok(());
         }
         let kind = ingested.readings.first().map_or("nothing", |reading| reading.kind);
-        let expected = "expected a training run, as a log or as benchmark JSON, or a trace of power behind its run";
-        return Err(format!("{name}: holds {kind}: {expected}"));
+        let expected = "expected a training run (log or benchmark JSON), or power samples listed after their run";
+        return Err(format!("{name}: found {kind}, {expected}"));
     }
     for (index, run) in runs.into_iter().enumerate() {
         found.push((if several { format!("{stem}#{}", index + 1) } else { stem.to_string() }, run));
@@ -179,13 +178,13 @@ fn assumptions(args: &MeasuredArgs, catalog: &Catalog) -> Result<Assumptions, Fa
     }
 }
 
-/// Lays predictions alongside the runs: one for each, or one for all.
+/// Adds predictions to the runs: one for each, or one for all.
 fn predict(runs: &mut [Measured], predicted: &Comparison) -> Result<(), Failure> {
     let n = predicted.columns.len();
     if n != 1 && n != runs.len() {
         let runs = runs.len();
         return Err(Failure::usage([format!(
-            "{n} targets for {runs} measured runs: expected one --target, or one a run"
+            "{n} targets for {runs} measured runs: expected one --target, or one per run"
         )]));
     }
     for (index, run) in runs.iter_mut().enumerate() {

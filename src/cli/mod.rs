@@ -1,7 +1,7 @@
-//! The command line: one thin file a subcommand, thinking done elsewhere.
+//! The command line: one thin file per subcommand; the logic lives elsewhere.
 //!
-//! Data goes to stdout, everything else to stderr. Exit 0 is success, 2 is a command line that cannot be meant, 1 is
-//! every other failure. A reader that goes away (`atlas … | head`) is no failure.
+//! Data goes to stdout, everything else to stderr. Exit codes: 0 for success, 2 for invalid usage, 1 for
+//! every other failure. A closed pipe (`atlas … | head`) is not a failure.
 
 pub mod advise;
 pub mod args;
@@ -65,33 +65,33 @@ pub use watching::watching;
 const EXAMPLES: &str = "\
 Examples:
   atlas                                       open the terminal interface
-  atlas compare --workload gpt5_1t_inference  all targets side by side
+  atlas compare --workload gpt5_1t_inference  compare all targets
   atlas run --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --set tp=4
   atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --objective cost
   atlas explain tokens_per_sec --target GROQ_LPU_NODE --workload gpt5_1t_inference
   atlas optimize --record out/last_run.json --sla 100
-  atlas ask what if prices fall by a third    answers in words, with the commands that reproduce them
+  atlas ask what if prices fall by a third    ask a question; the answer includes the commands behind it
   atlas report --records out --out out/report.md
-  atlas check workload/*.yaml                 validate files, exit 1 with complaints
-  atlas run --batch scenarios.jsonl           one JSON line out per JSON line in
+  atlas check workload/*.yaml                 validate files; exit 1 on problems
+  atlas run --batch scenarios.jsonl           answer JSON Lines, one line per scenario
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2
   atlas scale --target h100-sxm-128 --workload llama3.1-70b-train --nodes 4,8,16
-  atlas ingest train.log --set seq_len=4096   measurements out of a log
+  atlas ingest train.log --set seq_len=4096   extract measurements from a log
   atlas watch train.log --plan out/last_run.json
-  atlas history changes step_time_ms          what changed since it was faster
+  atlas history changes step_time_ms          show what changed since it was faster
 
-Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
---workload-dir, --targets, --workloads, --hardware and --config choose explicitly.";
+Files are merged entry by entry, by name: built-in entries, then your configuration directory, then ./workload.
+Use --workload-dir, --targets, --workloads, --hardware or --config to choose files explicitly.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "atlas",
     version,
-    about = "A planner for AI accelerators: will it fit, how fast, at what cost, at what power",
-    long_about = "A planner for AI accelerators that lives in the terminal: throughput, latency, cost and power of a \
-                  workload on a target, for every setting.\n\nWithout a subcommand it opens the terminal \
-                  interface; where stdout is no terminal it prints all targets side by side.",
+    about = "Plan AI workloads on accelerators: fit, speed, cost and power",
+    long_about = "Plan AI workloads on accelerators: estimate whether a model fits, how fast it runs, what it costs and \
+                  how much power it draws.\n\nWithout a subcommand, atlas opens the terminal interface. If stdout is not \
+                  a terminal, it prints a comparison of all targets.",
     after_long_help = EXAMPLES,
     max_term_width = 110
 )]
@@ -107,7 +107,7 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// The command line that opens the interface: flags alone.
+/// A command line without a subcommand: only flags of the interface.
 #[derive(Debug, Parser)]
 #[command(name = "atlas", disable_help_flag = true)]
 struct Interface {
@@ -120,61 +120,61 @@ struct Interface {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Estimate one workload on one target and write the record, or a stream of them with --batch
+    /// Estimate a workload on a target and save the result; use --batch for many
     Run(Box<run::Args>),
-    /// Look for better knobs, starting from a record or from the files
+    /// Search for the best settings under constraints
     Optimize(optimize::Args),
-    /// Estimate every combination of knobs into a file; an interrupted sweep can go on
+    /// Estimate every combination of knob values; interrupted sweeps resume
     Sweep(sweep::Args),
-    /// Show which knob and which hardware number matter most for a figure
+    /// Rank knobs and hardware parameters by their effect on a metric
     Sensitivity(sensitivity::Args),
-    /// List changes that help: rules from the literature, each tried on the scenario
+    /// Recommend changes, each tested on the scenario
     Advise(Box<advise::Args>),
-    /// Answer a question in words: why, what if, how many, which is cheapest
+    /// Answer a question in plain English: why, what if, how many, which is cheapest
     Ask(Box<ask::Args>),
-    /// Show how a figure comes about: equations, numbers, and where each input was written
+    /// Show how a metric is computed: equations, numbers and the source of every input
     Explain(Box<explain::Args>),
-    /// Summarize the records in a directory
+    /// Summarize saved records, or write a full study of a workload
     Report(report::Args),
-    /// Show targets side by side for one workload
+    /// Compare targets for a workload
     Compare(compare::Args),
-    /// Throughput against interactivity, as more requests are served side by side
+    /// Plot throughput against interactivity as concurrency grows
     Frontier(frontier::Args),
-    /// Rent or own, by the share of the time that the hardware works
+    /// Compare renting with owning, by utilization
     BreakEven(Box<break_even::Args>),
-    /// Show a step of reinforcement learning or preference optimization: seconds by part, idle share, cost
+    /// Estimate a step of RL or preference optimization: time by phase, idle share, cost
     PostTrain(Box<post_train::Args>),
-    /// Run a training job or a deployment event by event: queues, stragglers, bursts, failures
+    /// Simulate training or serving event by event: queues, stragglers, bursts, failures
     Simulate(Box<simulate::Args>),
-    /// Show strong and weak scaling over nodes, and where efficiency falls
+    /// Show strong and weak scaling over nodes, and where efficiency drops
     Scale(Box<scale::Args>),
-    /// Play a guided tour, or check what it expects
+    /// Play a guided tour, or check its expectations
     Demo(demo::Args),
-    /// Validate files; exit 1 with complaints
+    /// Validate files; exit 1 if there are errors
     Check(check::Args),
-    /// Turn logs of training, serving, network and power tools into measurements
+    /// Extract measurements from logs of training, serving, network and power tools
     Ingest(Box<args::IngestArgs>),
-    /// Fit a target's coefficients and efficiency factors to measurements
+    /// Calibrate a target from measurements
     Calibrate(Box<calibrate::Args>),
-    /// Compare the analytical engine with published measurements, or a target's profile with its own measurements
+    /// Check predictions against published measurements, or against your own
     Validate(validate::Args),
     /// List accelerators, models, targets, workloads or software
     List(list::Args),
-    /// Find the accelerators of this machine and its cluster and print them as targets
+    /// Detect the accelerators of this machine and its cluster
     Detect(detect::Args),
-    /// Read launch scripts and configurations of training and serving tools as one job
+    /// Read a job from launch scripts and configuration files
     Import(Box<import::Args>),
-    /// Write scripts, batch scripts or manifests that start a scenario
+    /// Write launch scripts, Slurm jobs or Kubernetes manifests for a scenario
     Launch(Box<launch::Args>),
-    /// Write launch files, submit them, and keep a record with the prediction
+    /// Write launch files, submit the job and record its prediction
     Submit(Box<submit::Args>),
-    /// Follow logs of a running job and compare it with its prediction
+    /// Follow a running job and compare it with its prediction
     Watch(Box<watch::Args>),
-    /// Show what was predicted, simulated, swept, measured and run, and what changed in between
+    /// Browse past predictions, runs and measurements, and what changed between them
     History(Box<history::Args>),
-    /// Show or export the configuration of an experiment, resolved
+    /// Show or export the resolved configuration of an experiment
     Config(config::Args),
-    /// Convert scenarios of the predecessor dashboard, in both directions
+    /// Import or export scenarios of the predecessor dashboard
     Scenario(scenario::Args),
     /// Open the terminal interface
     Tui(tui::Args),
@@ -182,11 +182,11 @@ pub enum Command {
     Completions(completions::Args),
     /// Write man pages to a directory
     Man(man::Args),
-    /// Print JSON Schema of the documents that users write
+    /// Print the JSON Schema of a document type
     Schema(schema::Args),
 }
 
-/// Parses the command line, does what it says, and returns the exit code.
+/// Parses the command line, runs the subcommand and returns the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     failure::install_hooks();
@@ -201,7 +201,7 @@ pub fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are errors to clap, too. Once the reader is gone, nothing is lost.
+            // clap treats help and version as errors, too. A failed print means that the pipe is closed; ignore it.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -212,8 +212,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Defining two dozen subcommands takes a fifth of the time to the first frame, so they are defined only where the
-/// command line is more than flags of the interface, or is wrong. Where there is no flag, nothing is.
+/// Defining all subcommands takes a fifth of the time to the first frame, so clap builds them only if the command line
+/// has more than flags of the interface, or is invalid. Without any argument, clap is skipped altogether.
 fn parse() -> Result<Cli, clap::Error> {
     if std::env::args_os().nth(1).is_none() {
         return Ok(Cli { globals: Globals::default(), tui: tui::Args::default(), command: None });
@@ -224,7 +224,7 @@ fn parse() -> Result<Cli, clap::Error> {
     }
 }
 
-/// Inside a job of Slurm, uses the cores of the job: not all sites bind processes to them.
+/// Inside a Slurm job, limits threads to the job's cores: not all sites bind processes to them.
 fn use_granted_cores() {
     let granted = std::env::var("SLURM_CPUS_ON_NODE").ok().and_then(|text| text.parse().ok());
     if let Some(cores) = granted.filter(|cores| *cores > 0) {
@@ -236,7 +236,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     use_granted_cores();
     let Cli { globals, tui: root, command } = cli;
     let Some(command) = command else {
-        // A dumb terminal cannot address its cursor: it gets what a pipe gets.
+        // A dumb terminal cannot address its cursor, so it is treated like a pipe.
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if root.plain || (std::io::stdout().is_terminal() && !dumb) {
             return tui::run(root, &globals);
@@ -250,9 +250,9 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     let mut globals = globals;
     let mut command = command;
     match &mut command {
-        // Their --config is a document of their own, no experiment.
+        // Their --config is a simulation file, not an experiment.
         Command::Simulate(_) | Command::Scale(_) => globals.config = None,
-        // Where `--targets` cannot be the file that it is elsewhere, it says which targets to sweep over.
+        // `--targets` with something that cannot be a file lists the targets to sweep over.
         Command::Sweep(args) => {
             if let Some(names) = globals
                 .targets

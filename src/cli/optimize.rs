@@ -34,39 +34,39 @@ use atlas_report::{Format, rows};
   atlas optimize --target T --workload W --objective cost --tpot 50 --ttft 2000 --front throughput,interactivity
   atlas optimize --target T --workload W --over tp=1,2,4,8 --over micro=1..16 --where 'headroom>=10%'
 
-The exhaustive method, the default wherever the analytical engine answers, looks at every combination of the knobs and \
-says what each constraint cost. The hill-climb is the predecessor system's, the default for its calibrated model: it tries \
-six single changes of the starting knobs, ignores the schedule, and keeps a change that is over 3 % faster and, in \
-inference, within the SLA.")]
+The exhaustive method (default for the analytical engine) evaluates every combination of the knobs and reports what each \
+constraint costs. The hill-climb method comes from the predecessor system and is the default for its calibrated model: it \
+tries six single changes to the starting knobs, ignores the schedule, and keeps a change that is more than 3 % faster \
+and, in inference, within the SLA.")]
 pub struct Args {
     /// Record to start from
     #[arg(long, value_name = "FILE", required_unless_present_all = ["target", "workload"])]
     pub record: Option<PathBuf>,
-    /// Target to start from, in place of a record
+    /// Target to start from, instead of a record
     #[arg(long, value_name = "NAME", conflicts_with = "record", requires = "workload")]
     pub target: Option<String>,
-    /// Workload to start from, in place of a record
+    /// Workload to start from, instead of a record
     #[arg(long, value_name = "NAME", conflicts_with = "record", requires = "target")]
     pub workload: Option<String>,
-    /// Track to file the record under [default: the record's, else the workload's, else parity]
+    /// Track to save the record under [default: the record's, else the workload's, else parity]
     #[arg(long, value_name = "NAME")]
     pub track: Option<String>,
-    /// Highest p99 latency allowed, ms; binds inference only [default: 100 for hill-climb, else none]
+    /// Maximum p99 latency of inference, ms [default: 100 for hill-climb, else none]
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     pub sla: Option<f64>,
-    /// How to search [default: exhaustive where the analytical engine answers, else hill-climb]
+    /// Search method [default: exhaustive with the analytical engine, else hill-climb]
     #[arg(long, value_enum)]
     pub method: Option<Method>,
-    /// What the exhaustive method seeks and under which constraints.
+    /// Objective and constraints of the exhaustive method.
     #[command(flatten)]
     pub goal: Goal,
-    /// Knobs, applied over those of the record.
+    /// Knobs, applied on top of those in the record.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// Directory the record of the answer is written to
+    /// Directory to write the record of the result to
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -74,14 +74,14 @@ pub struct Args {
 /// The predecessor system's bound on p99, ms.
 const PREDECESSOR_SLA_MS: f64 = 100.0;
 
-/// Searches, writes the answer's record, prints before and after.
+/// Searches, writes the record of the result, and prints the figures before and after.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
     let (picked, mut overrides, track) = match (&args.record, &args.target, &args.workload) {
         (Some(path), ..) => from_record(&library, path)?,
         (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
-        _ => return Err(Failure::usage(["--record is needed, or --target and --workload"]).into()),
+        _ => return Err(Failure::usage(["--record, or --target and --workload, is required"]).into()),
     };
     args.knobs.lay_over(&mut overrides, Some(picked.fabrics()))?;
     let mut start = pick::tried(Scenario::resolve(&picked, &overrides)?, &mut overrides);
@@ -93,14 +93,16 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let unheeded = args.goal.given();
     if !unheeded.is_empty() {
         let flags = unheeded.join(", ");
-        return Err(Failure::usage([format!("the hill-climb does not use {flags}; add --method exhaustive")]).into());
+        return Err(
+            Failure::usage([format!("--method hill-climb does not support {flags}; use --method exhaustive")]).into()
+        );
     }
     let sla = args.sla.unwrap_or(PREDECESSOR_SLA_MS);
-    // The search ignores the schedule, so there is no queue to tell of.
+    // The search ignores the schedule, so there is no queue to report.
     start.phases.clear();
     let found = hill_climb(&start, &picked, sla);
     found.estimate.finite().map_err(|problem| color_eyre::eyre::eyre!(problem))?;
-    // What the search changed is applied over what the user had changed.
+    // The changes of the search are applied on top of those of the user.
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         overrides.insert(knob, found.scenario.get(knob));
     }
@@ -128,7 +130,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Reads target, workload, knobs and track of a record; complains about everything that is wrong with it at once.
+/// Reads target, workload, knobs and track of a record; the error lists all problems.
 fn from_record(
     library: &atlas_config::library::Library,
     path: &Path,
@@ -150,7 +152,7 @@ fn errors_of(problems: Diagnostics) -> Diagnostics {
     errors
 }
 
-/// Before and after, and every change that was tried.
+/// The figures before and after, and every change that was tried.
 fn table(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
     let mut out = format!("{} × {}\n", picked.target.name, picked.workload.name);
     let inference = start.mode() == Mode::Inference;
@@ -187,12 +189,8 @@ fn table(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
     out.push_str(&tried.render());
     let same = Knob::all().all(|knob| found.scenario.get(knob) == start.get(knob));
     if same {
-        out.push_str("\nno single change is over 3 % faster");
-        out.push_str(if inference {
-            " within the SLA; the knobs stay as they are\n"
-        } else {
-            "; the knobs stay as they are\n"
-        });
+        out.push_str("\nno single change is more than 3 % faster");
+        out.push_str(if inference { " within the SLA; knobs unchanged\n" } else { "; knobs unchanged\n" });
     }
     if inference && found.estimate.total.latency.p99 > sla.max(1.0) {
         let p99 = units::duration_ms(found.estimate.total.latency.p99);

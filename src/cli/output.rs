@@ -1,21 +1,21 @@
-//! Writing to stdout and stderr: characters the terminal has, no panic where no reader is left.
+//! Writing to stdout and stderr: only characters that the terminal supports, and no panic on a closed pipe.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use atlas_core::escape;
 
-/// What characters may be used.
+/// The character set of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charset {
-    /// All of Unicode.
+    /// Unicode.
     Unicode,
-    /// Only ASCII.
+    /// ASCII only.
     Ascii,
 }
 
 impl Charset {
-    /// That of the locale: `LC_ALL`, else `LC_CTYPE`, else `LANG`.
+    /// The character set of the locale: `LC_ALL`, else `LC_CTYPE`, else `LANG`.
     #[must_use]
     pub fn of_locale() -> Charset {
         let value = ["LC_ALL", "LC_CTYPE", "LANG"]
@@ -26,7 +26,7 @@ impl Charset {
         if value.contains("utf-8") || value.contains("utf8") { Charset::Unicode } else { Charset::Ascii }
     }
 
-    /// The text in these characters. What could steer the terminal becomes `?` in both.
+    /// The text in this character set. Control characters become `?` in both.
     #[must_use]
     pub fn write(self, text: &str) -> Cow<'_, str> {
         let text = escape::terminal(text);
@@ -68,14 +68,14 @@ pub fn print(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Writes a line to stderr; nothing can be done where that fails.
+/// Writes a line to stderr; failures are ignored.
 pub fn complain(text: &str) {
-    // Names in complaints come from files; what steers a terminal must not.
+    // Names in messages come from files and must not carry control sequences.
     let text = Charset::of_locale().write(text).into_owned();
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Columns of the terminal on stdout, or 100 without a terminal.
+/// Width of the terminal on stdout, or 100 without one.
 #[must_use]
 pub fn width() -> usize {
     let size = io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();

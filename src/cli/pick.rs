@@ -1,4 +1,4 @@
-//! From names on the command line to a scenario.
+//! Resolves names on the command line to a scenario.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// Loads the files the flags name. Errors in them are described on stderr at once, since they explain why a name may be
-/// missing; warnings are counted.
+/// Loads the files that the flags name. Errors are printed to stderr right away, since they may explain a missing name;
+/// warnings are only counted.
 #[must_use]
 pub fn library(globals: &Globals) -> Library {
     let library = Library::load(&globals.sources(), None);
@@ -20,8 +20,8 @@ pub fn library(globals: &Globals) -> Library {
     library
 }
 
-/// Refuses files named by flags that cannot be used, with all that is wrong with them: what other files say, or what
-/// ships, is not what was requested.
+/// Fails if a file named by a flag has errors: falling back to other files or to built-in entries would answer a
+/// different question.
 pub fn sound(globals: &Globals) -> Result<(), Failure> {
     let sources = globals.sources();
     let named = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware, &sources.config];
@@ -37,7 +37,7 @@ pub fn sound(globals: &Globals) -> Result<(), Failure> {
     if own.has_errors() { Err(own.into()) } else { Ok(()) }
 }
 
-/// Errors of files that are shown by commands that need them for something else.
+/// Maximum file errors printed by commands other than `atlas check`.
 const MOST_SHOWN: usize = 50;
 
 fn print_problems(problems: &Diagnostics) {
@@ -45,37 +45,40 @@ fn print_problems(problems: &Diagnostics) {
         complain(&problem.to_string());
     }
     if problems.errors() > MOST_SHOWN {
-        complain(&format!("{} more errors in the files; `atlas check` shows them", problems.errors() - MOST_SHOWN));
+        complain(&format!(
+            "{} more errors in the files; run `atlas check` to see them",
+            problems.errors() - MOST_SHOWN
+        ));
     }
     let warnings = problems.len() - problems.errors();
     if warnings > 0 {
         let plural = if warnings == 1 { "" } else { "s" };
-        complain(&format!("{warnings} warning{plural} about the files; `atlas check` shows them"));
+        complain(&format!("{warnings} warning{plural} in the files; run `atlas check` to see them"));
     }
 }
 
-/// Finds everything that the two names lead to, or complains about every one that leads nowhere.
+/// Finds the target and workload with everything they refer to; the error lists every unknown name.
 pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Failure> {
     Ok(Parts::find(library, target, workload)?)
 }
 
-/// The scenario from which thousands of others are tried: a simulation takes too long for that, so that the closed form of
-/// the same physics tries them, and the user is informed.
+/// The scenario that a search starts from. A simulation is too slow for thousands of candidates, so the closed form of the
+/// same physics replaces it, and the user is informed.
 pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     if scenario.engine.simulates() {
         let (requested, answers) = (scenario.engine.name(), scenario.engine.at_once());
         scenario.engine = answers;
         overrides.remove(&Knob::Engine);
         complain(&format!(
-            "the {} engine weighs the candidates, in microseconds each; `atlas run --engine {requested}` simulates the one \
-             you choose",
+            "searching with the {} engine, since a simulation per candidate would take too long; to simulate your choice, \
+             use `atlas run --engine {requested}`",
             answers.name()
         ));
     }
     scenario
 }
 
-/// The track to file under: the flag's, else the workload's, else the predecessor default.
+/// The track of the record: the flag's, else the workload's, else the predecessor default.
 #[must_use]
 pub fn track<'a>(workload: &'a Workload, flag: Option<&'a str>) -> &'a str {
     flag.or(workload.track.as_deref()).unwrap_or("parity")

@@ -19,13 +19,13 @@ use atlas_report::{Format, csv, serialized};
 /// What is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Method {
-    /// Reinforcement learning: answers are sampled by the model, scored and trained on (PPO, GRPO)
+    /// Reinforcement learning: the model samples responses, which are scored and trained on (PPO, GRPO)
     Rl,
-    /// Direct preference optimization: pairs of answers are data, and a frozen reference reads them, too
+    /// Direct preference optimization: trains on pairs of responses, with a frozen reference model
     Dpo,
 }
 
-/// A step of reinforcement learning or preference optimization: seconds by part, idle share, cost.
+/// Estimate a step of reinforcement learning or preference optimization: time by phase, idle share, cost.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train
@@ -33,44 +33,44 @@ pub enum Method {
       --rollout-nodes 4 --asynchronous
   atlas post-train --method dpo --target h100-sxm-8 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout
 
-Both workloads are of one model. Lengths are the rollout's: it generates from its prompt, and training reads both. \
-Supervised fine-tuning and adapters are workloads of their own (llama3-70b-lora): `atlas run`.")]
+Both workloads must use the same model. The rollout's prompt and output lengths apply to training, too. For supervised \
+fine-tuning and LoRA, use `atlas run` with a workload such as llama3-70b-lora.")]
 pub struct Args {
-    /// Target, by name
+    /// Target
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Training workload, by name: layout, precision and batch of an optimizer step
+    /// Training workload: layout, precision and batch of an optimizer step
     #[arg(long, value_name = "WORKLOAD")]
     pub train: String,
-    /// Serving workload, by name: layout and lengths of the rollout, and of what frozen models read [default: the one that
-    /// the training workload names under post_training]
+    /// Serving workload for rollouts and frozen models: layout and lengths [default: the one named under post_training
+    /// in the training workload]
     #[arg(long, value_name = "WORKLOAD")]
     pub rollout: Option<String>,
-    /// What is trained on [default: the workload's, else rl]
+    /// Training method [default: the workload's, else rl]
     #[arg(long, value_enum)]
     pub method: Option<Method>,
-    /// Prompts of a step; of dpo: pairs [default: the workload's, else 128]
+    /// Prompts per step; pairs per step with dpo [default: the workload's, else 128]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub prompts: Option<u32>,
-    /// Answers to each prompt [default: the workload's, else 8; dpo has two]
+    /// Responses per prompt [default: the workload's, else 8; always 2 with dpo]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
-    /// Frozen models of the same size that read every answer: reference, reward [default: the workload's, else 1]
+    /// Frozen models of the same size that score every response: reference, reward [default: the workload's, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub scorers: Option<u32>,
-    /// Nodes that only roll out [default: the workload's, else all nodes do both in turn]
+    /// Nodes dedicated to rollouts [default: the workload's, else all nodes alternate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rollout_nodes: Option<u32>,
-    /// Roll the next step out alongside training, one step behind
+    /// Generate rollouts of the next step during training, one step off-policy
     #[arg(long)]
     pub asynchronous: bool,
-    /// Set a knob of the rollout; repeatable. --set is for training
+    /// Set a knob of the rollout workload; repeatable (--set applies to training)
     #[arg(long, value_name = "KNOB=VALUE")]
     pub rollout_set: Vec<String>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -90,10 +90,10 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Some(PostTrainingMethod::Rl) | None => Method::Rl,
     });
     if method == Method::Dpo && args.samples.is_some() {
-        return Err(Failure::usage(["--samples: dpo has two answers to each prompt".to_owned()]).into());
+        return Err(Failure::usage(["--samples: dpo always has two responses per prompt".to_owned()]).into());
     }
     let Some(rollout) = args.rollout.as_deref().or(own.rollout.as_deref()) else {
-        let what = format!("--rollout is needed: {} names no rollout under post_training", args.train);
+        let what = format!("--rollout is required: {} has no rollout under post_training", args.train);
         return Err(Failure::usage([what]).into());
     };
     let rollout = find(rollout)?;
@@ -112,7 +112,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             Method::Dpo => None,
         },
         scorers: args.scorers.map(Count::new).or(own.scorers).unwrap_or(Count::ONE),
-        // Data have no rollout.
+        // Training on given data has no rollout.
         rollout_nodes: args.rollout_nodes.map(Count::new).or(own.rollout_nodes.filter(|_| method == Method::Rl)),
         asynchronous: args.asynchronous || (method == Method::Rl && own.asynchronous == Some(true)),
     };
@@ -127,7 +127,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// What all tables say of a step.
+/// The summary of a step, common to all tables.
 fn figures(step: &Step) -> [(&'static str, f64); 12] {
     [
         ("step_s", step.seconds),
@@ -154,13 +154,13 @@ fn described(step: &Step, options: &StepOptions) -> String {
     let [train, rollout] = step.nodes;
     let place = match (options.samples, options.rollout_nodes) {
         (None, _) => format!("{train} nodes"),
-        (_, None) => format!("{train} nodes roll out and train in turn"),
-        _ => format!("{rollout} nodes roll out, {train} train"),
+        (_, None) => format!("{train} nodes alternate between rollout and training"),
+        _ => format!("{rollout} nodes for rollout, {train} for training"),
     };
     let how = if options.asynchronous { ", rollouts one step behind" } else { "" };
     let plural = if step.updates == 1.0 { "update" } else { "updates" };
     format!(
-        "{place}{how}; {} answers, {} {plural}\n{}\nidle {} of all accelerators' time; {} tok/s; {} a step, {} a million tokens\n",
+        "{place}{how}; {} responses, {} {plural}\n{}\naccelerators idle {} of the time; {} tok/s; {} per step, {} per million tokens\n",
         step.sequences,
         step.updates,
         table.render(),

@@ -1,4 +1,4 @@
-//! Submissions that were broken off: found again by the mark of their jobs, and recorded.
+//! Finds interrupted submissions by the tag of their jobs and records them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,18 +33,18 @@ pub(super) fn recover() {
             }
             // Its scheduler's command may outlive it.
             Found::Nothing if pending.age(now) < AT_ONCE => {
-                complain(&format!("{name} was broken off a moment ago; its jobs are looked for again next time"));
+                complain(&format!("{name} was interrupted a moment ago; its jobs will be looked up next time"));
             }
             Found::Nothing => {
                 complain(&format!(
-                    "{name} was broken off; no job of it is known: it was not accepted, or ended long ago"
+                    "{name} was interrupted and no job was found: it was not accepted, or ended long ago"
                 ));
                 // A record without runs, so that the files it wrote can be found.
                 finish(pending, Vec::new(), &path);
             }
             Found::Jobs(runs) => {
                 let jobs: Vec<&str> = runs.iter().filter_map(|run| run.job.as_deref()).collect();
-                complain(&format!("{name} was broken off; found again: {}", jobs.join(" ")));
+                complain(&format!("{name} was interrupted; found {}", jobs.join(" ")));
                 finish(pending, runs, &path);
             }
         }
@@ -57,7 +57,7 @@ fn finish(pending: Pending, runs: Vec<Run>, path: &Path) {
     }
 }
 
-/// Writes the record and the entry of the history, and removes what announced them. Doing so twice changes nothing.
+/// Writes the record and the history entry, and removes the pending file. Idempotent.
 pub(super) fn record(pending: Pending, runs: Vec<Run>, begun: &Path) -> color_eyre::Result<PathBuf> {
     let (record, entry) = pending.complete(runs);
     let folder = begun.parent().ok_or_else(|| eyre!("{}: has no directory", begun.display()))?;

@@ -27,7 +27,7 @@ use atlas_report::study::{Block, Entry, Study, content, html, markdown, optimum}
 use atlas_report::summary::Summary;
 use atlas_report::{Format, pdf, read};
 
-/// Summarize records, or describe a workload on targets in full.
+/// Summarize saved records, or write a full study of a workload.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas report --records out --out out/report.md
@@ -38,35 +38,35 @@ use atlas_report::{Format, pdf, read};
   atlas report --target h100-sxm-8 --workload llama3.1-70b-serve --out study.pdf
   atlas report --sweep sweep.csv --out sweep.html
 
-A report on records is a table of means in Markdown, CSV, JSON or YAML. As HTML, PDF or PNG, and for targets named here, \
-it is a study: recommendation, comparison, charts, breakdowns, assumptions and their sources, and the command that makes it \
+A report on records is a table of means in Markdown, CSV, JSON or YAML. With --target, or as HTML, PDF or PNG, it is a \
+study: recommendation, comparison, charts, breakdowns, assumptions and their sources, and the command that makes it \
 again.")]
 pub struct Args {
-    /// Directory of records, or a file of them; repeatable [default: out]
+    /// Directory or file with records; repeatable [default: out]
     #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "workload"])]
     pub records: Vec<PathBuf>,
-    /// Target of a study, by name; repeatable
+    /// Target to study; repeatable
     #[arg(long, value_name = "NAME", requires = "workload")]
     pub target: Vec<String>,
-    /// Workload of a study, by name [without --target: on every target]
+    /// Workload to study; without --target, on every target
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Same knobs for all, or each target's best; described with how it was found [default: identical-config]
+    /// Use the same knobs for all targets, or the best of each, with the search described [default: identical-config]
     #[arg(long, value_parser = goal::methodology(), value_name = "METHOD", requires = "workload")]
     pub methodology: Option<Methodology>,
-    /// A sweep's file, .csv, in place of records: its best points and curves over its knobs
+    /// Report on a sweep (.csv) instead of records: its best points and curves over its knobs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "target", "workload"])]
     pub sweep: Option<PathBuf>,
-    /// What each target's best is under maximum-performance.
+    /// Objective and constraints under maximum-performance.
     #[command(flatten)]
     pub goal: Goal,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// File to write the report to: .html, .pdf, .md, .png (charts alone), .csv, .json or .yaml
+    /// Output file: .html, .pdf, .md, .png (charts only), .csv, .json or .yaml
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -82,7 +82,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let described = args.sweep.is_some() && unheeded == ["--objective"];
     if !searches && !unheeded.is_empty() && !described {
         let flags = unheeded.join(", ");
-        return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
+        return Err(Failure::usage([format!("{flags} requires --methodology maximum-performance")]).into());
     }
     if let Some(path) = &args.sweep {
         return sweep(path, &args, to, globals);
@@ -102,7 +102,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let summary = Summary::of(&entries);
     if summary.rows.is_empty() {
         let places: Vec<String> = records.iter().map(|path| path.display().to_string()).collect();
-        return Err(color_eyre::eyre::eyre!("no records in {}; `atlas run` writes some", places.join(", ")));
+        return Err(color_eyre::eyre::eyre!("no records in {}; create one with `atlas run`", places.join(", ")));
     }
     let text = summary.write(args.format)?;
     match args.format {
@@ -123,11 +123,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         };
         to.save(document)?;
     }
-    // A summary of some of the records must not pass for one of all.
+    // A summary of a part of the records must not look like one of all.
     if problems.has_errors() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// A file to be written, and what its name says it is.
+/// An output file and its format.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutputFile<'a> {
     path: &'a Path,
@@ -135,14 +135,14 @@ pub(super) struct OutputFile<'a> {
     pub format: FileFormat,
 }
 
-/// What a file is written as, out of what is possible.
+/// The format of a file, out of the supported ones.
 pub(super) fn file<'a>(path: &'a Path, possible: &[FileFormat]) -> Result<OutputFile<'a>, Failure> {
     let format = FileFormat::of(path, possible).map_err(|problem| Failure::usage([problem]))?;
     Ok(OutputFile { path, format })
 }
 
 impl OutputFile<'_> {
-    /// Writes it and says so.
+    /// Writes the file and reports it.
     pub(super) fn save(self, document: impl AsRef<[u8]>) -> color_eyre::Result<()> {
         files::write(self.path, document).map_err(|error| writing(self.path, &error))?;
         complain(&format!("wrote {}", self.path.display()));
@@ -155,13 +155,13 @@ pub(super) fn laid_out(format: FileFormat, title: &str, blocks: &[Block]) -> col
     Ok(match format {
         FileFormat::Pdf => pdf::write(title, blocks),
         FileFormat::Png => file_format::picture(blocks)
-            .ok_or_else(|| color_eyre::eyre::eyre!("there are no charts to draw as PNG; try .html or .pdf"))??,
+            .ok_or_else(|| color_eyre::eyre::eyre!("no charts to write as PNG; use .html or .pdf"))??,
         FileFormat::Html => html::page(title, blocks).into_bytes(),
         _ => markdown::text(blocks).into_bytes(),
     })
 }
 
-/// The command line as it was given, to be given again.
+/// The command line, for reproducing the report.
 pub(super) fn command() -> String {
     // Names of files need not be text.
     let words = std::env::args_os().skip(1).map(|word| escape::shell(&word.to_string_lossy()));
@@ -190,7 +190,7 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
                     _ => Entry::of(name.clone(), parts, overrides),
                 };
                 if gauge.cancelled() {
-                    complain("ended early: not all targets were searched, and nothing is written");
+                    complain("interrupted: not all targets were searched; nothing written");
                     return Err(Failure::Reported.into());
                 }
                 match found {
@@ -206,7 +206,7 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
     }
     if study.entries.is_empty() {
         let why: Vec<String> = study.failed.iter().map(|(name, why)| format!("{name}: {why}")).collect();
-        return Err(color_eyre::eyre::eyre!("no target can be answered: {}", why.join("; ")));
+        return Err(color_eyre::eyre::eyre!("no target has an estimate: {}", why.join("; ")));
     }
     let studies = [study];
     let described = Reported { studies: &studies, methodology: args.methodology, searches };
@@ -279,10 +279,10 @@ impl Reported<'_> {
         blocks.push(Block::Text(
             match methodology {
                 Methodology::IdenticalConfig => {
-                    "Every target runs with the same knobs: what the hardware changes, all else equal."
+                    "All targets use the same knobs, so the differences are due to the hardware."
                 }
                 Methodology::MaximumPerformance => {
-                    "Every target runs with its own best knobs under the same constraints: what a buyer would get. \
+                    "Every target uses its own best knobs under the same constraints, as a buyer would. \
                      The table below the comparison lists where the configurations differ; how each was found:"
                 }
             }
@@ -301,10 +301,10 @@ impl Reported<'_> {
     }
 }
 
-/// What a sweep's file says.
+/// Report on the file of a sweep.
 fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_eyre::Result<()> {
     let file = std::fs::File::open(path)
-        .map_err(|error| color_eyre::eyre::eyre!("{} cannot be read: {error}", path.display()))?;
+        .map_err(|error| color_eyre::eyre::eyre!("cannot read {}: {error}", path.display()))?;
     let name = path.display().to_string();
     let described = study::sweep::read(std::io::BufReader::new(file), &name, args.goal.objective.as_deref());
     let document = described.map_err(|problem| color_eyre::eyre::eyre!(problem))?;
@@ -388,7 +388,7 @@ fn of_records(records: &[PathBuf], library: &Library) -> color_eyre::Result<Vec<
     }
     let studies: Vec<Study> = studies.into_iter().map(|(_, study)| study).filter(|s| !s.entries.is_empty()).collect();
     if studies.is_empty() {
-        return Err(color_eyre::eyre::eyre!("no record names a target and a workload of the files"));
+        return Err(color_eyre::eyre::eyre!("no record has a known target and workload"));
     }
     Ok(studies)
 }

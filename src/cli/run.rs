@@ -28,34 +28,34 @@ A batch line: {\"id\": 1, \"target\": …, \"workload\": …, \"profile\": …, 
 target, workload and profile are names or whole objects; without a profile the target's own is found as for names. \
 A line that cannot be answered is answered by {\"id\": …, \"error\": …}.")]
 pub struct Args {
-    /// Target, by name
+    /// Target
     #[arg(long, value_name = "NAME", required_unless_present = "batch")]
     pub target: Option<String>,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME", required_unless_present = "batch")]
     pub workload: Option<String>,
-    /// Track to file the record under [default: the workload's, else parity]
+    /// Track to save the record under [default: the workload's, else parity]
     #[arg(long, value_name = "NAME")]
     pub track: Option<String>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// Directory the record is written to
+    /// Directory to write the record to
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Answer JSON Lines of this file (`-`: stdin) on stdout; writes no record
+    /// Read scenarios from this file (JSON Lines; - is stdin) and print one answer per line; writes no record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload", "track", "format"], help_heading = "Batch")]
     pub batch: Option<PathBuf>,
-    /// Optimize every line instead
+    /// Optimize every line instead of estimating it
     #[arg(long, value_enum, requires = "batch", help_heading = "Batch")]
     pub method: Option<Method>,
-    /// Highest p99 latency allowed with --method, ms
+    /// Maximum p99 latency with --method, ms
     #[arg(long, value_name = "MS", requires = "method", value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
     pub sla: f64,
-    /// Add to every answer the measured rows behind its throughput: how many, the nearest, our error there
+    /// Add to every answer the measured rows behind its throughput: their number, the nearest one and our error there
     #[arg(long, requires = "batch", help_heading = "Batch")]
     pub evidence: bool,
 }
@@ -64,9 +64,10 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(input) = &args.batch {
         if args.method == Some(Method::Exhaustive) {
-            return Err(
-                Failure::usage(["--batch takes --method hill-climb; `atlas optimize` searches exhaustively"]).into()
-            );
+            return Err(Failure::usage([
+                "--batch supports only --method hill-climb; use `atlas optimize` for an exhaustive search",
+            ])
+            .into());
         }
         let sla_p99_ms = args.method.map(|_| args.sla);
         let options = batch::Options { knobs: args.knobs.clone(), sla_p99_ms, evidence: args.evidence };
@@ -74,7 +75,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     args.knobs.check()?;
     let (Some(target), Some(workload)) = (&args.target, &args.workload) else {
-        return Err(Failure::usage(["--target and --workload are needed"]).into());
+        return Err(Failure::usage(["--target and --workload are required"]).into());
     };
     let library = pick::library(globals);
     let picked = pick::pick(&library, target, workload)?;
@@ -100,7 +101,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Says which file or directory could not be written to.
+/// An error that names the file or directory that could not be written to.
 pub(super) fn writing(out: &std::path::Path, error: &std::io::Error) -> color_eyre::Report {
     match error.kind() {
         std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {

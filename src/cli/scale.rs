@@ -25,62 +25,63 @@ use atlas_sim::scaling::Work;
 /// Show strong and weak scaling over nodes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas scale --nodes 1,2,4,8,16                 the predecessor study: its medium preset
+  atlas scale --nodes 1,2,4,8,16                 the predecessor's study of its medium preset
   atlas scale --target h100-sxm-128 --workload llama3.1-70b-train --nodes 4,8,16,32 --mode strong
   atlas scale --config my_config.yaml --nodes 1 2 4 8 --out results
   atlas scale --target h100-sxm-8 --workload llama3.1-8b-serve --nodes 1,2,4 --format csv
 
-Strong scaling keeps the work and grows the cluster; weak scaling lets the work grow with it. Efficiency is the speed-up \
-over the smallest size that runs, over the ideal one; the closed form's stands beside the simulated one. Replicas fill the \
-nodes; tensor, pipeline and context parallelism stay as they are.")]
+Strong scaling keeps the total work constant as the cluster grows; weak scaling grows the work with the cluster. \
+Efficiency is the speedup over the smallest size that runs, divided by the ideal speedup; it is shown for both the \
+simulation and the closed form. Data-parallel replicas fill the nodes; tensor, pipeline and context parallelism stay \
+the same.")]
 pub struct Args {
     /// Numbers of nodes
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', required = true, value_parser = count)]
     pub nodes: Vec<f64>,
-    /// How the work grows
+    /// Type of scaling
     #[arg(long, value_enum, default_value_t)]
     pub mode: Mode,
-    /// Efficiency below which a size counts as broken down
+    /// Efficiency below which scaling counts as broken
     #[arg(long, value_name = "SHARE", default_value_t = LIMIT, value_parser = share)]
     pub threshold: f64,
-    /// One of the predecessor simulator's presets [default: medium]
+    /// Preset of the predecessor simulator [default: medium]
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
     pub preset: Option<Preset>,
-    /// A configuration: the predecessor simulator's YAML, or ours
+    /// Simulation file: ours, or YAML of the predecessor simulator
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
-    /// Target, by name; its number of nodes is replaced
+    /// Target; its number of nodes is replaced
     #[arg(long, value_name = "NAME", requires = "workload")]
     pub target: Option<String>,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME", requires = "target")]
     pub workload: Option<String>,
-    /// Set any knob; repeatable
+    /// Set a knob; repeatable
     #[arg(long, value_name = "KNOB=VALUE", long_help = super::args::set_help())]
     pub set: Vec<String>,
-    /// How.
+    /// Simulation options.
     #[command(flatten)]
     pub options: Options,
-    /// Directory for scaling.json, scaling.csv, the configuration and the picture, named after the experiment
+    /// Directory for scaling.json, scaling.csv, the simulation file and the chart
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Also write the picture as SVG
+    /// Also write the chart as SVG
     #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
     pub svg: Option<PathBuf>,
-    /// Also write the picture as PNG
+    /// Also write the chart as PNG
     #[arg(long, value_name = "FILE.png", help_heading = "Output")]
     pub png: Option<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
 }
 
-/// How the work grows.
+/// Type of scaling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Mode {
-    /// Not at all
+    /// The total work stays constant
     Strong,
-    /// As the nodes do
+    /// The work grows with the number of nodes
     Weak,
     /// Both, one after the other
     #[default]
@@ -101,7 +102,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Scales and prints the answer.
+/// Runs the study and prints the result.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let config = subject(args, &library)?;
@@ -110,7 +111,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Subject::Scenario(pair) => {
             (format!("{} × {}", pair.target, pair.workload), Some(inputs::parts(&library, pair)?))
         }
-        Subject::Jobs(_) => return Err(Failure::usage(["a cluster of jobs does not scale; name one of them"]).into()),
+        Subject::Jobs(_) => return Err(Failure::usage(["a cluster of jobs cannot be scaled; choose one job"]).into()),
     };
     let base = match (&config.subject, &parts) {
         (_, Some((parts, overrides))) => Base::Scenario(parts, overrides),
@@ -134,7 +135,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     print(args, &name, &curves, globals.charset())?;
     write(args, &config, &name, &curves, gauge.cancelled())?;
     if gauge.cancelled() {
-        complain("ended early; larger sizes are missing");
+        complain("interrupted: larger sizes are missing");
         return Err(Failure::Reported.into());
     }
     Ok(())
@@ -143,10 +144,10 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
 fn subject(args: &Args, library: &Library) -> color_eyre::Result<Config> {
     let options = args.options.clone();
     if options.wants_goodput() {
-        return Err(Failure::usage(["failures are studied by `atlas simulate --study goodput`"]).into());
+        return Err(Failure::usage(["failures are not supported here; use `atlas simulate --study goodput`"]).into());
     }
     if options.hosts.is_some() {
-        return Err(Failure::usage(["--hosts mixes one job's hosts: `atlas simulate --hosts`"]).into());
+        return Err(Failure::usage(["--hosts is not supported here; use `atlas simulate --hosts`"]).into());
     }
     if let Some(path) = &args.config {
         let mut config = inputs::read(path, library)?;

@@ -28,18 +28,18 @@ use atlas_report::dashboard::{Pair, answered, scenario as exported};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
 
-/// Convert scenarios of the predecessor dashboard, in both directions.
+/// Import or export scenarios of the predecessor dashboard.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas scenario list
-  atlas scenario import scenarios.json --out workload     targets.yaml and workloads.yaml of them
+  atlas scenario import scenarios.json --out workload     write targets.yaml and workloads.yaml
   atlas scenario export --workload llama-7b-training --target nvidia-h100-80gb > scenario.json
-  atlas scenario compare                                  every scenario on every profile, both engines
+  atlas scenario compare                                  compare both engines on all built-in scenarios
   atlas scenario compare llama-7b-training --target nvidia-h100-80gb
   atlas run --target nvidia-h100-80gb --workload llama-7b-training --engine benchboard
   atlas compare --config scenarios.json --engine benchboard
 
-The dashboard's eight hardware profiles and three scenarios ship with the program. They are found by name and not listed \
+The dashboard's eight hardware profiles and three scenarios are built in. They can be used by name but are not listed \
 among the targets, since the dashboard's figures stand in them.")]
 pub struct Args {
     /// What to do.
@@ -50,20 +50,20 @@ pub struct Args {
 /// What to do with scenarios.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List the scenarios and hardware profiles that ship
+    /// List built-in scenarios and hardware profiles
     List(ListArgs),
-    /// Turn the dashboard's JSON into targets and workloads
+    /// Convert dashboard JSON to targets and workloads
     Import(ImportArgs),
-    /// Write a target and a workload as the dashboard's JSON
+    /// Export a target and a workload as dashboard JSON
     Export(ExportArgs),
-    /// Show the dashboard's estimate alongside the analytical engine's, and why they differ
+    /// Compare the estimates of the dashboard and the analytical engine, and explain the differences
     Compare(CompareArgs),
 }
 
 /// `atlas scenario list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -71,13 +71,13 @@ pub struct ListArgs {
 /// `atlas scenario import`.
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
-    /// Scenarios or hardware profiles, JSON; - is stdin
+    /// Scenarios or hardware profiles (JSON); - is stdin
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Directory to write targets.yaml and workloads.yaml to [default: both on stdout]
+    /// Directory for targets.yaml and workloads.yaml [default: print both]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
 }
@@ -85,19 +85,19 @@ pub struct ImportArgs {
 /// `atlas scenario export`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// Target, by name; repeatable
+    /// Target; repeatable
     #[arg(long, value_name = "NAME", required = true)]
     pub target: Vec<String>,
-    /// Workload, by name; repeatable
+    /// Workload; repeatable
     #[arg(long, value_name = "NAME", required = true)]
     pub workload: Vec<String>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// With the dashboard's answer
+    /// Include the dashboard's estimate
     #[arg(long)]
     pub results: bool,
-    /// Write to this file
+    /// Output file [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -105,16 +105,16 @@ pub struct ExportArgs {
 /// `atlas scenario compare`.
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {
-    /// Workloads, by name [default: those of --config, else the dashboard's three]
+    /// Workloads [default: those of --config, else the dashboard's three]
     #[arg(value_name = "SCENARIO")]
     pub workload: Vec<String>,
-    /// Target, by name; repeatable [default: those of --config, else the dashboard's eight]
+    /// Target; repeatable [default: those of --config, else the dashboard's eight]
     #[arg(long, value_name = "NAME")]
     pub target: Vec<String>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -181,7 +181,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         let Some(root) = parse::parse(&file, &text, &mut problems) else { continue };
         if !dashboard::is(&root) {
             return Err(eyre!(
-                "{file}: holds no scenario of the dashboard's: expected model, parallelism and workload, or hardware \
+                "{file}: not a dashboard scenario: expected model, parallelism and workload, or hardware \
                  with fp16Tflops and vramSizeGB"
             ));
         }
@@ -222,7 +222,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         .map(|(path, _)| path.display().to_string())
         .collect();
     if !there.is_empty() {
-        return Err(eyre!("{} is there already; --force replaces it", there.join(" and ")));
+        return Err(eyre!("{} already exists; use --force to overwrite it", there.join(" and ")));
     }
     for (path, entries) in files {
         files::write(&path, &serialized(&entries, true)?).map_err(|error| writing(&path, &error))?;
@@ -241,8 +241,8 @@ fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
                 file: Arc::clone(file),
                 at: entry.at,
                 path: name(entry),
-                message: "a second entry of this name".to_owned(),
-                help: Some("give each its own id".to_owned()),
+                message: "duplicate name".to_owned(),
+                help: Some("use a unique id for each".to_owned()),
             });
         }
     }
@@ -370,7 +370,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
                     }));
                     many.iter().for_each(|pair| table.row(pair.row(false)));
                     table.render()
-                        + "\none scenario on one target (`atlas scenario compare S --target T`) lists all causes\n"
+                        + "\nrun `atlas scenario compare S --target T` to list all causes for one scenario on one target\n"
                 }
             };
             globals.charset().write(&text).into_owned()

@@ -1,4 +1,4 @@
-//! `atlas schema`: JSON Schema of every document, so that editors complete and validate what users write.
+//! `atlas schema`: JSON Schemas of all document types, for completion and validation in editors.
 
 mod catalog;
 mod described;
@@ -17,19 +17,19 @@ use super::run::writing;
 use atlas_document::files;
 use atlas_report::serialized;
 
-/// Print JSON Schema.
+/// Print the JSON Schema of a document type.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas schema workloads > workloads.schema.json
-  atlas schema --out schemas        one file a document
+  atlas schema --out schemas        write all schemas to a directory
 
-With the YAML language server, the first line of a file names its schema:
+To use a schema with the YAML language server, add it to the first line of the file:
   # yaml-language-server: $schema=schemas/workloads.schema.json")]
 pub struct Args {
-    /// The document to describe
+    /// Document type
     #[arg(required_unless_present = "out")]
     pub document: Option<Document>,
-    /// Directory to write the schemas of all documents to
+    /// Write the schemas of all document types to this directory
     #[arg(long, value_name = "DIR", conflicts_with = "document")]
     pub out: Option<PathBuf>,
 }
@@ -49,15 +49,15 @@ pub enum Document {
     Models,
     /// prices.yaml
     Prices,
-    /// config.yaml: an experiment of the predecessor comparison tool
+    /// config.yaml, an experiment of the predecessor comparison tool
     Config,
-    /// Scenarios of the predecessor dashboard, JSON
+    /// JSON scenarios of the predecessor dashboard
     Scenarios,
     /// demo/*.yaml
     Demos,
     /// themes/*.yaml
     Themes,
-    /// Tables of measurements, CSV: their columns
+    /// Columns of measurement tables (CSV)
     Measurements,
 }
 
@@ -84,19 +84,17 @@ impl Document {
     #[must_use]
     pub fn schema(self) -> Value {
         let (schema, title) = match self {
-            Document::Targets => (shape::list(used::target()), "Targets: what one can rent or own"),
-            Document::Workloads => (shape::list(used::workload()), "Workloads: models put to work"),
-            Document::Profiles => (used::profile(), "A profile: coefficients of the calibrated model"),
-            Document::Accelerators => (shape::list(catalog::accelerator()), "Accelerators: their datasheets"),
-            Document::Models => (shape::list(catalog::model()), "Models: architectures of neural networks"),
-            Document::Prices => (shape::list(catalog::price()), "Prices on demand"),
+            Document::Targets => (shape::list(used::target()), "Targets: hardware to rent or own"),
+            Document::Workloads => (shape::list(used::workload()), "Workloads: training or serving of a model"),
+            Document::Profiles => (used::profile(), "A profile: coefficients of the semi-empirical model"),
+            Document::Accelerators => (shape::list(catalog::accelerator()), "Accelerators: datasheets"),
+            Document::Models => (shape::list(catalog::model()), "Models: neural network architectures"),
+            Document::Prices => (shape::list(catalog::price()), "On-demand prices"),
             Document::Config => (foreign::experiment(), "An experiment: platforms, models, training, parallelism"),
             Document::Scenarios => (foreign::scenarios(), "Scenarios and hardware profiles of the dashboard"),
             Document::Demos => (described::demo(), "A guided tour"),
             Document::Themes => (described::theme(), "A colour theme"),
-            Document::Measurements => {
-                (shape::list(measurements::row()), "Tables of measurements: the columns of a row")
-            }
+            Document::Measurements => (shape::list(measurements::row()), "Measurement tables: the columns of a row"),
         };
         shape::document(schema, title)
     }

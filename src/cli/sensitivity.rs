@@ -14,27 +14,27 @@ use atlas_report::tornado;
   atlas sensitivity --target T --workload W
   atlas sensitivity --target T --workload W --metric cost --set tp=4
 
-Every knob is moved a step down and up, every hardware number ten per cent, alone, all else as it stands; replicas follow tp, pp, cp and \
-the number of nodes.")]
+Changes one input at a time: each knob by one step down and up, each hardware parameter by ±10 %. Replicas follow tp, pp, \
+cp and the number of nodes.")]
 pub struct Args {
-    /// Target, by name
+    /// Target
     #[arg(long, value_name = "NAME")]
     pub target: String,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME")]
     pub workload: String,
-    /// The figure that is watched: throughput, cost, latency, energy, or any metric
-    #[arg(long, value_name = "FIGURE", default_value = "throughput")]
+    /// Metric to examine: throughput, cost, latency, energy, or any other metric
+    #[arg(long, value_name = "METRIC", default_value = "throughput")]
     pub metric: String,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// Moves every lever, and prints them by how far they reach.
+/// Changes every input and prints them in order of their effect.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);

@@ -26,14 +26,14 @@ use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, 
 use atlas_report::simulation as described;
 use atlas_report::{Format, serialized};
 
-/// Run a training job or a deployment event by event.
+/// Simulate training or serving event by event.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas simulate --preset medium --out results
   atlas simulate --config my_config.yaml --replications 5
-  atlas simulate --preset medium --every-pattern          its communication patterns beside each other
-  atlas simulate --jobs sacct.txt --target h100-sxm-128   jobs of an accounting file or a trace
-  atlas simulate --step-trace rank0.json.gz --target h200-sxm-64   a profiled step, and how it would run elsewhere
+  atlas simulate --preset medium --every-pattern          compare communication patterns
+  atlas simulate --jobs sacct.txt --target h100-sxm-128   jobs from Slurm accounting or a trace
+  atlas simulate --step-trace rank0.json.gz --target h200-sxm-64   replay a profiled step on another target
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 --slow-factor 1.3
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --hosts a100-sxm-80gb:2
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --mtbf 50000h --study goodput
@@ -42,68 +42,69 @@ use atlas_report::{Format, serialized};
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json --window 0..2s
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --replications 1000 --slurm --tasks 100 --out results
 
-A configuration holds either the predecessor simulator's hardware, model, training and network, or target and workload, or \
-jobs and a cluster; and options under simulate:, named as the flags are. Job traces are the output of \
-sacct -P, the Standard Workload Format, and CSV or JSON as Helios and Philly have it. Step traces are those of the PyTorch \
-profiler and Chakra execution traces; on another target kernels change by the ratio of matrix rates or of memory bandwidths, \
-collectives take what their model gives, and gaps of the host stay. Jobs whose gradients cross the same uplinks of \
-an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: NAME_results.json, \
-NAME_bottlenecks.json, NAME_config.yaml, which reproduces the run, and plots as SVG and PNG; NAME is the experiment's. Targets beside each other see the same \
-random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
+A simulation file (--config) contains a target and a workload, or jobs and a cluster, or hardware, model, training and \
+network as in the predecessor simulator; options go under simulate: and are named like the flags. Job traces can be \
+output of sacct -P, the Standard Workload Format, or CSV or JSON in the formats of Helios and Philly. Step traces come from \
+the PyTorch profiler or are Chakra execution traces; on another target, kernels scale with the matrix rate or the memory \
+bandwidth, collectives use our model, and host gaps stay the same. Jobs that share uplinks of \
+an oversubscribed fabric slow each other down (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). \
+--out writes NAME_results.json, NAME_bottlenecks.json, NAME_config.yaml (which reproduces the run) and plots as SVG and PNG \
+to a directory; NAME is the name of the experiment. Targets are compared on the same random numbers, which makes their \
+differences more precise than the values themselves. Open --trace files in ui.perfetto.dev or \
 chrome://tracing.
 
 With --slurm the replications are computed by a job array: shown and confirmed, then submitted, and merged as they arrive. \
 The first run, which is described in full, and a study of goodput are computed here. Failed tasks are submitted again, \
-and the same command goes on after Ctrl-C or a kill; with --cancel it cancels the array.")]
+and running the same command again resumes after Ctrl-C or a kill; --cancel cancels the array.")]
 pub struct Args {
-    /// One of the predecessor simulator's presets
+    /// Preset of the predecessor simulator
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
     pub preset: Option<Preset>,
-    /// An example of the predecessor simulator: 1 basic, 2 own configuration, 3 scaling, 4 patterns, 5 from a file
+    /// Example of the predecessor simulator: 1 basic, 2 custom configuration, 3 scaling, 4 patterns, 5 from a file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5),
         conflicts_with_all = ["preset", "config", "target", "workload", "set", "every_pattern", "jobs", "step_trace"])]
     pub example: Option<u8>,
-    /// A configuration: the predecessor simulator's YAML, or ours
+    /// Simulation file: ours, or YAML of the predecessor simulator
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
-    /// Compare all communication patterns in one run: of a preset, or of the predecessor simulator's YAML
+    /// Compare all communication patterns, for presets and YAML of the predecessor simulator
     #[arg(long, conflicts_with_all = ["target", "workload", "jobs"])]
     pub every_pattern: bool,
-    /// Jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
+    /// Run the jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set"], requires = "target")]
     pub jobs: Option<PathBuf>,
-    /// A recorded training step: the PyTorch profiler's JSON (Kineto) or a Chakra execution trace; with --target also as it
-    /// would run there
+    /// Replay a recorded training step: JSON of the PyTorch profiler (Kineto) or a Chakra execution trace; with --target,
+    /// also on that target
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set", "jobs", "every_pattern", "trace", "slurm"])]
     pub step_trace: Option<PathBuf>,
-    /// Jobs of the trace that are simulated, the earliest first
+    /// Number of jobs to simulate, earliest first
     #[arg(long, value_name = "N", requires = "jobs", default_value_t = 1000)]
     pub most_jobs: usize,
-    /// Scheduler of --jobs
+    /// Scheduler for --jobs
     #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
     pub scheduler: jobs::SchedulerName,
-    /// Target, by name; several are compared
+    /// Target; several are compared
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME", requires = "target")]
     pub workload: Option<String>,
-    /// Set any knob; repeatable
+    /// Set a knob; repeatable
     #[arg(long, value_name = "KNOB=VALUE", long_help = super::args::set_help())]
     pub set: Vec<String>,
-    /// How.
+    /// Simulation options.
     #[command(flatten)]
     pub options: Options,
-    /// Directory for results, plots and the configuration
+    /// Directory for results, plots and the simulation file
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Tasks in the Trace Event Format, for Perfetto and Chrome
+    /// Write tasks in the Trace Event Format, for Perfetto and Chrome
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub trace: Option<PathBuf>,
-    /// Simulated time that the trace shows [default: the first step, or all requests]
+    /// Simulated time covered by the trace [default: the first step, or all requests]
     #[arg(long, value_name = "FROM..TO", requires = "trace", help_heading = "Output")]
     pub window: Option<Window>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Job array.
@@ -140,7 +141,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         keep::keep(EntryKind::Simulation, draft(answer, &library)?);
     }
     if cancelled {
-        complain("ended early; what is described is of the runs until then");
+        complain("interrupted: the results cover only the runs completed so far");
         return Err(Failure::Reported.into());
     }
     Ok(())
@@ -153,7 +154,7 @@ const PATTERN_STUDY: u8 = 4;
 /// The predecessor's scaling study: its medium preset on 1 to 16 nodes.
 fn scaling(args: &Args) -> color_eyre::Result<scale::Args> {
     if args.trace.is_some() || args.array.slurm {
-        return Err(Failure::usage(["--example 3 is a study of scaling: it has no --trace and no --slurm"]).into());
+        return Err(Failure::usage(["--example 3 is a scaling study and does not support --trace or --slurm"]).into());
     }
     Ok(scale::Args {
         nodes: vec![1.0, 2.0, 4.0, 8.0, 16.0],
@@ -214,7 +215,9 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
             Subject::Scenario(pair) => pair.set.extend(args.set.iter().cloned()),
             _ if args.set.is_empty() => {}
             _ => {
-                return Err(Failure::usage(["--set turns knobs of target and workload, which the file has not"]).into());
+                return Err(
+                    Failure::usage(["--set needs a target and a workload, which the file does not have"]).into()
+                );
             }
         }
         config.options = options.or(config.options);
@@ -228,7 +231,7 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
     }
     let Some(workload) = &args.workload else {
         return Err(Failure::usage([
-            "nothing to simulate: give --preset, --example, --config, or --target and --workload",
+            "nothing to simulate: use --preset, --example, --config, or --target and --workload",
         ])
         .into());
     };
@@ -270,7 +273,7 @@ fn planned(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> co
             options = options.or(Options::stated(&scenario));
             plan
         }
-        Subject::Jobs(_) => Err(Problems(vec!["jobs stand alone".to_owned()])),
+        Subject::Jobs(_) => Err(Problems(vec!["jobs cannot be combined with other scenarios".to_owned()])),
     };
     let plan = plan.and_then(|plan| plan.mix(&options, library.catalog())).map_err(refused)?;
     Ok(Planned { config: config.clone(), plan, options })
@@ -284,7 +287,7 @@ impl Planned {
             if !gauge.cancelled() {
                 return refused(problems);
             }
-            complain("ended early, before there was a result");
+            complain("interrupted before there was a result");
             Failure::Reported.into()
         })?;
         let study = match (&plan.work, &outcome.first) {
@@ -369,7 +372,7 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
             folder.json("bottlenecks.json", &serde_json::json!(answer.outcome.bottlenecks))?;
             let mut config = answer.config.yaml()?;
             if answer.outcome.cancelled {
-                config.insert_str(0, "# Interrupted: results.json describes a part of what this asks for.\n");
+                config.insert_str(0, "# Interrupted: results.json covers only part of this configuration.\n");
             }
             folder.text("config.yaml", &config)?;
             if let Some(requests) = described::requests_csv(&answer.outcome.first) {

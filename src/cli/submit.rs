@@ -21,7 +21,7 @@ use super::run::writing;
 use super::{confirm, keep, pick, recover};
 use crate::tui::session::directory::state_dir;
 
-/// Write launch files, submit them, and keep a record with the prediction.
+/// Write launch files, submit the job and record its prediction.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas submit --target h100-sxm-128 --workload llama3.1-70b-train --wrap slurm
@@ -29,25 +29,25 @@ use crate::tui::session::directory::state_dir;
   atlas submit --target h100-sxm-8 --target mi300x-8 --workload llama3.1-8b-train --runs 3 --wrap slurm \\
     --methodology identical-config --methodology maximum-performance --partition h100-sxm-8=nv --partition mi300x-8=amd
 
-Shows the files and the commands, and asks before it writes or runs anything; without a terminal, --yes is needed. \
-Runs of one scenario follow each other; those of several targets, workloads or methodologies have a directory each, and \
-`atlas compare --measured` compares their logs. Records go to submissions/ in the state directory and to the history, from \
-which `atlas watch JOBID` takes the prediction. Jobs are marked (sbatch --comment): a submission that is killed before \
-it is recorded is found by its mark and recorded by the next `atlas submit`, `watch` or `history`.")]
+Shows the files and commands and asks for confirmation before writing or running anything; without a terminal, use --yes. \
+Runs of one scenario are executed one after the other; each target, workload or methodology gets its own directory, and \
+`atlas compare --measured` compares their logs. Records go to submissions/ in the state directory and to the history, \
+where `atlas watch JOBID` finds the prediction. Jobs are tagged (sbatch --comment), so if atlas is killed before recording \
+a submission, the next `atlas submit`, `watch` or `history` finds and records it.")]
 pub struct Args {
     /// What is submitted.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Directory that the files are written to
+    /// Directory to write the files to
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
-    /// How often the job runs, one run after the other
+    /// Number of runs, one after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
-    /// Submit without asking
+    /// Submit without confirmation
     #[arg(long)]
     pub yes: bool,
 }
@@ -55,29 +55,29 @@ pub struct Args {
 /// Shows, asks, submits and records.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if !args.yes && !std::io::stdin().is_terminal() {
-        return Err(Failure::usage(["nothing is submitted without confirmation; --yes confirms"]).into());
+        return Err(Failure::usage(["confirmation required: run in a terminal or use --yes"]).into());
     }
     recover::recover();
     let planned = args.plan.plan(globals)?;
     let wrap = args.plan.wrap();
     let program = submit::program(wrap);
     if find_program(program).is_none() {
-        return Err(eyre!("{program} is not on PATH; `atlas launch` writes the files without submitting them"));
+        return Err(eyre!("{program} is not on PATH; use `atlas launch` to write the files without submitting them"));
     }
     if wrap == Wrap::Plain && planned.len() > 1 {
         let several = format!(
-            "{} scenarios would run at the same time on the accelerators of this machine; submit them one by one, or with \
+            "{} scenarios would run at the same time on this machine; submit them one by one, or use \
              --wrap slurm",
             planned.len()
         );
         return Err(Failure::usage([several]).into());
     }
-    let state = state_dir().ok_or_else(|| eyre!("there is no state directory for the record; set ATLAS_STATE_DIR"))?;
+    let state = state_dir().ok_or_else(|| eyre!("no state directory for the record; set ATLAS_STATE_DIR"))?;
     let out = std::path::absolute(&args.out)?;
     let plans: Vec<Plan> = planned.iter().map(|planned| plan(planned, &out, args)).collect::<Result<_, _>>()?;
     planned.iter().zip(&plans).try_for_each(|(planned, plan)| show(plan, planned))?;
     if !args.yes && !confirm::confirmed("submit?")? {
-        complain("nothing was submitted");
+        complain("nothing submitted");
         return Ok(());
     }
     write(&places(&planned, &out), args.force)?;
@@ -87,7 +87,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if plans.len() > 1 && wrap == Wrap::Slurm {
         let logs: Vec<String> = plans.iter().map(|plan| plan.folder.join("*.log").display().to_string()).collect();
-        complain(&format!("when the jobs have ended: atlas compare --measured {}", logs.join(" ")));
+        complain(&format!("when the jobs have finished, run: atlas compare --measured {}", logs.join(" ")));
     }
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
@@ -102,7 +102,7 @@ fn plan(planned: &Planned, out: &Path, args: &Args) -> color_eyre::Result<Plan> 
 /// Submits and records one scenario; returns whether a run was refused.
 fn submit_one(planned: &Planned, plan: &Plan, state: &Path) -> color_eyre::Result<bool> {
     let files = planned.launch.files.iter().map(|file| plan.folder.join(&file.name)).collect();
-    // Written before the scheduler is asked: what is killed from here on is found again.
+    // Written before the scheduler is called, so that an interrupted submission can be found later.
     let pending = pending(planned, plan, files)?;
     let folder = submit::folder(state);
     let begun = pending.write(&folder).map_err(|error| writing(&folder, &error))?;

@@ -33,34 +33,34 @@ use atlas_plan::search::{Axis, Condition, Gauge, Space, figure};
   atlas sweep --target A,B --workload W --over precision=bf16,fp8 --metrics throughput,cost,headroom --out s.jsonl
   atlas sweep --workload W --over micro=1..64 --out sweep.parquet
 
-VALUES are a list (1,2,4), a range (1..16: doubling where the knob does; 0..1:0.25 with a step), divisors(64) or \
-divisors(heads|layers|experts|accelerators|global), or all. A file is written as it goes: after Ctrl-C, or after a kill, \
-the same command goes on where it stopped.
+VALUES can be a list (1,2,4), a range (1..16 doubles for knobs that grow by powers of two; 0..1:0.25 has a step), \
+divisors(64), divisors(heads|layers|experts|accelerators|global), or all. Results are written as they are computed: after \
+Ctrl-C or a kill, run the same command again to resume.
 
-With --slurm the points are computed by a job array: shown and confirmed, then submitted. Failed tasks are submitted again, requeued ones begin anew, and parts that are done are never computed twice. The same command goes on after Ctrl-C or a kill; with --cancel it cancels the array.")]
+With --slurm, a job array computes the points: atlas shows it, asks for confirmation and submits it. Failed tasks are resubmitted, requeued tasks start over, and finished parts are never computed twice. Run the same command again to resume after Ctrl-C or a kill, or add --cancel to cancel the array.")]
 pub struct Args {
-    /// Knob and its values; repeatable; the last one varies fastest
+    /// Knob and values to sweep; repeatable, the last one varies fastest
     #[arg(long, value_name = "KNOB=VALUES", required = true)]
     pub over: Vec<String>,
-    /// Target, by name; repeatable, and `--targets A,B` will do where no such file is [default: all]
+    /// Target; repeatable; --targets A,B also works if it is not a file [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
-    /// Workload, by name; repeatable
+    /// Workload; repeatable
     #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub workload: Vec<String>,
-    /// Only points for which this holds, such as fits or 'tpot<=50'; repeatable
+    /// Keep only points that satisfy this condition, such as fits or 'tpot<=50'; repeatable
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
-    /// Figures to write [default: throughput, cost, and those of latency or time]
+    /// Metrics to write [default: throughput, cost, and latency or time to train]
     #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// File to write, .csv, .jsonl or .parquet [default: CSV on stdout]
+    /// Output file: .csv, .jsonl or .parquet [default: CSV on stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Begin anew where the file exists
+    /// Start over if the file exists
     #[arg(long)]
     pub restart: bool,
     /// Job array.
@@ -79,16 +79,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let (sweep, metrics) = read(&args, &library)?;
     let columns = Columns::new(&sweep, &metrics, shape);
     let mut columnar = (shape == Shape::Parquet).then(|| Columnar::new(&sweep, &metrics));
-    let size = sweep.size().ok_or_else(|| Failure::usage(["--over: more points than can be numbered (2^64)"]))?;
+    let size = sweep.size().ok_or_else(|| Failure::usage(["--over: too many points (more than 2^64)"]))?;
     let fingerprint = file::fingerprint(&columns.header(), &sweep, &args.conditions);
     if let Some(part) = &args.array.part {
         return slurm::part(part, &args, &sweep, &columns, fingerprint, size);
     }
     if args.array.slurm {
         if columnar.is_some() {
-            return Err(
-                Failure::usage(["--slurm writes .csv or .jsonl; `atlas sweep` without it writes .parquet"]).into()
-            );
+            return Err(Failure::usage(["--slurm writes .csv or .jsonl; for .parquet, run without --slurm"]).into());
         }
         slurm::run(&args, &columns.header(), fingerprint, size)?;
         if args.array.cancel {
@@ -106,7 +104,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         let header = columnar.as_ref().map_or_else(|| columns.header(), Columnar::header);
         output.write(&header, 0)?;
     } else {
-        complain(&format!("going on at point {from} of {size}"));
+        complain(&format!("resuming at point {from} of {size}"));
     }
     let gauge = Gauge::default();
     let next = watching(&gauge, Duration::from_millis(500), "points", || {
@@ -125,7 +123,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match &args.out {
         Some(path) if next < size => {
             complain(&format!(
-                "stopped at point {next} of {size}; {} is whole up to there, and the same command goes on",
+                "stopped at point {next} of {size}; {} is complete up to there; run the same command to resume",
                 path.display()
             ));
             Err(Failure::Reported.into())
@@ -143,7 +141,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
 }
 
-/// What the history keeps: what was swept, and where the points are.
+/// The history entry: what was swept, and where the points are.
 fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
     let list = |names: &[String]| names.join(" ").into();
     let names = |get: fn(&Parts) -> &str| -> String {
@@ -169,11 +167,11 @@ fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
     }
 }
 
-/// Contenders, axes, conditions and metrics; every problem at once.
+/// Contenders, axes, conditions and metrics; the error lists all problems.
 fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>), Failure> {
     let contenders = contenders(args, library)?;
     let Some((parts, first)) = contenders.first() else {
-        return Err(Failure::usage(["there are no targets in the files"]));
+        return Err(Failure::usage(["no targets found"]));
     };
     let heeded = |heeds: &dyn Fn(&Scenario) -> bool| contenders.iter().any(|(_, scenario)| heeds(scenario));
     let mut problems = Vec::new();
@@ -200,8 +198,8 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
         let near = || figure::near(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         match figure::named(name) {
             Some(metric) if heeded(&|scenario| metric.applies_to(scenario)) => metrics.push(metric),
-            Some(metric) => problems.push(format!("--metrics: {} says nothing here", metric.name)),
-            None => problems.push(format!("--metrics: no figure `{name}`{}", near())),
+            Some(metric) => problems.push(format!("--metrics: {} does not apply here", metric.name)),
+            None => problems.push(format!("--metrics: unknown metric `{name}`{}", near())),
         }
     }
     if args.metrics.is_empty() {
@@ -216,7 +214,7 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     Ok((Sweep { contenders, space, conditions }, metrics))
 }
 
-/// Every target with every workload; those that cannot be answered are reported and left out.
+/// Every pair of a target and a workload; pairs without an estimate are reported and skipped.
 fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, Failure> {
     let all = || library.targets().iter().map(|target| target.name.to_string()).collect();
     let targets: Vec<String> = if args.target.is_empty() { all() } else { args.target.clone() };
@@ -243,7 +241,7 @@ fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, 
             match resolved {
                 Ok(contender) => contenders.push(contender),
                 Err(problem) => {
-                    complain(&format!("error: {target} × {workload} is left out: {problem}"));
+                    complain(&format!("error: skipping {target} × {workload}: {problem}"));
                     failed += 1;
                 }
             }

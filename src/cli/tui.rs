@@ -1,4 +1,4 @@
-//! `atlas tui`, and `atlas` alone on a terminal.
+//! `atlas tui`, and plain `atlas` on a terminal.
 
 use std::path::PathBuf;
 
@@ -14,40 +14,40 @@ use crate::tui::session::store::session_name;
 /// Open the terminal interface.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Args {
-    /// Flags of the screen.
+    /// Screen flags.
     #[command(flatten)]
     pub screen: Screen,
-    /// Lines of text in place of a screen: for screen readers, dumb terminals and scripts
+    /// Use plain text lines instead of a full screen: for screen readers, dumb terminals and scripts
     #[arg(long, conflicts_with_all = ["theme", "no_mouse", "poll"])]
     pub plain: bool,
-    /// Target to start on
+    /// Target to open
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
-    /// Workload to start on
+    /// Workload to open
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Start with defaults, not where the last session of this directory ended
+    /// Start a new session instead of resuming the last one of this directory
     #[arg(long, help_heading = "Session")]
     pub fresh: bool,
-    /// Open the session of this name, and leave it behind; without it, each directory has its own
+    /// Open and save the session with this name [default: one session per directory]
     #[arg(long, value_name = "NAME", value_parser = session_name, help_heading = "Session")]
     pub session: Option<String>,
-    /// Measured runs, shown alongside predictions: FILE, or FILE:NAME=VALUE,… [default: all below measurements/]
+    /// Measured runs to show next to predictions: FILE, or FILE:NAME=VALUE,… [default: everything under measurements/]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub measured: Vec<String>,
-    /// Open on a watch of these logs of a job, or of the job of Slurm with this number
+    /// Watch these logs of a job, or the Slurm job with this id
     #[arg(long, value_name = "LOG|JOBID", num_args = 1.., help_heading = "Start")]
     pub watch: Vec<String>,
-    /// Open on the job of these launch scripts and configurations, as `atlas import` reads them, with its explanation
+    /// Open the job defined by these launch scripts and configuration files, as read by `atlas import`
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "target", help_heading = "Start")]
     pub import: Vec<PathBuf>,
-    /// Directory that saved records go to [default: out]
+    /// Directory for saved records [default: out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
 impl Args {
-    /// These, and where they are silent those of `other`.
+    /// These flags, falling back to those of `other`.
     #[must_use]
     pub fn or(self, other: Args) -> Args {
         Args {
@@ -64,8 +64,8 @@ impl Args {
         }
     }
 
-    /// Flags of the interface in front of a subcommand that has flags of the same name would be lost in silence.
-    /// `screen` tells whether the subcommand takes those of the screen from there.
+    /// Refuses interface flags before a subcommand with flags of the same name, which would silently be ignored.
+    /// `screen` says whether the subcommand accepts screen flags there.
     pub fn refuse_before_subcommand(&self, screen: bool) -> Result<(), Failure> {
         let given = [
             ("--plain", self.plain),
@@ -109,7 +109,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     start(args, &globals, Some(View::Explain))
 }
 
-/// What the interface is started with.
+/// The start parameters of the interface.
 #[must_use]
 pub fn options(args: Args, globals: &Globals) -> Options {
     Options {

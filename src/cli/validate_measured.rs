@@ -1,4 +1,4 @@
-//! `atlas validate --measured`: a target's numbers held against measurements of its own, by the guide's checks.
+//! `atlas validate --measured`: compares predictions for a target with the user's measurements.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use atlas_report::{Format, calibration as described, serialized};
 /// Measurements of a target's own.
 #[derive(Debug, clap::Args)]
 pub struct OwnArgs {
-    /// Measurements of a target's own: logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… as in calibrate
+    /// Your measurements: logs, benchmark JSON, measurement YAML or CSV; FILE:NAME=VALUE,… as in calibrate
     #[arg(
         long,
         value_name = "FILE",
@@ -31,16 +31,16 @@ pub struct OwnArgs {
         help_heading = "Own measurements"
     )]
     pub measured: Vec<String>,
-    /// Target that was measured [default: the smallest with the accelerator that the files name]
+    /// Target that was measured [default: the smallest with the accelerator named in the files]
     #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
     pub target: Option<String>,
-    /// Workload that ran: it fills in what the files do not state
+    /// Workload that ran; it fills in settings that the files do not state
     #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
     pub workload: Option<String>,
-    /// Say what all files do not, as in calibrate; repeatable
+    /// Add a setting that the files do not state, as in calibrate; repeatable
     #[arg(long, value_name = "NAME=VALUE", requires = "measured", help_heading = "Own measurements")]
     pub set: Vec<String>,
-    /// Warm-up taken off logs, as in calibrate
+    /// Warm-up to discard from logs, as in calibrate
     #[arg(
         long,
         value_name = "first|change-point|N",
@@ -59,7 +59,7 @@ impl OwnArgs {
     }
 }
 
-/// Judges, prints, and fails where a check does.
+/// Evaluates, prints, and fails if a check fails.
 pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Globals) -> color_eyre::Result<()> {
     if engine == Some(Engine::Event) {
         return Err(Failure::usage(["--engine: event: expected analytical or semi-empirical with --measured"]).into());
@@ -70,13 +70,13 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
         Some(name) => name.clone(),
         None => match target_of(&library, &rows) {
             Some(name) => {
-                complain(&format!("note: the files name the accelerator of {name}; --target chooses another"));
+                complain(&format!(
+                    "note: using {name}, whose accelerator the files name; use --target to choose another"
+                ));
                 name
             }
             None => {
-                return Err(
-                    Failure::usage(["--target: the files do not say on which target they were measured"]).into()
-                );
+                return Err(Failure::usage(["--target is required: the files do not name the target"]).into());
             }
         },
     };
@@ -102,7 +102,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
     };
     output::print(&text)?;
     if checked.iter().all(|checked| checked.rows.is_empty()) {
-        complain(&format!("error: the {} engine predicts none of these figures for {target}", engine.name()));
+        complain(&format!("error: the {} engine predicts none of these metrics for {target}", engine.name()));
         refusals(&bench, &rows, engine);
         return Err(Failure::Reported.into());
     }
@@ -110,7 +110,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
     for checked in &failed {
         let (n, of) = (checked.failures().count(), checked.rows.len());
         let limit = units::percent(checked.check.threshold());
-        complain(&format!("error: {} fails: {n} of {of} figures are off by {limit} or more", checked.check.title()));
+        complain(&format!("error: {} failed: {n} of {of} values are off by {limit} or more", checked.check.title()));
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Reported.into()) }
 }
@@ -136,7 +136,7 @@ fn refusals(bench: &Bench<'_>, rows: &[Observation], engine: Engine) {
     }
     for row in rows.iter().take(8) {
         if let Some(device) = bench.foreign(row) {
-            complain(&format!("  {}: it ran on {device}", row.source));
+            complain(&format!("  {}: measured on {device}", row.source));
         } else if let Err(reason) = bench.analytical(row) {
             complain(&format!("  {}: {reason}", row.source));
         }
@@ -144,7 +144,7 @@ fn refusals(bench: &Bench<'_>, rows: &[Observation], engine: Engine) {
 }
 
 fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnings: &[String]) -> String {
-    let mut out = format!("{target} with the {} engine, held against its own measurements\n\n", engine.name());
+    let mut out = format!("{target}: predictions of the {} engine against your measurements\n\n", engine.name());
     let mut table = Table::new([
         ("check", Align::Left),
         ("limit", Align::Right),
@@ -209,7 +209,7 @@ fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnin
         ]);
     }
     out += &table.render();
-    out += "\nThe guide's calendar\n";
+    out += "\nWhen to recalibrate\n";
     CALENDAR.iter().for_each(|line| out += &format!("  {line}\n"));
     if !warnings.is_empty() {
         out += "\nWarnings\n";

@@ -1,4 +1,4 @@
-//! Long work on the command line: a bar on stderr once it takes long, and Ctrl-C that ends it in good order.
+//! Long-running work on the command line: a progress bar on stderr and graceful cancellation with Ctrl-C.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,7 +16,7 @@ pub trait Watched: Sync {
     /// Units of work done, and of all work; the latter 0 while it is not known.
     fn progress(&self) -> (u64, u64);
 
-    /// Asks the work to end soon.
+    /// Asks the work to stop soon.
     fn cancel(&self);
 
     /// How the bar tells it, in indicatif's words.
@@ -56,9 +56,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// What Ctrl-C and SIGTERM mean to the process.
 struct Signals {
-    /// One has come while work was watched. It stays: what is asked to end once begins no further work.
+    /// A signal arrived while work was running. This state is permanent: no further work is started.
     stop: Arc<AtomicBool>,
-    /// No work is watched, so that a signal ends the process as if it was not caught.
+    /// No work is running, so a signal ends the process as if it was not caught.
     idle: Arc<AtomicBool>,
 }
 
@@ -90,7 +90,7 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
     let (answer, cancelled) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| show(gauge, patience, what, &signals.stop, &over));
         let answer = {
-            // Also where the work panics: the watcher must not wait for ever.
+            // Also if the work panics: the watcher must not wait forever.
             let _ends = Ends(&over);
             work()
         };
@@ -99,7 +99,7 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
     if !signals.stop.load(Relaxed) {
         signals.idle.store(true, Relaxed);
     } else if !cancelled {
-        // It came when the work was done: nothing is partial, and what is left to do is not wanted.
+        // The signal arrived after the work was done: nothing is partial, and the rest is not wanted.
         std::process::exit(INTERRUPTED);
     }
     Ok(answer)
@@ -113,7 +113,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Shows how far the work is until it is over, and answers whether it was asked to end.
+/// Shows the progress until the work is done, and returns whether it was canceled.
 fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) -> bool {
     let began = Instant::now();
     let somebody_looks = io::stderr().is_terminal();

@@ -108,7 +108,7 @@ impl Reader<'_> {
         }
         fields.finish();
         for name in say.as_deref().map(super::narration::unknown).unwrap_or_default() {
-            let message = format!("say: found `{{{name}}}`, expected a figure in braces, such as {{tpot_ms}}");
+            let message = format!("say: found `{{{name}}}`, expected a metric in braces, such as {{tpot_ms}}");
             self.error(node.at, path, message, None);
         }
         let actions = written(node, "do").map(|list| self.actions(&format!("{path}.do"), list));

@@ -20,10 +20,10 @@ const CAVEATS: [&str; 5] = [
     "Tokens/s depend on neither the size of the model, nor its precision, nor the micro-batch; in training not on the \
      sequence length either.",
     "Nodes scale perfectly: traffic between them is not modeled.",
-    "Waits are capped at a fixed share of the service's latency, and utilization is cut off before it is divided among \
+    "Waiting times are capped at a fixed share of the service latency, and utilization is clipped before it is divided among \
      the servers: overload cannot appear.",
     "Percentiles of a schedule are means of its phases' percentiles, weighted by duration.",
-    "Use the figures to compare settings with one another, not as promises.",
+    "Use the figures to compare settings, not as absolute predictions.",
 ];
 
 /// Writes the report.
@@ -36,7 +36,7 @@ pub(super) fn markdown(demo: &Demo, report: &HeadlessReport, now: Timestamp) -> 
     let ran = report.runs.iter().filter(|run| run.run.is_ok()).count();
     let _ =
         writeln!(out, "- Demo `{}` of {}, {}", demo.name, demo.origin, at(now).replace('T', " ").replace('Z', " UTC"));
-    let _ = writeln!(out, "- Workload `{}`, {ran} of {} targets run", demo.workload, report.runs.len());
+    let _ = writeln!(out, "- Workload `{}`, {ran} of {} targets ran", demo.workload, report.runs.len());
     let _ = writeln!(out, "- Expectations: {held} of {all} hold; the tour {}", verdict(report.passed()));
     let comparison = compare(demo, report);
     side_by_side(&mut out, &comparison);
@@ -92,7 +92,7 @@ fn side_by_side(out: &mut String, comparison: &Comparison) {
     }
     for column in &comparison.columns {
         if let Err(error) = &column.answer {
-            let _ = writeln!(out, "\n`{}` could not be run: {}", column.target, inline(error));
+            let _ = writeln!(out, "\n`{}` could not run: {}", column.target, inline(error));
         }
     }
 }
@@ -104,7 +104,7 @@ fn best(out: &mut String, comparison: &Comparison) {
     for (by, name) in [("throughput", "tokens_per_sec"), ("cost", "dollar_per_1m_tokens"), ("latency at p99", "p99_ms")]
     {
         let Some(line) = lines.iter().find(|line| line.metric.name == name) else {
-            let _ = writeln!(out, "- {by}: training has no requests to wait for");
+            let _ = writeln!(out, "- {by}: does not apply to training");
             continue;
         };
         let winners = comparison.columns.iter().zip(&line.values).zip(&line.standing);
@@ -130,14 +130,12 @@ fn schedules(out: &mut String, report: &HeadlessReport) {
 
 fn searches(out: &mut String, demo: &Demo, report: &HeadlessReport) {
     out.push_str("\n## What the optimizer changed\n\n");
-    out.push_str(
-        "The hill-climb tries six single changes of the starting knobs, leaves the schedule out, and keeps a ",
-    );
+    out.push_str("The hill climb tries six single changes to the starting knobs, ignores the schedule, and keeps a ");
     let bound = match runs(report).next().map(|run| run.scenario.mode()) {
         Some(Mode::Inference) => format!(" with p99 within {}", units::duration_ms(demo.sla_p99_ms)),
         _ => String::new(),
     };
-    let _ = writeln!(out, "change that is over 3 % faster{bound}.\n");
+    let _ = writeln!(out, "change that is more than 3 % faster{bound}.\n");
     row(out, ["target", "change", "tokens/s before", "after", "gain", "p99 after"]);
     row(out, ["---", "---", "---:", "---:", "---:", "---:"]);
     for run in runs(report) {

@@ -41,7 +41,7 @@ pub enum Test {
     Compare(Comparison, Term),
     /// Near another term.
     Within {
-        /// How near, per cent of `of`.
+        /// How near, percent of `of`.
         percent: f64,
         /// Near what.
         of: Term,

@@ -5,7 +5,7 @@
 //! terminal's player, `atlas demo --headless` and the tests agree about what a step shows. [`headless`] runs a
 //! script's scenario over its targets and writes records and a report.
 //!
-//! Layers, later over earlier by name: what ships in the binary, `demo/` of the user's configuration directory,
+//! Layers, later over earlier by name: what ships in the binary, `demo/` of the user configuration directory,
 //! `demo/` of the working directory.
 
 mod decode;
@@ -34,13 +34,13 @@ use atlas_core::sort;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
-/// The scripts in force.
+/// The scripts in effect.
 #[derive(Debug, Clone, Copy)]
 pub struct Demos;
 
 impl Demos {
     /// Loads every script: the shipped ones, `demo/` under `config_dir`, `demo/` under `working_dir`. A script that
-    /// breaks is complained about; one of the same name from a layer below stays in force.
+    /// breaks is complained about; one of the same name from a layer below stays in effect.
     #[must_use]
     pub fn load(config_dir: Option<&Path>, working_dir: Option<&Path>) -> (Vec<Arc<Demo>>, Diagnostics) {
         let mut demos = Vec::new();
@@ -55,7 +55,7 @@ impl Demos {
             for path in scripts_in(&dir) {
                 let label: Arc<str> = path.display().to_string().into();
                 match read_text(&path).map(Text::from) {
-                    // A copy of what ships is what is there already.
+                    // A copy of what ships is what already exists.
                     Ok(Text::Shipped(_)) => {}
                     Ok(text) => lay_over(&mut demos, &label, &text, &mut problems),
                     Err(message) => problems.push(Diagnostic {
@@ -79,7 +79,7 @@ impl Demos {
     }
 }
 
-/// The scripts in force for an interface that seldom plays one: where the user has none of their own, those that ship
+/// The scripts in effect for an interface that seldom plays one: where the user has none of their own, those that ship
 /// are decoded on first use.
 #[derive(Debug, Clone, Default)]
 pub struct Tours(OnceLock<Vec<Arc<Demo>>>);

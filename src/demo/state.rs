@@ -61,8 +61,8 @@ pub enum DemoError {
         /// The phases there are.
         known: String,
     },
-    /// The metric says nothing about the scenario.
-    #[error("{metric} says nothing about `{workload}`")]
+    /// The metric does not apply to the scenario.
+    #[error("{metric} does not apply to `{workload}`")]
     Silent {
         /// The metric.
         metric: &'static str,

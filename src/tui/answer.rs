@@ -16,7 +16,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 /// Half the width of an interval, as a share of the value, from which on a fourth digit means nothing.
 const LIMITED: f64 = 0.05;
 
-/// A metric's value as text, with three digits where its interval is wider than five per cent to either side. A latency or
+/// A metric's value as text, with three digits where its interval is wider than five percent to either side. A latency or
 /// throughput without an interval of its own is known no better than the key figures.
 #[must_use]
 pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> String {
@@ -39,7 +39,7 @@ pub struct Answer {
     pub target: Option<Arc<Target>>,
     /// The workload, where it exists.
     pub workload: Option<Arc<Workload>>,
-    /// The profile in force.
+    /// The profile in effect.
     pub profile: Option<Arc<Profile>>,
     /// Target, workload, profile and catalog entries of the scenario.
     pub parts: Option<Parts>,
@@ -89,14 +89,14 @@ impl Answer {
         Some(format!("evidence: {}", self.support()?.line()))
     }
 
-    /// The same in few words: how many rows are alike, and our error on the nearest.
+    /// The same in few words: how many rows are similar, and our error at the nearest one.
     #[must_use]
     pub fn evidence_in_brief(&self) -> Option<String> {
         let support = self.support()?;
         let rows = match support.all.rows {
             0 => "no row alike".to_owned(),
             1 => "1 row alike".to_owned(),
-            rows => format!("{rows} rows alike"),
+            rows => format!("{rows} similar rows"),
         };
         Some(match support.nearest.as_ref().filter(|near| near.comparable) {
             Some(near) => format!("evidence: {rows}, nearest {:+.0} %", 100.0 * near.error),
@@ -177,7 +177,7 @@ impl Answer {
         value.filter(|value| value.is_finite())
     }
 
-    /// A metric's value as text, with three digits where its interval is wider than five per cent to either side.
+    /// A metric's value as text, with three digits where its interval is wider than five percent to either side.
     #[must_use]
     pub fn shown(&self, metric: &Metric) -> Option<String> {
         self.value(metric)?;

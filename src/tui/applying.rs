@@ -29,7 +29,7 @@ pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Part
     let follows = |knob: Knob| match knob {
         Knob::Dp => from.base.plan.dp.is_none() && to.base.plan.dp.is_none(),
         Knob::Global => from.base.plan.global.is_none() && to.base.plan.global.is_none(),
-        // The search used the analytical engine in place of a simulation; that is not a change.
+        // The search used the analytical engine instead of a simulation; that is not a change.
         Knob::Engine => from.engine == to.engine,
         _ => from.follows(knob) && to.follows(knob),
     };
@@ -75,7 +75,7 @@ pub(super) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
     let changed = |knob: &Knob| setup.overrides.get(knob) != before.overrides.get(knob);
     let described = |knob: Knob| match setup.overrides.get(&knob) {
         Some(setting) => format!("{} {setting}", knob.name()),
-        None => format!("{} as in the files", knob.name()),
+        None => format!("{} reset to the saved value", knob.name()),
     };
     let target = (setup.target != before.target).then(|| setup.target.to_string());
     let words: Vec<String> = target.into_iter().chain(Knob::all().filter(changed).map(described)).collect();

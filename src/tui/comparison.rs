@@ -24,13 +24,13 @@ pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
     let mut shown: Vec<&'static Metric> = compare::metrics(app).collect();
     let at = compare::metric_index(app);
     if shown.len() < 2 {
-        return note(app, "the last metric cannot be hidden; = chooses others", effects);
+        return note(app, "the last metric cannot be hidden; = chooses metrics", effects);
     }
     let hidden = shown.remove(at);
     let next = shown.get(at).or(shown.last());
     app.figure = next.copied().unwrap_or(app.figure);
     app.chosen.set(app.answer.mode(), Some(shown));
-    note(app, format!("{} is hidden; = chooses metrics; an empty list shows all", hidden.label), effects);
+    note(app, format!("hid {}; = chooses metrics (an empty list shows all)", hidden.label), effects);
 }
 
 /// Moves the metric under the cursor among the others.
@@ -61,7 +61,7 @@ pub(super) fn choose(app: &mut App, text: &str) -> Option<String> {
     for word in words {
         let Some(metric) = figure::named(word) else {
             let near = figure::near(word).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Some(format!("there is no metric `{word}`{near}"));
+            return Some(format!("unknown metric `{word}`{near}"));
         };
         if !chosen.contains(&metric) {
             chosen.push(metric);

@@ -24,9 +24,9 @@ use super::write_back::{Rewrite, WritePlan};
 use crate::cli::detect::{PROGRAMS, entries};
 use atlas_config::library::Library;
 
-/// What the first start says, where there is neither a session nor a file of the user's.
+/// What the first start says, where there is neither a session nor a file of the user.
 pub(super) const OFFER: &str =
-    "& finds the accelerators of this machine and its cluster; it asks before it runs a command";
+    "press & to detect the accelerators of this machine and cluster; it asks before running commands";
 
 #[derive(Debug)]
 struct Look {
@@ -90,7 +90,7 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
 #[must_use]
 pub fn explained() -> String {
     format!(
-        "Runs those of these commands that exist here, each for at most 5 seconds: {}. They change nothing. The targets found \
+        "Runs those of these commands that are installed, for at most 5 seconds each: {}. They change nothing. The targets found \
          are shown before they are written.",
         PROGRAMS.join(", ")
     )
@@ -101,7 +101,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(76);
     let running = app.panels.detect.found.progress().is_some();
-    let text = if running { "running, at most 5 seconds a command".to_owned() } else { explained() };
+    let text = if running { "running, at most 5 seconds per command".to_owned() } else { explained() };
     let lines = wrap(&text, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(2));
     let area = Rect::new((columns - width) / 2, (rows - height) / 2, width, height);

@@ -16,7 +16,7 @@ pub struct Canvas<'a> {
     theme: Option<&'a Theme>,
     /// Characters that the terminal can display.
     pub glyphs: &'a Glyphs,
-    /// Curves to be drawn as images; `None` where they are braille.
+    /// Curves to be drawn as images; `None` if they are braille.
     charts: Option<Vec<Chart>>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Canvas<'a> {
         self.charts.is_some()
     }
 
-    /// Draws curves as an image in place of their braille.
+    /// Draws curves as an image instead of their braille.
     pub fn image(&mut self, chart: Chart) {
         let area = chart.area.intersection(self.buffer.area);
         for at in area.positions() {

@@ -59,14 +59,14 @@ pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
         app.now.setup.overrides.remove(&knob);
         app.recompute();
     } else {
-        note(app, format!("{} has the value in the file", knob.name()), effects);
+        note(app, format!("{} already has the saved value", knob.name()), effects);
     }
 }
 
 /// Reset all knobs.
 pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
-        note(app, "all knobs have the values in the files", effects);
+        note(app, "all knobs already have the saved values", effects);
         return;
     }
     app.remember(Change::Single);

@@ -50,8 +50,8 @@ pub(super) fn write_profile(proposal: &Proposal) -> Message {
     let write = if proposal.replaces { files::write } else { files::write_new };
     let path = proposal.path.display();
     match write(&proposal.path, &text) {
-        Ok(()) => Message::Done(format!("wrote {path}; it is used now")),
-        Err(error) => Message::Failed(format!("{path} cannot be written: {error}")),
+        Ok(()) => Message::Done(format!("wrote {path}; now in effect")),
+        Err(error) => Message::Failed(format!("cannot write to {path}: {error}")),
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn save(saving: &Saving) -> Message {
         files::write(&path, &saving.json).and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
     match written {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
-        Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+        Err(error) => Message::Failed(format!("cannot write to {}: {error}", path.display())),
     }
 }
 
@@ -69,15 +69,15 @@ pub(super) fn save(saving: &Saving) -> Message {
 pub(super) fn write_view(app: &App, dialog: Box<Export>) -> Message {
     let path = dialog.path();
     if path.exists() && !dialog.overwrite {
-        let why = format!("{} exists; Enter again replaces it", path.display());
+        let why = format!("{} already exists; press Enter again to overwrite it", path.display());
         return Message::NotExported(dialog, why, true);
     }
     let Some(document) = export::document(app, &now()) else {
-        return Message::Failed("nothing to export: there is no estimate".to_owned());
+        return Message::Failed("nothing to export: no estimate".to_owned());
     };
     match files::write(&path, document.write(dialog.kind())) {
         Ok(()) => Message::Done(format!("wrote {}", path.display())),
-        Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
+        Err(error) => Message::NotExported(dialog, format!("cannot write to {}: {error}", path.display()), false),
     }
 }
 
@@ -88,17 +88,17 @@ pub(super) fn rewrite(plan: &WritePlan) -> Message {
         // A new file must not exist yet.
         if file.before.is_empty() && !file.path.exists() {
             if let Err(error) = files::write_new(&file.path, &file.after) {
-                return Message::Failed(format!("{path} cannot be written: {error}"));
+                return Message::Failed(format!("cannot write to {path}: {error}"));
             }
             continue;
         }
         match read_text(&file.path) {
             Ok(text) if text == file.before => {}
-            Ok(_) => return Message::Failed(format!("{path} has changed; w shows the change again")),
+            Ok(_) => return Message::Failed(format!("{path} has changed on disk; press w to review the change again")),
             Err(error) => return Message::Failed(error),
         }
         if let Err(error) = files::write(&file.path, &file.after) {
-            return Message::Failed(format!("{path} cannot be written: {error}"));
+            return Message::Failed(format!("cannot write to {path}: {error}"));
         }
     }
     let names: Vec<String> = plan.files.iter().map(|file| file.path.display().to_string()).collect();
@@ -117,7 +117,7 @@ pub(super) fn adopt(path: &Path) -> std::io::Result<()> {
 pub(super) fn adopted(path: &Path) -> Message {
     match adopt(path) {
         Ok(()) => Message::Done(format!("copied to {}; your copy takes precedence", path.display())),
-        Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+        Err(error) => Message::Failed(format!("cannot write to {}: {error}", path.display())),
     }
 }
 
@@ -137,6 +137,6 @@ pub(super) fn edit(path: &Path, line: u32) -> Result<()> {
         // vi, emacs, nano and most others understand this.
         _ => command.arg(format!("+{line}")).arg(path),
     };
-    let status = command.status().map_err(|error| eyre!("{program} cannot be started: {error}; set EDITOR"))?;
+    let status = command.status().map_err(|error| eyre!("cannot start {program}: {error}; set EDITOR"))?;
     if status.success() { Ok(()) } else { Err(eyre!("{program} ended with {status}")) }
 }

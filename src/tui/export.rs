@@ -63,7 +63,7 @@ pub(super) fn choose(app: &mut App, by: i32) {
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Export(export)) = &mut app.overlay else { return };
     if export.line.text().trim().is_empty() {
-        export.error = Some("a file needs a name".to_owned());
+        export.error = Some("type a file name".to_owned());
         return;
     }
     app.export_kind = export.kind();

@@ -63,7 +63,7 @@ pub(super) fn accept(app: &mut App) {
 
 /// Goes to the next or previous match of the last search and wraps around.
 pub(super) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
-    let Some(found) = &mut app.found else { return status::note(app, "nothing was searched yet: / searches", effects) };
+    let Some(found) = &mut app.found else { return status::note(app, "no search yet; press / to search", effects) };
     let all = i64::try_from(found.matches.len()).unwrap_or(1).max(1);
     let at = (i64::try_from(found.at).unwrap_or_default() + i64::from(by)).rem_euclid(all);
     found.at = usize::try_from(at).unwrap_or_default();

@@ -115,7 +115,7 @@ pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let (curve, point) = cursor(app, &front);
     match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {
         Some((setup, _)) => applying::take(app, setup.clone(), effects),
-        None => note(app, "there is no point to apply", effects),
+        None => note(app, "no point to apply", effects),
     }
     app.trading.curve = 0;
     app.trading.point = None;

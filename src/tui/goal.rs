@@ -24,7 +24,7 @@ use atlas_plan::search::{Condition, goal_seek};
 /// Opens the dialog on the figure under the cursor.
 pub(super) fn open(app: &mut App) {
     let Some(metric) = app.figure_here() else { return };
-    let Some(value) = app.answer.value(metric) else { return fail(app, "there is no estimate to start from") };
+    let Some(value) = app.answer.value(metric) else { return fail(app, "no estimate to start from") };
     let line = Line::selected(metric.show(value));
     let found = Err("type the value you want".to_owned());
     let flips = flips::flips(app, metric);
@@ -45,7 +45,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 
 fn sought(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String> {
     let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else {
-        return Err("there is no scenario".to_owned());
+        return Err("no scenario".to_owned());
     };
     match Condition::parse(&format!("{}<={text}", metric.name)) {
         Ok(Condition::Figure(_, _, wanted)) => Ok(goal_seek(&at_once(scenario), parts, metric, wanted)),
@@ -70,7 +70,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         }
         _ => {
             app.overlay = Some(Overlay::Goal(seek));
-            fail(app, "this is a property of the hardware: it cannot be set");
+            fail(app, "this is a property of the hardware and cannot be set");
         }
     }
 }
@@ -121,8 +121,8 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
 fn lead(metric: &Metric, goal: &Goal) -> String {
     let now = metric.show(goal.now);
     match (goal.ways.is_empty(), goal.nearest.is_some()) {
-        (false, _) => format!("now {now}; each of these changes reaches it:"),
-        (true, true) => format!("now {now}; no single change reaches it; the closest:"),
+        (false, _) => format!("now {now}; each of these changes reaches the goal:"),
+        (true, true) => format!("now {now}; no single change reaches the goal; closest:"),
         (true, false) => format!("now {now}; no single change brings it closer"),
     }
 }

@@ -43,8 +43,8 @@ impl Graphics {
             || matches!(value("TERM_PROGRAM").as_str(), "WezTerm" | "ghostty");
         match wanted.as_str() {
             "off" => Ok(Graphics::Off),
-            "kitty" if between => Err(format!("{VARIABLE}=kitty: tmux and screen do not pass images on")),
-            "kitty" if mono => Err(format!("{VARIABLE}=kitty: images need colors, and the environment forbids them")),
+            "kitty" if between => Err(format!("{VARIABLE}=kitty: not supported inside tmux and screen")),
+            "kitty" if mono => Err(format!("{VARIABLE}=kitty: images need colors, which the environment disables")),
             "kitty" => Ok(Graphics::Kitty),
             "" if named && !between && !mono => Ok(Graphics::Kitty),
             "" => Ok(Graphics::Off),
@@ -85,7 +85,7 @@ pub struct Chart {
     pub curves: Vec<Curve>,
 }
 
-/// Most pixels of an image. A finer one is scaled by the terminal.
+/// Maximum pixels of an image. A finer one is scaled by the terminal.
 const MOST_PIXELS: f64 = 1.0e6;
 /// Pixels of a cell where the line discipline does not say.
 const USUAL_CELL: Size = Size { width: 10, height: 20 };
@@ -93,7 +93,7 @@ const USUAL_CELL: Size = Size { width: 10, height: 20 };
 const MARKED: usize = 40;
 
 impl Chart {
-    /// The image as PNG, of cells that have so many pixels.
+    /// The image as PNG, of cells that have this many pixels.
     fn paint(&self, cell: Size) -> Option<Vec<u8>> {
         let full = [self.area.width * cell.width, self.area.height * cell.height].map(f64::from);
         let scale = (MOST_PIXELS / (full[0] * full[1])).sqrt().min(1.0);

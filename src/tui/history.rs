@@ -28,7 +28,7 @@ pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     }
     let text = format!("baseline: {} × {}", setup.target, setup.workload);
     app.now.baseline = Some(setup);
-    let text = if scenarios::unpin(app) { format!("{text}; the pinned tab no longer") } else { text };
+    let text = if scenarios::unpin(app) { format!("{text} (unpinned the tab)") } else { text };
     app.recompute();
     note(app, text, effects);
 }
@@ -36,13 +36,13 @@ pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
 /// Sets the baseline to the values in the files.
 pub(super) fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.baseline.is_none() && app.tabs.pinned().is_none() {
-        return note(app, "baseline: the values in the files, as before", effects);
+        return note(app, "the baseline is already the saved values", effects);
     }
     app.remember(Change::Single);
     scenarios::unpin(app);
     app.now.baseline = None;
     app.recompute();
-    note(app, "baseline: the values in the files", effects);
+    note(app, "baseline: saved values", effects);
 }
 
 /// Undo.
@@ -108,7 +108,7 @@ pub(super) fn set_name(app: &mut App, name: &str) {
 pub(super) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
     let Some(Named { name, setup }) = app.points.get(index).cloned() else { return };
     if setup == app.now.setup {
-        return note(app, format!("{name} is the current scenario"), effects);
+        return note(app, format!("{name} is already the current scenario"), effects);
     }
     app.remember(Change::Single);
     app.now.setup = setup;
@@ -123,7 +123,7 @@ pub fn words(app: &App, before: &Setup, after: &Setup) -> String {
     difference(app, &of(before), &of(after))
 }
 
-/// Most changes that are listed individually.
+/// Maximum changes that are listed individually.
 const NAMED: usize = 3;
 
 /// The changes from one state to another, in words.

@@ -15,15 +15,15 @@ use ratatui::layout::Rect;
 
 use super::app::{App, PANES, Pane, View};
 
-/// Fewest columns that hold a useful screen.
+/// Minimum columns that hold a useful screen.
 pub const MIN_COLUMNS: u16 = 40;
-/// Fewest rows that hold a useful screen.
+/// Minimum rows that hold a useful screen.
 pub const MIN_ROWS: u16 = 8;
-/// Fewest columns and rows of a screen with all panes; on smaller ones the focused pane has all the room.
+/// Minimum columns and rows of a screen with all panes; on smaller ones the focused pane has all the room.
 const PANES_FROM: (u16, u16) = (80, 16);
-/// Fewest rows of a body that has room for the key figures above its one pane.
+/// Minimum rows of a body that has room for the key figures above its one pane.
 const SUMMARY_FROM: u16 = 6;
-/// Fewest rows of a screen that shows the strip of views.
+/// Minimum rows of a screen that shows the strip of views.
 const TABS_FROM: u16 = 20;
 /// Rows of the caption while a tour plays, its frame included.
 const CAPTION_ROWS: u16 = 9;
@@ -183,7 +183,7 @@ fn take(from: &mut Rect, rows: u16) -> Rect {
 const ADVICE_ROWS: u16 = 5;
 /// Rows of the history pane.
 pub const HISTORY_ROWS: u16 = 6;
-/// Fewest rows of results that leave room for an advice pane.
+/// Minimum rows of results that leave room for an advice pane.
 const RESULTS_ROWS: u16 = 20;
 
 /// Divides the lower part of the results among history, advice and phases, as far as they fit.
@@ -206,13 +206,13 @@ fn below(app: &App, areas: &mut Areas) {
     }
 }
 
-/// Fewest columns of a screen that has a column beside the results: what that one needs for its figures, 40, and
+/// Minimum columns of a screen that has a column beside the results: what that one needs for its figures, 40, and
 /// the others.
 pub(super) const BESIDE_FROM: u16 = 174;
-/// Fewest rows of the playbook's pane beside the results: three of two lines each, in a frame.
+/// Minimum rows of the playbook's pane beside the results: three of two lines each, in a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 
-/// Fewest rows of a chart that can be read, its axes and frame among them.
+/// Minimum rows of a chart that can be read, its axes and frame among them.
 const OUTLOOK_ROWS: u16 = 12;
 
 /// The column beside the results: where time and memory go, the playbook, a chart, the phases.

@@ -22,7 +22,7 @@ use atlas_evidence::calibrate::{Bench, Start};
 use atlas_plan::engine;
 use atlas_plan::estimate::Metric;
 
-/// Most rows that are evaluated at once; more take too long between two keys.
+/// Maximum rows that are evaluated at once; more take too long between two keys.
 const MOST: usize = 2_000;
 
 /// Rows beside predictions: with the proposal's numbers too where there is one.
@@ -48,7 +48,7 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
     let left = || app.measured.rows.iter().filter(|row| !answered.contains(row.source.as_str()));
     let first = left().next()?;
     let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
-    let foreign = bench.foreign(first).map(|device| format!("it ran on {device}"));
+    let foreign = bench.foreign(first).map(|device| format!("measured on {device}"));
     let reason = foreign.or_else(|| bench.analytical(first).err());
     let reason = reason.unwrap_or_else(|| "it holds no figure that an engine predicts".to_owned());
     Some((left().count(), format!("{}: {reason}", first.short())))
@@ -58,7 +58,7 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
 pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(target) = app.answer.target.clone() else { return fail(app, "no target to calibrate") };
     if app.measured.rows.is_empty() {
-        return fail(app, "nothing to calibrate with: --measured FILE…, or logs in measurements/");
+        return fail(app, "no measurements to calibrate with: use --measured FILE… or put logs in measurements/");
     }
     let start = Start::of(&app.library, &target);
     let workload = app.answer.workload.clone();
@@ -102,7 +102,7 @@ pub(super) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effec
     }
 }
 
-/// What was predicted for a row, as something to be explained: with the numbers in force.
+/// What was predicted for a row, as something to be explained: with the numbers in effect.
 fn subject(app: &App, judged: &Judged) -> Option<Subject> {
     let target = app.answer.target.as_ref()?;
     let row = app.measured.rows.iter().find(|row| row.source == judged.source)?;

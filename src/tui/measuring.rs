@@ -108,7 +108,7 @@ impl Measuring {
     }
 }
 
-/// The files behind a name as they stand.
+/// The files behind a name as they are.
 fn stand(named: &Named) -> Seen {
     let files = files_below(&named.path).unwrap_or_default();
     let of = |path: PathBuf| {

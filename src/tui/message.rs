@@ -28,7 +28,7 @@ pub enum Message {
     Mouse(MouseEvent),
     /// The terminal has this many columns and rows now.
     Resize(u16, u16),
-    /// The files were read anew.
+    /// The files were read again.
     Reloaded(Arc<Library>, Tours, Vec<Arc<Theme>>, Diagnostics),
     /// Measurements were read: rows, and what could not be read.
     Measured(Arc<Vec<Observation>>, Vec<String>),
@@ -59,7 +59,7 @@ pub enum Timer {
     Watch(u64),
     /// Idle nodes are asked for again, by how often that was done.
     Idle(u64),
-    /// The tour goes on by itself, from the step with this index.
+    /// The tour continues by itself, from the step with this index.
     Auto(usize),
 }
 

@@ -24,11 +24,11 @@ use atlas_report::optimum::defaults;
 
 /// Objectives in words with their metrics; the first that applies is the default.
 const OBJECTIVES: [(&str, &Metric); 7] = [
-    ("most throughput", Metric::known("tokens_per_sec")),
-    ("least cost per token", Metric::known("dollar_per_1m_tokens")),
+    ("highest throughput", Metric::known("tokens_per_sec")),
+    ("lowest cost per token", Metric::known("dollar_per_1m_tokens")),
     ("least latency", Metric::known("p99_ms")),
     ("shortest step", Metric::known("step_time_ms")),
-    ("least energy per token", Metric::known("joules_per_token")),
+    ("lowest energy per token", Metric::known("joules_per_token")),
     ("shortest time to train", Metric::known("time_to_train_h")),
     ("fewest accelerators", &figure::ACCELERATORS),
 ];
@@ -157,7 +157,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
     let overtaken = app.queries.optimum.current().is_some_and(|question| question.generation != generation);
     if overtaken && app.queries.optimum.stop(effects) {
-        note(app, "the scenario changed: the search was stopped", effects);
+        note(app, "search stopped: the scenario changed", effects);
     }
 }
 
@@ -175,9 +175,9 @@ pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     let text = match best {
         Some(((_, best), question)) => {
             let value = question.objective.show((question.objective.get)(&best.estimate, &best.scenario));
-            format!("the search is done: {} {value} (S shows it)", question.objective.label)
+            format!("search finished: {} {value} (press S to see it)", question.objective.label)
         }
-        None => "the search is done: nothing meets all constraints (S shows why)".to_owned(),
+        None => "search finished: nothing meets all constraints (press S to see why)".to_owned(),
     };
     note(app, text, effects);
 }
@@ -252,7 +252,7 @@ pub(super) fn accept_bound(app: &mut App) {
 /// Begins the search.
 pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
-        return fail(app, "there is no scenario to start from");
+        return fail(app, "no scenario to start from");
     };
     let question = question(app, objective);
     let (from, parts, before) = (app.answer.scenario.clone(), app.answer.parts.clone(), app.now.setup.clone());
@@ -260,7 +260,7 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     // An explicit request restarts a stopped search.
     queries.optimum.forget(effects);
     queries.optimum.ask(question, &mut queries.serial, effects, |question| {
-        let (from, parts) = from.zip(parts).ok_or("there is no scenario to start from")?;
+        let (from, parts) = from.zip(parts).ok_or("no scenario to start from")?;
         Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
     });
     app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();

@@ -77,7 +77,7 @@ pub(super) fn reloaded(
             let first =
                 first.map_or_else(String::new, |problem| format!("{}: {}", problem.location(), problem.message));
             let summary = app.problems.summary();
-            fail(app, format!("{first}. The last valid content stays; ! shows what to do ({summary})."))
+            fail(app, format!("{first}. Keeping the last valid content; press ! for details ({summary})."))
         }
         (1.., 0) => {
             app.status = None;
@@ -95,7 +95,7 @@ pub(super) fn reloaded(
 fn gone(app: &App, library: &Library) -> Option<String> {
     let Setup { target, workload, .. } = &app.now.setup;
     let says = |kind: &str, name: &str, file: &str, pane: &str| {
-        format!("{kind} `{name}` is no longer in {file}: select another one ({pane}), or restore it there")
+        format!("{kind} `{name}` is no longer in {file}: select another one ({pane}) or restore it")
     };
     if let (Ok(old), Err(_)) = (app.library.target(target), library.target(target)) {
         return Some(says("target", target, &old.origin.file, "H"));
@@ -114,7 +114,7 @@ fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     }
 }
 
-/// The theme in force stays, by its name.
+/// The theme in effect stays, by its name.
 pub(super) fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
     if themes.is_empty() {
         return;

@@ -76,7 +76,7 @@ impl Reloading {
             }
         };
         if let Err(error) = thread::Builder::new().name("reload".to_owned()).spawn(work) {
-            let _ = self.sender.send(Err(format!("files cannot be read again: no thread can be started: {error}")));
+            let _ = self.sender.send(Err(format!("cannot reload files: cannot start a thread: {error}")));
             self.waker.wake();
         }
         let grace = Instant::now() + GRACE;

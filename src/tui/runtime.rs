@@ -46,8 +46,8 @@ pub fn run(options: Options) -> Result<()> {
     let lookup = |name: &str| std::env::var(name).ok();
     let depth = ColorDepth::detect(lookup);
     let ascii = options.ascii || Glyphs::must_be_ascii(lookup);
-    let tty = terminal::input().wrap_err("the interface needs a terminal")?;
-    let mut waiter = Waiter::new(tty).wrap_err("signal handlers cannot be installed")?;
+    let tty = terminal::input().wrap_err("the interface requires a terminal")?;
+    let mut waiter = Waiter::new(tty).wrap_err("cannot install signal handlers")?;
     // Watch before loading, so that no change in between is missed.
     let (changed, changes) = channel::<()>();
     let waker = waiter.waker();
@@ -70,7 +70,7 @@ pub fn run(options: Options) -> Result<()> {
     let measuring = Measuring::new(&options, waiter.waker());
     let graphics = Graphics::detect(lookup);
     app.graphics = graphics.as_ref().copied().unwrap_or_default();
-    let mut screen = Screen::enter(options.mouse, depth, app.graphics).wrap_err("the terminal cannot be set up")?;
+    let mut screen = Screen::enter(options.mouse, depth, app.graphics).wrap_err("cannot set up the terminal")?;
     screen.set_ascii(ascii);
     measuring.read();
     let workers = Workers::new(waiter.waker());
@@ -160,7 +160,7 @@ impl Session {
                 Some(index) => app.theme = index,
                 None => {
                     let known: Vec<&str> = app.themes.iter().map(|theme| theme.name()).collect();
-                    complaints.push(format!("no theme `{name}`; known are {}", known.join(", ")));
+                    complaints.push(format!("unknown theme `{name}`; known themes: {}", known.join(", ")));
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Session {
                     let auto = self.options.demo_auto.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
                     tour::begin(app, demo, auto, &mut effects);
                 }
-                None => complaints.push(format!("no demo `{name}`")),
+                None => complaints.push(format!("unknown tour `{name}`")),
             }
         }
         app.panels.history.store = crate::cli::keep::store();
@@ -239,7 +239,7 @@ impl Session {
             // The first frame does not wait for these.
             self.take_tours(app);
             if let Err(error) = watch.start() {
-                status::fail(app, format!("files are not watched: {error}; r reads them again"));
+                status::fail(app, format!("files are not watched for changes: {error}; press r to reload them"));
                 app.stale = Stale::All;
             }
             if app.stale != Stale::Nothing {
@@ -251,7 +251,7 @@ impl Session {
                 break;
             }
             if wakes.continued {
-                screen.resume().wrap_err("the terminal cannot be set up again")?;
+                screen.resume().wrap_err("cannot set up the terminal again")?;
             }
             let mut messages = Vec::new();
             if wakes.resized || wakes.continued {
@@ -363,7 +363,7 @@ impl Session {
                 match effect {
                     Effect::Quit => self.quit = true,
                     Effect::Suspend => {
-                        screen.suspend(&waiter.signals()).wrap_err("the terminal cannot be set up again")?;
+                        screen.suspend(&waiter.signals()).wrap_err("cannot set up the terminal again")?;
                         let size = terminal::size();
                         messages.push(Message::Resize(size.width, size.height));
                     }
@@ -379,7 +379,7 @@ impl Session {
                     Effect::Edit { path, line } => {
                         let edited = screen.yield_to(&waiter.signals(), || edit(&path, line));
                         waiter.discard_input();
-                        if let Err(error) = edited.wrap_err("the terminal cannot be set up again")? {
+                        if let Err(error) = edited.wrap_err("cannot set up the terminal again")? {
                             messages.push(Message::Failed(format!("{error:#}")));
                         }
                         self.reloading.start(&app.library, None);
@@ -393,7 +393,7 @@ impl Session {
                     Effect::Copy { text, what } => messages.push(match text.len() {
                         0..=clipboard::LONGEST => {
                             screen.send(&osc52(&text, Between::detect(|name| std::env::var(name).ok())));
-                            Message::Done(format!("{what} is on the clipboard, if the terminal supports OSC 52"))
+                            Message::Done(format!("copied {what} (if the terminal supports OSC 52)"))
                         }
                         bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals accept")),
                     }),
@@ -420,7 +420,7 @@ impl Session {
 /// Reports broken files at the start.
 fn tell_of_problems(app: &mut App) {
     if app.problems.has_errors() {
-        status::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+        status::fail(app, format!("{} in the files (press ! to see them)", app.problems.summary()));
     }
     app.stale = Stale::All;
 }

@@ -174,7 +174,7 @@ impl App {
 pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
     if place >= app.tabs.list.len() {
         let tabs = app.tabs.list.len();
-        return note(app, format!("there is no tab {}: {tabs} open; T opens another", place + 1), effects);
+        return note(app, format!("no tab {}: {tabs} open; T duplicates this one", place + 1), effects);
     }
     if place != app.tabs.current {
         app.tabs.before = app.tabs.id_here();
@@ -189,7 +189,7 @@ pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
 pub(super) fn step(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
     let tabs = app.tabs.list.len();
     if tabs == 1 {
-        return note(app, "this is the only tab; T opens another with this scenario", effects);
+        return note(app, "this is the only tab; T duplicates it", effects);
     }
     let next = (app.tabs.current as i64 + i64::from(by)).rem_euclid(tabs as i64);
     show(app, usize::try_from(next).unwrap_or_default(), effects);
@@ -209,7 +209,7 @@ pub(super) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Effect>) {
 /// Opens a tab beside this one, and shows it.
 pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, effects: &mut Vec<Effect>) {
     if app.tabs.list.len() >= MOST {
-        return note(app, format!("{MOST} tabs are open, which is the limit; X closes this one"), effects);
+        return note(app, format!("at most {MOST} tabs can be open; X closes this one"), effects);
     }
     let id = app.tabs.fresh_id();
     let at = app.tabs.current + 1;
@@ -237,13 +237,13 @@ pub(super) fn close(app: &mut App, effects: &mut Vec<Effect>) {
     }
     app.unpark(at.saturating_sub(usize::from(at >= app.tabs.list.len())));
     app.last_change = Some(Change::Closed);
-    note(app, format!("closed {label}; u or Ctrl-T brings it back"), effects);
+    note(app, format!("closed {label}; u or Ctrl-T reopens it"), effects);
 }
 
 /// Reopens the tab that was closed last. Returns whether there was one.
 pub(super) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let Some((at, tab)) = app.tabs.closed.pop() else {
-        note(app, "no tab was closed", effects);
+        note(app, "no closed tab to reopen", effects);
         return false;
     };
     let at = at.min(app.tabs.list.len());
@@ -261,9 +261,9 @@ pub(super) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
     app.remember(Change::Single);
     repin(app, if app.tabs.pinned == here { None } else { here });
     let text = if app.tabs.pinned.is_none() {
-        "unpinned; deltas are against the values in the files again".to_owned()
+        "unpinned; deltas are relative to the saved values again".to_owned()
     } else {
-        format!("{} is pinned: deltas on every tab are against it", app.tab_label(app.tabs.current))
+        format!("pinned {}: deltas on all tabs are relative to it", app.tab_label(app.tabs.current))
     };
     app.recompute();
     note(app, text, effects);

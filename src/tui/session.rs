@@ -338,7 +338,7 @@ impl Document {
         match document.version {
             VERSION if document.tabs.is_empty() => Err(Unreadable::Broken("it has no tabs".to_owned())),
             VERSION => Ok(document),
-            other => Err(Unreadable::Broken(format!("it has version {other}; this program reads version {VERSION}"))),
+            other => Err(Unreadable::Broken(format!("it has version {other}, expected {VERSION}"))),
         }
     }
 
@@ -353,7 +353,7 @@ impl Document {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// A later release wrote it.
-    #[error("it has version {0}; this program reads versions up to {VERSION}")]
+    #[error("it has version {0}, but this program supports only versions up to {VERSION}")]
     Newer(u32),
     /// It is damaged, or something else.
     #[error("{0}")]

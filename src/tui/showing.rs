@@ -45,7 +45,7 @@ pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, eff
             app.figure = metric;
             explain(app);
         }
-        None => note(app, "this is an input; it has no equation", effects),
+        None => note(app, "this is an input without an equation", effects),
     }
 }
 

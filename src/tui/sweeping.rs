@@ -95,7 +95,7 @@ pub(super) fn order(
     metric: &'static Metric,
     at_once: bool,
 ) -> Result<Arc<dyn Job>, String> {
-    let nothing = || "there is no scenario to sweep".to_owned();
+    let nothing = || "no scenario to sweep".to_owned();
     let here = app.answer.scenario.as_ref().ok_or_else(nothing)?;
     let swept: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
     let steps = if question.against.is_some() { STEPS_EACH } else { STEPS };
@@ -170,7 +170,7 @@ pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let reading = app.queries.sweep.answer().and_then(|curves| reading(app, curves));
     match reading {
         Some((setup, _)) => applying::take(app, setup, effects),
-        None => fail(app, "there is no such point: the target or its profile does not support these values"),
+        None => fail(app, "this point does not exist: the target or its profile does not support these values"),
     }
     app.sweeping.cursor = None;
     app.sweeping.curve = 0;

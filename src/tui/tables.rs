@@ -56,7 +56,7 @@ pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
     match Filter::parse(text) {
         Ok(filter) if !filter.conditions.is_empty() && !table.has_conditions() => {
             return Some(
-                "filter these rows by words; conditions work for targets, workloads and the comparison".to_owned(),
+                "filter these rows by words; conditions work only for targets, workloads and the comparison".to_owned(),
             );
         }
         Ok(filter) if filter.text.is_empty() => drop(app.tables.filters.remove(&table)),
@@ -127,7 +127,7 @@ fn words(table: Table, sort: Sort) -> String {
     match (table, sort) {
         (Table::Advice, Sort::Natural) => "by gain".to_owned(),
         (Table::Knobs | Table::Results, Sort::Natural) => "by group".to_owned(),
-        (_, Sort::Natural) => "as in the files".to_owned(),
+        (_, Sort::Natural) => "file order".to_owned(),
         (Table::Problems, Sort::Name) => "by place".to_owned(),
         (_, Sort::Name) => "by name".to_owned(),
         (Table::Targets, Sort::Kind) => "by accelerators, most first".to_owned(),

@@ -119,7 +119,7 @@ pub fn restore() {
 /// Makes panics restore the terminal before they are printed. Call it after `color_eyre::install()`, whose hook it
 /// keeps and calls.
 ///
-/// Where panics unwind, one on another thread while the screen is up must not touch the screen, as the program goes on:
+/// Where panics unwind, one on another thread while the screen is up must not touch the screen, as the program continues:
 /// its message is kept for [`background_panic`]. Release builds abort on any panic.
 pub fn install_panic_hook() {
     let tell = panic::take_hook();
@@ -143,7 +143,7 @@ pub fn background_panic() -> Option<String> {
 /// The screen: views draw on a buffer, and the [`Painter`] writes the changed cells. It also manages the terminal's modes.
 #[derive(Debug)]
 pub struct Screen {
-    /// The frame, drawn anew each time on the same cells.
+    /// The frame, drawn again each time on the same cells.
     picture: Buffer,
     painter: Painter<TtyOut>,
     graphics: Graphics,

@@ -41,7 +41,7 @@ macro_rules! roles {
                 match self { $(Role::$role => $name,)* }
             }
 
-            /// The role whose style stands in where a theme says nothing about this one. It is declared before.
+            /// The role whose style stands in where a theme does not apply to this one. It is declared before.
             #[must_use]
             pub const fn parent(self) -> Option<Role> {
                 match self { $(Role::$role => $parent,)* }
@@ -129,7 +129,7 @@ pub struct Themes;
 impl Themes {
     /// Loads every theme for a terminal of that depth: the shipped ones, then those in `themes/` under the user's
     /// configuration directory, which take the place of shipped ones of the same name. A theme that breaks is
-    /// complained about; one of the same name from the layer below stays in force. There is always at least one.
+    /// complained about; one of the same name from the layer below stays in effect. There is always at least one.
     #[must_use]
     pub fn load(config_dir: Option<&Path>, depth: ColorDepth) -> (Vec<Arc<Theme>>, Diagnostics) {
         let mut themes = Vec::new();
@@ -179,7 +179,7 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Reads one theme for a terminal of that depth. Complaints go to `diagnostics`; `None` where one of them is an
+    /// Reads one theme for a terminal of that depth. Complaints go to `diagnostics`; `None` if one of them is an
     /// error. `known` are themes that it may extend.
     pub fn read(
         file: &Arc<str>,
@@ -191,7 +191,7 @@ impl Theme {
         file::read(file, text, depth, known, diagnostics)
     }
 
-    /// A theme that ships, which is known to be sound; `None` where it has no name.
+    /// A theme that ships, which is known to be sound; `None` if it has no name.
     fn shipped(document: &'static Document, depth: ColorDepth) -> Option<Theme> {
         let [name, description, order] = document.part().values(["name", "description", "order"]);
         let text = |node: Option<Node>| node.as_ref().and_then(Node::text).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The sensitivity of the figure under the cursor of the results: every knob a step, every hardware number ten per cent up
+//! The sensitivity of the figure under the cursor of the results: every knob a step, every hardware number ten percent up
 //! and down. It follows every edit.
 
 pub mod state;
@@ -46,7 +46,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let (scenario, parts) = (app.answer.scenario.clone(), app.answer.parts.clone());
     let queries = &mut app.queries;
     queries.tornado.ask(question, &mut queries.serial, effects, |_| {
-        let (scenario, parts) = scenario.zip(parts).ok_or("there is no scenario")?;
+        let (scenario, parts) = scenario.zip(parts).ok_or("no scenario")?;
         Ok(Arc::new(Work { scenario: at_once(&scenario), parts, metric }))
     });
 }

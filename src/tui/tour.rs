@@ -42,7 +42,7 @@ pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
     let next = tour.step.saturating_add_signed(by);
     if next >= tour.demo.steps.len() {
-        super::status::note(app, "this was the last step; Esc leaves and restores everything", effects);
+        super::status::note(app, "this was the last step; Esc leaves the tour and restores your scenario", effects);
     } else if next != tour.step {
         tour.step = next;
         show(app, effects);
@@ -112,7 +112,7 @@ mod tests {
     use crate::tui::testing::Hands;
     use atlas_document::Sources;
 
-    /// The tour of the user's own files, played.
+    /// The tour of the user own files, played.
     fn played(sources: &Sources) -> Hands {
         let mut hands = Hands::of(sources);
         hands.app.demos = crate::demo::Demos::load(None, None).0.into();

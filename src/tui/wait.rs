@@ -22,7 +22,7 @@ use signal_hook::consts::{
 
 use super::input::Input;
 
-/// Most bytes read before events are handled, so that endless input cannot prevent drawing.
+/// Maximum bytes read before events are handled, so that endless input cannot prevent drawing.
 const LONGEST_READ: usize = 64 * 1024;
 
 /// How long a paste may take before its end mark is considered lost.

@@ -80,7 +80,7 @@ impl Workers {
                 self.grace = Some(now + GRACE);
             }
             Err(error) => {
-                let _ = self.sender.send((serial, Err(format!("no thread can be started: {error}"))));
+                let _ = self.sender.send((serial, Err(format!("cannot start a thread: {error}"))));
                 self.waker.wake();
             }
         }

@@ -18,7 +18,7 @@ use atlas_plan::knob::{Home, Knob, Setting};
 /// Shows the planned changes, or reports the reason if nothing would change.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
-        return note(app, "nothing to write: all knobs have the values in the files", effects);
+        return note(app, "nothing to write: all knobs have the saved values", effects);
     }
     match plan(app) {
         Ok(plan) => app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 }),
@@ -29,7 +29,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
 fn plan(app: &App) -> Result<WritePlan, String> {
     let overrides = &app.now.setup.overrides;
     let (Some(target), Some(workload)) = (&app.answer.target, &app.answer.workload) else {
-        return Err("nothing to write: target or workload is not there".to_owned());
+        return Err("nothing to write: no target or workload".to_owned());
     };
     let mut plan = WritePlan::default();
     for (knob, setting) in overrides {
@@ -44,11 +44,11 @@ fn plan(app: &App) -> Result<WritePlan, String> {
         let file = rewrite(app, &mut plan.files, origin)?;
         let changed = set(&file.after, name, path, &yaml(setting));
         file.after = changed.ok_or_else(|| {
-            format!("{} of {name} stands where it cannot be changed safely in {origin}; e opens it", knob.name())
+            format!("{} of {name} cannot be changed safely in {origin}; press e to edit the file", knob.name())
         })?;
     }
     if plan.files.is_empty() {
-        return Err(format!("nothing to write: no file holds {}", plan.left.join(", ")));
+        return Err(format!("nothing to write: no file contains {}", plan.left.join(", ")));
     }
     Ok(plan)
 }
@@ -69,14 +69,14 @@ fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static
 /// The file's rewrite, begun if it was not.
 fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, String> {
     if origin.file.starts_with(Origin::BUILT_IN) {
-        return Err(format!("{} is built in; e writes a copy here first", origin.file));
+        return Err(format!("{} is built in; press e to copy it here first", origin.file));
     }
     let path = PathBuf::from(&*origin.file);
     let known = files.iter().position(|file| file.path == path);
     let index = match known {
         Some(index) => index,
         None => {
-            let text = app.library.text(&origin.file).ok_or_else(|| format!("{} is not at hand", origin.file))?;
+            let text = app.library.text(&origin.file).ok_or_else(|| format!("{} is not loaded", origin.file))?;
             files.push(Rewrite { path, before: text.to_owned(), after: text.to_owned() });
             files.len() - 1
         }
@@ -106,7 +106,7 @@ fn entry<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     items.chain(values).find_map(|inner| entry(inner, name))
 }
 
-/// The text with the entry's value at `path` set; `None` where that cannot be done safely.
+/// The text with the entry's value at `path` set; `None` if that cannot be done safely.
 fn set(text: &str, name: &str, path: &[&str], value: &str) -> Option<String> {
     let before = document(text)?;
     let found = entry(&before, name)?;
@@ -126,7 +126,7 @@ fn set(text: &str, name: &str, path: &[&str], value: &str) -> Option<String> {
         changed.replace_range(begin..begin + scalar(text.get(begin..)?)?, value);
         return Some(changed).filter(|changed| sound(changed) == Some(true));
     }
-    // Below the last key, or above it where its text goes on over several lines.
+    // Below the last key, or above it where its text continues over several lines.
     [Side::Below, Side::Above].into_iter().find_map(|side| {
         let (at, put) = put_in(text, node, lack, value, side)?;
         let mut changed = text.to_owned();

@@ -251,7 +251,8 @@ fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
         let mut parts = parts("h100x8", "llama3_8b_train");
         std::sync::Arc::make_mut(&mut parts.target).accelerators_per_node = accelerators.into();
         let (scenario, estimate) = answer(&parts, &[(Knob::Global, global), (Knob::Microbatch, "1")]);
-        let idle = notes(&scenario, &estimate).iter().any(|note| note.contains("accelerators work; the rest idle"));
+        let idle =
+            notes(&scenario, &estimate).iter().any(|note| note.contains("accelerators are used; the rest are idle"));
         (f64::from(scenario.base.shape.dp), idle)
     };
     assert_eq!(replicas(8, "64"), (8.0, false));

@@ -63,7 +63,7 @@ fn unclear_questions_exit_2_and_keep_file_names() {
     let dir = tempfile::tempdir().unwrap();
     let refused = atlas(dir.path(), &["ask", "why is the sky blue?"]).assert().code(2);
     assert!(
-        stderr(&refused).contains("`sky` is not known") && stderr(&refused).contains("You can ask"),
+        stderr(&refused).contains("unknown word `sky`") && stderr(&refused).contains("You can ask"),
         "{}",
         stderr(&refused)
     );

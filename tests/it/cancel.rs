@@ -81,9 +81,9 @@ fn long_work_ends_soon_after_a_signal_and_says_that_it_is_a_part() {
     let scaled = format!("scale {TRAINING} --nodes 1,2,4,8,16,32,64,128,256,512,1024 --replications 200");
     let swept = format!("sweep {SERVING} --over tp=1,2,4,8 --over concurrency=1..20000 --set engine=event");
     for (arguments, mark) in [
-        (simulated.as_str(), "ended early"),
-        (large, "ended early"),
-        (&scaled, "ended early"),
+        (simulated.as_str(), "interrupted"),
+        (large, "interrupted"),
+        (&scaled, "interrupted"),
         (&swept, "stopped at point"),
         ("validate --engine event --format json", "interrupted after"),
     ] {
@@ -105,22 +105,22 @@ fn a_batch_that_waits_for_input_ends_at_the_first_signal() {
 
 /// Commands that take long, each with words that make it so, and the words on stderr that mark a part.
 const LONG: [(&str, &str); 17] = [
-    ("simulate SERVING --replications 10000 --format json", "ended early"),
-    ("simulate TRAINING --replications 10000 --out d", "ended early"),
-    ("scale TRAINING --nodes 1,2,4,8,16,32,64,128 --replications 200", "ended early"),
+    ("simulate SERVING --replications 10000 --format json", "interrupted"),
+    ("simulate TRAINING --replications 10000 --out d", "interrupted"),
+    ("scale TRAINING --nodes 1,2,4,8,16,32,64,128 --replications 200", "interrupted"),
     ("sweep SERVING --over tp=1,2,4,8 --over concurrency=1..20000 --set engine=event", "stopped at point"),
     ("sweep SERVING --over tp=1,2,4,8 --over concurrency=1..20000 --set engine=event --out s.csv", "stopped at point"),
-    ("optimize --target h100-sxm-1024 --workload llama3.1-405b-train --set engine=event", "ended early"),
-    ("optimize SERVING --method exhaustive --over concurrency=1..20000", "ended early"),
-    ("ask SERVING which target is cheapest", "ended early"),
-    ("compare --workload llama3.1-70b-serve --set engine=event", "ended early"),
-    ("frontier SERVING --set engine=event", "ended early"),
-    ("sensitivity SERVING --set engine=event", "ended early"),
-    ("advise SERVING --set engine=event", "ended early"),
+    ("optimize --target h100-sxm-1024 --workload llama3.1-405b-train --set engine=event", "interrupted"),
+    ("optimize SERVING --method exhaustive --over concurrency=1..20000", "interrupted"),
+    ("ask SERVING which target is cheapest", "interrupted"),
+    ("compare --workload llama3.1-70b-serve --set engine=event", "interrupted"),
+    ("frontier SERVING --set engine=event", "interrupted"),
+    ("sensitivity SERVING --set engine=event", "interrupted"),
+    ("advise SERVING --set engine=event", "interrupted"),
     ("validate --engine event --format json", "interrupted after"),
     ("validate --fit", "interrupted after"),
-    ("ingest -", "ended early"),
-    ("run --batch -", "ended early"),
+    ("ingest -", "interrupted"),
+    ("run --batch -", "interrupted"),
     // It prints what it has seen: there is no whole.
     ("watch grows.log", ""),
 ];

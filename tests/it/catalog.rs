@@ -270,7 +270,7 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
 
     std::fs::write(&mine, entry.repeat(2)).unwrap();
     let twice = Catalog::load(&sources, Some(&first));
-    assert!(twice.problems().to_string().contains("mine.yaml:5:3: error: nvidia-h100-sxm-80gb: a second entry"));
+    assert!(twice.problems().to_string().contains("mine.yaml:5:3: error: nvidia-h100-sxm-80gb: duplicate id"));
 
     std::fs::write(&mine, "- id: nvidia-h100-sxm-80gb\n").unwrap();
     let second = Catalog::load(&sources, Some(&first));

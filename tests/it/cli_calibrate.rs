@@ -213,7 +213,7 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     };
     // As it ships the profile is far off.
     let before = validate(&[]).code(1);
-    assert!(stderr(&before).contains("cross-validation fails"), "{}", stderr(&before));
+    assert!(stderr(&before).contains("cross-validation failed"), "{}", stderr(&before));
     assert!(stdout(&before).contains("never calibrated") && stdout(&before).contains("monthly"), "{}", stdout(&before));
     atlas(dir.path(), &["calibrate", "sweep.csv", "--target", PREDECESSOR]).assert().code(0);
     let after = json(&stdout(&validate(&["--format", "json"])));
@@ -233,5 +233,5 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     assert!(stderr(&described).contains("mi300x-8"), "{}", stderr(&described));
     // Nothing to judge is no success.
     let args = ["validate", "--measured", "ib.csv", "--target", PREDECESSOR];
-    assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these figures"));
+    assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these metrics"));
 }

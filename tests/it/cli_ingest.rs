@@ -63,7 +63,7 @@ fn a_directory_is_read_file_by_file_and_power_joined_with_the_benchmark() {
     assert_eq!(formats, ["vllm-bench-json", "nvidia-smi-csv", "megatron-current"]);
     let joint = &all[1]["facts"]["joint_with_vllm_bench"];
     assert!((joint["joule_per_output_token"].as_f64().unwrap() - 0.798_144_073).abs() < 1e-6, "{joint}");
-    assert!(stderr(&assert).contains("passed over: logs/notes.txt:1:1: no known format"), "{}", stderr(&assert));
+    assert!(stderr(&assert).contains("skipped: logs/notes.txt:1:1: no known format"), "{}", stderr(&assert));
     let yaml = stdout(&atlas(dir.path(), &["ingest", "logs", "--format", "yaml"]).assert().code(0));
     assert!(yaml.starts_with("measurements:\n") && yaml.contains("missing:"), "{yaml}");
 }
@@ -125,9 +125,9 @@ fn measured_runs_stand_side_by_side_with_what_they_cost_and_a_prediction() {
     let args =
         ["compare", "--measured", "amd.json.gz", "--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
     let text = stdout(&atlas(dir.path(), &args).assert().code(0));
-    assert!(text.contains("prediction over measurement, %") && text.contains("AMD Instinct MI300X"), "{text}");
+    assert!(text.contains("prediction / measurement, %") && text.contains("AMD Instinct MI300X"), "{text}");
     for (args, code, expected) in [
-        (&["compare", "--measured", "logs/bench.json.gz"][..], 1, "holds serving: expected a training run"),
+        (&["compare", "--measured", "logs/bench.json.gz"][..], 1, "found serving, expected a training run"),
         (&["compare", "--measured", "amd.json.gz", "--model", "nonsense-1b"], 2, "--model"),
         (&["compare", "--model", "8e9"], 2, "--measured"),
         (&["compare", "--measured", "amd.json.gz", "--usd-per-kwh", "0"], 2, "expected a number above 0"),

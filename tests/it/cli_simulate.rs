@@ -148,24 +148,33 @@ fn command_lines_that_cannot_be_meant() {
     for (args, says) in [
         (&["simulate"][..], "nothing to simulate"),
         (&["simulate", "--preset", "huge"], "small, medium, large"),
-        (&["simulate", "--preset", "small", "--arrivals", "poisson"], "--arrivals is one of serving"),
+        (
+            &["simulate", "--preset", "small", "--arrivals", "poisson"],
+            "--arrivals is supported only for serving workloads",
+        ),
         (&["simulate", "--preset", "small", "--window", "0..1s"], "--trace"),
         (&["simulate", "--preset", "small", "--slow-factor", "0"], "0.01"),
         (&["simulate", "--preset", "small", "--mtbf", "often"], "50"),
         (&["simulate", "--target", "h100-sxm-8"], "--workload"),
-        (&[SERVE.as_slice(), &["--steps", "3", "--mtbf", "1h"]].concat(), "--mtbf is one of training"),
+        (
+            &[SERVE.as_slice(), &["--steps", "3", "--mtbf", "1h"]].concat(),
+            "--mtbf is supported only for training workloads",
+        ),
         (&[SERVE.as_slice(), &["--arrivals", "gamma"]].concat(), "gamma:CV"),
         (&[SERVE.as_slice(), &["--arrivals", "trace:nowhere.csv"]].concat(), "nowhere.csv"),
-        (&[SERVE.as_slice(), &["--arrivals", "closed", "--rate", "3"]].concat(), "--rate belongs to open arrivals"),
+        (&[SERVE.as_slice(), &["--arrivals", "closed", "--rate", "3"]].concat(), "--rate requires open arrivals"),
         (&[SERVE.as_slice(), &["--set", "engine=analytical"]].concat(), "event engine"),
-        (&["simulate", "--preset", "small", "--slow-factor", "2"], "--slow-hosts says how many"),
-        (&["simulate", "--preset", "small", "--slow-hosts", "9"], "the job has 1"),
+        (&["simulate", "--preset", "small", "--slow-factor", "2"], "--slow-factor requires --slow-hosts"),
+        (&["simulate", "--preset", "small", "--slow-hosts", "9"], "the job has only 1 hosts"),
         (&["scale", "--nodes", "2", "--study", "goodput"], "atlas simulate"),
         (&["scale", "--nodes", "2", "--hosts", "a100-sxm-80gb:1"], "atlas simulate --hosts"),
-        (&["simulate", "--preset", "small", "--hosts", "a100-sxm-80gb:9"], "the job has 1"),
+        (&["simulate", "--preset", "small", "--hosts", "a100-sxm-80gb:9"], "the job has only 1 hosts"),
         (&["simulate", "--preset", "small", "--hosts", "abacus:1"], "abacus"),
         (&["simulate", "--preset", "small", "--hosts", "a100-sxm-80gb"], "ACCELERATOR:HOSTS"),
-        (&[SERVE.as_slice(), &["--hosts", "a100-sxm-80gb:1"]].concat(), "--hosts is one of training"),
+        (
+            &[SERVE.as_slice(), &["--hosts", "a100-sxm-80gb:1"]].concat(),
+            "--hosts is supported only for training workloads",
+        ),
         (&["scale", "--nodes", "0"], "whole numbers of nodes"),
         (&["scale", "--nodes", "1", "--threshold", "2"], "share"),
     ] {
@@ -278,7 +287,7 @@ fn schedules_are_run_whole_and_batches_are_their_requests() {
     let found = json(dir.path(), &day);
     let requests = number(&found["summary"]["requests"]);
     assert!((450.0..800.0).contains(&requests), "{requests}");
-    assert!(found["notes"][0].as_str().unwrap().contains("every phase is cut"), "{}", found["notes"]);
+    assert!(found["notes"][0].as_str().unwrap().contains("every phase is shortened"), "{}", found["notes"]);
     let burst = json(dir.path(), &[SERVE.as_slice(), &["--arrivals", "burst", "--set", "concurrency=24"]].concat());
     assert_eq!(number(&burst["summary"]["requests"]), 24.0);
     let batch = ["--set", "server=transformers", "--set", "concurrency=8"];

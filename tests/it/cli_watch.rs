@@ -74,7 +74,7 @@ fn a_run_that_slows_down_is_reported_with_its_cause_and_by_the_exit_code() {
     assert!(lines[1]["progress"]["usd_to_completion"].as_f64().unwrap() > 0.0);
     assert_eq!(std::fs::read_to_string(dir.path().join("cause")).unwrap(), "straggler\n");
     assert!(std::fs::read_to_string(dir.path().join("alarm")).unwrap().contains("since step 121"));
-    assert!(stderr(&slow).contains("every alarm runs: sh -c 'printf"), "{}", stderr(&slow));
+    assert!(stderr(&slow).contains("alarm command: sh -c 'printf"), "{}", stderr(&slow));
     // What was watched is in the history, with the plan's inputs.
     let shown = kept(dir.path(), &["history", "show", "last", "--format", "json"]).assert().success();
     let entry: Value = serde_json::from_str(&stdout(&shown)).unwrap();
@@ -120,7 +120,7 @@ fn what_cannot_be_watched_is_refused_by_name() {
     for (args, said) in [
         (&["watch", "none.log", "--once"][..], "none.log: no such file"),
         (&["watch", "a.log", "--plan", "nothing"], "--plan: nothing: no such file"),
-        (&["watch", "a.log", "--on-alarm", "mail 'x"], "a single quote is not closed"),
+        (&["watch", "a.log", "--on-alarm", "mail 'x"], "unclosed single quote"),
         (&["watch", "a.log", "--target", "h100-sxm-64"], "--workload"),
     ] {
         let assert = kept(dir.path(), args).assert().failure();
@@ -128,7 +128,7 @@ fn what_cannot_be_watched_is_refused_by_name() {
     }
     std::fs::write(dir.path().join("notes.txt"), "no log\n").unwrap();
     let assert = kept(dir.path(), &["watch", "notes.txt", "--once"]).assert().failure();
-    assert!(stderr(&assert).contains("no step or report was read"));
+    assert!(stderr(&assert).contains("no training step or server report found"));
 }
 
 #[test]

@@ -251,7 +251,7 @@ steps:
     assert!(demo.is_none());
     let expected = [
         "d.yaml:4:13: error: bad.sla_p99_ms: found text \"fast\", expected a number from 0",
-        "d.yaml:2:1: warning: bad.titel: unknown key; it is kept, and nothing reads it; did you mean `title`?",
+        "d.yaml:2:1: warning: bad.titel: unknown key; kept but ignored; did you mean `title`?",
         "d.yaml:1:1: error: bad: 3 missing fields: title, targets, workload; add them; nothing is filled in from hidden defaults",
         "d.yaml:6:5: error: bad.steps[1]: 1 missing field: title; add it; nothing is filled in from hidden defaults",
         "d.yaml:8:9: error: bad.steps[1].do[1].select_taget: found the action `select_taget`, expected one of select_target, \
@@ -319,7 +319,7 @@ fn conditions_reach_the_stage_other_targets_the_baseline_and_phases() {
             "tokens_per_sec[night] > 1",
             "workload `gpt5_1t_train` has no phase `night`; it has warmup, main_run, finetune",
         ),
-        ("p99_ms < 1", "p99_ms says nothing about `gpt5_1t_train`"),
+        ("p99_ms < 1", "p99_ms does not apply to `gpt5_1t_train`"),
         ("tokens_per_sec / 0 > 1", "tokens_per_sec / 0 –"),
     ] {
         let (passed, text) = outcome(&stage, condition);
@@ -513,8 +513,8 @@ fn failed_expectations_and_missing_targets_fail_the_run() {
         "0 of 1 hold; the tour FAILED",
         "- FAILED: `tokens_per_sec 2",
         "- FAILED fabric: found \"string\", expected one of IB, RoCE, Vendor, Fabric",
-        "`NO_SUCH` could not be run: no target `NO_SUCH`",
-        "1 of 2 targets run",
+        "`NO_SUCH` could not run: no target `NO_SUCH`",
+        "1 of 2 targets ran",
     ] {
         assert!(markdown.contains(part), "{part} is not in\n{markdown}");
     }
@@ -557,8 +557,8 @@ fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
 
     let run = atlas(dir.path()).args(["demo", "smal", "nothing", "--headless"]).assert().code(2);
     let described = String::from_utf8(run.get_output().stderr.clone()).unwrap();
-    assert!(described.contains("no tour `smal`") && described.contains("did you mean `small`?"), "{described}");
-    assert!(described.contains("no tour `nothing`"), "{described}");
+    assert!(described.contains("unknown tour `smal`") && described.contains("did you mean `small`?"), "{described}");
+    assert!(described.contains("unknown tour `nothing`"), "{described}");
 }
 
 /// What a tour says comes from the screen: a name in braces that no figure has would be said as it is written.

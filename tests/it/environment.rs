@@ -27,7 +27,7 @@ fn a_home_that_cannot_be_written_costs_the_history_and_nothing_else() {
     for home in ["/dev/null", "/proc/self/fd"] {
         let run = at_home(dir.path(), Some(home), &RUN).assert().code(0);
         assert_eq!(stdout(&run), expected, "{home}");
-        assert!(stderr(&run).contains("not kept: history: "), "{home}: {}", stderr(&run));
+        assert!(stderr(&run).contains("not saved in the history: history: "), "{home}: {}", stderr(&run));
         at_home(dir.path(), Some(home), &["check"]).assert().code(0);
     }
     let run = at_home(dir.path(), Some("/dev/null"), &["history"]).assert().code(1);

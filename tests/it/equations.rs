@@ -1,4 +1,4 @@
-//! docs/equations.md has the equations that `atlas explain` derives figures with, as the engines state them.
+//! docs/equations.md lists the equations of `atlas explain`, as the engines state them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::common::program::ROOT;
 /// What the document opens with.
 const INTRODUCTION: &str = "# Equations
 
-The equations behind every figure, as `atlas explain` derives them; `tests/it/equations.rs` compares this page with the
-engines. `atlas explain METRIC --target … --workload …` shows the same equations with the numbers of a scenario, and file and
-line, catalog entry or constant for each input. Terms without an equation here are inputs, or sums over operators that
-`--depth` opens. Constants with their meaning, unit and origin stand in `crates/perf/src/constants/`; the coefficients of the
-calibrated model in [profile coefficients](reference.md#profile-coefficients); how measurements change both in
+The equations behind every metric, as shown by `atlas explain`. `tests/it/equations.rs` checks that this page matches the
+engines. `atlas explain METRIC --target … --workload …` shows the same equations with the numbers of a scenario, and the file
+and line, catalog entry or constant of each input. Terms without an equation are inputs, or sums over operators, which
+`--depth` expands. Constants are documented in `crates/perf/src/constants/`, coefficients of the semi-empirical model under
+[profile coefficients](reference.md#profile-coefficients), and the effect of your own measurements under
 [calibration](calibration.md).
 ";
 
@@ -31,7 +31,7 @@ type Section = (&'static str, &'static str, &'static str, &'static [(&'static st
 const SECTIONS: [Section; 3] = [
     ("Training", "h100-sxm-64", "llama3.1-70b-train", &[("tp", "4"), ("pp", "4")]),
     ("Serving", "h100-sxm-8", "llama3.1-70b-serve", &[]),
-    ("Calibrated model (`semi_empirical`)", "h100-sxm-64", "llama3.1-70b-train", &[("engine", "semi_empirical")]),
+    ("Semi-empirical model (`semi_empirical`)", "h100-sxm-64", "llama3.1-70b-train", &[("engine", "semi_empirical")]),
 ];
 
 /// A table of the equations of every metric of a scenario, each once.

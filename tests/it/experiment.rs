@@ -276,12 +276,12 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
     );
     let notes = own["measured"][1]["notes"].to_string();
     assert!(notes.contains("ran tensor_model_parallel_size 4, but config.yaml says 1"), "{notes}");
-    assert!(notes.contains("3.00 $/h an accelerator: config.yaml"), "{notes}");
+    assert!(notes.contains("3.00 $/h per accelerator: config.yaml"), "{notes}");
     assert!(!own["measured"][0]["notes"].to_string().contains("ran tensor_model_parallel_size"));
 
     // Without a model there is no prediction, and that is said.
     let none = json(&[]);
-    assert!(none["measured"][0]["notes"].to_string().contains("no prediction: the file names no model"));
+    assert!(none["measured"][0]["notes"].to_string().contains("no prediction: the file does not name the model"));
 
     run(&["--model", "llama-3.1-8b", "--out", "report.html"]);
     let html = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
@@ -292,5 +292,5 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
         assert!(markdown.contains(&format!("](report-{title}.svg)")), "{title} in {markdown}");
         assert!(dir.path().join(format!("report-{title}.svg")).exists());
     }
-    assert!(run(&["--model", "llama-3.1-8b"]).contains("nine of ten lie between"));
+    assert!(run(&["--model", "llama-3.1-8b"]).contains("90 % interval"));
 }

@@ -65,8 +65,8 @@ fn values_for_other_targets_doubled_values_and_idle_search_flags_are_refused() {
         (["--partition", "h200-sxm-8=x"], "h200-sxm-8=x"),
         (["--partition=a", "--partition=b"], "--partition b"),
         (["--image=h100-sxm-8=a", "--image=h100-sxm-8=b"], "for h100-sxm-8"),
-        (["--objective", "cost"], "--objective: only --methodology maximum-performance searches"),
-        (["--top", "3"], "--top: only `atlas optimize` lists more than the best"),
+        (["--objective", "cost"], "--objective requires --methodology maximum-performance"),
+        (["--top", "3"], "--top is supported only by `atlas optimize`"),
     ] {
         let (written, problems) = launched(dir.path(), &flags);
         assert!(!written && problems.contains(named), "{problems}");

@@ -56,7 +56,12 @@ fn everything_missing_is_one_report_with_its_place() {
     let text = library.problems().to_string();
     assert!(text.contains("targets.yaml:1:3: error: A: 6 missing fields: accelerators_per_node, num_nodes, memory_gb_per_accel, cost.hourly_usd, cost.energy_watts_node, cost.pue"), "{text}");
     assert!(text.contains("targets.yaml:3:3: error: B: 6 missing fields: vendor, accelerators_per_node, num_nodes, memory_gb_per_accel, cost.hourly_usd, cost.energy_watts_node"), "{text}");
-    assert!(text.contains("targets.yaml:4:3: warning: B.nmu_nodes: unknown key; it is kept, and nothing reads it; did you mean `num_nodes`?"), "{text}");
+    assert!(
+        text.contains(
+            "targets.yaml:4:3: warning: B.nmu_nodes: unknown key; kept but ignored; did you mean `num_nodes`?"
+        ),
+        "{text}"
+    );
     assert!(library.target("A").is_err());
 }
 
@@ -65,7 +70,7 @@ fn for_names_with_fields_below_them_the_complaint_shows_a_list() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "targets.yaml", "MY_BOX:\n  vendor: X\n  num_nodes: 1\n");
     let text = from(dir.path()).problems().to_string();
-    let expected = "found names with their fields, expected a list of targets; write `- name: MY_BOX` in place of";
+    let expected = "found a mapping of names to fields, expected a list of targets; write `- name: MY_BOX` instead of";
     assert!(text.contains("targets.yaml:1:1: error: ") && text.contains(expected), "{text}");
 }
 
@@ -132,7 +137,7 @@ fn an_unknown_request_profile_is_reported_once_where_it_stands() {
     );
     // Names that cannot be shown are refused.
     write(dir.path(), "targets.yaml", &TARGETS.replacen("GROQ_LPU_NODE", "\"a\\nb\"", 1));
-    assert!(from(dir.path()).problems().to_string().contains("a name that can be shown"));
+    assert!(from(dir.path()).problems().to_string().contains("a printable name"));
 }
 
 #[test]
@@ -265,7 +270,7 @@ proptest! {
         prop_assert!(library.problems().iter().all(|problem| !problem.message.is_empty()));
     }
 
-    /// What is printed reads back as the same document.
+    /// Output format reads back as the same document.
     #[test]
     fn printing_and_parsing_is_the_identity(node in any_node()) {
         let text = serde_yaml::to_string(&node).unwrap();

@@ -107,12 +107,12 @@ fn published_layouts_of_models_whose_layers_do_not_divide_run() {
     };
     assert_eq!(
         says(&[("vpp", "9")]),
-        "126 layers do not fill 144 chunks (pp × vpp): at most 128 where both end chunks have none"
+        "126 layers are too few for 144 chunks (pp × vpp): at most 128 chunks, with no layers in the first and last"
     );
     let uneven = says(&[("first_layers", "8"), ("last_layers", "16")]);
     assert_eq!(
         uneven,
-        "126 layers, 24 of them on the stated first and last stages, do not divide evenly over 128 chunks (pp × vpp)"
+        "126 layers, 24 of them on the specified first and last stages, do not divide evenly over 128 chunks (pp × vpp)"
     );
     // 14 x 8 between two empty ends is not 126; 14 x 9 is.
     let empty = [("vpp", "1"), ("first_layers", "0"), ("last_layers", "0")];
@@ -195,8 +195,14 @@ fn default_constraints_are_stated_and_dropped_if_infeasible() {
     };
     let over = ["--over", "concurrency=128,1024,4096", "--over", "tp=1,2,4,8"];
     let text = run(&over);
-    assert!(text.contains("where TTFT <= 2000 ms (default; --ttft changes it, --ttft none removes it)"), "{text}");
-    assert!(text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; all else as in the start"), "{text}");
+    assert!(
+        text.contains("where TTFT <= 2000 ms (default; change it with --ttft, remove it with --ttft none)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; everything else as in the start"),
+        "{text}"
+    );
     // Where the line breaks depends on the digits of the time taken.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("software outside it were not tried"), "{text}");
@@ -206,7 +212,7 @@ fn default_constraints_are_stated_and_dropped_if_infeasible() {
     assert!(own.contains("where TTFT <= 500.0 ms\n") && own.contains("where TPOT <= 50.00 ms (default"), "{own}");
     // A prompt of 100k tokens has no first token within two seconds here.
     let long = run(&["--set", "prompt=100000", "--over", "tp=1,2,4,8"]);
-    assert!(long.contains("(default; dropped, since no candidate meets all defaults)"), "{long}");
+    assert!(long.contains("(default; dropped because no candidate meets all defaults)"), "{long}");
 }
 
 #[test]
@@ -282,7 +288,7 @@ fn waits_that_nothing_bounds_are_warned_of() {
     let start = freed(&scenario, &|_| false, &parts);
     let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap()).from(&scenario);
     let free = optimize(&problem, &Gauge::default());
-    assert!(free.warnings(&problem)[0].contains("TTFT became"), "{:?}", free.warnings(&problem));
+    assert!(free.warnings(&problem)[0].contains("TTFT is now"), "{:?}", free.warnings(&problem));
     found(&parts, &scenario, 100_000, |problem, found| assert!(found.warnings(problem).is_empty()));
 }
 

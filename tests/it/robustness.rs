@@ -234,7 +234,7 @@ fn a_utilization_above_the_peak_is_explained_and_images_have_no_length() {
     let long = ["h100-sxm-64", "llama3.1-8b-train"];
     for prompt in [8192, 1 << 20, 1 << 24] {
         let set = format!("prompt={prompt}");
-        let described = run(long, &set, "table").contains("is no share of the peak");
+        let described = run(long, &set, "table").contains("is not a share of the peak");
         assert_eq!(described, utilization(long, &set) > 1.0, "{set}");
     }
 }

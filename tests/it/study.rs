@@ -116,7 +116,7 @@ fn a_report_by_maximum_performance_says_how_each_best_was_found() {
     let text = String::from_utf8_lossy(&described.stdout);
     for part in [
         "## Methodology: maximum-performance",
-        "### Where the configurations differ",
+        "### Configuration differences",
         "### mi300x-8",
         "this is the best of that space",
         "| hill-climb |",

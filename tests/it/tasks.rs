@@ -189,7 +189,7 @@ fn users_choose_order_and_hide_the_metrics_of_the_comparison() {
     start.keys("<C-u>mfu<Enter>");
     assert!(start.text().contains("TPOT"), "what does not apply to serving leaves the usual figures");
     start.keys("=<C-u>tpot ttft wibble");
-    assert!(start.text().contains("there is no metric `wibble`"), "{}", start.text());
+    assert!(start.text().contains("unknown metric `wibble`"), "{}", start.text());
     start.keys("<BS><BS><BS><BS><BS><BS><Enter>");
     let shown = |start: &Start| {
         start.app.chosen.of(start.app.answer.mode()).unwrap().iter().map(|m| m.name).collect::<Vec<_>>()

@@ -450,7 +450,7 @@ fn a_view_is_exported_and_nothing_is_written_over_unasked() {
     // It is there now: the first Enter asks, the second does it.
     std::fs::write(&file, "mine").unwrap();
     session.keys("x\r");
-    session.wait_for("Enter again replaces it");
+    session.wait_for("press Enter again to overwrite it");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     session.keys("\r");
     session.wait("the file", |_| {

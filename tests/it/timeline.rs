@@ -134,7 +134,7 @@ fn the_closed_form_stands_in_until_the_simulation_has_run() {
     h.set("engine", "event");
     assert!(h.app.answer.pending && h.orders.len() == 1);
     assert_eq!(h.metric("tokens_per_sec"), closed);
-    assert!(h.text().contains("simulating, 0 %, Esc stops"), "{}", h.text());
+    assert!(h.text().contains("simulating (0 %); Esc stops"), "{}", h.text());
     h.work();
     assert!(!h.app.answer.pending && h.app.answer.detail().unwrap().simulated.is_some());
     assert!(h.metric("tokens_per_sec") != closed);
@@ -176,7 +176,7 @@ fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
     h.idle = true;
     h.set("engine", "event").keys("<Esc>");
     assert!(h.orders.is_empty() && h.app.answer.pending);
-    assert!(h.text().contains("for the simulation is stopped"), "{}", h.text());
+    assert!(h.text().contains("because the simulation is stopped"), "{}", h.text());
     // It is not begun again until something is another.
     h.keys("<Tab>");
     assert!(h.orders.is_empty());

@@ -192,7 +192,7 @@ fn a_row_is_reported_step_by_step() {
         assert!(story.contains(wanted), "{wanted} is not in\n{story}");
     }
     let (_, complaint, ok) = described("no-such-row");
-    assert!(!ok && complaint.contains("no row has the id \"no-such-row\""), "{complaint}");
+    assert!(!ok && complaint.contains("unknown row \"no-such-row\""), "{complaint}");
 }
 
 /// `atlas validate` on a table of this text: stdout, stderr, and whether it succeeded.
@@ -233,7 +233,7 @@ fn bad_cells_are_located_and_their_rows_are_skipped() {
         assert_eq!(json["kinds"][0]["skipped"]["not predicted"], 1);
     }
     let (_, complaint, ok) = validate_text("id,accelerator,seq_len,tp,tp\na,h100,8192,1,2\n", &[]);
-    assert!(!ok && complaint.contains("mine.csv: line 1: column `tp` stands twice"), "{complaint}");
+    assert!(!ok && complaint.contains("mine.csv: line 1: duplicate column `tp`"), "{complaint}");
 }
 
 #[test]

@@ -320,8 +320,8 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
     let tokens = |found: &optimum::Found| found.candidates[0].1.estimate.total.tokens_per_sec;
     assert!(tokens(&free) >= tokens(&found));
     let waits = free.candidates[0].1.estimate.total.latency.ttft > 6000.0;
-    assert_eq!(waits, free.warnings.iter().any(|warning| warning.contains("TTFT became")), "{:?}", free.warnings);
-    assert_eq!(waits, h.text().contains("TTFT became"));
+    assert_eq!(waits, free.warnings.iter().any(|warning| warning.contains("TTFT is now")), "{:?}", free.warnings);
+    assert_eq!(waits, h.text().contains("TTFT is now"));
 }
 
 #[test]
@@ -336,10 +336,10 @@ fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
     h.keys("<Tab>3");
     assert_eq!(h.orders.len(), 1);
     h.work();
-    assert!(h.app.status.as_ref().unwrap().text.contains("the search is done: tokens/s"));
+    assert!(h.app.status.as_ref().unwrap().text.contains("search finished: tokens/s"));
     h.keys("Sg<Right>RK<Right>");
     assert!(h.orders.is_empty());
-    assert!(h.app.status.as_ref().unwrap().text.contains("the search was stopped"));
+    assert!(h.app.status.as_ref().unwrap().text.contains("search stopped"));
 }
 
 #[test]

@@ -125,7 +125,7 @@ chmod +x slow/sbatch
 sed -i 's/"ts": "20[0-9][0-9]/"ts": "2020/' state/submissions/pending-*.json 2>/dev/null || true
 "$atlas" history --kind submission --format json >submissions.json 2>recovered.err
 sed 's/^/  /' recovered.err
-grep -q "found again" recovered.err || die "a job that was submitted and not recorded was not found again"
+grep -q "was interrupted; found" recovered.err || die "a job that was submitted and not recorded was not found again"
 compgen -G "state/submissions/pending-*" >/dev/null && die "a submission that was broken off is still pending"
 squeue --me --noheader --states=all --format='%i %k' | awk '$2 ~ /^atlas-/ {print $1}' >marked
 [[ -s marked ]] || die "no job bears a mark"

@@ -41,54 +41,55 @@ enum Command {
         #[arg(long)]
         kind: Option<atlas_evidence::validate::MeasurementKind>,
     },
-    /// Write the accuracy tables of README.md and docs/accuracy.md and the index of judged rows anew.
+    /// Update the accuracy tables in README.md and docs/accuracy.md and the index of measured rows.
     ///
-    /// Run it after a change to measurements, constants, intervals or engines, and commit what it writes.
+    /// Run it after a change to measurements, constants, intervals or engines, and commit the result.
     Accuracy,
-    /// Fit the constants anew, with one source left out at a time, and write them and the intervals into the source.
+    /// Refit the constants, leaving out one source at a time, and write constants and intervals to the source code.
     ///
     /// Takes minutes: run it with --release. `atlas validate --fit` prints the same without writing.
     Fit,
-    /// Estimate how large the effects of clusters, accelerators, software, models and operator classes are, from the
-    /// shipped measurements, and write the table that `atlas calibrate` starts from.
+    /// Estimate variance components of clusters, accelerators, software, models and operator classes from the built-in
+    /// measurements, and write the table used by `atlas calibrate`.
     VarianceComponents,
-    /// Calibrate every source with a few of its runs, judge the rest, and write the tables in docs/calibration.md.
+    /// Calibrate every source with a few of its runs, evaluate on the rest, and update docs/calibration.md.
     CalibrationExperiment {
-        /// Runs that each source is calibrated with.
+        /// Number of runs to calibrate each source with.
         #[arg(long, default_value_t = 3)]
         after_runs: usize,
         /// Print the tables instead of writing them.
         #[arg(long)]
         print: bool,
     },
-    /// Search the best layout of shipped pairs, and write the table in docs/findings.md; run it with --release.
+    /// Search the best layout of built-in targets and workloads, and update docs/findings.md. Run it with --release.
     Optimized(optimized::Args),
-    /// Answer the published results in tests/data/published, and write the table in docs/findings.md.
+    /// Estimate the published results in tests/data/published, and update docs/findings.md.
     Published,
-    /// Draw random scenarios and look for answers that break a property; run it with --release.
+    /// Check properties of estimates on random scenarios. Run it with --release.
     Properties(properties::Args),
     /// Fuzz the parsers for longer than the tests do.
     Fuzz(fuzz::Args),
-    /// Let each system call of every command that writes fail in turn, and look at what is left; needs `strace`.
+    /// Inject a fault into every system call of every command that writes, and check the files left behind; needs
+    /// `strace`.
     Faults {
-        /// With every error, not with one after the other: five times as long.
+        /// Inject every error at every call instead of alternating; takes five times as long.
         #[arg(long)]
         all: bool,
         #[command(flatten)]
         driven: Driven,
     },
-    /// Start many instances, watch many logs, answer many requests, and report processor time and memory of each.
+    /// Run many instances, watched logs and requests, and report CPU time and memory of each.
     Load(Driven),
-    /// Send SIGINT and SIGTERM to every command that takes long, and report how long it takes to end.
+    /// Send SIGINT and SIGTERM to every long-running command, and report how long it takes to exit.
     Cancel(Driven),
-    /// Drive the interface with random keys, resizes and rewritten files, and report its memory, descriptors and threads.
+    /// Drive the interface with random keys, resizes and file changes, and report memory, descriptors and threads.
     Soak(soak::Args),
-    /// Draw every view at three sizes in two themes, as PNG files to look at.
+    /// Render every view at three sizes in two themes as PNG.
     Screens {
-        /// Folder that the files go to.
+        /// Output directory.
         directory: PathBuf,
     },
-    /// Build the binary and pack it with completions, man pages, licenses, bill of materials and checksum.
+    /// Build the binary and package it with completions, man pages, licenses, SBOM and checksum.
     Release(release::Args),
 }
 
@@ -99,7 +100,7 @@ fn main() -> ExitCode {
         }
         Command::Accuracy => accuracy::write(&root())
             .map(|written| match written.as_slice() {
-                [] => eprintln!("all is up to date"),
+                [] => eprintln!("everything is up to date"),
                 written => written.iter().for_each(|path| eprintln!("wrote {}", path.display())),
             })
             .map_err(|error| error.to_string()),

@@ -82,7 +82,7 @@ impl Question {
         }
     }
 
-    /// The workload that it is about; `None` where it names none.
+    /// The workload that it is about; `None` if it names none.
     ///
     /// # Errors
     /// No workload has all the words in its name.
@@ -94,10 +94,10 @@ impl Question {
         found.map(Some).ok_or_else(|| Trouble::no_workload(&self.model, self.mode, known))
     }
 
-    /// The targets that it is about, each with the number of nodes where that is to be another; none where it names none.
+    /// The targets that it is about, each with the number of nodes where that is to be another; `None` if it names none.
     ///
     /// # Errors
-    /// No target has that name, or none can have so many accelerators.
+    /// No target has that name, or none can have this many accelerators.
     pub fn targets<'k>(&self, known: &'k Known) -> Result<Vec<(&'k KnownTarget, Option<u32>)>, Trouble> {
         let mut chosen: Vec<(&KnownTarget, Option<u32>)> = Vec::new();
         for hardware in &self.hardware {

@@ -88,7 +88,7 @@ impl Convolutional {
                 && blocks.len() != widths.len()
             {
                 let message = format!("found {} widths for {} stages of blocks", widths.len(), blocks.len());
-                network.error("widths", message, Some("write one width a stage".to_owned()));
+                network.error("widths", message, Some("write one width per stage".to_owned()));
             }
             Some(Convolutional {
                 stem_width: stem_width?,

@@ -69,7 +69,7 @@ impl Images {
         });
         let encoder = encoder?;
         if encoder.patches.is_none() {
-            fields.error("encoder", "found no `vision` with image_size and patch_size, which an encoder needs", None);
+            fields.error("encoder", "an encoder requires `vision` with image_size and patch_size", None);
         }
         let projector = projector.unwrap_or(Projector { input_size: None, hidden_size: None, count: Count::ONE });
         Some(Images { encoder, merge, sizes, most_tiles, projector })

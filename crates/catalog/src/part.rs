@@ -112,7 +112,7 @@ fn entries<T: Item>(
         };
         let id = entry.names().next().unwrap_or_default();
         if T::UNIQUE && all.iter().any(|known| known.names().next() == Some(id)) {
-            let message = "a second entry of this id; the first is used".to_owned();
+            let message = "duplicate id; using the first entry".to_owned();
             let help = Some("rename or remove one of the two".to_owned());
             problems.push(Diagnostic { path: id.to_owned(), help, ..complaint(label, item.at, message) });
             broken.add_entry(label, item, "id");

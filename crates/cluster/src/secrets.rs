@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use atlas_core::sort;
 use serde_json::Value;
 
-/// What stands in place of a secret.
+/// What stands instead of a secret.
 pub const MASK: &str = "***";
 const PREFIXES: &[&str] =
     &["hf_", "sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "nvapi-", "eyJ"];

@@ -49,7 +49,7 @@ impl Quantity {
 /// A class of operators, by what limits them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Matrix products and attention.
+    /// Matrix multiplications and attention.
     Compute,
     /// Memory traffic.
     Memory,

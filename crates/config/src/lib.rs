@@ -1,4 +1,4 @@
-//! Targets, workloads and profiles: decoding, the library of files in force, and file watching.
+//! Targets, workloads and profiles: decoding, the library of files in effect, and file watching.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! The library: every target, workload and profile in force, and the catalog behind them, layer over layer, with their diagnostics.
+//! The library: every target, workload and profile in effect, and the catalog behind them, layer over layer, with their diagnostics.
 //!
 //! Layers, where later entries replace earlier ones of the same name: the built-in catalog, the user's configuration directory,
 //! `workload/` of the working directory. Explicit paths replace the layers they name. If a file becomes invalid, its
 //! last valid entries are kept when the library is reloaded. `config.yaml` of a layer, and the file of
-//! `--config` in place of all layers, is a document of a predecessor tool: [`atlas_legacy::exchange`].
+//! `--config` instead of all layers, is a document of a predecessor tool: [`atlas_legacy::exchange`].
 
 mod decoding;
 mod entry;
@@ -263,7 +263,7 @@ impl Library {
     /// would answer with figures that are not the user's.
     ///
     /// # Errors
-    /// The location of the user's own entry.
+    /// The location of the user own entry.
     pub fn refuse_substitutes(&self, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<(), Diagnostics> {
         let target = self.targets.complaint("target", target);
         let workload = self.workloads.complaint("workload", workload);
@@ -317,7 +317,7 @@ impl Library {
             Some((_, Some(profile))) => Ok(profile),
             Some((key, None)) => Err(complain(
                 format!("its profile `{}` has errors", key.stem),
-                "see the complaints about that file".to_owned(),
+                "see the errors in that file".to_owned(),
             )),
             None => Err(complain(
                 format!(
@@ -325,7 +325,7 @@ impl Library {
                     profile::stem_for(&target.name),
                     target.vendor.to_lowercase()
                 ),
-                format!("write workload/profiles/{}.yaml with every coefficient", profile::stem_for(&target.name)),
+                format!("create workload/profiles/{}.yaml with every coefficient", profile::stem_for(&target.name)),
             )),
         }
     }
@@ -346,7 +346,7 @@ fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
         file: "command line".into(),
         at: Position::default(),
         path: String::new(),
-        message: format!("no {kind} `{name}`; known are {}", listed(known)),
+        message: format!("no {kind} `{name}`; known: {}", listed(known)),
         help: near,
     }
 }
@@ -372,17 +372,17 @@ impl Loader<'_> {
                 self.add_shipped(document, kind);
             }
         } else if sources.hardware.is_none() {
-            // A directory of the user's own targets may use the built-in profiles.
+            // A directory of the user own targets may use the built-in profiles.
             for document in documents("workload").filter(|known| known.path.starts_with("workload/profiles/")) {
                 self.add_shipped(document, Kind::Profile);
             }
         }
         if let Some(dir) = sources.workload_dir.as_ref().filter(|dir| !dir.is_dir()) {
-            self.complain(dir, "found no directory here".to_owned());
+            self.complain(dir, "no such directory".to_owned());
         }
         for layer in sources.layers() {
             if is_there(&layer) && !layer.is_dir() && !explicit {
-                self.complain(&layer, "found no directory here".to_owned());
+                self.complain(&layer, "no such directory".to_owned());
             }
             for (name, kind, replaced) in [
                 ("targets.yaml", Kind::Targets, sources.targets.is_some()),
@@ -449,7 +449,7 @@ impl Loader<'_> {
     }
 
     /// A new file that is broken has no last valid content:
-    /// entries of the same names from other layers stay in force.
+    /// entries of the same names from other layers stay in effect.
     fn keep_content_before(&self, file: &mut File) {
         if self.before.is_some() && self.file_before(&file.label).is_none() {
             file.broken = Broken::default();

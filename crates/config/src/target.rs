@@ -78,7 +78,7 @@ pub struct Network {
     pub gbits_per_accel: Option<f64>,
     /// How it is wired.
     pub topology: Option<Topology>,
-    /// Downlinks over uplinks; 1 where non-blocking.
+    /// Downlinks over uplinks; 1 if non-blocking.
     pub oversubscription: Option<f64>,
 }
 
@@ -120,7 +120,7 @@ fn topology(link: &mut Fields<'_>) -> Option<Topology> {
     let found = Topology::WORDS.iter().find(|(name, _)| *name == plain).map(|(_, topology)| *topology);
     if found.is_none() {
         let message = format!("found {written}, which has no effect: expected rail, fat-tree, torus or dragonfly");
-        let help = "say by oversubscription how much less than all NICs send crosses the network";
+        let help = "use oversubscription to describe a network that cannot carry the full bandwidth of all NICs";
         link.warn("topology", message, Some(help.to_owned()));
     }
     found

@@ -5,7 +5,7 @@
 //! look, never *what* happened, since a watch may be left on a directory that has been moved away. What
 //! changed is found by comparing the stamps of all watched files with the previous ones, after all watches have been
 //! renewed. So no change is lost between an event and a new watch, a burst of writes is one change, and
-//! polling is the same procedure with a timer in place of the events.
+//! polling is the same procedure with a timer instead of the events.
 
 mod file_system;
 mod scan;
@@ -48,7 +48,7 @@ pub enum WatchMode {
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// No thread could be started.
-    #[error("cannot watch files: no thread to do it on: {0}")]
+    #[error("cannot watch files: cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 

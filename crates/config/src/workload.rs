@@ -202,7 +202,7 @@ pub struct Arrival {
     pub requests_per_sec: Option<f64>,
     /// Parallel servers.
     pub servers: Option<Count>,
-    /// Data-parallel replicas that serve, in place of the phase's.
+    /// Data-parallel replicas that serve, instead of the phase's.
     pub dp_override: Option<Count>,
     /// Coefficient of variation of the service time.
     pub service_cv: Option<f64>,

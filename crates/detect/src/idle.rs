@@ -18,7 +18,7 @@ const FORMAT: &str = "%R|%G|%T|%D";
 pub struct Load {
     /// Nodes by partition and GRES.
     nodes: BTreeMap<(String, String), Nodes>,
-    /// Waiting jobs by partition; `None` where squeue gave no answer.
+    /// Waiting jobs by partition; `None` if squeue gave no answer.
     waiting: Option<BTreeMap<String, Waiting>>,
 }
 
@@ -119,7 +119,7 @@ impl Load {
         sum
     }
 
-    /// Jobs that wait in a machine's partition; `None` where squeue gave no answer.
+    /// Jobs that wait in a machine's partition; `None` if squeue gave no answer.
     #[must_use]
     pub fn waiting(&self, machine: &Machine) -> Option<Waiting> {
         let Origin::Slurm { partition, .. } = &machine.origin else { return None };

@@ -95,7 +95,7 @@ pub struct Slice {
 /// Nodes by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Nodes {
-    /// All nodes; `None` where it is not known.
+    /// All nodes; `None` if it is not known.
     pub total: Option<u32>,
     /// Nodes a job could use now.
     pub idle: Option<u32>,
@@ -171,9 +171,9 @@ pub struct Limits {
     pub max_time: Option<Limit>,
     /// Run time of a job that states none, in seconds.
     pub default_seconds: Option<u64>,
-    /// Most nodes of one job.
+    /// Maximum nodes of one job.
     pub max_nodes: Option<Limit>,
-    /// Fewest nodes of one job.
+    /// Minimum nodes of one job.
     pub min_nodes: Option<u64>,
     /// Accounts, groups or QOS that may use it, where not all.
     pub allowed: Vec<String>,

@@ -20,7 +20,7 @@ impl<'a> Probe<'a> {
         Probe { runner, timeout, silent: Vec::new(), failures: Vec::new() }
     }
 
-    /// The output of a command, whatever its exit status; `None` where the tool does not exist or gave none.
+    /// The output of a command, whatever its exit status; `None` if the tool does not exist or gave none.
     pub(crate) fn output(&mut self, program: &str, arguments: &[&str], limit: usize) -> Option<Output> {
         if self.is_silent(program) {
             return None;

@@ -72,7 +72,8 @@ impl Broken {
         };
         let (file, at, path, message) = match self.entries.get(name) {
             Some(Place { file, at }) => {
-                let message = format!("this {kind} has errors, and no other of this name is used in its place");
+                let message =
+                    format!("this {kind} has errors, and a built-in entry of the same name is not used instead");
                 (file, *at, name, message)
             }
             None => {
@@ -81,7 +82,7 @@ impl Broken {
                     file,
                     Position::default(),
                     "",
-                    format!("cannot be read, so what it says of {kind} `{name}` is unknown"),
+                    format!("cannot be read, so it is unknown whether it defines {kind} `{name}`"),
                 )
             }
         };
@@ -91,7 +92,7 @@ impl Broken {
             at,
             path: path.to_owned(),
             message,
-            help: Some(format!("correct it; `atlas check` lists what is wrong with {file}")),
+            help: Some(format!("fix it; run `atlas check` to list the errors in {file}")),
         })
     }
 }

@@ -156,7 +156,7 @@ impl<'a> Fields<'a> {
         match node.number().or(quoted) {
             Some(value) if bounds.allow(value) => {
                 if quoted.is_some() {
-                    let help = Some("take the quotes away".to_owned());
+                    let help = Some("remove the quotes".to_owned());
                     self.complain(
                         Severity::Warning,
                         node.at,
@@ -213,7 +213,7 @@ impl<'a> Fields<'a> {
             return vec![text.to_owned()];
         }
         let Some(items) = node.items() else {
-            let message = format!("found {}, expected a list of texts", node.describe());
+            let message = format!("found {}, expected a list of strings", node.describe());
             self.complain(Severity::Error, node.at, key, message, None);
             return Vec::new();
         };
@@ -297,13 +297,13 @@ impl<'a> Fields<'a> {
                 continue;
             }
             if entry.value.is_null() && entry.key.bytes().all(|byte| byte.is_ascii_digit()) {
-                let message = "a number where a key is expected".to_owned();
-                let help = Some("write a point before decimals, not a comma".to_owned());
+                let message = "found a number, expected a key".to_owned();
+                let help = Some("use a decimal point, not a comma".to_owned());
                 self.complain(Severity::Error, entry.key_at, &entry.key, message, help);
                 continue;
             }
             let help = nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            let message = "unknown key; it is kept, and nothing reads it".to_owned();
+            let message = "unknown key; kept but ignored".to_owned();
             self.complain(Severity::Warning, entry.key_at, &entry.key, message, help);
         }
         if unknown > MOST_UNKNOWN {
@@ -351,7 +351,7 @@ mod tests {
         assert!(!fields.finish());
         assert_eq!(
             problems.to_string(),
-            "t.yaml:4:1: warning: x.hostt: unknown key; it is kept, and nothing reads it; did you mean `host`?\n\
+            "t.yaml:4:1: warning: x.hostt: unknown key; kept but ignored; did you mean `host`?\n\
              t.yaml:1:1: error: x: 4 missing fields: vendor, cost.hourly_usd, sequence.prompt, sequence.generate; \
              add them; nothing is filled in from hidden defaults"
         );
@@ -365,7 +365,7 @@ mod tests {
         let mut fields = Fields::open(&file, "", &node, &mut problems).unwrap();
         fields.number("pue", Bounds::POSITIVE);
         fields.finish();
-        assert!(problems.to_string().contains("write a point before decimals"), "{problems}");
+        assert!(problems.to_string().contains("use a decimal point"), "{problems}");
         let mut problems = Diagnostics::new();
         let text: String = (0..1000).map(|i| format!("k{i}: 1\n")).collect();
         let node = parse(&file, &text, &mut problems).unwrap();

@@ -245,7 +245,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         let mut known: HashSet<String> = HashSet::new();
         while let Some((key, value)) = access.next_entry::<String, Node>()? {
             if !known.insert(key.clone()) {
-                return Err(A::Error::custom(format!("the key `{key}` stands twice")));
+                return Err(A::Error::custom(format!("duplicate key `{key}`")));
             }
             entries.push(Entry { key: key.into(), key_at: Position::default(), value });
         }

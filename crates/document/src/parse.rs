@@ -39,13 +39,13 @@ pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Opti
         problems: 0,
     };
     if text.len() as u64 > MAX_FILE_BYTES {
-        builder.error(Position::default(), format!("{} bytes is more than the {MAX_FILE_BYTES} allowed", text.len()));
+        builder.error(Position::default(), format!("{} bytes exceed the maximum of {MAX_FILE_BYTES}", text.len()));
         return None;
     }
     let commas = text.bytes().filter(|byte| *byte == b',').count();
     if commas > MAX_COMMAS {
-        let advice = "write long lists one entry a line";
-        builder.error(Position::default(), format!("{commas} commas are more than the {MAX_COMMAS} allowed; {advice}"));
+        let advice = "write long lists with one entry per line";
+        builder.error(Position::default(), format!("{commas} commas exceed the maximum of {MAX_COMMAS}; {advice}"));
         return None;
     }
     for event in Parser::new_from_str(text) {
@@ -170,12 +170,12 @@ impl Builder<'_> {
                     self.attach(node)
                 }
                 None => {
-                    self.error(at, "an alias to an anchor that is not complete here".to_owned());
+                    self.error(at, "an alias to an anchor that is not complete yet".to_owned());
                     None
                 }
             },
             Event::DocumentStart(_) if self.root.is_some() => {
-                self.error(at, "a second document; one file holds one document".to_owned());
+                self.error(at, "found a second document; only one document per file is supported".to_owned());
                 None
             }
             _ => Some(()),
@@ -241,7 +241,7 @@ impl Builder<'_> {
             return None;
         }
         if self.problems > MAX_PROBLEMS {
-            self.error(at, "what follows is not read: there are too many problems before it".to_owned());
+            self.error(at, "too many errors; the rest of the file is not read".to_owned());
             return None;
         }
         Some(())
@@ -259,7 +259,7 @@ impl Builder<'_> {
                     Some(key) => parent.key = Some((key, node.at)),
                     None => {
                         let found = node.describe();
-                        self.error(node.at, format!("a key must be text, found {found}"));
+                        self.error(node.at, format!("found {found}, expected text as a key"));
                         return None;
                     }
                 },
@@ -271,7 +271,7 @@ impl Builder<'_> {
                     let first = parent.position(&key);
                     let first = first.and_then(|at| Some(parent.node.entries()?.get(at)?.key_at));
                     if let Some(first) = first {
-                        let message = format!("the key `{key}` stands twice; it was first written at {first}");
+                        let message = format!("duplicate key `{key}`, first defined at {first}");
                         let help = Some("remove one of the two".to_owned());
                         self.complain(Severity::Error, key_at, message, help);
                     } else {
@@ -370,7 +370,7 @@ mod tests {
         let (_, problems) = read("a: 1\nb: 2\na: 3\n");
         assert_eq!(
             problems.to_string(),
-            "t.yaml:3:1: error: the key `a` stands twice; it was first written at 1:1; remove one of the two"
+            "t.yaml:3:1: error: duplicate key `a`, first defined at 1:1; remove one of the two"
         );
     }
 
@@ -412,7 +412,7 @@ mod tests {
     fn long_bracketed_lists_are_refused_and_long_block_lists_are_read() {
         let (node, problems) = read(&format!("[{}]", "1,".repeat(MAX_COMMAS + 1)));
         assert!(node.is_none());
-        assert!(problems.to_string().contains("one entry a line"), "{problems}");
+        assert!(problems.to_string().contains("one entry per line"), "{problems}");
         let (node, problems) = read(&"- 1\n".repeat(MAX_COMMAS + 1));
         assert!(node.is_some() && problems.is_empty(), "{problems}");
     }

@@ -138,7 +138,7 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     // One byte beyond the bound detects "too large" even if the file grows while it is read.
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > limit {
-        return Err(format!("larger than the {limit} bytes allowed"));
+        return Err(format!("larger than the maximum of {limit} bytes"));
     }
     Ok(bytes)
 }

@@ -13,7 +13,7 @@ const FILLED: f64 = 0.9;
 pub struct Utilization {
     /// Model TFLOP/s of the whole run.
     pub achieved_tflops: f64,
-    /// Achieved over peak, per cent.
+    /// Achieved over peak, percent.
     pub mfu_percent: f64,
 }
 
@@ -84,13 +84,13 @@ pub fn energy(tokens_per_second: f64, watts: f64, usd_per_kwh: f64) -> Energy {
 /// How memory is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemoryUse {
-    /// Used over total, per cent.
+    /// Used over total, percent.
     pub utilization_percent: f64,
     /// GB for a million tokens in flight on one accelerator.
     pub gb_per_million_tokens: f64,
     /// GB left.
     pub headroom_gb: f64,
-    /// Left over total, per cent.
+    /// Left over total, percent.
     pub headroom_percent: f64,
     /// Sequences an accelerator that would fill 90 % of its memory, if all of it grew with them.
     pub potential_batch: f64,
@@ -113,7 +113,7 @@ pub fn memory(used_gb: f64, total_gb: f64, batch: f64, sequence: f64) -> MemoryU
 pub struct Scaling {
     /// Tokens per second of as many independent accelerators.
     pub ideal_throughput: f64,
-    /// Measured over ideal, per cent.
+    /// Measured over ideal, percent.
     pub efficiency_percent: f64,
 }
 
@@ -124,7 +124,7 @@ pub fn scaling(tokens_per_second: f64, gpus: f64, alone: f64) -> Scaling {
     Scaling { ideal_throughput: alone * gpus, efficiency_percent: tokens_per_second / (alone * gpus) * 100.0 }
 }
 
-/// Hours for so many tokens.
+/// Hours for this many tokens.
 #[must_use]
 pub fn hours(tokens_per_second: f64, tokens: f64) -> f64 {
     tokens / tokens_per_second / 3600.0

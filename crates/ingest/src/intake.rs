@@ -87,7 +87,8 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
     let head = source.fill_buf().map_err(failed)?;
     if let Some((packed, unpack)) = packed(head) {
         let name = &context.name;
-        let message = format!("{name}: packed by {packed}: expected text or gzip: {unpack} {name} | atlas ingest -");
+        let message =
+            format!("{name}: compressed with {packed}: expected text or gzip: {unpack} {name} | atlas ingest -");
         return Err(IngestError::Unknown(message));
     }
     if tensorboard::begins(head) {
@@ -187,7 +188,7 @@ fn looks_like_document(bytes: &[u8]) -> bool {
     }
 }
 
-/// Most readings kept of one file.
+/// Maximum readings kept of one file.
 const MOST_READINGS: usize = 4096;
 /// Segments that one file is split into because lines contradict each other.
 const MOST_SEGMENTS: usize = 1024;

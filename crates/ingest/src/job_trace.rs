@@ -32,7 +32,7 @@ pub struct JobTrace {
     pub skipped: BTreeMap<&'static str, usize>,
 }
 
-/// Most jobs of a trace.
+/// Maximum jobs of a trace.
 const MOST_JOBS: usize = 2_000_000;
 
 const FORMATS: &str = "expected sacct -P with a header, the Standard Workload Format, CSV with submit_time, gpu_num and \

@@ -52,7 +52,7 @@ pub(crate) fn python_literal(text: &str) -> Option<Value> {
     serde_json::from_str(&out).ok()
 }
 
-/// Most values of a document; a small file could otherwise fill the memory.
+/// Maximum values of a document; a small file could otherwise fill the memory.
 const MOST_VALUES: usize = 4 << 20;
 
 /// Parses JSON as Python writes it, too: bare `NaN` and `Infinity` become the words `nan` and `inf`.

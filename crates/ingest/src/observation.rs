@@ -66,7 +66,7 @@ pub(crate) struct Fresh<T> {
     items: Vec<T>,
 }
 
-/// Most observations kept: one line has no more.
+/// Maximum observations kept: one line has no more.
 const MOST: usize = 64;
 
 impl<T> Default for Fresh<T> {

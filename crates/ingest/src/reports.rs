@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::reading::{Config, Context, Facts, Origin};
 
-/// Most reports kept; later ones are counted.
+/// Maximum reports kept; later ones are counted.
 const KEPT: usize = 2000;
 
 /// A name, its block if it has one, and its value.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::reading::{Context, Reading, Weight};
 use super::training::{Step, Training};
 
-/// Most steps kept of one file.
+/// Maximum steps kept of one file.
 const MOST_STEPS: usize = 1_000_000;
 
 /// What a scalar is.

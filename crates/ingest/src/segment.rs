@@ -59,7 +59,7 @@ pub(crate) struct Segment {
     stretches: Vec<(usize, [u64; 2])>,
 }
 
-/// Most alternations of recognizers that are recorded.
+/// Maximum alternations of recognizers that are recorded.
 const TURNS: usize = 64;
 
 impl Segment {

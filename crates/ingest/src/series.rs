@@ -9,7 +9,7 @@ pub const KEPT: usize = 1 << 16;
 const HEAD: usize = 64;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
-/// Most values drawn by a resample; longer series are drawn in blocks.
+/// Maximum values drawn by a resample; longer series are drawn in blocks.
 const DRAWN: usize = 2048;
 
 /// What counts as warm-up.

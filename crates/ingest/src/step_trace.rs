@@ -59,7 +59,7 @@ impl Collective {
 /// Kinds of tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskKind {
-    /// Matrix products and attention: bound by the matrix units.
+    /// Matrix multiplications and attention: bound by the matrix units.
     Matrix,
     /// Other kernels: bound by memory.
     Elementwise,
@@ -119,10 +119,10 @@ pub struct StepTrace {
     pub notes: Vec<String>,
 }
 
-/// Most tasks of a step.
+/// Maximum tasks of a step.
 const MOST_TASKS: usize = 4_000_000;
 
-/// Most bytes of a trace, unpacked.
+/// Maximum bytes of a trace, unpacked.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads a trace, packed with gzip or not.
@@ -138,7 +138,7 @@ pub fn read(bytes: &[u8]) -> Result<StepTrace, String> {
         text = Cow::Owned(unpacked);
     }
     if text.len() as u64 > MOST_BYTES {
-        return Err(format!("larger than the {MOST_BYTES} bytes that are read; profile fewer steps"));
+        return Err(format!("larger than {MOST_BYTES} bytes; profile fewer steps"));
     }
     let first = text.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     let trace = match first {

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use crate::observation::Timer;
 use crate::text::{after, has, leading, number_after, whole};
 
-/// Most timers of one line.
+/// Maximum timers of one line.
 const MOST: usize = 64;
 
 /// Reads timers.

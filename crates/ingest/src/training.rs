@@ -9,7 +9,7 @@ use super::observation::{Fresh, Observation};
 use super::reading::{Config, Context, Facts, Origin, Reading, tidy};
 use super::series::{Series, Stats};
 
-/// Most runs kept apart; later ones join the last.
+/// Maximum runs kept apart; later ones join the last.
 const RUNS: usize = 64;
 /// Records kept to find copies by other ranks: copies are not further apart than this.
 const RECENT: usize = 8;
@@ -35,7 +35,7 @@ pub struct Step {
     pub tokens_per_gpu: Option<f64>,
     /// Model TFLOP/s per accelerator, as the tool counts them.
     pub tflops_per_gpu: Option<f64>,
-    /// MFU in per cent, as the tool counts it.
+    /// MFU in percent, as the tool counts it.
     pub mfu: Option<f64>,
     /// Sequences a step.
     pub batch: Option<f64>,
@@ -79,7 +79,7 @@ pub struct Run {
     pub tokens: Series,
     /// TFLOP/s per accelerator as reported.
     pub tflops: Series,
-    /// MFU in per cent as reported.
+    /// MFU in percent as reported.
     pub mfu: Series,
     /// Memory in use, GB.
     pub memory: Series,

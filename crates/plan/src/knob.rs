@@ -236,11 +236,11 @@ pub enum KnobError {
     Assignment(String),
 }
 
-/// What to write in place of a name that no knob has.
+/// What to write instead of a name that no knob has.
 fn instead(found: &str, near: Option<&str>) -> String {
     match near {
         _ if found.trim().eq_ignore_ascii_case("model") => {
-            "; the model belongs to the workload: write the workload as NAME:model=MODEL".to_owned()
+            "; the model is part of the workload: use NAME:model=MODEL as the workload".to_owned()
         }
         Some(near) => format!("; did you mean `{near}`?"),
         None => String::new(),

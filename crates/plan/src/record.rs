@@ -25,7 +25,7 @@ pub struct Record<'a> {
     pub workload: &'a str,
     /// The track it is filed under.
     pub track: &'a str,
-    /// The knobs in force.
+    /// The knobs in effect.
     pub knobs: Knobs<'a>,
     /// The answer.
     pub record: Body<'a>,
@@ -65,7 +65,7 @@ pub struct Knobs<'a> {
 }
 
 impl<'a> Knobs<'a> {
-    /// Those in force in a scenario.
+    /// Those in effect in a scenario.
     #[must_use]
     pub fn of(scenario: &'a Scenario) -> Knobs<'a> {
         Knobs {

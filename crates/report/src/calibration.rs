@@ -78,12 +78,12 @@ pub fn judged(all: &[Judged], most: usize) -> String {
     }
     let mut out = table.render();
     if all.len() > most {
-        out += &format!("… and {} more; --format json has all\n", all.len() - most);
+        out += &format!("… and {} more; use --format json to list all\n", all.len() - most);
     }
     out
 }
 
-/// The change in error, an engine and figure each: name, rows, median before and after in per cent.
+/// The change in error, an engine and figure each: name, rows, median before and after in percent.
 #[must_use]
 pub fn changes(all: &[Judged]) -> Vec<(String, usize, f64, f64)> {
     let mut out = Vec::new();
@@ -115,7 +115,7 @@ pub fn table(outcome: &Outcome) -> String {
         for quantity in Quantity::ALL {
             let Some(one) = found.of(quantity) else { continue };
             let plural = if one.runs == 1 { "configuration" } else { "configurations" };
-            out += &format!("{}: factors on measured over predicted, from {} {plural}\n", quantity.name(), one.runs);
+            out += &format!("{}: factors of measured / predicted, from {} {plural}\n", quantity.name(), one.runs);
         }
     }
     if !outcome.judged.is_empty() {
@@ -134,10 +134,10 @@ pub fn table(outcome: &Outcome) -> String {
     };
     list("Warnings", outcome.warnings.clone());
     let refused = outcome.refused.iter().map(|(row, reason)| format!("{row}: {reason}"));
-    list("Rows that the analytical engine cannot answer", refused.collect());
+    list("Rows that the analytical engine cannot estimate", refused.collect());
     let missing = outcome.missing.iter().map(|missing| format!("{}: needs {}", missing.symbol, missing.needs));
     list(
-        "Not determined by these measurements (atlas calibrate --plan writes scripts that measure it)",
+        "Not determined by these measurements (use atlas calibrate --plan for scripts that measure it)",
         missing.collect(),
     );
     out
@@ -227,7 +227,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     let missing = outcome.missing.iter().map(|missing| format!("{}: needs {}", missing.symbol, missing.needs));
     for (title, lines) in [
         ("Warnings", outcome.warnings.clone()),
-        ("Rows that the analytical engine cannot answer", refused.collect()),
+        ("Rows that the analytical engine cannot estimate", refused.collect()),
         ("Not determined by these measurements", missing.collect::<Vec<_>>()),
     ] {
         if !lines.is_empty() {
@@ -243,7 +243,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
 /// The order of measurements as text.
 #[must_use]
 pub fn plan(target: &str, plan: &Plan) -> String {
-    let mut out = format!("Measurements that would make {target} more certain, the most telling first\n\n");
+    let mut out = format!("Measurements that would reduce the uncertainty of {target}, most useful first\n\n");
     let mut table = Table::new([
         ("", Align::Right),
         ("measurement", Align::Left),
@@ -272,7 +272,7 @@ pub fn plan(target: &str, plan: &Plan) -> String {
         out += &format!("  {name}: ±{:.1} %\n", 196.0 * sd);
     }
     if !plan.due.is_empty() {
-        out += "\nBy the guide's calendar\n";
+        out += "\nWhen to recalibrate\n";
         plan.due.iter().for_each(|line| out += &format!("  {line}\n"));
     }
     out

@@ -12,9 +12,9 @@ use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, stand
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
-/// Most targets that are shown alongside each other.
+/// Maximum targets that are shown alongside each other.
 const MOST_COLUMNS: usize = 6;
-/// Most key figures of a target where targets are the rows.
+/// Maximum key figures of a target where targets are the rows.
 const MOST_FIGURES: usize = 7;
 
 /// The answer for one target, or why it failed.
@@ -72,7 +72,7 @@ pub struct Comparison {
 pub struct Line {
     /// The metric.
     pub metric: &'static Metric,
-    /// Its values, `None` where the target has no answer or cannot run.
+    /// Its values, `None` if the target has no answer or cannot run.
     pub values: Vec<Option<f64>>,
     /// Which values are best or tied, of those that compare.
     pub standing: Vec<Standing>,
@@ -95,7 +95,7 @@ impl Line {
 }
 
 /// What the marks mean.
-const MARKS: &str = "* best: its interval lies apart from all others'; = tied with the best: the intervals overlap";
+const MARKS: &str = "* best: its interval overlaps no other; = tied with the best: the intervals overlap";
 
 impl Comparison {
     /// The engine whose figures stand in the main table: one that reasons from hardware where any does, else the
@@ -106,7 +106,7 @@ impl Comparison {
         engines().find(|engine| engine.reasons()).or(baseline).or_else(|| engines().next())
     }
 
-    /// Whether a column's figures can be held against the main table's.
+    /// Whether a column's figures can be compared with the main table's.
     fn compares(&self, column: &Column) -> bool {
         let engine = self.engine();
         column.answer.as_ref().map_or(true, |(scenario, _)| engine.is_none_or(|main| comparable(main, scenario.engine)))
@@ -183,7 +183,7 @@ impl Comparison {
         let table = |places: &[usize]| if wide { self.rows(&lines, places) } else { self.side_by_side(&lines, places) };
         let mut out = format!("workload {}\n\n{}", self.workload, table(&main));
         if !others.is_empty() {
-            out.push_str("\nother engines: these figures do not compare with those above\n\n");
+            out.push_str("\nother engines: not comparable with the values above\n\n");
             out.push_str(&table(&others));
         }
         let failed = self.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
@@ -194,7 +194,7 @@ impl Comparison {
             out.push('\n');
         }
         let hint = if wide {
-            "name up to six targets (--target) for every metric side by side"
+            "use --target (up to six) to see all metrics side by side"
         } else {
             "ratios are to the baseline"
         };

@@ -11,7 +11,7 @@ use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Methodology;
 use atlas_plan::search::methodology::differences;
 
-/// Most targets that stand side by side; more stand one below the other.
+/// Maximum targets that stand side by side; more stand one below the other.
 const MOST_COLUMNS: usize = 4;
 
 /// Methodology, and the knobs that are not the same in all columns that have an answer.
@@ -46,8 +46,8 @@ impl Configurations {
     #[must_use]
     pub fn table(&self) -> String {
         let meaning = match self.methodology {
-            Methodology::IdenticalConfig => "every target with the same knobs",
-            Methodology::MaximumPerformance => "every target with its own best knobs under the same constraints",
+            Methodology::IdenticalConfig => "same knobs on all targets",
+            Methodology::MaximumPerformance => "best knobs of each target under the same constraints",
         };
         let mut out = format!("\nmethodology {}: {meaning}\n", self.methodology.name());
         for (target, trouble) in &self.troubles {

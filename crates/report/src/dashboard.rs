@@ -200,13 +200,9 @@ impl Pair<'_> {
             line("step time, ms", dashboard.step_ms(), of(&|_, e| e.total.step_time_ms).filter(|_| training)),
             line("MFU, %", 100.0 * dashboard.mfu, of(&|_, e| 100.0 * e.total.flop_utilization)),
             line("communication, %", dashboard.communication_percent, of(&|_, e| 100.0 * e.total.comm_compute_ratio)),
+            line("device memory, GB", dashboard.total_gib() * estimator::GIB * 1e-9, of(&|_, e| e.total.peak_mem_gb)),
             line(
-                "memory of a device, GB",
-                dashboard.total_gib() * estimator::GIB * 1e-9,
-                of(&|_, e| e.total.peak_mem_gb),
-            ),
-            line(
-                "memory of a device, %",
+                "device memory, %",
                 dashboard.memory_percent,
                 of(&|_, e| e.detail.map_or(0.0, |detail| 100.0 * detail.memory.total() / detail.memory.capacity)),
             ),
@@ -244,7 +240,7 @@ impl Pair<'_> {
         let name = format!("{} on {}", self.parts.workload.name, self.parts.target.name);
         let mut out = format!("{name}, {} devices\n\n{}", input.devices(), table.render());
         match analytical {
-            Err(problem) => out += &format!("\nno analytical answer: {problem}\n"),
+            Err(problem) => out += &format!("\nno analytical estimate: {problem}\n"),
             Ok((_, estimate)) => {
                 if let Some(detail) = estimate.detail.filter(|detail| !detail.verdict.fits()) {
                     out += &format!("\nanalytical: {}\n", detail.verdict.describe());
@@ -259,7 +255,7 @@ impl Pair<'_> {
             return out;
         }
         let product: f64 = factors.iter().map(|factor| factor.factor).product();
-        out += &format!("\nwhy the analytical throughput is x{} of the dashboard's\n\n", significant(product, 4));
+        out += &format!("\nwhy the analytical throughput is {} times the dashboard's\n\n", significant(product, 4));
         let mut table = Table::new(head);
         for factor in factors {
             table.row([
@@ -318,7 +314,7 @@ impl Pair<'_> {
         let ratio = lines.first().and_then(|line| Some(line.analytical? / line.dashboard));
         let cause = self.contrast.factors.iter().max_by(|a, b| a.factor.ln().abs().total_cmp(&b.factor.ln().abs()));
         let cause = cause.map_or_else(String::new, |cause| format!("{} x{}", cause.what, significant(cause.factor, 3)));
-        let ((rate, other_rate), (memory, other_memory)) = (pair("tokens/s"), pair("memory of a device, %"));
+        let ((rate, other_rate), (memory, other_memory)) = (pair("tokens/s"), pair("device memory, %"));
         vec![
             self.parts.workload.name.to_string(),
             self.parts.target.name.to_string(),

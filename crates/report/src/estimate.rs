@@ -53,7 +53,7 @@ pub fn render(
     out
 }
 
-/// The knobs of the runtime and the parallelism in force, in one line.
+/// The knobs of the runtime and the parallelism in effect, in one line.
 fn knobs(scenario: &Scenario) -> String {
     let shown = Knob::all().filter(|knob| matches!(knob.spec().group, Group::Runtime | Group::Parallelism));
     let shown = shown.filter(|knob| scenario.heeds(*knob));
@@ -101,7 +101,7 @@ pub fn bounds(scenario: &Scenario, detail: &Detail, runs: bool, width: usize) ->
     }
     let bytes = units::memory;
     let (upper, has) = (bytes(detail.memory.upper), bytes(detail.memory.capacity));
-    let _ = write!(out, "\nmemory of a device: upper bound {upper} of {has}\n{}", bars(&detail.memory.parts, bytes));
+    let _ = write!(out, "\ndevice memory: upper bound {upper} of {has}\n{}", bars(&detail.memory.parts, bytes));
     out
 }
 

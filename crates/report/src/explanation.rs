@@ -11,7 +11,7 @@ pub fn render(tree: &Term, metric: &str, depth: usize, width: usize) -> String {
     let mut renderer = Renderer { out: &mut out, width: width.max(40), described: Vec::new(), hidden: false };
     renderer.term(tree, "", "", depth);
     if renderer.hidden {
-        out.push_str("\n… stands for terms below; --depth N shows them, --format json shows all\n");
+        out.push_str("\n… marks hidden terms; use --depth N to show more, --format json to show all\n");
     }
     out
 }

@@ -109,7 +109,7 @@ impl Measured {
         self.system.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// What a prediction is held against.
+    /// What a prediction is compared with.
     #[must_use]
     pub fn measured(&self) -> prediction::Measured {
         prediction::Measured {
@@ -122,11 +122,11 @@ impl Measured {
     /// Adds a prediction.
     pub fn lay_beside(&mut self, predicted: Prediction) {
         if let Some(verdict) = &predicted.verdict {
-            self.notes.push(format!("the engine says of it: {verdict}"));
+            self.notes.push(format!("engine verdict: {verdict}"));
         }
         if !predicted.assumed.is_empty() {
             let assumed = predicted.assumed.join(", ");
-            self.notes.push(format!("taken for the prediction, since the file does not say: {assumed}"));
+            self.notes.push(format!("assumed for the prediction, since the file does not state it: {assumed}"));
         }
         self.predicted_tokens_per_second = Some(predicted.tokens_per_second.value);
         self.predicted = Some(predicted);

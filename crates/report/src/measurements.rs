@@ -77,7 +77,7 @@ fn one(reading: &Reading, context: &Context) -> String {
         let missing = measurement::missing(reading, run);
         if !missing.is_empty() {
             let names = missing.join(", ");
-            out += &format!("\n  not in the log: {names}; say them with --set NAME=VALUE\n");
+            out += &format!("\n  not in the log: {names}; add them with --set NAME=VALUE\n");
         }
     }
     for note in &reading.notes {
@@ -146,7 +146,7 @@ fn list(rows: &[Value]) -> String {
         out += &table.render();
     }
     if rows.len() > 40 {
-        out += &format!("  … and {} more: --format json lists them\n", rows.len() - 40);
+        out += &format!("  … and {} more; use --format json to list them\n", rows.len() - 40);
     }
     out
 }
@@ -191,14 +191,14 @@ fn trimmed(number: &str) -> String {
 fn tally(ingested: &Ingested) -> String {
     let tally = &ingested.tally;
     let mut out = format!(
-        "  {} lines: {} read, {} with configuration, {} of no known format\n",
+        "  {} lines: {} read, {} with configuration, {} not recognized\n",
         tally.lines, tally.recognized, tally.noted, tally.passed_over
     );
     for (reason, skipped) in &tally.skipped {
         out += &format!("  skipped {} (first: line {}): {reason}\n", skipped.n, skipped.first_line);
     }
     if tally.cut_lines > 0 {
-        out += &format!("  {} lines were too long and were cut\n", tally.cut_lines);
+        out += &format!("  {} lines were too long and were truncated\n", tally.cut_lines);
     }
     out
 }
@@ -228,7 +228,7 @@ pub fn formats() -> String {
             "nvidia-smi (query CSV, table, dmon), rocm-smi (concise, lines, CSV, JSON), amd-smi (monitor, CSV, metric), \
              DCGM (exporter, dmon), MLPerf power, Zeus, CodeCarbon",
         ),
-        ("benchmarks", "the benchmark JSON of --format benchmark, which is also the predecessor comparison tool's"),
+        ("benchmarks", "benchmark JSON of --format benchmark and of the predecessor comparison tool"),
     ] {
         for (index, line) in wrap(names, WIDTH - 20, "").lines().enumerate() {
             table.row([if index == 0 { group.to_owned() } else { String::new() }, line.to_owned()]);

@@ -21,8 +21,8 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     let start = problem.start;
     let mut out = format!("{target} × {workload}\n");
     let aim = format!("{} ({})", problem.objective.label, direction(problem.objective));
-    let _ = writeln!(out, "{}, {} engine; sought: {aim}", start.mode().name(), start.engine.name());
-    out.push_str(&wrap(&format!("searched: {}; all else as in the start", space(problem)), 110, ""));
+    let _ = writeln!(out, "{}, {} engine; objective: {aim}", start.mode().name(), start.engine.name());
+    out.push_str(&wrap(&format!("searched: {}; everything else as in the start", space(problem)), 110, ""));
     out.push('\n');
     for condition in &problem.conditions {
         let _ = writeln!(out, "where {condition}{}", standing(problem, found, condition));
@@ -73,7 +73,7 @@ pub fn defaults(problem: &Problem<'_>, found: &Optimum) -> String {
     let (dropped, kept): (Vec<&Condition>, Vec<&Condition>) =
         problem.usual.iter().partition(|condition| found.dropped.contains(condition));
     let list = |conditions: Vec<&Condition>| conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let parts = [("within the defaults", kept), ("no candidate meets, so without", dropped)];
+    let parts = [("within the defaults", kept), ("dropped because no candidate meets them", dropped)];
     let parts = parts.into_iter().filter(|(_, conditions)| !conditions.is_empty());
     parts.map(|(what, conditions)| format!("{what} {}", list(conditions))).collect::<Vec<_>>().join("; ")
 }
@@ -84,18 +84,18 @@ fn standing(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> St
         return String::new();
     }
     if found.dropped.contains(condition) {
-        return " (default; dropped, since no candidate meets all defaults)".to_owned();
+        return " (default; dropped because no candidate meets all defaults)".to_owned();
     }
     let flag = match condition {
         Condition::Figure(metric, ..) if metric.name == "ttft_ms" => "--ttft",
         Condition::Figure(metric, ..) if metric.name == "tpot_ms" => "--tpot",
         _ => "--headroom",
     };
-    format!(" (default; {flag} changes it, {flag} none removes it)")
+    format!(" (default; change it with {flag}, remove it with {flag} none)")
 }
 
 fn direction(metric: &Metric) -> &'static str {
-    if metric.better == atlas_plan::estimate::Better::Higher { "the more the better" } else { "the less the better" }
+    if metric.better == atlas_plan::estimate::Better::Higher { "higher is better" } else { "lower is better" }
 }
 
 /// Start, best and hill-climb, figure by figure.
@@ -122,7 +122,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
     for (name, candidate) in [("start", start), ("hill-climb", climbed)] {
         let objections = found.objections(problem, candidate);
         if !objections.is_empty() {
-            let _ = writeln!(out, "note: the {name} is no candidate: {}", objections.join("; "));
+            let _ = writeln!(out, "note: the {name} is not a candidate: {}", objections.join("; "));
         }
     }
     if best.changes.is_empty() {
@@ -162,7 +162,7 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
         ("runner-up".to_owned(), Align::Left),
         (metric.label.to_owned(), Align::Right),
         ("to best".to_owned(), Align::Right),
-        ("differs from the best by".to_owned(), Align::Left),
+        ("difference from the best".to_owned(), Align::Left),
     ]);
     let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     for (i, candidate) in found.runners_up.iter().enumerate() {
@@ -203,7 +203,7 @@ fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
     format!("\n{}", table.render())
 }
 
-/// Most compromises shown in a table; JSON and CSV have all.
+/// Maximum compromises shown in a table; JSON and CSV have all.
 const MOST_COMPROMISES: usize = 20;
 
 fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
@@ -220,7 +220,7 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
         table.row(problem.front.iter().map(value).chain([changes(candidate)]));
     }
     let some = if shown < front.len() { format!(", {shown} of {}", front.len()) } else { String::new() };
-    format!("\nbest compromises between {}{some}\n{}", names.join(" and "), table.render())
+    format!("\nPareto front of {}{some}\n{}", names.join(" and "), table.render())
 }
 
 /// How far was looked, and what that proves.
@@ -230,7 +230,7 @@ pub fn looked(looked: &Looked) -> String {
     let (space, valid) = (grouped(looked.space), grouped(looked.admissible));
     let estimated = grouped(u128::from(looked.estimated));
     let left_out = if looked.worth > 0.0 {
-        format!(" Changes that gain less than {} are left out.", units::percent(looked.worth))
+        format!(" Changes that gain less than {} are omitted.", units::percent(looked.worth))
     } else {
         String::new()
     };

@@ -209,7 +209,7 @@ fn header(out: &mut Vec<u8>, page: i64, bytes: usize, values: usize, encoding: i
     out.append(&mut header.end());
 }
 
-/// Run lengths and values of so many bits: a sweep's columns change seldom, or in every row.
+/// Run lengths and values of this many bits: a sweep's columns change seldom, or in every row.
 fn runs(values: impl Iterator<Item = u32>, bits: u32, out: &mut Vec<u8>) {
     let bytes = bits.div_ceil(8) as usize;
     let mut run: Option<(u32, u64)> = None;

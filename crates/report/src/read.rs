@@ -83,7 +83,7 @@ pub fn entries(path: &Path, problems: &mut Diagnostics) -> Vec<Entry> {
         // One record, or a list of them.
         for item in node.items().unwrap_or(std::slice::from_ref(&node)) {
             if item.get("target").is_none() && item.get("record").is_none() {
-                let message = "not a record: it has neither `target` nor `record`; left out".to_owned();
+                let message = "not a record: neither `target` nor `record` found; skipped".to_owned();
                 problems.push(whole_file(&file, Severity::Warning, message));
             } else {
                 all.extend(entry(&file, item, problems));
@@ -163,7 +163,7 @@ pub struct Start {
     pub track: Option<String>,
 }
 
-/// Reads a record to start from; complains about all that is wrong with it.
+/// Reads a record to start from; complains about all problems with it.
 pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Option<Start> {
     let (file, node) = document(path, problems)?;
     let before = problems.errors();
@@ -190,8 +190,8 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     match seed {
         // The predecessor records keep the seed in their file name only.
         None => {
-            let message = format!("no seed in the record, so {SEED} is used");
-            fields.warn("seed", message, Some("--seed sets another".to_owned()));
+            let message = format!("no seed in the record; using {SEED}");
+            fields.warn("seed", message, Some("use --seed to choose another".to_owned()));
         }
         Some(node) => lay(&mut fields, &mut overrides, "seed", Ok(Knob::Seed), &node, &[]),
     }

@@ -113,7 +113,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
     let head = names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), align(at))).collect();
     let rows = Grid { head, rows };
     let mut blocks = vec![Block::Text(format!(
-        "{} is {}. Each lever is moved alone: a knob by a step, a number of the hardware by ten per cent.",
+        "{} is {}. One input is changed at a time: knobs by one step, hardware parameters by ±10 %.",
         metric.label,
         metric.show(tornado.value)
     ))];

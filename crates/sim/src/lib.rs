@@ -12,7 +12,7 @@
 //! * [`range`] – numbers that make no sense
 //! * [`replay`] – a recorded step under other times
 //! * [`scaling`] – what more accelerators bring
-//! * [`queueing`] – one station with many servers: the kernel held against queueing theory
+//! * [`queueing`] – one station with many servers: the kernel compared with queueing theory
 
 #![forbid(unsafe_code)]
 

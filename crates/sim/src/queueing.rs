@@ -1,4 +1,4 @@
-//! One station: arrivals, a queue in order of arrival, equal servers (G/G/m). The kernel is held against queueing
+//! One station: arrivals, a queue in order of arrival, equal servers (G/G/m). The kernel is compared with queueing
 //! theory with it, and against other simulators in the benches.
 
 use super::kernel::{Distribution, EventQueue, Model, Progress, Stream, Tally, Time, TimeWeighted, run};

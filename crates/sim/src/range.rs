@@ -12,7 +12,7 @@ pub struct OutOfRange {
     pub found: f64,
     /// Least that makes sense.
     pub least: f64,
-    /// Most that makes sense.
+    /// The largest sensible number.
     pub most: f64,
 }
 

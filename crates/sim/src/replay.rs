@@ -8,7 +8,7 @@ use crate::kernel::Time;
 /// One task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// The lane that it takes; `None` where it takes none.
+    /// The lane that it takes; `None` if it takes none.
     pub lane: Option<u32>,
     /// How long it takes, s.
     pub seconds: f64,

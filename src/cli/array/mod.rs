@@ -1,4 +1,4 @@
-//! Work as a job array of Slurm: submitted, merged in order as parts arrive, submitted again where tasks failed.
+//! Work as a Slurm job array: submitted, merged in order as parts arrive, and resubmitted if tasks fail.
 
 mod part;
 
@@ -27,22 +27,22 @@ const TELL_EVERY: Duration = Duration::from_secs(30);
 /// Options of work that can run as a job array.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ArrayArgs {
-    /// Compute as a job array of Slurm; results are merged here as they arrive
+    /// Compute as a Slurm job array; results are merged here as they arrive
     #[arg(long, requires = "out", help_heading = "Slurm")]
     pub slurm: bool,
-    /// Tasks of the array
+    /// Number of array tasks
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=MOST_PARTS), help_heading = "Slurm")]
     pub tasks: u64,
-    /// Option of sbatch, such as --partition=cpu; repeatable
+    /// sbatch option, such as --partition=cpu; repeatable
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Slurm")]
     pub sbatch: Vec<String>,
-    /// Times that failed tasks are submitted again
+    /// Number of times to resubmit failed tasks
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Slurm")]
     pub retries: u32,
-    /// Submit without asking
+    /// Submit without confirmation
     #[arg(long, help_heading = "Slurm")]
     pub yes: bool,
-    /// Cancel the array that the same command has submitted
+    /// Cancel the array submitted by the same command
     #[arg(long, requires = "slurm", help_heading = "Slurm")]
     pub cancel: bool,
     /// What one task of an array computes
@@ -55,11 +55,11 @@ pub struct ArrayArgs {
 pub enum End {
     /// All parts are merged.
     Whole,
-    /// The user stopped it; the array goes on.
+    /// The user stopped it; the array continues.
     Stopped,
 }
 
-/// Work of so many parts, and the files that belong to it.
+/// Work of this many parts, and the files that belong to it.
 #[derive(Debug)]
 pub struct Work<'a> {
     args: &'a ArrayArgs,
@@ -114,7 +114,7 @@ impl<'a> Work<'a> {
     /// Slurm cannot be asked.
     pub fn cancel(&self) -> color_eyre::Result<()> {
         self.array.cancel(&System)?;
-        complain(&format!("canceled; {} keeps the parts that are done", self.array.folder.display()));
+        complain(&format!("canceled; finished parts are kept in {}", self.array.folder.display()));
         Ok(())
     }
 
@@ -163,7 +163,9 @@ impl<'a> Work<'a> {
                 return Ok(End::Whole);
             }
             if stop.load(Relaxed) {
-                complain("the array goes on; the same command goes on merging, and with --cancel cancels it");
+                complain(
+                    "the array keeps running; run the same command to resume merging, or add --cancel to cancel it",
+                );
                 return Ok(End::Stopped);
             }
             if queried.is_none_or(|at| at.elapsed() > QUERY_EVERY) {
@@ -174,7 +176,7 @@ impl<'a> Work<'a> {
                 if active == 0 && !lacking.is_empty() {
                     if tries > self.args.retries {
                         return Err(eyre!(
-                            "parts {} failed {tries} times; {} says why; the same command tries again",
+                            "parts {} failed {tries} times; see {} for the reason; run the same command to retry",
                             indices(&lacking),
                             self.array.folder.join("part-I.log").display()
                         ));
@@ -186,7 +188,10 @@ impl<'a> Work<'a> {
                 } else if described.elapsed() > TELL_EVERY {
                     described = Instant::now();
                     let done = self.parts - lacking.len() as u64;
-                    complain(&format!("{done} of {} parts are done, {active} tasks wait or run{so_far}", self.parts));
+                    complain(&format!(
+                        "{done} of {} parts done, {active} tasks pending or running{so_far}",
+                        self.parts
+                    ));
                 }
             }
             std::thread::sleep(LOOK_EVERY);
@@ -213,7 +218,7 @@ impl<'a> Work<'a> {
     /// Shows what is submitted, and asks unless `--yes` says so. Failed tasks are submitted again as was agreed to.
     fn confirm(&self, parts: &[u64], tries: u32) -> color_eyre::Result<()> {
         if tries > 0 {
-            complain(&format!("parts {} failed; submitted again", indices(parts)));
+            complain(&format!("parts {} failed; resubmitting", indices(parts)));
             return Ok(());
         }
         complain(&format!("{}\n# {}", self.array.script(), self.array.submission(parts).shell_line()));
@@ -223,7 +228,7 @@ impl<'a> Work<'a> {
         if confirm::confirmed("submit?")? {
             Ok(())
         } else {
-            Err(eyre!("nothing is submitted: --yes confirms what is shown"))
+            Err(eyre!("nothing submitted: confirm in a terminal or use --yes"))
         }
     }
 }

@@ -60,12 +60,12 @@ impl Part {
     ) -> color_eyre::Result<()> {
         if self.work != work {
             return Err(eyre!(
-                "the inputs are {work:016x}, submitted was {:016x}: files or the program have changed since",
+                "the inputs ({work:016x}) differ from those submitted ({:016x}): files or the program have changed since",
                 self.work
             ));
         }
         if path.exists() {
-            complain(&format!("{} is there already", path.display()));
+            complain(&format!("{} already exists", path.display()));
             return Ok(());
         }
         let cannot = |error: std::io::Error| writing(path, &error);

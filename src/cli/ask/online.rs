@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
         None => Conversation::begin(&settings.model, context),
         Some(path) => {
             let text = read_text(path).map_err(|error| eyre!("{}: {error}", path.display()))?;
-            Conversation::read(&text).wrap_err_with(|| format!("{} is no saved conversation", path.display()))?
+            Conversation::read(&text).wrap_err_with(|| format!("{} is not a saved conversation", path.display()))?
         }
     };
     conversation.question(question);
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
     if table && !broken {
         output::print("\n")?;
     }
-    // What was said is kept, even where the answer broke off.
+    // What was said is kept, even where the answer was interrupted.
     if let Some(path) = &args.save {
         save(&conversation, path, args.resume.as_deref())?;
     }

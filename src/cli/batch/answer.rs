@@ -31,15 +31,15 @@ pub(super) struct Worker {
     estimate: Estimate,
 }
 
-/// A scenario as the files say, and what it was made of.
+/// A scenario without overrides, and its parts.
 struct Prepared {
     parts: Parts,
     scenario: Scenario,
 }
 
-/// A line that is no JSON, as an answer.
+/// The answer to a line that is not JSON.
 pub(super) fn overlong(number: u64, most: usize, out: &mut Vec<u8>) {
-    refuse("null", &format!("line {number}: longer than the {most} bytes allowed"), out);
+    refuse("null", &format!("line {number}: longer than {most} bytes"), out);
 }
 
 fn refuse(id: &str, problem: &str, out: &mut Vec<u8>) {
@@ -69,7 +69,7 @@ impl Worker {
         let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
         let bytes = bytes.trim_ascii();
         if bytes.is_empty() {
-            return refuse("null", &format!("line {number}: nothing on it, expected a JSON object"), out);
+            return refuse("null", &format!("line {number}: empty, expected a JSON object"), out);
         }
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -93,7 +93,7 @@ impl Worker {
         };
         for key in &line.unknown {
             let near = nearest(key, KEYS).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            self.context.warn(number, format!("unknown key `{key}` is ignored{near}"));
+            self.context.warn(number, format!("unknown key `{key}` ignored{near}"));
         }
         let start = out.len();
         if let Err(problem) = self.estimate(&line, number, out) {
@@ -126,7 +126,7 @@ impl Worker {
         written.map_err(|error| error.to_string())
     }
 
-    /// Finds or decodes all parts of a line; an error names all that is wrong with it.
+    /// Finds or decodes all parts of a line; an error names all problems with it.
     fn read(&mut self, line: &Line<'_>, number: u64) -> Result<(Arc<Prepared>, Overrides), String> {
         let context = Arc::clone(&self.context);
         let library = &context.library;
@@ -183,7 +183,7 @@ impl Worker {
         }
     }
 
-    /// The scenario these make before any knob, from memory where they have met before.
+    /// The scenario of these parts before any knob, from the cache if possible.
     fn prepare(
         &mut self,
         target: &Arc<Target>,

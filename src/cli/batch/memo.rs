@@ -1,8 +1,8 @@
-//! Remembering what was decoded: sweeps repeat their targets, workloads and profiles line after line.
+//! Caches decoded documents, since sweeps repeat their targets, workloads and profiles on every line.
 
 use std::sync::Arc;
 
-/// What decoding gave: the thing, or all that is wrong with it.
+/// What decoding gave: the thing, or all problems with it.
 pub(super) type Found<T> = Result<Arc<T>, Arc<str>>;
 
 /// Things by the JSON text they were decoded from, the most recent first.
@@ -14,7 +14,7 @@ pub(super) struct Memo<T> {
 }
 
 impl<T> Memo<T> {
-    /// Most entries kept.
+    /// Maximum entries kept.
     const ENTRIES: usize = 256;
     /// Longest text kept: together with `ENTRIES` the bound of the memory.
     const TEXT_BYTES: usize = 32 * 1024;
@@ -23,7 +23,7 @@ impl<T> Memo<T> {
         Memo { entries: Vec::with_capacity(Memo::<T>::ENTRIES) }
     }
 
-    /// What `text` stands for, from memory or from `make`.
+    /// The decoded `text`, from the cache or from `make`.
     pub(super) fn get(&mut self, text: &str, make: impl FnOnce() -> Result<Arc<T>, String>) -> Found<T> {
         if let Some(at) = self.entries.iter().position(|(known, _)| &**known == text) {
             if let Some(recent) = self.entries.get_mut(..=at) {

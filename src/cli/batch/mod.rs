@@ -39,7 +39,7 @@ enum Chunk {
     Lines { first: u64, bytes: Vec<u8> },
     /// A line too long to be read.
     Overlong { number: u64 },
-    /// The input broke off.
+    /// The input was interrupted.
     Broken(io::Error),
 }
 
@@ -77,11 +77,11 @@ pub fn run(input: &Path, options: Options, globals: &Globals) -> color_eyre::Res
         inputs.push(input);
         outputs.push(output);
     }
-    // Not joined: where the output breaks off it may still be waiting for input, and ends with the process.
+    // Not joined: where the output is interrupted it may still be waiting for input, and ends with the process.
     std::thread::spawn(move || Cutter { senders: inputs, turn: 0, line: 1 }.read(source));
     let written = write(&outputs, length);
     if written.is_ok() && threads.into_iter().any(|thread| thread.join().is_err()) {
-        return Err(eyre!("a worker ended early; the answers are not complete"));
+        return Err(eyre!("internal error: a worker stopped; the answers are incomplete"));
     }
     written
 }
@@ -108,7 +108,7 @@ fn work(mut worker: Worker, chunks: &Receiver<Chunk>, answers: &SyncSender<Answe
             Chunk::Overlong { number } => answer::overlong(number, MAX_LINE_BYTES, &mut out.bytes),
             Chunk::Broken(error) => out.broken = Some(error),
         }
-        // The receiver is gone if the output broke off.
+        // The receiver is gone if the output was interrupted.
         if answers.send(out).is_err() {
             return;
         }
@@ -125,7 +125,7 @@ fn write(outputs: &[Receiver<Answers>], length: Option<u64>) -> color_eyre::Resu
         stdout.flush()?;
         progress.advance(answers.read);
         if let Some(error) = answers.broken {
-            return Err(eyre!("the input broke off: {error}"));
+            return Err(eyre!("cannot read the input: {error}"));
         }
     }
     Ok(())
@@ -142,7 +142,7 @@ impl Cutter {
     fn read(mut self, mut source: Box<dyn Read + Send>) {
         let mut pending: Vec<u8> = Vec::with_capacity(READ_BYTES);
         let mut block = vec![0; READ_BYTES];
-        // Inside a line that is too long, up to its end.
+        // Skips the rest of a line that is too long.
         let mut skipping = false;
         loop {
             let read = match source.read(&mut block) {
@@ -199,7 +199,7 @@ impl Cutter {
     }
 }
 
-/// A bar on stderr once the work takes long, where people look at stderr and answers go elsewhere.
+/// A progress bar for long work, if stderr is a terminal and answers go elsewhere.
 struct Progress {
     bar: Option<ProgressBar>,
     wanted: bool,

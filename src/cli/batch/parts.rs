@@ -1,4 +1,4 @@
-//! The parts of a line: names looked up or objects decoded, knobs and seed applied over what the command line says.
+//! The parts of a line: looks up names, decodes objects, and applies knobs and seed on top of the command line.
 
 use super::Options;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ impl Context {
             return;
         }
         if warned.len() == MOST_WARNINGS {
-            complain("more warnings are not shown");
+            complain("further warnings are suppressed");
         } else {
             complain(&format!("line {number}: {message}"));
         }

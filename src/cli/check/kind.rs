@@ -67,7 +67,7 @@ impl Kind {
             Kind::Simulation => "simulation",
             Kind::Catalog(part) => part.name(),
             Kind::Experiment => "experiment",
-            Kind::Scenarios => "scenarios of the dashboard",
+            Kind::Scenarios => "dashboard scenarios",
             Kind::Software => "software",
         }
     }

@@ -28,12 +28,12 @@ use atlas_report::read;
 /// Validate files.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas check                          everything that is in force
+  atlas check                          check all files in use
   atlas check my_target.yaml themes/   these files; a directory stands for its YAML files
 
 What a file is, is described by its content, then by its name. Exit 0 where there are only warnings, 1 with errors.")]
 pub struct Args {
-    /// Files and directories to check [default: everything in force]
+    /// Files and directories to check [default: all files in use]
     pub files: Vec<PathBuf>,
 }
 
@@ -202,7 +202,7 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
         if root.is_some() {
             let help = "it is not one of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
                         prices, an experiment and scenarios of the dashboard";
-            problems.push(complain("this file is of no known kind".to_owned(), Some(help.to_owned())));
+            problems.push(complain("unknown type of file".to_owned(), Some(help.to_owned())));
         }
     }
     kind

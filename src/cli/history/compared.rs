@@ -42,7 +42,7 @@ pub(crate) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
                     units::relative(*before, *after),
                 ]);
             }
-            // Where one came from the other, what lies between them.
+            // If one entry came from the other, shows the entries in between.
             if links.iter().any(|link| link.id == second.id) && links.len() > 1 {
                 table.section("\nchain");
                 chain_rows(&mut table, links);
@@ -65,14 +65,17 @@ pub(crate) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
     }
 }
 
-/// The groups with a figure; a complaint with the figures there are, where none has it.
+/// The groups with a metric, or an error that lists the known metrics.
 fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Failure> {
     let found = groups(entries, figure);
     if found.is_empty() && !entries.is_empty() {
         let known: std::collections::BTreeSet<&str> =
             sort::filled(entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)));
         let known: Vec<&str> = known.into_iter().collect();
-        return Err(Failure::usage([format!("no entry has the figure \"{figure}\"; there are {}", known.join(", "))]));
+        return Err(Failure::usage([format!(
+            "no entry has the metric \"{figure}\"; known metrics: {}",
+            known.join(", ")
+        )]));
     }
     Ok(found)
 }
@@ -189,7 +192,7 @@ pub(crate) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: F
                     slow.step.filter(|(before, after, _)| (before.id != best.id) || (after.id != latest.id))
                 {
                     out += &format!(
-                        "  the largest single step, {:.1} %, between {} ({}) and {} ({}):\n{}",
+                        "  largest single change, {:.1} %, between {} ({}) and {} ({}):\n{}",
                         100.0 * loss,
                         minute(before.at),
                         before.handle(),
@@ -200,7 +203,7 @@ pub(crate) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: F
                 }
             }
             if found.is_empty() && !entries.is_empty() {
-                out = format!("{figure} is nowhere worse than it was, by more than {:.1} %\n", 100.0 * tolerance);
+                out = format!("{figure} has not regressed by more than {:.1} % anywhere\n", 100.0 * tolerance);
             }
             Ok(out)
         }

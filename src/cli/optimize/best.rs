@@ -1,4 +1,4 @@
-//! `atlas optimize` by looking everywhere.
+//! `atlas optimize` with the exhaustive method.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use atlas_plan::search::optimize::freed;
 use atlas_plan::search::{Gauge, optimize};
 use atlas_report::{Format, optimum as described};
 
-/// Searches, writes the record of the best, prints the whole answer.
+/// Searches, writes the record of the best candidate and prints the result.
 pub(super) fn run(
     args: &super::Args,
     globals: &Globals,
@@ -49,11 +49,11 @@ pub(super) fn run(
     };
     output::print(&text)?;
     if gauge.cancelled() {
-        complain("ended early: the best is of the candidates that were looked at until then; no record is written");
+        complain("interrupted: this is the best of the candidates evaluated so far; no record is written");
         return Err(Failure::Reported.into());
     }
     let Some(best) = &found.best else {
-        complain("no candidate meets all constraints; nothing is written");
+        complain("no candidate meets all constraints; no record is written");
         return Err(Failure::Reported.into());
     };
     let (target, workload) = (&parts.target.name, &parts.workload);

@@ -6,7 +6,7 @@ use super::shape::{anything, help, list, map_of, text, word};
 use atlas_core::plan::{Format, Methodology};
 use atlas_core::sort;
 
-/// A mapping of these fields; others may stand alongside them.
+/// A mapping with these fields; other fields are allowed.
 fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
         sort::filled(fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
@@ -18,7 +18,7 @@ fn number(described: &str) -> Value {
     help(json!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "\\$\\{"}]}), described)
 }
 
-/// On or off, or a variable that says so.
+/// On, off, or a variable.
 fn toggle(described: &str) -> Value {
     help(json!({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": "\\$\\{"}]}), described)
 }

@@ -22,7 +22,7 @@ pub(super) fn list(entry: Value) -> Value {
     json!({"type": "array", "items": entry})
 }
 
-/// A mapping of these fields and no others; null stands for an absent one.
+/// A mapping with only these fields; null means absent.
 pub(super) fn map(required: &[&str], fields: impl IntoIterator<Item = Field>) -> Value {
     closed(required, &mut fields.into_iter())
 }
@@ -54,7 +54,7 @@ fn or_null(mut schema: Value) -> Value {
     schema
 }
 
-/// With a line of help.
+/// Adds a line of help.
 pub(super) fn help(mut schema: Value, help: &str) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("description".to_owned(), json!(help));
@@ -62,7 +62,7 @@ pub(super) fn help(mut schema: Value, help: &str) -> Value {
     schema
 }
 
-/// Text; YAML reads some of what people write as text as a number.
+/// Text; numbers are accepted, since YAML reads some text as a number.
 pub(super) fn text(help_: &str) -> Value {
     help(json!({"type": ["string", "number"]}), help_)
 }

@@ -78,7 +78,7 @@ fn efficiency() -> Value {
     help(map(&[], both), "efficiency factors of the analytical engine, as `atlas calibrate` finds them")
 }
 
-/// What a workload and a phase's overrides both may say.
+/// Fields shared by workloads and the overrides of a phase.
 fn shared() -> Vec<Field> {
     let params = map(
         &[],

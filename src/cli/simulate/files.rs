@@ -15,7 +15,7 @@ use atlas_report::simulation::plots::Chart;
 /// A directory that is written to.
 pub(in crate::cli) struct Folder {
     path: PathBuf,
-    /// What the names of its files begin with.
+    /// Prefix of the file names.
     stem: String,
     files: usize,
 }
@@ -46,7 +46,7 @@ impl Folder {
         self.text(name, &serialized(document, false)?)
     }
 
-    /// Writes a picture in both forms; nothing where there is nothing to show.
+    /// Writes a chart in both formats, unless it is empty.
     pub(in crate::cli) fn chart(&mut self, name: &str, chart: &Chart) -> color_eyre::Result<()> {
         let Some(drawing) = chart.drawing() else { return Ok(()) };
         let painted = png::paint(drawing.clone())?;

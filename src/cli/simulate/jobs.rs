@@ -28,9 +28,9 @@ use atlas_sim::cluster::{Fabric, Scheduler, Traffic};
 /// Which job goes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum SchedulerName {
-    /// In the order of submission
+    /// In order of submission
     Fifo,
-    /// Short jobs first into gaps that delay none before them
+    /// Backfill: short jobs start early if they delay no earlier job
     #[default]
     Backfill,
 }
@@ -38,7 +38,7 @@ pub enum SchedulerName {
 /// The jobs of a trace on the target that the command line names.
 pub(super) fn traced(path: &Path, args: &Args, library: &Library) -> color_eyre::Result<jobs::Config> {
     let [target] = args.target.as_slice() else {
-        return Err(Failure::usage(["--jobs: expected one --target to run them on"]).into());
+        return Err(Failure::usage(["--jobs requires exactly one --target"]).into());
     };
     let accelerators = library.target(target).map_err(Failure::from)?.accelerators();
     let label = path.display().to_string();
@@ -50,10 +50,10 @@ pub(super) fn traced(path: &Path, args: &Args, library: &Library) -> color_eyre:
     trace.jobs.truncate(args.most_jobs);
     let mut notes: Vec<String> = trace.skipped.iter().map(|(reason, n)| format!("{n} skipped: {reason}")).collect();
     if too_large > 0 {
-        notes.push(format!("{too_large} skipped: more accelerators than the {accelerators} of {target}"));
+        notes.push(format!("{too_large} skipped: they need more than the {accelerators} accelerators of {target}"));
     }
     if left_out > 0 {
-        notes.push(format!("{left_out} left out: beyond the first {}; --most-jobs takes more", args.most_jobs));
+        notes.push(format!("{left_out} skipped after the first {}; raise --most-jobs to include them", args.most_jobs));
     }
     let (format, n) = (trace.format, trace.jobs.len());
     complain(&format!(
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
     let [config] = configs else { return Ok(()) };
     let Subject::Jobs(jobs) = &config.subject else { return Ok(()) };
     if args.trace.is_some() {
-        return Err(Failure::usage(["--trace shows tasks of one job; give its target and workload"]).into());
+        return Err(Failure::usage(["--trace supports only one job; use its target and workload"]).into());
     }
     let gauge = Gauge::of(jobs.jobs.len() as u32 + 1);
     let (input, sizes, out) = watching(&gauge, Duration::from_millis(500), "simulated", || {
@@ -134,13 +134,13 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         folder.print_paths();
     }
     if cancelled {
-        output::complain("ended early; what is described is of the jobs until then");
+        output::complain("interrupted: the results cover only the jobs completed so far");
         return Err(Failure::Reported.into());
     }
     Ok(())
 }
 
-/// The cluster's input, and the accelerators of every job; all that is wrong at once.
+/// The cluster's input, and the accelerators of every job; all problems at once.
 fn input(
     jobs: &jobs::Config,
     config: &Config,
@@ -168,7 +168,7 @@ fn input(
     for job in &jobs.jobs {
         let size = job.accelerators.map(f64::from).or(job.nodes.map(|nodes| nodes * per_node)).unwrap_or(1.0);
         if size > accelerators {
-            problems.push(format!("{}: wants {size} accelerators of {accelerators}", job.name));
+            problems.push(format!("{}: needs {size} accelerators, but there are only {accelerators}", job.name));
         }
         let time = match (&job.seconds, &job.workload, &job.steps) {
             (Some(seconds), ..) => Ok((seconds.0, described(job))),
@@ -177,10 +177,10 @@ fn input(
                     let pair = Pair { target: target.clone(), workload: workload.clone(), set: job.set.clone() };
                     gauge.run(|_| step(job, pair, size / per_node, fabric.is_some(), config, library))
                 }
-                None => Err("a workload needs a target under cluster:".to_owned()),
+                None => Err("a workload requires a target under cluster:".to_owned()),
             }
             .map(|traffic| (traffic.step * *steps, traffic)),
-            _ => Err("lasts for an unknown time".to_owned()),
+            _ => Err("unknown duration".to_owned()),
         };
         match time {
             Ok((seconds, traffic)) => {
@@ -198,16 +198,16 @@ fn input(
     Ok((cluster::Input { accelerators: accelerators as u32, jobs: list, scheduler: jobs.scheduler, fabric }, sizes))
 }
 
-/// Seconds of the step of a job that says no more than which share of its time it sends.
+/// Step time of a job that states only its share of communication, s.
 const STEP: f64 = 1.0;
 
-/// What a job sends that says so itself.
+/// The traffic of a job that states its communication.
 fn described(job: &Job) -> Traffic {
     Traffic { step: STEP, collectives: job.communication.unwrap_or(0.0) * STEP, hidden: 0.0 }
 }
 
-/// A job's step on so many nodes, by its events. On a shared fabric it is a step with the uplinks to itself: what
-/// sharing them costs is found where it is known with whom.
+/// A job's step on this many nodes, by its events. On a shared fabric it is a step with the uplinks to itself: what
+/// sharing them costs is found if known with whom.
 fn step(
     job: &Job,
     mut pair: Pair,
@@ -230,6 +230,6 @@ fn step(
             let hidden = (load.data - load.exposed_data).max(0.0);
             Ok(Traffic { step: m.output.step.mean, collectives: load.data, hidden })
         }
-        Measured::Serving(_) => Err(format!("{} is serving; jobs train", pair.workload)),
+        Measured::Serving(_) => Err(format!("{} is a serving workload; jobs must be training", pair.workload)),
     }
 }

@@ -20,7 +20,7 @@ use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
 use crate::cli::output;
 
-/// Most bytes of a trace that are read.
+/// Maximum bytes of a trace that are read.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads the trace, replays it as it was and on every target, and prints both.
@@ -53,9 +53,10 @@ pub(super) fn run(path: &Path, args: &Args, library: &Library, globals: &Globals
 
 fn on(trace: &StepTrace, name: &str, library: &Library) -> color_eyre::Result<Answer> {
     let target: &Target = library.target(name).map_err(Failure::from)?;
-    let id = target.accelerator.as_deref().ok_or_else(|| eyre!("{name} names no accelerator of the catalog"))?;
+    let id = target.accelerator.as_deref().ok_or_else(|| eyre!("{name} has no accelerator from the catalog"))?;
     let sheet: std::sync::Arc<Accelerator> = library.catalog().accelerator(id).map_err(Failure::from)?;
-    let machine = Machine::of_target(target, &sheet).ok_or_else(|| eyre!("the datasheet of {id} says too little"))?;
+    let machine =
+        Machine::of_target(target, &sheet).ok_or_else(|| eyre!("the datasheet of {id} lacks required values"))?;
     let from = trace.device.as_ref().and_then(|(name, gb)| library.catalog().accelerator_meant(name, *gb));
     let from = from.map(|sheet| datasheet::accelerator(&sheet));
     let hardware = Hardware { machine: &machine, accelerators: target.accelerators(), from: from.as_ref() };

@@ -50,7 +50,7 @@ fn others(plan: &Plan) -> u64 {
 
 /// Computes one part, as a task of the array does.
 pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<()> {
-    let Some(path) = &args.out else { return Err(Failure::usage(["--part needs --out"]).into()) };
+    let Some(path) = &args.out else { return Err(Failure::usage(["--part requires --out"]).into()) };
     let all = Plans::of(args, configs, library)?;
     part.write(path, all.fingerprint, all.items(), |items, out| {
         let mut before = 0;
@@ -72,16 +72,15 @@ pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Libra
     })
 }
 
-/// Answers all configurations with the help of a job array; `None` where nothing is left to describe.
+/// Answers all configurations with the help of a job array; `None` if nothing is left to describe.
 pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Option<Vec<Answer>>> {
-    let Some(out) = &args.out else { return Err(Failure::usage(["--slurm needs --out"]).into()) };
+    let Some(out) = &args.out else { return Err(Failure::usage(["--slurm requires --out"]).into()) };
     let all = Plans::of(args, configs, library)?;
     let items = all.items();
     if items == 0 {
-        return Err(Failure::usage([
-            "--slurm computes the replications after the first; --replications asks for them",
-        ])
-        .into());
+        return Err(
+            Failure::usage(["--slurm distributes replications; use --replications to request more than one"]).into()
+        );
     }
     let work = Work::of(&args.array, out, all.fingerprint, items, "runs", &HERE)?;
     if args.array.cancel {
@@ -95,12 +94,13 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
     })?;
     let mut answers = answers?;
     if gauge.cancelled() {
-        return Err(eyre!("ended before anything was submitted"));
+        return Err(eyre!("interrupted before anything was submitted"));
     }
     let total: u64 = items + answers.len() as u64;
     let mut done = answers.len() as u64;
     let ended = work.run(0, |index, lines| {
-        done += merge(&mut answers, lines).map_err(|problem| eyre!("part {index}: {problem}; remove it and go on"))?;
+        done += merge(&mut answers, lines)
+            .map_err(|problem| eyre!("part {index}: {problem}; remove it and run the command again"))?;
         Ok(so_far(&answers, done, total))
     })?;
     if ended == End::Stopped {

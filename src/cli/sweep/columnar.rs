@@ -9,7 +9,7 @@ use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::{Row, Sweep};
 use atlas_report::parquet::{Column, ColumnKind, Group, MAGIC, Values, footer, group};
 
-/// Rows of a group: some megabytes, and what a kill costs at most in work done again.
+/// Rows per group: a few megabytes, and the most work that is lost by a kill.
 const GROUP: usize = 1 << 16;
 
 /// Points of a block as workers write them: places of each row one after another, and figures.
@@ -22,7 +22,7 @@ pub(super) struct Batch {
 /// The columns of a sweep, and the rows that wait for their group.
 pub(super) struct Columnar<'s> {
     metrics: &'s [&'static Metric],
-    /// Which metrics say something about a contender.
+    /// The metrics that apply to a contender.
     applies: Vec<Vec<bool>>,
     columns: Vec<Column>,
     pending: Vec<Values>,
@@ -62,7 +62,7 @@ impl<'s> Columnar<'s> {
         columnar
     }
 
-    /// What stands before all groups.
+    /// The file header.
     pub(super) fn header(&self) -> Vec<u8> {
         MAGIC.to_vec()
     }
@@ -76,7 +76,7 @@ impl<'s> Columnar<'s> {
         self.rows = 0;
     }
 
-    /// Tells a point.
+    /// Writes a point.
     pub(super) fn write_row(&self, out: &mut Batch, row: &Row<'_>) {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         // Target and workload are described by their contender.
@@ -135,7 +135,7 @@ impl<'s> Columnar<'s> {
         Ok(())
     }
 
-    /// Writes the rows that wait, and the file's end: it can be read as it is, also where the sweep goes on later.
+    /// Writes pending rows and the end of the file, which is readable even if the sweep resumes later.
     pub(super) fn end(&mut self, output: &mut Output) -> io::Result<()> {
         self.flush(output)?;
         let end = footer(&self.columns, output.groups());

@@ -1,7 +1,7 @@
-//! The file that a sweep grows, and the note alongside it that says how far it has come.
+//! The output file of a sweep, and the note next to it that records the progress.
 //!
-//! The note is written after what it speaks of has reached the disk. Whatever a kill leaves behind the note's last byte
-//! is cut off when the sweep goes on, so that no line is missing, doubled or torn.
+//! The note is written after the data it describes has reached the disk. Anything after the last byte in the note is
+//! truncated when the sweep resumes, so that no line is missing, duplicated or incomplete.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,13 +18,13 @@ use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::Sweep;
 use atlas_report::parquet::Group;
 
-/// Time between two notes: what a kill costs at most, in work done again.
+/// Time between two notes, and so the most work that is lost by a kill.
 const NOTE_EVERY: Duration = Duration::from_secs(1);
 
 /// How far a file has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
-    /// What is swept: another sweep must not go on in this file.
+    /// What is swept: another sweep must not continue in this file.
     sweep: u64,
     /// Points of the sweep.
     points: u64,
@@ -37,10 +37,9 @@ pub(super) struct Note {
     groups: Vec<Group>,
 }
 
-/// What is swept, as a number that a change of anything that bears on the answers changes, too.
+/// Fingerprint of everything that affects the results of the sweep.
 ///
-/// `conditions` are those of the sweep as the user wrote them: as data they hold addresses of functions, which differ from
-/// one process to the next.
+/// `conditions` are those of the sweep as text: as data they contain function addresses, which differ between processes.
 pub(super) fn fingerprint(header: &[u8], sweep: &Sweep, conditions: &[String]) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
@@ -75,21 +74,21 @@ impl Output {
         Output::Stdout
     }
 
-    /// Opens the file, and goes on in it where its note says that it is of this sweep.
+    /// Opens the file, and resumes if its note belongs to this sweep.
     pub(super) fn open(path: &Path, sweep: u64, points: u64, restart: bool) -> color_eyre::Result<Output> {
         let fresh = Note { sweep, points, next: 0, bytes: 0, groups: Vec::new() };
         let found = read_text(&beside(path)).ok().and_then(|text| serde_json::from_str::<Note>(&text).ok());
         let length = std::fs::metadata(path).ok().map(|meta| meta.len());
-        let again = "--restart begins anew, over what it holds";
+        let again = "use --restart to overwrite it";
         let note = match (length, found) {
             _ if restart => fresh,
             (None | Some(0), _) => fresh,
             (Some(_), None) => {
-                return Err(eyre!("{} exists and is no unfinished sweep; {again}", path.display()));
+                return Err(eyre!("{} exists and is not an unfinished sweep; {again}", path.display()));
             }
             (Some(length), Some(note)) if note.sweep == sweep && note.points == points && note.bytes <= length => note,
             (Some(_), Some(_)) => {
-                let what = "is unfinished, and of another sweep, of changed files or of another version";
+                let what = "is an unfinished sweep with other settings, files or program version";
                 return Err(eyre!("{} {what}; {again}", path.display()));
             }
         };
@@ -100,7 +99,7 @@ impl Output {
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(eyre!(
-                    "another sweep is writing to {}; wait for it, or choose another file",
+                    "another sweep is writing to {}; wait for it or choose another file",
                     path.display()
                 ));
             }
@@ -161,7 +160,7 @@ impl Output {
         self.write(bytes, next)
     }
 
-    /// Writes what ends the file; the sweep goes on before it.
+    /// Writes the end of the file; a resumed sweep continues before it.
     pub(super) fn write_end(&mut self, end: &[u8]) -> io::Result<()> {
         match self {
             Output::File { file, path, .. } => file.write_all(end).map_err(|error| named(path, &error)),
@@ -177,7 +176,7 @@ impl Output {
         files::write(&beside, serde_json::to_vec(note)?).map_err(|error| named(&beside, &error))
     }
 
-    /// Ends the file: whole, without its note; else with it, so that the sweep can go on.
+    /// Closes the file. If it is complete, removes the note; otherwise keeps it, so that the sweep can resume.
     pub(super) fn finish(self, whole: bool) -> io::Result<()> {
         match &self {
             Output::Stdout => io::stdout().lock().flush(),

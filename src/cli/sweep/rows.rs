@@ -10,9 +10,9 @@ use atlas_report::{csv, optimum};
 /// How points are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A header and a line a point.
+    /// A header and one line per point.
     Csv,
-    /// An object a line.
+    /// One JSON object per line.
     JsonLines,
     /// Columns; see [`super::columnar`].
     Parquet,
@@ -26,7 +26,7 @@ impl Shape {
             "csv" => Ok(Shape::Csv),
             "jsonl" | "ndjson" => Ok(Shape::JsonLines),
             "parquet" => Ok(Shape::Parquet),
-            _ => Err(format!("--out: found \".{ending}\", expected a file that ends in .csv, .jsonl or .parquet")),
+            _ => Err(format!("--out: found \".{ending}\", expected .csv, .jsonl or .parquet")),
         }
     }
 }
@@ -40,7 +40,7 @@ struct Texts {
 }
 
 impl Texts {
-    /// The values of an axis, each behind what leads it.
+    /// The values of an axis, each with its prefix.
     fn of(values: &[Setting], lead: &str, word: impl Fn(&Setting) -> String) -> Texts {
         let mut texts = Texts::default();
         for value in values {
@@ -67,7 +67,7 @@ pub(super) struct Columns<'s> {
     metrics: &'s [&'static Metric],
     /// Text that leads a contender's lines: target and workload.
     contenders: Vec<Box<[u8]>>,
-    /// Which metrics say something about a contender.
+    /// The metrics that apply to a contender.
     applies: Vec<Vec<bool>>,
     /// Text of each value of each axis.
     values: Vec<Texts>,
@@ -127,7 +127,7 @@ impl<'s> Columns<'s> {
         }
     }
 
-    /// What stands before all lines.
+    /// The header.
     pub(super) fn header(&self) -> Vec<u8> {
         self.header.clone()
     }

@@ -22,7 +22,7 @@ pub(super) fn part(
     fingerprint: u64,
     size: u64,
 ) -> color_eyre::Result<()> {
-    let Some(path) = &args.out else { return Err(Failure::usage(["--part needs --out"]).into()) };
+    let Some(path) = &args.out else { return Err(Failure::usage(["--part requires --out"]).into()) };
     part.write(path, fingerprint, size, |points, out| {
         let end = points.end;
         let write_row = |out: &mut Vec<u8>, row: &Row<'_>| columns.write_row(out, row);
@@ -34,7 +34,7 @@ pub(super) fn part(
 
 /// Submits what is missing, and merges until all is there.
 pub(super) fn run(args: &Args, header: &[u8], fingerprint: u64, size: u64) -> color_eyre::Result<()> {
-    let Some(out) = &args.out else { return Err(Failure::usage(["--slurm needs --out"]).into()) };
+    let Some(out) = &args.out else { return Err(Failure::usage(["--slurm requires --out"]).into()) };
     let ending = out.extension().unwrap_or_default().to_string_lossy();
     let work = Work::of(&args.array, out, fingerprint, size, &ending, &[])?;
     if args.array.cancel {
@@ -43,7 +43,10 @@ pub(super) fn run(args: &Args, header: &[u8], fingerprint: u64, size: u64) -> co
     let mut output = Output::open(out, fingerprint, size, args.restart)?;
     let parts = work.parts();
     let next = (0..=parts).find(|index| range(*index, parts, size).start == output.next()).ok_or_else(|| {
-        eyre!("{} was begun with other parts; --restart begins anew, or go on with the same --tasks", out.display())
+        eyre!(
+            "{} was started with a different number of parts; use the same --tasks, or --restart to start over",
+            out.display()
+        )
     })?;
     if args.restart {
         work.forget()?;

@@ -1,4 +1,4 @@
-//! The constants fitted anew, as text, CSV and documents.
+//! The constants refitted, as text, CSV and documents.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use atlas_report::{Format, serialized};
 
 /// Prints how the shipped constants fare on the sources of the exam.
 pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
-    let mut table = judged("sources that no fit saw");
+    let mut table = judged("held-out sources");
     for (title, stats) in validate::examination()? {
         table.row(cells(title, &stats));
     }
@@ -35,7 +35,7 @@ fn judged(what: &'static str) -> Table {
 
 /// Fits the constants and prints them, with the errors on sources that the fit did not see.
 pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
-    let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, one source left out at a time");
+    let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, leaving out one source at a time");
     spinner.enable_steady_tick(Duration::from_millis(120));
     let refit = validate::refit()?;
     spinner.finish_and_clear();

@@ -24,56 +24,56 @@ use atlas_plan::search::Gauge;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, serialized};
 
-/// Compare the analytical engine with published measurements, or a target's profile with its own measurements.
+/// Check predictions against published measurements, or against your own.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas validate                                  all shipped measurements
   atlas validate --kind training --source vTrain
   atlas validate --measurements mine.csv --format json
   atlas validate --kind latency --svg scatter.svg
-  atlas validate --row ID                         one row, step by step; with --engine event as it is simulated
+  atlas validate --row ID                         explain the prediction of one row
   atlas validate --measured run.log prod.csv --target T --workload W
-  atlas validate --engine event --kind training   the simulation in place of the closed form
+  atlas validate --engine event --kind training   use the simulation instead of the closed form
 
-Errors are predicted over measured, less one. Training rows are judged on tokens per second and accelerator,
-inference rows on the throughput they state, latency rows on TTFT and on TPOT.
+The error is predicted / measured - 1. Training rows are compared by tokens per second per accelerator, inference rows by
+the throughput they state, latency rows by TTFT and TPOT.
 
-With --measured a target's numbers are held against measurements of its own by the calibration guide's checks: rates \
-within 15 %, latency percentiles within 10 %, scaling within 20 %; exit 1 when one fails. The age of each calibrated \
-parameter is described beside the guide's calendar.")]
+With --measured, predictions for a target are compared with your own measurements: rates must be within 15 %, latency \
+percentiles within 10 % and scaling within 20 %; exit 1 if a check fails. The report also lists the age of each calibrated \
+parameter and when to recalibrate.")]
 pub struct Args {
-    /// A file of measurements with the columns of workload/measurements/*.csv [default: those that ship]
+    /// Measurements with the columns of workload/measurements/*.csv [default: the built-in tables]
     #[arg(long, value_name = "FILE.csv")]
     pub measurements: Option<PathBuf>,
-    /// Only measurements of this kind
+    /// Kind of measurements
     #[arg(long, value_enum)]
     pub kind: Option<MeasurementKind>,
-    /// Only sources whose name contains this
+    /// Only sources whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
-    /// Fit the constants anew and judge every source with constants that never saw it; takes minutes
+    /// Refit the constants and report leave-one-source-out errors; takes minutes
     #[arg(long, conflicts_with_all = ["kind", "svg", "source", "measurements"])]
     pub fit: bool,
-    /// Errors on the sources that no fit sees, in total
+    /// Report total errors on the sources held out from every fit
     #[arg(long, conflicts_with_all = ["fit", "kind", "svg", "source", "measurements", "format"])]
     pub exam: bool,
-    /// Tell one row step by step, by its id
+    /// Explain the prediction of the row with this id
     #[arg(long, value_name = "ID", conflicts_with_all = ["fit", "format", "svg", "source"])]
     pub row: Option<String>,
-    /// Withhold the software releases that rows state, and predict them as for users who state none
+    /// Ignore the software releases that rows state
     #[arg(long, conflicts_with_all = ["fit", "exam", "row", "scenarios"])]
     pub without_release: bool,
-    /// Print the scenario of every row as a line for `atlas run --batch` instead of judging it
+    /// Print the scenario of every row as input for `atlas run --batch`, without predicting it
     #[arg(long, conflicts_with_all = ["fit", "row", "svg", "source"])]
     pub scenarios: bool,
-    /// Also write the scatter of predicted against measured
+    /// Also write a scatter plot of predicted against measured
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
-    /// Which engine predicts: analytical, or event, which takes minutes; with --measured also semi-empirical [default:
-    /// analytical; with --measured semi-empirical where the target names no accelerator]
+    /// Engine: analytical, or event (takes minutes); with --measured also semi-empirical [default: analytical, or
+    /// semi-empirical with --measured if the target names no accelerator]
     #[arg(long, value_name = "NAME", value_parser = engine, conflicts_with = "fit")]
     pub engine: Option<Engine>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Measurements of a target's own.
@@ -87,11 +87,11 @@ fn engine(text: &str) -> Result<Engine, String> {
     found.ok_or_else(|| format!("expected one of {}", reasoning.map(Engine::name).join(", ")))
 }
 
-/// A table of measurements, and where it is from.
+/// A table of measurements and its origin.
 struct Measurements {
     kind: MeasurementKind,
     text: String,
-    /// The user's file; the tables that ship have none.
+    /// The user's file; `None` for built-in tables.
     path: Option<PathBuf>,
 }
 
@@ -99,16 +99,16 @@ struct Measurements {
 const NAMED: usize = 20;
 
 impl Measurements {
-    /// Says on stderr which cells hold something else than their columns take.
+    /// Prints invalid cells to stderr.
     fn complain_of_bad_cells(&self) -> color_eyre::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let bad = validate::bad_cells(&self.text).map_err(|problem| self.named(problem))?;
         let file = path.display();
         for cell in bad.iter().take(NAMED) {
-            complain(&format!("{file}:{cell}; the row is not predicted"));
+            complain(&format!("{file}:{cell}; skipping the row"));
         }
         if bad.len() > NAMED {
-            complain(&format!("{file}: {} more such cells", bad.len() - NAMED));
+            complain(&format!("{file}: {} more invalid cells", bad.len() - NAMED));
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
         Cow::Borrowed(_) => text,
         Cow::Owned(typed) => {
             complain(&format!(
-                "note: {} has the columns of version 0.1 and is converted; its notes, source and date are not read",
+                "note: {} has the columns of version 0.1 and is converted; notes, source and date are ignored",
                 path.display()
             ));
             typed
@@ -156,7 +156,7 @@ fn scenarios(args: &Args) -> color_eyre::Result<()> {
         }
         if lines.len() < rows {
             let (kind, without) = (table.kind.name(), rows - lines.len());
-            complain(&format!("{kind}: {without} of {rows} rows have no scenario; `atlas validate` says why"));
+            complain(&format!("{kind}: {without} of {rows} rows have no scenario; run `atlas validate` to see why"));
         }
     }
     Ok(())
@@ -169,7 +169,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let engine = args.engine.unwrap_or(Engine::Analytical);
     if engine == Engine::SemiEmpirical {
-        let problem = "--engine: semi-empirical predicts no published row, since it knows no models: --measured FILE…";
+        let problem = "--engine: semi-empirical cannot predict published rows, since it has no model architectures; use --measured FILE…";
         return Err(super::failure::Failure::usage([problem]).into());
     }
     if args.fit {
@@ -204,7 +204,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         }
         verdicts.retain(|(_, rows)| !rows.is_empty());
         if verdicts.is_empty() {
-            return Err(eyre!("no source contains \"{source}\""));
+            return Err(eyre!("no source matches \"{source}\""));
         }
     }
     let all: Vec<Verdict> = verdicts.iter().flat_map(|(_, rows)| rows.iter().cloned()).collect();
@@ -226,12 +226,12 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         complain(&format!("wrote {}", path.display()));
     }
     match stopped {
-        true => Err(eyre!("interrupted after {done} of {of} rows: what is printed covers only these")),
+        true => Err(eyre!("interrupted after {done} of {of} rows: the output covers only these")),
         false => Ok(()),
     }
 }
 
-/// Tells one row: what it states, how it was read, where the time goes, predicted and measured.
+/// Explains one row: its cells, how they were read, where the time goes, prediction and measurement.
 fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     for table in tables(args)? {
         let engine = args.engine.unwrap_or(Engine::Analytical);
@@ -241,7 +241,7 @@ fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             return Ok(output::print(&globals.charset().write(&render(&story)))?);
         }
     }
-    Err(eyre!("no row has the id \"{id}\"; `atlas validate --format csv` lists all ids"))
+    Err(eyre!("unknown row \"{id}\"; run `atlas validate --format csv` to list all ids"))
 }
 
 fn render(story: &validate::story::Story) -> String {

@@ -8,12 +8,12 @@ use atlas_evidence::validate::verdict::{self, Verdict};
 use atlas_evidence::validate::{MeasurementKind, report, scatter};
 use atlas_report::table::{Align, Table};
 
-/// Rows, and what they amount to.
+/// Rows and their statistics.
 ///
 /// `partial` is how many rows were judged of how many, where the work was interrupted.
 pub(super) fn document(verdicts: &[(MeasurementKind, Vec<Verdict>)], partial: Option<(u64, u64)>) -> serde_json::Value {
     let numbers = |stats: &Stats| {
-        // Of no rows there are no statistics.
+        // Without rows there are no statistics.
         let known = |value: f64| (stats.n > 0).then_some(value);
         serde_json::json!({
             "n": stats.n,
@@ -44,7 +44,7 @@ pub(super) fn document(verdicts: &[(MeasurementKind, Vec<Verdict>)], partial: Op
     document
 }
 
-/// Verdicts that are in no statistic, by what they are.
+/// Verdicts excluded from the statistics, by reason.
 struct Skipped<'v> {
     reasons: BTreeMap<&'static str, usize>,
     predicted: usize,
@@ -61,7 +61,7 @@ impl<'v> Skipped<'v> {
         let copies: Vec<&Verdict> =
             verdicts.iter().filter(|verdict| verdict.predicted.is_some() && verdict.copy_of.is_some()).collect();
         if !copies.is_empty() {
-            reasons.insert("repeat an earlier row", copies.len());
+            reasons.insert("duplicates of an earlier row", copies.len());
         }
         let predicted = verdicts.iter().filter(|verdict| verdict.predicted.is_some()).count() - copies.len();
         Skipped { reasons, predicted, copies }
@@ -160,11 +160,11 @@ pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
         out += &skipped.line(of.len());
         for copy in &skipped.copies {
             let first = copy.copy_of.as_deref().unwrap_or_default();
-            out += &format!("  {} repeats {first}\n", copy.id);
+            out += &format!("  {} duplicates {first}\n", copy.id);
         }
         let (covered, n) = verdict::coverage(&of);
         out += &format!(
-            "{}\n{} of measurements lie inside their 90 % interval ({n} rows)\n\n",
+            "{}\n{} of measurements are inside the 90 % interval ({n} rows)\n\n",
             of_medians("sources'", &sources, &stats),
             units::percent(covered)
         );
@@ -179,14 +179,14 @@ pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
             out += &format!("{n:>6}  {reason}\n");
         }
         if more > 0 {
-            out += &format!("        {more} more reasons; --format csv names that of every row\n");
+            out += &format!("        {more} more reasons; use --format csv for the reason of every row\n");
         }
         out.push('\n');
     }
     out
 }
 
-/// What the groups' medians amount to.
+/// Summary of the medians of the groups.
 pub(super) fn of_medians<K>(whose: &str, groups: &BTreeMap<K, Stats>, all: &Stats) -> String {
     let mean = report::mean_of_medians(groups);
     format!("mean of the {whose} medians {mean:.1} %, {:.2} times the median of all rows", mean / all.median)

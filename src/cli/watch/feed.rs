@@ -1,4 +1,4 @@
-//! One file of a watch: its bytes, and what they say.
+//! One file of a watch: reads and parses it.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl Feed {
         self.tail.path()
     }
 
-    /// Reads what is new, `most` bytes at the most; returns how many, and what happened to the file.
+    /// Reads up to `most` new bytes; returns their number, and what happened to the file.
     pub(crate) fn poll(&mut self, most: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
         let follow = &mut self.follow;
         let polled = self.tail.poll(most, |piece| match piece {
@@ -38,7 +38,7 @@ impl Feed {
                 let said = [
                     (polled.rotated, "was rotated"),
                     (polled.truncated, "was truncated"),
-                    (polled.damaged, "holds damaged packed bytes; what follows them is not read"),
+                    (polled.damaged, "has corrupt gzip data; the rest is not read"),
                 ];
                 let said =
                     said.into_iter().filter(|(is, _)| *is).map(|(_, what)| Event::File(format!("{name} {what}")));
@@ -47,12 +47,12 @@ impl Feed {
             Err(_) if self.failing => (0, Vec::new()),
             Err(error) => {
                 self.failing = true;
-                (0, vec![Event::File(format!("{name} cannot be read: {error}; it is tried again"))])
+                (0, vec![Event::File(format!("cannot read {name}: {error}; retrying"))])
             }
         }
     }
 
-    /// Reads the line that has no end, and hands over what a whole file would have given.
+    /// Reads the last, incomplete line and returns the results for the whole file.
     pub(crate) fn finish(self, give: impl FnMut(Observation)) -> Ingested {
         self.follow.finish(give)
     }

@@ -22,71 +22,71 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use super::{confirm, keep};
 
-/// Follow logs of a running job and compare it with its prediction.
+/// Follow a running job and compare it with its prediction.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas watch 1234                                            a job of `atlas submit`, with its prediction
+  atlas watch 1234                                            a job submitted with `atlas submit`
   atlas watch slurm-1234.out --plan out/last_run.json
   atlas watch 1234 --target h100-sxm-64 --workload llama3.1-8b-train --set tp=2
-  atlas watch rank*.log --plan 3fa9c1d2 --power gpu.csv       an entry of the history; nvidia-smi samples
+  atlas watch rank*.log --plan 3fa9c1d2 --power gpu.csv       prediction from the history; nvidia-smi samples
   atlas watch run.log --plan p.json --once --exit-code        for scripts: exit 3 outside the interval
   atlas watch run.log --plan p.json --on-alarm 'notify-send atlas {message}'
   atlas watch 1234 --yes --on-alarm 'curl -fsS --data-urlencode text={message} https://hooks.example.org/alarm'
 
-Reads training steps of the tools that `atlas ingest --formats` lists and reports of vLLM and SGLang servers. Prints when \
-the run leaves the 90 % interval of the prediction: since when, by how much, and the likeliest causes; when it comes back; \
-when it stalls or is restarted; nothing otherwise. Files may be rotated, truncated, packed by gzip, or not exist yet; \
-several files are the ranks of one job. A number that is no file is a job of Slurm. Ends with the last step, with the job, \
-with --once, or with Ctrl-C, and leaves an entry in the history.")]
+Reads training logs in the formats listed by `atlas ingest --formats` and logs of vLLM and SGLang servers. Prints a message \
+when the run leaves the 90 % interval of the prediction (since when, by how much, and the most likely causes), when it \
+returns, stalls or restarts, and nothing otherwise. Files may be rotated, truncated, gzipped or not exist yet; several \
+files are the ranks of one job. A number that is not a file name is a Slurm job id. Ends after the last step, when the job \
+ends, with --once or on Ctrl-C, and adds an entry to the history.")]
 pub struct Args {
-    /// Logs of one job, or its number
+    /// Logs of one job, or its Slurm job id
     #[arg(value_name = "LOG|JOBID", required = true)]
     pub logs: Vec<String>,
-    /// Prediction: a record of `atlas run`, or an entry of the history
+    /// Prediction: a record of `atlas run`, or a history entry
     #[arg(long, value_name = "RECORD|ID", conflicts_with_all = ["target", "workload"])]
     pub plan: Option<String>,
-    /// Target, by name
+    /// Target
     #[arg(long, value_name = "NAME", requires = "workload")]
     pub target: Option<String>,
-    /// Workload, by name
+    /// Workload
     #[arg(long, value_name = "NAME", requires = "target")]
     pub workload: Option<String>,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// Samples of power, clocks and temperatures, as nvidia-smi, amd-smi, rocm-smi and dcgm write them; repeatable
+    /// Power, clock and temperature samples from nvidia-smi, amd-smi, rocm-smi or dcgm; repeatable
     #[arg(long, value_name = "FILE")]
     pub power: Vec<String>,
-    /// Steps of the whole training, where the log does not say
+    /// Total training steps, if the log does not state them
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
-    /// Seconds between two looks
+    /// Polling interval, seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
     pub poll: Duration,
-    /// Read what there is and end
+    /// Read the existing logs and exit
     #[arg(long)]
     pub once: bool,
-    /// Exit 3 where the run ends slower than its interval, or stalled
+    /// Exit with code 3 if the run ends slower than its interval, or stalled
     #[arg(long)]
     pub exit_code: bool,
-    /// Program and arguments that are run at every alarm, without a shell; {message}, {cause}, {step} and {job} are replaced
+    /// Command to run on every alarm, without a shell; {message}, {cause}, {step} and {job} are substituted
     #[arg(long, value_name = "COMMAND")]
     pub on_alarm: Option<AlarmCommand>,
-    /// Run the command of alarms without asking
+    /// Run the alarm command without confirmation
     #[arg(long)]
     pub yes: bool,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// What is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
-    /// Changes, in words
+    /// Text messages
     #[default]
     Text,
-    /// Changes, one object a line
+    /// JSON Lines
     Json,
 }
 
@@ -126,9 +126,9 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(eyre!("{}: no such file", missing.path().display()));
     }
     if let Some(command) = &args.on_alarm {
-        complain(&format!("every alarm runs: {}", command.shown()));
-        if !args.yes && !confirm::confirmed("run it at alarms?")? {
-            return Err(eyre!("nothing is watched: --yes confirms the command of alarms"));
+        complain(&format!("alarm command: {}", command.shown()));
+        if !args.yes && !confirm::confirmed("run it on every alarm?")? {
+            return Err(eyre!("not watching: confirm the alarm command in a terminal or use --yes"));
         }
     }
     let mut state = WatchState::new(plan.as_ref().map(|plan| plan.prediction.clone()), names);
@@ -148,7 +148,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 print(&event, &state, args, globals)?;
             }
         }
-        // While a long log is caught up with, only its end is news.
+        // While catching up with a long log, only its end is news.
         if !more {
             for event in state.tick(at) {
                 print(&event, &state, args, globals)?;
@@ -180,13 +180,15 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     keep::keep(EntryKind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
     let outside = matches!(state.standing, Standing::Slower { .. }) || state.stalled();
     if state.times.records() == 0 {
-        complain("error: no step or report was read; `atlas ingest --formats` lists what is recognized");
+        complain(
+            "error: no training step or server report found; run `atlas ingest --formats` to list recognized formats",
+        );
         return Err(Failure::Reported.into());
     }
     if args.exit_code && outside { Err(Failure::Code(OUTSIDE).into()) } else { Ok(()) }
 }
 
-/// The files to follow: those named, or those of the job that is named.
+/// The files to follow: the given ones, or those of the given job.
 fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<Followed>)> {
     let [one] = args.logs.as_slice() else { return Ok((args.logs.iter().map(PathBuf::from).collect(), None)) };
     if !job::is_id(one) || Path::new(one).exists() {
@@ -194,7 +196,7 @@ fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<Followed>)> {
     }
     let found = job::query(&System, one, PATIENCE)?;
     if found.logs.is_empty() {
-        return Err(eyre!("job {one}: scontrol names no output; give its log instead"));
+        return Err(eyre!("job {one}: scontrol reports no output file; give its log instead"));
     }
     let over = matches!(found.state, job::JobState::Completed | job::JobState::Failed);
     Ok((found.logs, Some(Followed { id: one.clone(), queried: Instant::now(), over })))
@@ -235,7 +237,7 @@ fn print(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> c
     Ok(output::print(&(text + "\n"))?)
 }
 
-/// Runs the command of an alarm. A failure is reported; the watch goes on.
+/// Runs the command of an alarm. A failure is reported; the watch continues.
 fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
     let Some(command) = args.on_alarm.as_ref().filter(|_| event.is_alarm(state)) else { return };
     let cause =
@@ -248,7 +250,7 @@ fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Follo
     complain(&format!("alarm: {}", run.shell_line()));
     match System.run(&run).map(|output| output.complaint()) {
         Ok(None) => {}
-        Ok(Some(complaint)) => complain(&format!("warning: the command of the alarm failed: {complaint}")),
-        Err(error) => complain(&format!("warning: the command of the alarm failed: {error}")),
+        Ok(Some(complaint)) => complain(&format!("warning: the alarm command failed: {complaint}")),
+        Err(error) => complain(&format!("warning: the alarm command failed: {error}")),
     }
 }

@@ -1,4 +1,4 @@
-//! The prediction that a watched job is held against, and what the history keeps of the watch.
+//! The prediction that a watched job is compared with, and the history entry of the watch.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output::complain;
 use crate::cli::{keep, pick};
 
-/// A prediction, and where it comes from.
+/// A prediction and its origin.
 pub(super) struct Plan {
     pub(super) prediction: Prediction,
     draft: Draft,
@@ -31,7 +31,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan that the command line states, else the one that the job was submitted with; `None` without either.
+    /// The plan from the command line, else the one that the job was submitted with.
     pub(super) fn read(
         args: &Args,
         globals: &Globals,
@@ -42,7 +42,7 @@ impl Plan {
         let submitted = submission(logs, job);
         let planned = match (&args.plan, &args.target, &submitted) {
             (None, None, Some(entry)) => {
-                complain(&format!("prediction: of submission {}", entry.handle()));
+                complain(&format!("using the prediction of submission {}", entry.handle()));
                 Some(entry.id.clone())
             }
             (plan, ..) => plan.clone(),
@@ -60,7 +60,7 @@ impl Plan {
             (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
             _ => {
                 complain(
-                    "no prediction: --plan RECORD, or --target and --workload, state one; jobs of `atlas submit` have theirs",
+                    "no prediction: use --plan RECORD, or --target and --workload; jobs submitted with `atlas submit` have one",
                 );
                 return Ok(None);
             }
@@ -70,10 +70,10 @@ impl Plan {
         let estimate = engine::estimate(&scenario);
         estimate.finite().map_err(|problem| eyre!(problem))?;
         if let Some(detail) = estimate.detail.filter(|detail| !detail.verdict.fits()) {
-            complain(&format!("warning: as planned it cannot run: {}", detail.verdict.describe()));
+            complain(&format!("warning: the prediction says that this job cannot run: {}", detail.verdict.describe()));
         }
         let prediction = prediction(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
-        // A job that was submitted is what was watched, whatever it is held against.
+        // The watched job is the submitted one, whatever it is compared with.
         let sources = submitted.map(|entry| entry.id).into_iter().chain(source).collect();
         Ok(Some(Plan { prediction, draft: keep::of_scenario(&parts, &scenario), sources }))
     }
@@ -92,7 +92,7 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
     if Path::new(name).exists() {
         return Ok((PathBuf::from(name), None, None));
     }
-    let store = keep::store().ok_or_else(|| eyre!("--plan: {name}: no such file, and there is no history"))?;
+    let store = keep::store().ok_or_else(|| eyre!("--plan: {name}: no such file, and no history"))?;
     let mut entry = store.find(name).map_err(|error| eyre!("--plan: {name}: no such file; {error}"))?;
     // What was submitted names the prediction that it was submitted with.
     if let (EntryKind::Submission, [source]) = (entry.kind, entry.sources.as_slice()) {
@@ -100,7 +100,10 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
     }
     if entry.body.get("knobs").is_none() {
         let kind = entry.kind.name();
-        return Err(eyre!("--plan: {}: a {kind}, expected a prediction of `atlas run` or `atlas optimize`", entry.id));
+        return Err(eyre!(
+            "--plan: {}: found a {kind}, expected a prediction of `atlas run` or `atlas optimize`",
+            entry.id
+        ));
     }
     let mut file = tempfile::Builder::new().prefix("atlas-plan-").suffix(".json").tempfile()?;
     file.write_all(entry.body.to_string().as_bytes())?;
@@ -116,7 +119,7 @@ pub(crate) fn prediction(
 ) -> Result<Prediction, String> {
     let engine = scenario.engine.name();
     let Some(detail) = &estimate.detail else {
-        return Err(format!("the {engine} engine gives no interval to hold a run against; --engine analytical does"));
+        return Err(format!("the {engine} engine has no prediction interval; use --engine analytical"));
     };
     let training = scenario.mode() == Mode::Training;
     let serving = detail.serving.as_ref();
@@ -129,7 +132,7 @@ pub(crate) fn prediction(
     };
     let (low, high) = interval.around(seconds);
     if !(seconds > 0.0 && low > 0.0 && high.is_finite()) {
-        return Err(format!("the prediction has no time to compare with: {seconds} s"));
+        return Err(format!("the predicted time is not usable: {seconds} s"));
     }
     let tokens_per_step = detail.training.as_ref().map(|training| training.tokens_per_step);
     let planned = scenario.base.plan.train_tokens.zip(tokens_per_step).filter(|(_, tokens)| *tokens > 0.0);

@@ -17,7 +17,7 @@ pub struct Said {
     pub answer: String,
     /// Calls of tools, attempts, and where the figures come from.
     pub remarks: Vec<String>,
-    /// The conversation with this answer; `None` where nothing was sent.
+    /// The conversation with this answer; `None` if nothing was sent.
     pub talk: Option<Talk>,
 }
 
@@ -66,7 +66,7 @@ impl Endpoint {
         let (settings, mut talk) = self.begin(context)?;
         talk.question(question);
         let answer = request(&settings, &talk).preview();
-        Ok(Said { answer, remarks: vec!["nothing was sent; ! in place of !! sends it".to_owned()], talk: None })
+        Ok(Said { answer, remarks: vec!["nothing was sent; use ! instead of !! to send it".to_owned()], talk: None })
     }
 
     /// Asks.

@@ -72,7 +72,7 @@ fn foreign(text: &str, width: usize, role: Role) -> Vec<Row> {
 pub(super) fn lines(app: &App) -> Vec<Row> {
     let width = usize::from(area(app).width.saturating_sub(4));
     if app.assistant.turns.is_empty() && super::pending(app).is_none() {
-        let lead = "Ask about the scenario on the screen, or name another one. Every figure is computed; no network is used. Behind ! a \
+        let lead = "Ask about the current scenario, or name another one. All figures are computed offline. After !, a \
              question goes to the endpoint of ATLAS_ASSISTANT_URL, behind !! it shows what would be sent.";
         let lead = wrap(lead, width).into_iter().map(|text| Row { text, role: Role::Dim });
         let examples = EXAMPLES.iter().map(|example| Row { text: format!("  {example}"), role: Role::Text });
@@ -83,11 +83,11 @@ pub(super) fn lines(app: &App) -> Vec<Row> {
         rows.push(Row { text: format!("> {question}"), role: Role::Key });
         rows.extend(foreign(&app.assistant.arriving, width, Role::Text));
         if question.starts_with('!') {
-            rows.push(Row { text: "the endpoint answers; Esc stops".to_owned(), role: Role::Dim });
+            rows.push(Row { text: "waiting for the endpoint; Esc stops".to_owned(), role: Role::Dim });
             return rows;
         }
         let progress = app.queries.assistant.progress().unwrap_or_default();
-        rows.push(Row { text: format!("computes: {}; Esc stops", progress.describe()), role: Role::Dim });
+        rows.push(Row { text: format!("computing: {}; Esc stops", progress.describe()), role: Role::Dim });
     }
     rows
 }
@@ -103,7 +103,7 @@ pub(super) fn last_turn(app: &App) -> usize {
 pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>) {
     let area = area(app);
     canvas.clear(area);
-    let inner = canvas.frame(area, "Assistant", "Enter asks or applies, ↑ earlier questions, Ctrl-Y copies", true);
+    let inner = canvas.frame(area, "Assistant", "Enter asks or applies, ↑ previous question, Ctrl-Y copies", true);
     let rows = lines(app);
     let room = room(app);
     let skip = app.assistant.scroll.min(rows.len().saturating_sub(room));

@@ -19,7 +19,7 @@ use atlas_report::{explanation, tornado};
 /// Depth to which a derivation is described, and the width of its lines.
 const DERIVATION: (usize, usize) = (12, 110);
 
-/// The view on the screen as a document; `None` where there is nothing in it. `made` is the time, which a pure function
+/// The view on the screen as a document; `None` if there is nothing in it. `made` is the time, which a pure function
 /// does not know.
 #[must_use]
 pub fn document(app: &App, made: &str) -> Option<Document> {
@@ -43,7 +43,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
                 Block::Table(grid) => Some(grid.clone()),
                 _ => None,
             });
-            Some(titled(format!("The schedule of {about}"), blocks, table?))
+            Some(titled(format!("Schedule of {about}"), blocks, table?))
         }
         View::Advice => {
             let shown = app.advice_shown();
@@ -82,7 +82,7 @@ fn titled(title: String, blocks: Vec<Block>, rows: Grid) -> Document {
     Document { title, blocks, rows }
 }
 
-/// The answer as the screen has it: a simulation that is not there yet is left to the closed form that stands in for it.
+/// The answer as the screen has it: a simulation that is not there yet is left to the closed form that replaces it.
 fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
     let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
     estimate.finite().ok()?;
@@ -118,7 +118,7 @@ fn report(app: &App, made: &str) -> Option<Document> {
     let files = Setup { overrides: Overrides::new(), ..setup.clone() };
     let reference = app.reference().unwrap_or(&files);
     if reference != setup && reference.workload == setup.workload {
-        let name = if app.reference().is_some() { "baseline" } else { "as in the files" };
+        let name = if app.reference().is_some() { "baseline" } else { "saved values" };
         let other = entry(&app.baseline, reference);
         study.entries.extend(other.map(|other| Entry { name: format!("{} ({name})", reference.target), ..other }));
     }
@@ -132,7 +132,7 @@ fn comparison(app: &App, made: &str) -> Option<Document> {
         match (entry(answer, &setup), &answer.outcome) {
             (Some(entry), _) => study.entries.push(entry),
             (None, Err(why)) => study.failed.push((name.to_string(), why.clone())),
-            (None, Ok(_)) => study.failed.push((name.to_string(), "its figures are not numbers".to_owned())),
+            (None, Ok(_)) => study.failed.push((name.to_string(), "its metrics are not numbers".to_owned())),
         }
     }
     (!study.entries.is_empty()).then(|| of_study(&study))
@@ -261,12 +261,12 @@ fn difference(app: &App) -> Document {
         }
     }
     let rows = Grid { head, rows };
-    let mut blocks = vec![Block::Text(format!("{here}, against {label}: only what differs."))];
+    let mut blocks = vec![Block::Text(format!("{here} compared with {label}: differences only."))];
     if !remarks.is_empty() {
         blocks.push(Block::List(remarks));
     }
     if !rows.rows.is_empty() {
         blocks.push(Block::Table(rows.clone()));
     }
-    titled(format!("{here} against {label}"), blocks, rows)
+    titled(format!("{here} compared with {label}"), blocks, rows)
 }

@@ -75,7 +75,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
         ("Wjj/concurrency<Enter>vn", "tokens/s over concurrency and", true),
         ("Wjj/tp_algorithm<Enter>v", "can run", true),
         ("WjjHmjmF", "no layout improves one figure", true),
-        ("Wjji", "Each lever is moved alone", true),
+        ("Wjji", "One input is changed at a time", true),
         ("WjjSR", "| best |", true),
         ("Wjjc", "| rank |", false),
         ("WjjE", "requests in batches", true),

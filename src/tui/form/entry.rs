@@ -1,4 +1,4 @@
-//! The entry of a form as commented YAML, and what is wrong with it: what the files' own reader says.
+//! The entry of a form as commented YAML, and the problems with it: what the files' own reader says.
 
 use super::yaml::{decoded, yaml};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(super) fn text(app: &App, form: &Form) -> String {
             let vendor = sheet.as_ref().map_or_else(|| "unknown".to_owned(), |sheet| sheet.vendor.clone());
             let memory = sheet.as_ref().map_or(0.0, |sheet| sheet.memory.gb);
             format!(
-                "# Made in the terminal interface; vendor and memory are the catalog's.\n\
+                "# Created in the terminal interface; vendor and memory come from the catalog.\n\
                  - name: {}\n  vendor: {}\n  accelerator: {}\n  accelerators_per_node: {}\n  num_nodes: {}\n  \
                  memory_gb_per_accel: {memory}\n  network: {{ type: IB, Gbps_per_accel: {} }}\n  \
                  cost: {{ hourly_usd: {}, energy_watts_node: {}, pue: {} }} # of one node\n",
@@ -79,12 +79,12 @@ pub(super) fn text(app: &App, form: &Form) -> String {
         EntryKind::Workload => {
             let training = plain(Key::Mode) == Mode::Training.name();
             let batch = if training {
-                format!("batch: {{ micro: 1, global: {} }} # sequences of a step", plain(Key::Batch))
+                format!("batch: {{ micro: 1, global: {} }} # sequences per step", plain(Key::Batch))
             } else {
                 format!("serving: {{ engine: vllm, concurrency: {} }} # requests in flight", plain(Key::Batch))
             };
             format!(
-                "# Made in the terminal interface.\n\
+                "# Created in the terminal interface.\n\
                  - name: {}\n  mode: {}\n  model: {}\n  sequence: {{ prompt: {}, generate: {} }}\n  \
                  parallelism: {{ tp: {} }}\n  precision: {{ weights: {}, activations: bf16 }}\n  {batch}\n",
                 quoted(Key::Name),
@@ -110,7 +110,7 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
         EntryKind::Workload => library.workload(name).is_ok(),
     };
     if name.is_empty() || taken {
-        let why = if taken { "there is an entry of this name already" } else { "an entry needs a name" };
+        let why = if taken { "an entry with this name already exists" } else { "type a name" };
         return Some(format!("name: {why}"));
     }
     let (mut problems, text) = (Diagnostics::new(), text(app, form));

@@ -2,7 +2,7 @@
 //! that the files' own reader finds. Nothing is written before the change was shown.
 //!
 //! * this file – the state, and what keys do to it
-//! * `entry` – the entry as commented YAML, and what is wrong with it
+//! * `entry` – the entry as commented YAML, and the problems with it
 //! * `offer`, `profile` – the same of prices and profiles
 //! * `view` – the picture
 
@@ -110,7 +110,7 @@ fn begin(app: &mut App, kind: EntryKind, fields: Vec<(Key, String)>) {
     app.overlay = Some(Overlay::Form(form));
 }
 
-/// Changes what is typed; what is wrong with the entry follows every key.
+/// Changes what is typed; the problems with the entry follows every key.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
     let cursor = form.cursor;

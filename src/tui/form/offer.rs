@@ -32,7 +32,7 @@ pub(super) fn text(form: &Form) -> String {
         text => format!("  {name}: {}\n", yaml(text)),
     };
     format!(
-        "# Made in the terminal interface.\n- provider: {}\n  accelerator: {}\n  accelerators: {}\n  \
+        "# Created in the terminal interface.\n- provider: {}\n  accelerator: {}\n  accelerators: {}\n  \
          hourly_usd: {} # of the whole instance\n  basis: {}\n{}  date: {}\n{}",
         yaml(form.value(Key::Provider)),
         yaml(form.value(Key::Accelerator)),
@@ -53,10 +53,10 @@ fn quoted(date: &str) -> String {
 /// What is wrong with the offer, in a line.
 pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     if form.value(Key::Provider).is_empty() {
-        return Some("provider: an offer needs a name".to_owned());
+        return Some("provider: type a name".to_owned());
     }
     if form.value(Key::Date).is_empty() {
-        return Some("date: when was the price read? YYYY-MM-DD".to_owned());
+        return Some("date: type the date of the price, YYYY-MM-DD".to_owned());
     }
     let (mut problems, text) = (Diagnostics::new(), text(form));
     let price = decoded(&text, Price::decode, &mut problems);

@@ -9,7 +9,7 @@ use atlas_config::{Efficiency, Factors, Profile};
 use atlas_document::Diagnostics;
 use atlas_document::parse::parse;
 
-/// The fields: the selected target, and the factors in force for it.
+/// The fields: the selected target, and the factors in effect for it.
 pub(super) fn begin(app: &App) -> Vec<(Key, String)> {
     let factors: Efficiency = app.answer.scenario.as_ref().map(|scenario| scenario.efficiency).unwrap_or_default();
     let name = app.now.setup.target.to_string();
@@ -27,7 +27,7 @@ pub(super) fn text(form: &Form) -> String {
         all.collect::<Vec<_>>().join(", ")
     };
     format!(
-        "# Made in the terminal interface for {}. Factors on the shipped constants of the analytical engine: above 1 is\n\
+        "# Created in the terminal interface for {}. Factors applied to constants of the analytical engine: above 1 is\n\
          # better. `atlas calibrate` fits them to measured runs.\n\
          efficiency:\n  training: {{ {} }}\n  serving: {{ {} }}\n",
         form.value(Key::Target).escape_default(),
@@ -50,7 +50,7 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     let stem = stem(form);
     let own = app.library.profiles().find(|profile| *profile.name == *stem && !profile.origin.is_built_in());
     if let Some(profile) = own {
-        return Some(format!("{target} has a profile already: {}", profile.origin.file));
+        return Some(format!("{target} already has a profile: {}", profile.origin.file));
     }
     let label: Arc<str> = "this form".into();
     let (mut problems, text) = (Diagnostics::new(), text(form));

@@ -29,7 +29,7 @@ fn a_target_is_made_from_the_selected_one_with_a_name_of_the_catalog() {
 fn what_is_wrong_is_said_at_every_key_and_nothing_is_written() {
     let mut hands = Hands::of(&Sources::built_in());
     hands.keys("+<C-u>h100-sxm-8");
-    assert!(hands.text().contains("there is an entry of this name already"), "{}", hands.text());
+    assert!(hands.text().contains("an entry with this name already exists"), "{}", hands.text());
     hands.keys("<C-u>mine<Tab><Tab><C-u>-8");
     assert!(hands.text().contains("✗"), "{}", hands.text());
     hands.keys("<Enter><Enter><Enter><Enter><Enter><Enter><Enter><Enter>");

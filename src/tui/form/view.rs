@@ -27,7 +27,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
         EntryKind::Offer => "New price",
         EntryKind::Profile => "New profile",
     };
-    let inner = canvas.frame(area, title, "Tab next, Enter on the last shows the change", true);
+    let inner = canvas.frame(area, title, "Tab: next field; Enter on the last field previews the change", true);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let label = LABEL.min(inner.width / 2);
@@ -56,7 +56,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     let (said, style) = match &form.trouble {
         Some(trouble) if blank => (format!("{} {trouble}", canvas.glyphs.cross), dim),
         Some(trouble) => (format!("{} {trouble}", canvas.glyphs.cross), bad),
-        None => (format!("{} this entry can be written", canvas.glyphs.check), good),
+        None => (format!("{} ready to write", canvas.glyphs.check), good),
     };
     for line in wrap(&said, usize::from(inner.width)).iter().take(usize::from(TROUBLE)) {
         if y < inner.bottom() {

@@ -5,9 +5,9 @@ use super::state::Point;
 use crate::tui::app::{App, Setup, Snapshot};
 use atlas_plan::estimate::METRICS;
 
-/// Most points on either side of the scenario.
+/// Maximum points on either side of the scenario.
 const MOST: usize = 60;
-/// Most points that are named.
+/// Maximum points that are named.
 pub const MOST_NAMED: usize = 64;
 
 impl App {

@@ -34,7 +34,7 @@ pub(crate) fn width_of(symbol: &str) -> u16 {
 }
 
 /// Writes a text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
-/// nearly all there is on a screen. Returns how many cells were written; `None` where it is no such text, and nothing was.
+/// nearly all there is on a screen. Returns how many cells were written; `None` if it is no such text, and nothing was.
 #[inline(never)]
 pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, style: Style) -> Option<u16> {
     let area = buffer.area;

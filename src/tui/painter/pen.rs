@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier};
 use crate::tui::painter::cells::ON_BLANK;
 use crate::tui::painter::color::ColorDepth;
 
-/// Colors and attributes in force.
+/// Colors and attributes in effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Pen {
     fg: Color,

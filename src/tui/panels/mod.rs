@@ -63,7 +63,7 @@ struct Spec {
     rows: fn(&App) -> usize,
     /// Lines above them that do not scroll.
     heading: fn(&App) -> u16,
-    /// Rows that are seen at a time in so many lines; the heading takes some.
+    /// Rows that are seen at a time in this many lines; the heading takes some.
     page: fn(&App, usize) -> usize,
     /// Whether one of the lines has a cursor; else the lines only scroll.
     has_cursor: fn(&App) -> bool,
@@ -184,13 +184,13 @@ pub fn heading(app: &App, panel: Panel) -> u16 {
     (panel.spec().heading)(app)
 }
 
-/// Rows of a panel that are seen at a time in so many lines.
+/// Rows of a panel that are seen at a time in this many lines.
 #[must_use]
 pub fn page(app: &App, panel: Panel, lines: usize) -> usize {
     (panel.spec().page)(app, lines)
 }
 
-/// A panel as a document; `None` where commands write it: `atlas history`, `atlas watch`, `atlas launch`.
+/// A panel as a document; `None` if commands write it: `atlas history`, `atlas watch`, `atlas launch`.
 #[must_use]
 pub fn document(app: &App, panel: Panel) -> Option<Document> {
     (panel.spec().document)(app)
@@ -239,7 +239,7 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     }
 }
 
-/// Breaks lines that are too long for the screen; what goes on is indented.
+/// Breaks lines that are too long for the screen; what continues is indented.
 pub(super) fn wrapped(app: &App, lines: Vec<(Role, String)>) -> Vec<(Role, String)> {
     // The frame and a column of room on either side.
     let width = usize::from(app.size.0.saturating_sub(4));

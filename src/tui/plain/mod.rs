@@ -25,7 +25,7 @@ use super::{Options, assistant, draw, effects, loading, measuring, palette, sess
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 
-/// Most bytes of a line.
+/// Maximum bytes of a line.
 const LONGEST: u64 = 64 * 1024;
 /// A screen on which nothing is left out.
 const SIZE: (u16, u16) = (200, 200);
@@ -48,7 +48,7 @@ pub fn run(options: Options) -> Result<()> {
             write(&mut output, "> ")?;
         }
         let mut line = Vec::new();
-        let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut line).wrap_err("the input cannot be read")?;
+        let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut line).wrap_err("cannot read the input")?;
         if read == 0 {
             break;
         }
@@ -59,7 +59,7 @@ pub fn run(options: Options) -> Result<()> {
 }
 
 fn write(output: &mut impl Write, text: &str) -> Result<()> {
-    output.write_all(text.as_bytes()).and_then(|()| output.flush()).wrap_err("the output cannot be written")
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).wrap_err("cannot write the output")
 }
 
 /// The state, and what was said since the last line.
@@ -101,10 +101,11 @@ impl Plain {
         let measured = measuring::at_once(&self.options);
         self.send(measured);
         if !self.app.problems.is_empty() {
-            self.said.push(format!("{} in the files: type problems", self.app.problems.summary()));
+            self.said.push(format!("{} in the files; type problems to see them", self.app.problems.summary()));
         }
-        self.said
-            .push("Type a command or a question; help lists commands, an empty line repeats, quit ends.".to_owned());
+        self.said.push(
+            "Type a command or a question; help lists commands, an empty line repeats the view, quit exits.".to_owned(),
+        );
         let text = text::view(&self.app);
         self.with_said(&text)
     }
@@ -199,7 +200,7 @@ impl Plain {
         self.send(Message::Resize(SIZE.0, SIZE.1));
     }
 
-    /// Types a line into what is open for typing, in place of what is there.
+    /// Types a line into what is open for typing, instead of what is there.
     fn type_over(&mut self, line: &str) {
         self.press(KeyCode::End);
         self.send(Message::Key(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL)));

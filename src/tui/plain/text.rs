@@ -37,7 +37,7 @@ pub(super) fn view(app: &App) -> String {
         (View::Breakdown, _) => lines(breakdown::text(app)) + &document(app),
         (View::Optimum, _) => optimum_form(app) + &document(app),
         (View::Race, _) => {
-            format!("Question: {}. The command question asks another.\n", race::question(app)) + &document(app)
+            format!("Question: {}. Type question to ask another.\n", race::question(app)) + &document(app)
         }
         _ => document(app),
     };
@@ -51,7 +51,7 @@ fn marked(app: &App, name: &str) -> String {
 }
 
 fn knobs(app: &App) -> String {
-    let Some(scenario) = &app.answer.scenario else { return "there is no scenario\n".to_owned() };
+    let Some(scenario) = &app.answer.scenario else { return "no scenario\n".to_owned() };
     numbered(app.knobs().map(|spec| {
         let changed = if app.now.setup.overrides.contains_key(&spec.knob) { ", changed" } else { "" };
         let unit = if spec.unit.is_empty() { String::new() } else { format!(" {}", spec.unit) };
@@ -68,7 +68,7 @@ fn figure(app: &App, metric: &Metric) -> Option<String> {
         .map_or_else(String::new, |(low, high)| format!("; 90 % range {} to {}", metric.show(low), metric.show(high)));
     let before = app.baseline.value(metric).filter(|before| (value - before).abs() >= results::LEAST * before.abs());
     let change = before.map_or_else(String::new, |before| {
-        format!("; {} against {}", atlas_core::units::relative(before, value), results::baseline_name(app))
+        format!("; {} compared with {}", atlas_core::units::relative(before, value), results::baseline_name(app))
     });
     Some(format!("{}: {}{range}{change}", metric.label, metric.show(value)))
 }
@@ -143,7 +143,7 @@ fn tour(app: &App) -> String {
             narration::described(&step.say, |metric| app.answer.value(metric), |metric| app.baseline.value(metric));
         out += &format!("{}\n{say}\n", step.title);
     }
-    out + "Type next, or back to leave.\n\n"
+    out + "Type next to continue, or back to leave.\n\n"
 }
 
 /// What lies over the screen, in words.
@@ -158,11 +158,11 @@ fn overlay(app: &App) -> Option<String> {
         }
         Overlay::WriteBack { plan, .. } => {
             let diff = plan.lines().into_iter().map(|(_, line)| line);
-            "Type yes to write this, back to leave the files alone.\n".to_owned() + &lines(diff)
+            "Type yes to write this, back to cancel.\n".to_owned() + &lines(diff)
         }
         Overlay::Goal(seek) => {
             let lead = format!(
-                "Goal for {}: type the wanted value; yes applies the first row, next goes to the one below, back closes.\n",
+                "Goal for {}: type the value you want; yes applies the first row, next moves to the next row, back closes.\n",
                 seek.metric.label
             );
             let why = seek.found.as_ref().err().map(|why| format!("{why}\n")).unwrap_or_default();
@@ -170,14 +170,14 @@ fn overlay(app: &App) -> Option<String> {
             lead + &why + &numbered(rows.map(|row| goal::described(app, seek.metric, row)))
         }
         Overlay::Export(export) => format!(
-            "Export as {}: type the name of the file, or back to leave. Now {}.\n{}",
+            "Export as {}: type a file name, or back to cancel. Current name: {}.\n{}",
             export.kind().name(),
             export.path().display(),
             lines(export.error.clone())
         ),
-        Overlay::Detect => format!("{}\nType yes to run them, back to leave.\n", detecting::explained()),
+        Overlay::Detect => format!("{}\nType yes to run them, back to cancel.\n", detecting::explained()),
         Overlay::Assistant => {
-            let prompt = "Ask in words; yes applies what the answer proposes, back closes.\n".to_owned();
+            let prompt = "Ask in plain English; yes applies the suggested change, back closes.\n".to_owned();
             let last = app.assistant.turns.last().map(|turn| match &turn.answer {
                 Ok(reply) => reply.text(100).lines().map(undrawn).collect::<Vec<_>>().join("\n") + "\n",
                 Err(why) => format!("{why}\n"),
@@ -186,8 +186,9 @@ fn overlay(app: &App) -> Option<String> {
         }
         Overlay::Form(form) => {
             let field = form.fields.get(form.cursor);
-            let prompt =
-                field.map(|field| format!("Type {}, now {}; back leaves.", field.key.label(), field.line.text()));
+            let prompt = field.map(|field| {
+                format!("Type {}; current value: {}; back cancels.", field.key.label(), field.line.text())
+            });
             let matches = form.matches.iter().take(8).map(|name| format!("choice: {name}"));
             lines(form.trouble.iter().map(|trouble| format!("Not yet: {trouble}")).chain(matches).chain(prompt))
         }
@@ -208,17 +209,17 @@ pub(super) fn typing(app: &App) -> String {
     let what = match (&app.edit, &app.prompt, app.mode()) {
         (Some(edit), ..) => format!("{}, now {}: {}", edit.knob.name(), edit.line.text(), edit.knob.spec().help),
         (_, Some(prompt), _) => prompt.lead().to_owned(),
-        (.., Mode::Asking) => format!("question, now {}", race::question(app)),
+        (.., Mode::Asking) => format!("question; current: {}", race::question(app)),
         _ => "value".to_owned(),
     };
-    lines(error.into_iter().chain([format!("Type a value for {what}; back leaves it as it is.")]))
+    lines(error.into_iter().chain([format!("Type a value for {what}; back keeps the current value.")]))
 }
 
 /// The view's document as text.
 fn document(app: &App) -> String {
     let Some(document) = export::document(app, "") else {
         let why = app.answer.outcome.as_ref().err().cloned();
-        return why.unwrap_or_else(|| "there is nothing to show here yet".to_owned()) + "\n";
+        return why.unwrap_or_else(|| "nothing to show here yet".to_owned()) + "\n";
     };
     let mut out = String::new();
     for block in &document.blocks {
@@ -267,6 +268,6 @@ fn table(grid: &Grid) -> String {
 /// The commands of the mode.
 pub(super) fn commands(all: &[Command]) -> String {
     let first =
-        ["A number chooses a row; yes accepts, back leaves, an empty line repeats, keys TEXT presses keys.".to_owned()];
+        ["Type a number to choose a row, yes to accept, back to leave, an empty line to repeat the view, keys TEXT to press keys.".to_owned()];
     lines(first.into_iter().chain(all.iter().map(|command| command.text.clone())))
 }

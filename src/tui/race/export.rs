@@ -21,7 +21,7 @@ pub fn document(app: &App) -> Option<Document> {
     headings.extend(columns.iter().map(|metric| (metric.label.to_owned(), Align::Right)));
     headings.extend(["low", "high"].map(|name| (name.to_owned(), Align::Right)));
     headings.push(("measured rows".to_owned(), Align::Right));
-    headings.push(("error on the nearest".to_owned(), Align::Right));
+    headings.push(("error at nearest row".to_owned(), Align::Right));
     headings.extend(["layout", "note"].map(|name| (name.to_owned(), Align::Left)));
     let cells = rows.iter().enumerate().map(|(index, entry)| {
         let rank = if entry.class() == 0 { (index + 1).to_string() } else { String::new() };

@@ -60,14 +60,14 @@ impl Work {
         let from = atlas_plan::engine::at_once(&resolved);
         // Engines are not comparable with one another: only the closed form of hardware ranks.
         if !from.engine.reasons() {
-            return Err(format!("{} engine: not comparable with the others", from.engine.name()));
+            return Err(format!("{} engine: not comparable", from.engine.name()));
         }
         let metrics = self.conditions.iter().filter_map(|condition| match condition {
             Condition::Figure(metric, ..) => Some(*metric),
             _ => None,
         });
         if let Some(metric) = metrics.chain([self.objective]).find(|metric| !metric.applies_to(&from)) {
-            return Err(format!("{} is not known in {}", metric.label, from.mode().name()));
+            return Err(format!("{} does not apply to {}", metric.label, from.mode().name()));
         }
         let start = freed(&from, &|_| false, &parts);
         let mut problem = Problem::of(&start, &parts, self.objective);

@@ -78,10 +78,10 @@ pub fn is_running(app: &App) -> bool {
     app.race.entries.len() < app.race.lanes.len() && app.queries.race.trouble().is_none()
 }
 
-/// Begins where the view is opened, unless what is there already is of this scenario.
+/// Begins where the view is opened, unless what already exists is of this scenario.
 pub(super) fn opened(app: &mut App) {
     let setup = &app.now.setup;
-    // A row that was applied is where its own race goes on.
+    // A row that was applied is where its own race continues.
     let own = app.race.entries.iter().any(|entry| entry.setup() == Some(setup));
     let same = app.race.base.as_ref() == Some(setup) || own;
     if !same || lanes(app).as_ref() != Ok(&app.race.lanes) {

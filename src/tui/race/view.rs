@@ -24,7 +24,7 @@ const FIGURE: u16 = 9;
 const OBJECTIVE: u16 = 12;
 /// Fewest and most columns of a whisker.
 const WHISKER: (u16, u16) = (15, 31);
-/// Fewest columns of a layout.
+/// Minimum columns of a layout.
 const LAYOUT: u16 = 28;
 /// Columns of the evidence: measured rows, and our error on the nearest.
 const EVIDENCE: u16 = 13;
@@ -118,14 +118,14 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match app.queries.race.trouble() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
-        None if !waits_bounded(app) => "nothing bounds the time to first token: add ttft<2s".to_owned(),
+        None if !waits_bounded(app) => "no bound on TTFT: consider adding ttft<2s".to_owned(),
         None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
             format!("{all} targets; mark two or more to choose")
         }
         None => mixed_prices(race.entries.iter().filter_map(Entry::pick).map(|pick| &pick.scenario))
             .unwrap_or_else(|| counted(app, all)),
     };
-    let title = format!("Race on {}: each target at its best", app.now.setup.workload);
+    let title = format!("Race {}: best layout per target", app.now.setup.workload);
     let inner = canvas.view(area, View::Race, &title, &remark, app.tour.is_none());
     if inner.height <= HEADING {
         return;
@@ -233,14 +233,14 @@ fn waiting(app: &App, canvas: &mut Canvas<'_>, columns: &Columns, list: Rect, ra
 fn counted(app: &App, all: usize) -> String {
     match ties(&ranked(app), objective(app)) {
         0 | 1 => format!("{all} targets"),
-        ties => format!("{all} targets, the first {ties} tied"),
+        ties => format!("{all} targets, first {ties} tied"),
     }
 }
 
 /// The constraint bar.
 fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
     let (key, input, value) = (canvas.role(Role::Key), canvas.role(Role::Input), canvas.role(Role::Value));
-    let hint = if app.race.typing.is_some() { "Enter takes it, Esc leaves it" } else { "/ edits" };
+    let hint = if app.race.typing.is_some() { "Enter runs it, Esc cancels" } else { "/ edits" };
     let hint_width = u16::try_from(hint.width() + 2).unwrap_or_default();
     let width = inner.width.saturating_sub(hint_width + 4);
     canvas.text(inner.x + 1, inner.y, 1, canvas.glyphs.closed, key);
@@ -254,7 +254,7 @@ fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
     canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), hint, dim);
 }
 
-/// Measured rows that are alike, and our error on the nearest where that is comparable.
+/// Number of similar measured rows, and our error at the nearest one if it is comparable.
 fn evidence(pick: &Pick) -> (String, Role) {
     let Some(support) = &pick.evidence else { return ("–".to_owned(), Role::Dim) };
     let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
@@ -347,7 +347,7 @@ pub fn info(app: &App) -> String {
     if let Some((_, Some(error))) = &app.race.typing {
         return error.clone();
     }
-    let Some(entry) = super::here(app) else { return "each target's best layout under the constraints".to_owned() };
+    let Some(entry) = super::here(app) else { return "best layout of each target under the constraints".to_owned() };
     let metric = objective(app);
     let of = |pick: &Pick| match pick.interval(metric) {
         Some((low, high)) => format!("{} {} to {}", metric.label, metric.show(low), metric.show(high)),
@@ -358,7 +358,7 @@ pub fn info(app: &App) -> String {
             let evidence = pick.evidence.as_ref().map_or_else(String::new, |support| {
                 let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
                 match (support.all.rows, error) {
-                    (0, _) => "; nothing similar was measured".to_owned(),
+                    (0, _) => "; no similar measurements".to_owned(),
                     (rows, None) => format!("; {rows} similar measured rows"),
                     (rows, Some(error)) => format!("; {rows} similar measured rows, nearest {error:+.0} %"),
                 }
@@ -370,7 +370,7 @@ pub fn info(app: &App) -> String {
                 Condition::Figure(metric, ..) => format!("{} {}", metric.label, metric.show(pick.value(metric))),
                 other => other.to_string(),
             };
-            format!("{}: no layout keeps {condition}; the nearest has {nearest}", entry.name)
+            format!("{}: no layout satisfies {condition}; the nearest miss has {nearest}", entry.name)
         }
         Outcome::Refused(why) => format!("{}: {why}", entry.name),
     }

@@ -73,16 +73,15 @@ impl Store {
         Store { path: Some(path), ..Store::default() }
     }
 
-    /// What was left there last; `None` where nothing was, or a fresh start was asked for.
+    /// What was left there last; `None` if nothing was, or a fresh start was asked for.
     ///
     /// # Errors
     /// Why the file is no session, in words. One that is damaged is put aside, so that nothing in it is lost; one that
     /// cannot be read now, or is of a newer version, stays as it is, and nothing is kept in this run.
     pub fn load(&mut self) -> Result<Option<Document>, String> {
         let Some(path) = self.path.clone().filter(|path| path.exists()) else { return Ok(None) };
-        let stays = "; it is not changed, and this session is not saved";
-        let described =
-            |why: &str, then: &str| format!("the session in {} cannot be read: {why}{then}", path.display());
+        let stays = "; the file is left unchanged, and this session will not be saved";
+        let described = |why: &str, then: &str| format!("cannot read the session in {}: {why}{then}", path.display());
         let text = match read_text(&path) {
             Ok(text) => text,
             Err(why) => {
@@ -175,8 +174,8 @@ impl Store {
     fn took(&mut self, written: Written) {
         if self.path.as_ref() != Some(&written.path) {
             let name = written.path.file_stem().unwrap_or_default().to_string_lossy();
-            let why = "another instance has saved this session since";
-            self.notice = Some(format!("{why}; this one is saved as --session {name}"));
+            let why = "another instance has saved this session in the meantime";
+            self.notice = Some(format!("{why}; saving this one as --session {name}"));
         }
         (self.path, self.disk) = (Some(written.path), Some(written.text));
     }
@@ -189,7 +188,7 @@ fn write(path: PathBuf, before: Option<&str>, document: &Document) -> Result<Wri
     let path = if now.is_none() || now.as_deref() == before { path } else { beside(&path) };
     let text = document.text();
     files::write(&path, &text)
-        .map_err(|error| format!("the session is not saved: {} cannot be written: {error}", path.display()))?;
+        .map_err(|error| format!("session not saved: cannot write to {}: {error}", path.display()))?;
     if let Some(dir) = path.parent().filter(|dir| dir.ends_with("directories")) {
         prune(dir);
     }

@@ -85,7 +85,7 @@ fn a_session_of_a_newer_version_or_that_cannot_be_read_stays_as_it_is() {
         std::fs::write(&path, &text).unwrap();
         let mut store = Store::at(path.clone());
         let described = store.load().unwrap_err();
-        assert!(described.contains("it is not changed"), "{described}");
+        assert!(described.contains("the file is left unchanged"), "{described}");
         store.save(capture(&h.app, "dark")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), text);
     }

@@ -94,7 +94,7 @@ impl Filter {
         let (Some(scenario), Ok(estimate)) = (&answer.scenario, &answer.outcome) else {
             return self.conditions.is_empty();
         };
-        // A figure that says nothing about a scenario is no small one.
+        // A figure that does not apply to a scenario is no small one.
         let says = |condition: &Condition| match condition {
             Condition::Figure(metric, ..) => metric.applies_to(scenario),
             Condition::Fits | Condition::Knob(..) => true,

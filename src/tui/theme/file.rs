@@ -3,7 +3,7 @@
 //! ```yaml
 //! name: dusk
 //! extends: dark              # optional: what is not said here is said there
-//! palette:                   # names for colors; a list gives one each for 24 bits, 256 and 16 colors
+//! palette:                   # names for colors; a list gives one each for true color, 256 and 16 colors
 //!   sky: ["#86b3e6", 110, cyan]
 //! roles:
 //!   accent: sky              # a color, or
@@ -88,7 +88,7 @@ fn parent(fields: &mut Fields<'_>, known: &[Arc<Theme>]) -> Option<Arc<Theme>> {
     if found.is_none() {
         let names = known.iter().map(|theme| theme.name());
         let help = nearest(&wanted, names).map(|near| format!("did you mean `{near}`?"));
-        fields.error("extends", format!("there is no theme called `{wanted}`"), help);
+        fields.error("extends", format!("unknown theme `{wanted}`"), help);
     }
     found
 }
@@ -102,12 +102,12 @@ fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
         let nodes = entry.value.items().unwrap_or(std::slice::from_ref(&entry.value));
         let path = format!("palette.{}", entry.key);
         if color::parse(&entry.key).is_some() {
-            let message = format!("`{}` is a color already", entry.key);
+            let message = format!("`{}` is already the name of a color", entry.key);
             complain(fields, entry.key_at, &path, message, Some("choose another name".to_owned()));
         }
         if nodes.is_empty() || nodes.len() > 3 {
             let message = format!("found {}, expected one to three colors", entry.value.describe());
-            let help = Some("one each for 24 bits, 256 and 16 colors".to_owned());
+            let help = Some("one each for true color, 256 and 16 colors".to_owned());
             complain(fields, entry.value.at, &path, message, help);
         }
         let colors: Vec<Color> = nodes.iter().filter_map(|node| plain_color(fields, node, &path, &[])).collect();
@@ -162,7 +162,7 @@ impl Context<'_> {
                         file,
                         at: entry.key_at,
                         path,
-                        message: "there is no such role".to_owned(),
+                        message: "unknown role".to_owned(),
                         help: near.map(|near| format!("did you mean `{near}`?")),
                     });
                 }

@@ -186,7 +186,7 @@ fn a_bad_theme_gets_all_its_complaints_at_once() {
     assert!(theme.is_none());
     for expected in [
         "t.yaml:1:10: error: extends: there is no theme called `bse`; did you mean `base`?",
-        "t.yaml:2:1: warning: palete: unknown key; it is kept, and nothing reads it; did you mean `palette`?",
+        "t.yaml:2:1: warning: palete: unknown key; kept but ignored; did you mean `palette`?",
         "t.yaml:4:3: error: palette.red: `red` is a color already; choose another name",
         "t.yaml:5:9: error: palette.many: found a list of 4, expected one to three colors",
         "t.yaml:7:11: error: roles.accent: found text \"skyy\", expected a color",

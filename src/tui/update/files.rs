@@ -12,7 +12,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
     let (Some(workload), Some(scenario), Ok(estimate)) =
         (&app.answer.workload, &app.answer.scenario, &app.answer.outcome)
     else {
-        return fail(app, "nothing to save: there is no estimate");
+        return fail(app, "nothing to save: no estimate");
     };
     let setup = &app.now.setup;
     let track = workload.track.as_deref().unwrap_or("parity");
@@ -23,7 +23,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
             name: record.file_name(),
             json: json + "\n",
         }))),
-        Err(error) => fail(app, format!("the record cannot be written: {error}")),
+        Err(error) => fail(app, format!("cannot write the record: {error}")),
     }
 }
 
@@ -50,7 +50,8 @@ pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
             if app.offer.take().as_ref() == Some(&path) {
                 effects.push(Effect::Adopt { path, line: line.max(1) });
             } else {
-                let text = format!("this entry is built in; e again copies it to {} and opens it", path.display());
+                let text =
+                    format!("this entry is built in; press e again to copy it to {} and open it", path.display());
                 app.offer = Some(path);
                 note(app, text, effects);
             }

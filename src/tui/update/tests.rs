@@ -283,5 +283,5 @@ fn a_difference_that_is_none_says_so() {
     let (knob, mut h) = quiet.unwrap();
     h.keys("D").work();
     let text = h.text();
-    assert!(text.contains(knob.name()) && text.contains("no figure differs"), "{}:\n{text}", knob.name());
+    assert!(text.contains(knob.name()) && text.contains("no metric differs"), "{}:\n{text}", knob.name());
 }

@@ -85,9 +85,9 @@ pub fn text_here(app: &App) -> Option<String> {
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.advice().len() {
-        0 => "advice: rules of the playbook that improve this scenario when they are tried".to_owned(),
-        1 => "one rule gains here; its gain is the scenario estimated again with the change".to_owned(),
-        n => format!("{n} rules gain here; each gain is the scenario estimated again with the change"),
+        0 => "advice: rules of the playbook, each tested on this scenario".to_owned(),
+        1 => "one change helps; its gain is estimated by applying it to this scenario".to_owned(),
+        n => format!("{n} changes help; each gain is estimated by applying the change to this scenario"),
     }
 }
 
@@ -119,9 +119,9 @@ fn silence(answer: &Answer) -> &'static str {
     if answer.detail().is_none() {
         "the playbook needs the analytical engine: a target with an `accelerator:`"
     } else if answer.fits() {
-        "no rule of the playbook gains anything here"
+        "no rule of the playbook helps here"
     } else {
-        "no rule of the playbook makes this run"
+        "no rule of the playbook makes this scenario run"
     }
 }
 
@@ -192,7 +192,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Advice, &title(app.advice().first()), &remark, app.tour.is_none());
     let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     if all.is_empty() {
-        let text = if app.advice().is_empty() { silence(&app.answer) } else { "nothing matches; Esc shows all" };
+        let text = if app.advice().is_empty() { silence(&app.answer) } else { "no matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     }

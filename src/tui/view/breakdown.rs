@@ -84,9 +84,9 @@ pub fn info(app: &App) -> String {
     let of = match bar.of {
         Of::Step => "of the step",
         Of::Token => "of the decode step",
-        Of::FirstToken => "of the time to the first token",
-        Of::Memory => "of the device's memory; the line marks its capacity",
-        Of::Limits => "of the time at this limit; the longest is the bottleneck",
+        Of::FirstToken => "of the time to first token",
+        Of::Memory => "of device memory; the line marks its capacity",
+        Of::Limits => "of the time at this limit; the largest is the bottleneck",
     };
     let amount = if bar.amount.is_empty() { String::new() } else { format!("{}, ", bar.amount) };
     format!("{}: {amount}{} {of}", bar.label, share(bar.share))
@@ -104,7 +104,7 @@ pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let columns = drawn(app, full);
     if columns.is_empty() {
-        let text = "the calibrated engine gives no breakdown: targets with an `accelerator:` have one";
+        let text = "the semi-empirical engine has no breakdown; add `accelerator:` to the target to get one";
         let dim = canvas.role(Role::Dim);
         canvas.text(inner.x, inner.y, inner.width, text, dim);
         return;

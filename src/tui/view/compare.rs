@@ -253,12 +253,12 @@ pub fn info(app: &App) -> String {
     let closed =
         if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
     let others = if app.columns.iter().any(|(_, answer)| !compares(app, answer)) {
-        "; ! another engine: not comparable"
+        "; ! different engine: not comparable"
     } else {
         ""
     };
     let scenarios = app.columns.iter().filter_map(|(_, answer)| answer.scenario.as_ref());
-    let prices = if mixed_prices(scenarios).is_some() { "; $: kinds of price differ, see price_basis" } else { "" };
+    let prices = if mixed_prices(scenarios).is_some() { "; $: price types differ, see price_basis" } else { "" };
     let marks = || format!("{closed}* best, = tied with it; × = ratio to reference (b); {order}{others}{prices}");
     complaint.unwrap_or_else(|| match under_cursor(app) {
         Some(figure) => format!("{figure}; {}", marks()),
@@ -272,11 +272,11 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark =
         if marked < 2 { "all targets; mark two or more to choose".to_owned() } else { format!("{marked} marked") };
     let remark = app.filter_remark(Table::Compare, app.columns.len(), app.columns_of()).unwrap_or(remark);
-    let title = format!("Compare on {}: all with the same knobs", app.now.setup.workload);
+    let title = format!("Compare {}: same knobs on all targets", app.now.setup.workload);
     let inner = canvas.view(area, View::Compare, &title, &remark, app.tour.is_none());
     if app.columns.is_empty() {
         let dim = canvas.role(Role::Dim);
-        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "nothing matches; Esc shows all", dim);
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no matches; Esc shows all", dim);
         return;
     }
     if is_list(app) { list::list(app, canvas, area, inner) } else { columns(app, canvas, area, inner) }

@@ -75,10 +75,10 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
     }
     if rows.is_empty() {
         rows.push(Row::Text(Role::Dim, format!("Nothing differs from {label}.")));
-        let how = "Change a knob (K), select another target (H), or press b to compare with this scenario from now on.";
+        let how = "Change a knob (K), select another target (H), or press b to make this scenario the baseline.";
         rows.push(Row::Text(Role::Dim, how.to_owned()));
     } else if rows.len() == scenario {
-        rows.push(Row::Text(Role::Dim, "no figure differs".to_owned()));
+        rows.push(Row::Text(Role::Dim, "no metric differs".to_owned()));
     }
     let width = usize::from(layout::areas(app).body.width.saturating_sub(5));
     let broken = |row: Row| match row {
@@ -164,9 +164,9 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.tabs.count() {
-        1 => "against the baseline; T opens this scenario on another tab, to change it there".to_owned(),
-        2 => "against the other tab; P pins one as the baseline of every delta".to_owned(),
-        _ => "against another tab, by the arrow keys; P pins one as the baseline of every delta".to_owned(),
+        1 => "compared with the baseline; T duplicates this scenario in a new tab".to_owned(),
+        2 => "compared with the other tab; P pins a tab as the baseline for all deltas".to_owned(),
+        _ => "compared with another tab (arrow keys); P pins a tab as the baseline for all deltas".to_owned(),
     }
 }
 

@@ -174,7 +174,7 @@ pub fn fold(app: &mut App) {
 const VALUE: u16 = 11;
 const UNIT: u16 = 9;
 const ORIGIN: u16 = 44;
-/// Fewest columns of the view in which names share the room with origins, and fewest columns of an origin; on narrower
+/// Minimum columns of the view in which names share the room with origins, and fewest columns of an origin; on narrower
 /// screens the line of information has it.
 const ORIGIN_FROM: u16 = 100;
 const LEAST_ORIGIN: u16 = 20;
@@ -185,13 +185,13 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let title = metric.map_or_else(|| "Explain".to_owned(), |metric| format!("Explain {}", metric.label));
     let remark = match &app.subject {
         Some(subject) => subject.name.as_str(),
-        None if area.width >= 100 => "left and right: other figures",
+        None if area.width >= 100 => "left and right: other metrics",
         None => "",
     };
     let inner = canvas.view(area, View::Explain, &title, remark, app.tour.is_none());
     let dim = canvas.role(Role::Dim);
     let Some(root) = tree(app) else {
-        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no estimate, so nothing to explain", dim);
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no estimate to explain", dim);
         return;
     };
     let all = nodes(app, &root);

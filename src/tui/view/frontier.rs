@@ -33,7 +33,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(plot) => plot.draw(canvas, picture),
         None => {
             let warn = canvas.role(Role::Warn);
-            canvas.text(picture.x, picture.y, picture.width, "no layout of these targets can run this", warn);
+            canvas.text(picture.x, picture.y, picture.width, "no layout on these targets can run this", warn);
         }
     }
     read(app, front, canvas, reading);
@@ -195,7 +195,7 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let Some((setup, candidate)) = front.curves.get(curve).and_then(|curve| curve.points.get(point)) else {
         let warn = canvas.role(Role::Warn);
-        canvas.text(area.x, y, area.width, "no layout of it can run this", warn);
+        canvas.text(area.x, y, area.width, "no layout can run this", warn);
         return;
     };
     let (value, mark) = (canvas.role(Role::Value), canvas.role(Role::Mark));

@@ -12,7 +12,7 @@ use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::search::Axis;
 use atlas_plan::search::sweep::Cell;
 
-/// Most columns and rows of a cell.
+/// Maximum columns and rows of a cell.
 const WIDEST: u16 = 20;
 const TALLEST: u16 = 5;
 

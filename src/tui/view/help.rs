@@ -71,8 +71,10 @@ fn build(app: &App) -> Vec<Row> {
     all.push(Row::Heading("Files".to_owned()));
     let config =
         atlas_document::sources::config_dir().map_or_else(|| "none".to_owned(), |dir| dir.display().to_string());
-    all.push(Row::Text("workload/ here goes over the user's, which goes over what ships".to_owned()));
-    all.push(Row::Text(format!("user's: {config}")));
+    all.push(Row::Text(
+        "precedence: workload/ here, then your configuration directory, then built-in entries".to_owned(),
+    ));
+    all.push(Row::Text(format!("configuration directory: {config}")));
     all.push(Row::Text(format!("atlas {}", env!("CARGO_PKG_VERSION"))));
     debug_assert_eq!(shown.len(), BINDINGS.len());
     all

@@ -70,7 +70,7 @@ pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let named = app.points.iter().find(|named| named.setup == app.now.setup).map(|named| named.name.to_string());
     let last =
         here.checked_sub(1).and_then(|before| all.get(before)).map(|before| words(app, &before.setup, &app.now.setup));
-    let said = named.or(last).unwrap_or_else(|| "the first; z names a point".to_owned());
+    let said = named.or(last).unwrap_or_else(|| "start; z names a point".to_owned());
     let y = inner.bottom().saturating_sub(1);
     let width = inner.width.saturating_sub(2);
     canvas.text(inner.x + 1, y, width, &crate::tui::draw::fit(&said, usize::from(width), app.glyphs.ellipsis), dim);

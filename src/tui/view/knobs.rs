@@ -97,7 +97,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));
     if all.is_empty() {
         let dim = canvas.role(Role::Dim);
-        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no match; Esc shows all", dim);
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no matches; Esc shows all", dim);
     }
     for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
         let y = inner.y + line;
@@ -222,7 +222,8 @@ pub fn info(app: &App) -> String {
         Source::File | Source::Usual => String::new(),
     };
     let pinned = pinned_by(&app.answer, knob);
-    let pinned = if pinned.is_empty() { String::new() } else { format!(" [phase {} sets its own]", pinned.join(", ")) };
+    let pinned =
+        if pinned.is_empty() { String::new() } else { format!(" [overridden in phase {}]", pinned.join(", ")) };
     format!("{name}{}{file}{pinned}", spec.help)
 }
 

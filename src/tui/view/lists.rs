@@ -141,7 +141,7 @@ fn list(
     let table = if pane == Pane::Targets { Table::Targets } else { Table::Workloads };
     let filtered = app.tables.filter(table).is_some();
     if rows.is_empty() {
-        let text = if filtered { "no match; Esc shows all" } else { "none in the files" };
+        let text = if filtered { "no matches; Esc shows all" } else { "none found" };
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, canvas.role(Role::Dim));
     }
     for (line, (index, row)) in (0..inner.height).zip(rows.into_iter().enumerate().skip(scroll)) {

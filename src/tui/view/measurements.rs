@@ -36,8 +36,8 @@ fn lines(app: &App) -> Vec<Line<'_>> {
     if app.measured.rows.is_empty() {
         for text in [
             "no measurements yet",
-            "start with --measured FILE…, or put logs, benchmark JSON, CSV or measurement YAML into measurements/",
-            "whatever `atlas ingest` reads is read here, and read again when it changes",
+            "start with --measured FILE…, or put logs, benchmark JSON, CSV or measurement YAML in measurements/",
+            "everything that `atlas ingest` can read is loaded, and reloaded when it changes",
         ] {
             lines.push(Line::Text(Role::Dim, text.to_owned()));
         }
@@ -134,9 +134,9 @@ pub fn here(app: &App) -> Option<&Judged> {
 #[must_use]
 pub fn info(app: &App) -> String {
     match (&app.measured.proposal, app.measured.rows.len()) {
-        (Some(_), _) => "old and new numbers, and what becomes of the errors; nothing is written yet".to_owned(),
-        (None, 0) => "measured runs beside what is predicted for them".to_owned(),
-        (None, n) => format!("{n} measured rows; bars: the predicted interval; line: what was measured"),
+        (Some(_), _) => "old and new values, and the change in error; nothing is written yet".to_owned(),
+        (None, 0) => "measured runs against their predictions".to_owned(),
+        (None, n) => format!("{n} measured rows; bar: predicted interval; line: measured value"),
     }
 }
 

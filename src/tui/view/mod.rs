@@ -351,7 +351,7 @@ fn needs_more(app: &App, text: &str) -> bool {
     wide || (app.prompt.is_some() && !text.is_empty())
 }
 
-/// Most lines of information; errors may be longer.
+/// Maximum lines of information; errors may be longer.
 const ABOUT_LINES: usize = 2;
 
 /// The information line. A longer text grows upwards over the body: the remedy, which comes last, is never
@@ -414,7 +414,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Schedule => schedule::info(app),
         Mode::Problems if app.problems.is_empty() => String::new(),
         Mode::Problems => {
-            "broken entries keep their last valid content; Enter opens the file at the problem".to_owned()
+            "entries with errors keep their last valid content; Enter opens the file at the error".to_owned()
         }
         _ => String::new(),
     }

@@ -24,7 +24,9 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.optimum;
     let remark = match query.progress() {
         Some(_) => "Esc stops the search".to_owned(),
-        None if shown(app).is_some() && is_stale(app) => "found before the last edit; R searches again".to_owned(),
+        None if shown(app).is_some() && is_stale(app) => {
+            "outdated: the scenario has changed since; R searches again".to_owned()
+        }
         None => query.trouble().unwrap_or_default().to_owned(),
     };
     let inner = canvas.view(area, View::Optimum, "Optimize", &remark, app.tour.is_none());
@@ -119,11 +121,11 @@ fn searching(app: &App) -> String {
 fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let dim = canvas.role(Role::Dim);
     let mut text =
-        "The search changes the layout and what trades memory for time; formats, the global batch and prices \
+        "The search varies the layout and settings that trade memory for time; formats, the global batch and prices \
                     stay as they are. Enter on a bound types it (50ms, 2s, $1.5, 20kW, 10%); Backspace removes it."
             .to_owned();
     if unbounded(app) {
-        text += " Throughput and cost are best where requests wait long: bound TTFT.";
+        text += " Throughput and cost are best when requests wait long, so set a bound on TTFT.";
     }
     for (y, line) in (area.top()..area.bottom()).zip(wrap(&text, usize::from(area.width))) {
         canvas.text(area.x, y, area.width, &line, dim);
@@ -171,7 +173,7 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
         let name = if under == 0 { "best".to_owned() } else { format!("candidate {}", under + 1) };
         let heading = canvas.role(Role::Heading);
         if y + 1 < area.bottom() {
-            canvas.text(area.x, y + 1, area.width, &format!("{name} against the present scenario"), heading);
+            canvas.text(area.x, y + 1, area.width, &format!("{name} compared with the current scenario"), heading);
         }
         let rest = Rect { y: y + 2, height: area.bottom().saturating_sub(y + 2), ..area };
         figures(app, candidate, &[metric], canvas, rest);
@@ -187,8 +189,8 @@ pub fn info(app: &App) -> String {
     match here(app) {
         Row::Objective => objective(app).map_or_else(String::new, |(_, metric)| metric.help.to_owned()),
         Row::Bound(metric, _) => format!("{}: {}", metric.label, metric.help),
-        Row::Idle => "whether tp × pp × cp × dp may be fewer than the target has".to_owned(),
-        Row::Search => "Enter searches in the background; an edit of the scenario stops it".to_owned(),
+        Row::Idle => "whether the layout may use fewer accelerators than the target has".to_owned(),
+        Row::Search => "Enter starts the search in the background; editing the scenario stops it".to_owned(),
         Row::Candidate(nth) => shown(app)
             .and_then(|found| found.candidates.get(nth))
             .map_or_else(String::new, |(_, candidate)| format!("Enter takes {}", changes(candidate))),

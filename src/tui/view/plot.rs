@@ -101,7 +101,7 @@ impl Plot {
         let dim = canvas.role(Role::Dim);
         if picture.width < 8 || picture.height < 3 {
             if area.height > 0 {
-                canvas.text(area.x, area.y, area.width, "a larger terminal shows the chart", dim);
+                canvas.text(area.x, area.y, area.width, "enlarge the terminal to see the chart", dim);
             }
             return;
         }

@@ -66,7 +66,7 @@ pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
     let (room, scroll) = window(app, 2, finder.cursor);
     if finder.matches.is_empty() {
         let dim = canvas.role(Role::Dim);
-        canvas.text(inner.x + 3, inner.y + 2, inner.width.saturating_sub(4), "nothing matches", dim);
+        canvas.text(inner.x + 3, inner.y + 2, inner.width.saturating_sub(4), "no matches", dim);
     }
     for (line, (index, place)) in (0..room).zip(finder.matches.iter().enumerate().skip(scroll)) {
         let y = inner.y + 2 + line;
@@ -99,7 +99,7 @@ pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
     let (room, scroll) = window(app, 2, palette.cursor);
     if palette.matches.is_empty() {
         let dim = canvas.role(Role::Dim);
-        let text = palette.trouble.as_deref().unwrap_or("no such command");
+        let text = palette.trouble.as_deref().unwrap_or("unknown command");
         let width = inner.width.saturating_sub(4);
         for (y, line) in (inner.y + 2..inner.bottom()).zip(wrap(text, usize::from(width))) {
             canvas.text(inner.x + 3, y, width, &line, dim);
@@ -126,7 +126,7 @@ pub(super) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, s
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(4)).max(3);
     let area = Rect::new((columns - width) / 2, (rows - height) / 2, width, height);
     canvas.clear(area);
-    let inner = canvas.frame(area, "Write to the files", "Enter writes, Esc leaves them alone", true);
+    let inner = canvas.frame(area, "Write to the files", "Enter writes, Esc cancels", true);
     for (y, (role, line)) in (inner.y..inner.bottom()).zip(lines.iter().skip(scroll)) {
         let style = canvas.role(*role);
         canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), line, style);
@@ -206,7 +206,7 @@ pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let top = rows.saturating_sub(8) / 2;
     let area = Rect::new((columns - width) / 2, top, width, height.min(rows - top));
     canvas.clear(area);
-    let inner = canvas.frame(area, "Export this view", "Enter writes, Esc leaves", true);
+    let inner = canvas.frame(area, "Export this view", "Enter writes, Esc cancels", true);
     let (dim, hint) = (canvas.role(Role::Dim), canvas.role(Role::Hint));
     canvas.text(inner.x + 1, inner.y + 1, 8, "as", dim);
     let mut x = inner.x + 9;

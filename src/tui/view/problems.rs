@@ -45,8 +45,8 @@ pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Problems, "Problems", &remark, app.tour.is_none());
     if shown.is_empty() {
         let style = canvas.role(Role::Good);
-        let none = "No problems: every file is valid. Changes are read as they are saved.";
-        let text = if app.problems.is_empty() { none } else { "nothing matches; Esc shows all" };
+        let none = "No problems: all files are valid. Files are reloaded when they change.";
+        let text = if app.problems.is_empty() { none } else { "no matches; Esc shows all" };
         for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(inner.width.saturating_sub(2)))) {
             canvas.text(inner.x + 1, y, inner.width, &line, style);
         }

@@ -33,9 +33,9 @@ enum Row {
     Text(Role, String),
 }
 
-/// Fewest rows of a screen on which no group is folded by itself.
+/// Minimum rows of a screen on which no group is folded by itself.
 const TALL: u16 = 50;
-/// Fewest rows of a screen on which the first groups are not.
+/// Minimum rows of a screen on which the first groups are not.
 const MEDIUM: u16 = 36;
 
 /// Whether a group of figures is folded.
@@ -149,7 +149,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     let width = usize::from(width.saturating_sub(2));
     if app.answer.pending {
         rows.push(Row::Heading("caveats"));
-        let text = format!("these are the closed form's figures, {}", pending(app));
+        let text = format!("closed-form estimate {}", pending(app));
         rows.extend(wrap(&text, width).into_iter().map(|line| Row::Text(Role::Warn, line)));
         return rows;
     }
@@ -199,12 +199,12 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
-/// The state of the simulation that the closed form stands in for.
+/// The state of the simulation that the closed form replaces.
 fn pending(app: &App) -> String {
     let query = &app.queries.simulation;
     match (query.progress(), query.trouble()) {
-        (Some(progress), _) => format!("simulating, {:.0} %, Esc stops", 100.0 * progress.share()),
-        (None, Some(trouble)) => format!("for the simulation is {trouble}"),
+        (Some(progress), _) => format!("while simulating ({:.0} %); Esc stops", 100.0 * progress.share()),
+        (None, Some(trouble)) => format!("because the simulation is {trouble}"),
         (None, None) => "until the simulation has run".to_owned(),
     }
 }

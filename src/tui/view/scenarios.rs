@@ -7,7 +7,7 @@ use crate::tui::app::App;
 use crate::tui::draw::{Canvas, fit};
 use crate::tui::theme::Role;
 
-/// Fewest columns of a tab.
+/// Minimum columns of a tab.
 const NARROWEST: usize = 6;
 
 /// First and last column of each tab, and its text. If not all fit, those around the current one are shown.

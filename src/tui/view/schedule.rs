@@ -154,11 +154,11 @@ pub fn info(app: &App) -> String {
     }
     let about = match (metric_here(app), column_here(app)) {
         (Some(metric), _) => format!("{}: {}; ", metric.label, metric.help),
-        (None, Some("time")) => "how long the phase lasts, minutes; ".to_owned(),
-        (None, Some("slots")) => "requests that run at a time: replicas times their batches; ".to_owned(),
+        (None, Some("time")) => "duration of the phase, minutes; ".to_owned(),
+        (None, Some("slots")) => "concurrent requests: replicas × batch; ".to_owned(),
         _ => String::new(),
     };
-    format!("{about}`all` is weighted by minutes")
+    format!("{about}`all` is weighted by duration")
 }
 
 fn names(workload: &Workload) -> u16 {

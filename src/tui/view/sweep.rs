@@ -25,7 +25,7 @@ const BESIDE: u16 = 47;
 const BESIDE_FROM: u16 = 110;
 /// Rows of the reading below the picture.
 const BELOW: u16 = 6;
-/// Fewest rows that show a picture above the reading; on fewer the figures have all the room.
+/// Minimum rows that show a picture above the reading; on fewer the figures have all the room.
 const PICTURE_FROM: u16 = 9;
 /// Columns of a figure in the reading.
 const FIGURE: u16 = 46;

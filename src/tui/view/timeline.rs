@@ -24,7 +24,7 @@ const NAMES: u16 = 28;
 /// Rows of the reading below the lanes, and of the strips above it.
 const READING: u16 = 3;
 const STRIPS: u16 = 2;
-/// Most rows of a strip.
+/// Maximum rows of a strip.
 const TALLEST_STRIP: u16 = 6;
 
 /// Draws the view.
@@ -32,8 +32,8 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let shown = picture(app);
     let title = match shown {
         Picture::Tasks => "Timeline of a step",
-        Picture::Scaling => "Scaling: nodes added, work of each unchanged",
-        Picture::Levels => "Timeline of a run: requests and their memory",
+        Picture::Scaling => "Weak scaling: constant work per node",
+        Picture::Levels => "Timeline of a run: requests and KV cache",
         Picture::Latencies => "Latencies: latency CDF",
     };
     let scaling = shown == Picture::Scaling;
@@ -57,9 +57,9 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     if !drawn {
         let trouble = app.queries.simulation.trouble().or_else(|| app.queries.scaling.trouble());
-        let without = "this scenario cannot be simulated: its target names no accelerator, or its workload no model";
+        let without = "this scenario cannot be simulated: the target needs an accelerator and the workload a model";
         let none = app.simulated_scenario().is_none().then_some(without);
-        silence(app, none.or(trouble).or(Some("it is being simulated")), canvas, inner);
+        silence(app, none.or(trouble).or(Some("simulating")), canvas, inner);
     }
 }
 
@@ -94,7 +94,7 @@ pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
         TaskKind::Pass(PassKind::Backward) => ("backward", "B"),
         TaskKind::Pass(PassKind::Weights) => ("weight gradients", "W"),
         TaskKind::Transfer => ("transfer", "T"),
-        TaskKind::Reduce => ("reduction of gradients", "R"),
+        TaskKind::Reduce => ("gradient reduction", "R"),
         TaskKind::Gather => ("weight all-gather", "G"),
         TaskKind::Optimizer => ("optimizer", "O"),
         TaskKind::Inside(action) => (
@@ -388,7 +388,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let brief = format!("takes {lasts} from {}", duration_ms(1e3 * (task.begin - first)));
     canvas.text(x, area.y, room, if took.width() <= usize::from(room) { &took } else { &brief }, text);
     let waited = match timeline.task(task.after) {
-        None => "waited for nothing of this step".to_owned(),
+        None => "waited for no task of this step".to_owned(),
         Some(after) => {
             let idle = timeline.lanes.get(timeline.lane).and_then(|lane| {
                 let before = lane.tasks.get(timeline.place.checked_sub(1)?)?;
@@ -405,7 +405,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (style, verdict) = if critical {
         (canvas.role(Role::Mark), "on the critical path: shortening it shortens the step")
     } else {
-        (dim, "not on the critical path: the step does not hang on it")
+        (dim, "not on the critical path: the step time does not depend on it")
     };
     let x = canvas.text(area.x, area.y + 2, area.width, verdict, style);
     if let Some(name) = operators::in_the_middle(timeline, number) {
@@ -423,11 +423,11 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 #[must_use]
 pub fn info(app: &App) -> String {
     match picture(app) {
-        Picture::Tasks => "identical replicas are shown once; Enter: what it waited for".to_owned(),
+        Picture::Tasks => "identical replicas are shown once; Enter: task it waited for".to_owned(),
         Picture::Scaling => "replicas and batch grow with the nodes; the diamond is the scenario".to_owned(),
         Picture::Levels => "time-binned averages, including ramp-up and drain".to_owned(),
         Picture::Latencies => {
-            "simulated; in the closed form prompts also wait for others that arrive with them (view 3: prefill contention)"
+            "simulated; the closed form includes waiting for prompts that arrive together (view 3: prefill contention)"
                 .to_owned()
         }
     }

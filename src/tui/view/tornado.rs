@@ -18,7 +18,7 @@ pub const HEADING: usize = 2;
 /// Columns of a change, and of a bar on a screen that is too narrow for all columns.
 const CHANGE: u16 = 11;
 const LEAST_BAR: u16 = 10;
-/// Fewest columns in which the values that levers are moved to are shown, and in which the current ones are.
+/// Minimum columns in which the values that levers are moved to are shown, and in which the current ones are.
 const LEAST_FOR_TO: u16 = 100;
 const LEAST_FOR_FROM: u16 = 68;
 
@@ -38,7 +38,7 @@ impl Columns {
         }
     }
 
-    /// The area of the bars, between the columns on both sides; empty where there is no room.
+    /// The area of the bars, between the columns on both sides; empty if there is no room.
     fn track(&self, row: Rect) -> Rect {
         let left = self.name + self.from + self.to + CHANGE + 1;
         let width = row.width.saturating_sub(left + CHANGE + self.to);
@@ -64,7 +64,8 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(tornado) = shown(app) else {
         let refused = app.answer.detail().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         let advice = keymap::key_of(Action::Show(View::Advice));
-        let refused = refused.map(|verdict| format!("{}. Press {advice} for what makes it run.", verdict.describe()));
+        let refused =
+            refused.map(|verdict| format!("{}. Press {advice} for changes that make it run.", verdict.describe()));
         return silence(app, refused.as_deref().or(query.trouble()), canvas, inner);
     };
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
@@ -185,6 +186,6 @@ pub fn info(app: &App) -> String {
     });
     trouble.unwrap_or_else(|| match swing.lever {
         Lever::Knob(knob) => format!("{}: {}", knob.name(), knob.spec().help),
-        Lever::Hardware(hardware) => format!("{}: ten per cent less, and more; Enter explains", hardware.name()),
+        Lever::Hardware(hardware) => format!("{}: ±10 %; Enter explains", hardware.name()),
     })
 }

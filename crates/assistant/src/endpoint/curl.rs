@@ -11,7 +11,7 @@ use super::EndpointError;
 use super::message::{Head, Request, USER_AGENT};
 use super::settings::{Settings, is_local};
 
-/// Most bytes of a response's head.
+/// Maximum bytes of a response's head.
 const MOST_HEAD: u64 = 64 << 10;
 /// The exit status of curl where nothing arrived in time.
 const TIMED_OUT: i32 = 28;
@@ -131,7 +131,7 @@ fn read_head(lines: &[String]) -> Option<Head> {
 /// What curl is to do, as its configuration file.
 fn config(request: &Request, settings: &Settings) -> Result<String, EndpointError> {
     let seconds = settings.timeout.as_secs_f64();
-    // Below one byte in so many whole seconds counts as silence.
+    // Below one byte in this many whole seconds counts as silence.
     let silence = settings.timeout.max(Duration::from_secs(1)).as_secs_f64().ceil();
     let mut config = format!(
         "silent\nshow-error\nno-buffer\ninclude\ngloboff\nsuppress-connect-headers\nconnect-timeout = {seconds}\n\

@@ -9,7 +9,7 @@ use super::message::{Head, Request};
 use super::settings::Settings;
 use super::{EndpointError, curl};
 
-/// Most bytes of a response, and of one event.
+/// Maximum bytes of a response, and of one event.
 const MOST_BYTES: u64 = 8 << 20;
 const MOST_EVENT: usize = 1 << 20;
 /// Bytes of an error's text that are shown.

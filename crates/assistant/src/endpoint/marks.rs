@@ -39,7 +39,7 @@ struct Number {
 }
 
 /// Marks the figures of an answer. A figure comes from a text where that has the same number, rounded as the answer
-/// rounds it, perhaps in another unit by a power of a thousand, or as per cent.
+/// rounds it, perhaps in another unit by a power of a thousand, or as percent.
 #[must_use]
 pub fn mark(answer: &str, tools: &[&str], given: &[&str]) -> Marks {
     let all = |texts: &[&str]| -> Vec<f64> { texts.iter().flat_map(|text| values(text)).collect() };

@@ -38,19 +38,19 @@ const MOST_ANSWER: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// No connection, or it broke.
-    #[error("the endpoint cannot be reached: {0}")]
+    #[error("cannot reach the endpoint: {0}")]
     Connection(String),
     /// Its certificate, or one of the files that certificates are checked with, is refused.
-    #[error("the endpoint is not trusted: {0}; CURL_CA_BUNDLE names the certificates of an authority of your own")]
+    #[error("the endpoint is not trusted: {0}; set CURL_CA_BUNDLE to use your own certificate authority")]
     Untrusted(String),
     /// Nothing arrived in time.
-    #[error("the endpoint does not answer in time ({0}); ATLAS_ASSISTANT_TIMEOUT_S sets how long to wait")]
+    #[error("the endpoint timed out ({0}); set ATLAS_ASSISTANT_TIMEOUT_S to wait longer")]
     Timeout(String),
     /// The program that sends requests cannot be started.
     #[error("an endpoint needs the program `curl`, which cannot be started: {0}; install it")]
     NoCurl(String),
     /// It answers with a status other than 200.
-    #[error("the endpoint answers with status {code}{}", if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) })]
+    #[error("the endpoint returned status {code}{}", if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) })]
     Status {
         /// The status.
         code: u16,
@@ -60,16 +60,16 @@ pub enum EndpointError {
         after: Option<Duration>,
     },
     /// The stream ended before the answer did.
-    #[error("the answer is cut off: the stream ended before the endpoint said that it is complete")]
+    #[error("incomplete answer: the stream ended early")]
     Truncated,
     /// What arrived is not what the protocol says.
-    #[error("the endpoint's answer cannot be read: {0}")]
+    #[error("cannot read the endpoint's answer: {0}")]
     Malformed(String),
     /// More arrived than is read.
     #[error("the endpoint's answer is too large")]
     TooLarge,
     /// The model only calls tools.
-    #[error("the model called tools {0} times without an answer; that is the most")]
+    #[error("the model called tools {0} times without answering, which is the limit")]
     Rounds(usize),
     /// The user stopped it.
     #[error("stopped")]
@@ -123,7 +123,7 @@ pub fn request(settings: &Settings, conversation: &Conversation) -> Request {
 }
 
 /// Sends a conversation that ends in a question, and adds calls, their results and the answer to it. What arrived of an
-/// answer that breaks off stays in the conversation.
+/// answer that is interrupted stays in the conversation.
 ///
 /// # Errors
 /// The endpoint cannot be reached, answers with an error, sends what cannot be read, or never stops to call tools.

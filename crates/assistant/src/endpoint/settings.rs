@@ -207,7 +207,9 @@ fn read(file: &Path) -> Result<Said, SettingsError> {
             "key" => &mut said.key,
             "timeout_s" => &mut said.timeout_s,
             other => {
-                return Err(wrong(format!("unknown field `{other}`; known are protocol, url, model, key, timeout_s")));
+                return Err(wrong(format!(
+                    "unknown field `{other}`; known fields: protocol, url, model, key, timeout_s"
+                )));
             }
         };
         *place = Some(node.text().map_or_else(|| node.describe(), str::to_owned));

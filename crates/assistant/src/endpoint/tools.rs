@@ -116,7 +116,7 @@ pub struct Toolbox<'a> {
 }
 
 impl Toolbox<'_> {
-    /// Answers a call with JSON; what is wrong with the call is the answer, so that the model can mend it.
+    /// Answers a call with JSON; the problems with the call is the answer, so that the model can mend it.
     #[must_use]
     pub fn call(&self, call: &Call) -> String {
         let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
@@ -141,7 +141,7 @@ impl Toolbox<'_> {
             "advise" => self.advise(arguments),
             "list" => self.list(arguments),
             other => {
-                Err(format!("there is no tool `{other}`; there are estimate, compare, optimize, explain, advise, list"))
+                Err(format!("unknown tool `{other}`; known tools: estimate, compare, optimize, explain, advise, list"))
             }
         }
     }

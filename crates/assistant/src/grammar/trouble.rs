@@ -10,8 +10,8 @@ use atlas_plan::search::{ConditionError, figure};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// A word means nothing.
-    #[error("`{word}` is not known{}. Known: {}, a figure (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
-        near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")), keywords())]
+    #[error("unknown word `{word}`{}. Known: {}, a metric (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
+        near.as_ref().map_or_else(String::new, |near| format!(" (did you mean `{near}`?)")), keywords())]
     Unknown {
         /// The word.
         word: String,
@@ -19,13 +19,13 @@ pub enum Trouble {
         near: Option<String>,
     },
     /// A figure or a knob without a bound or a value.
-    #[error("`{word}` stands alone: write a bound or a value with it, as in `tpot<50ms` or `tp=8`")]
+    #[error("`{word}` needs a bound or a value, as in `tpot<50ms` or `tp=8`")]
     Alone {
         /// The word.
         word: String,
     },
     /// A bound without a figure that could be several.
-    #[error("{bound}: which figure? Write tpot{sign}{bound} or ttft{sign}{bound}")]
+    #[error("{bound}: which metric? Use tpot{sign}{bound} or ttft{sign}{bound}")]
     Unclear {
         /// The bound.
         bound: String,
@@ -45,7 +45,7 @@ pub enum Trouble {
     #[error(transparent)]
     Knob(#[from] KnobError),
     /// No workload has all the words in its name.
-    #[error("no {} is called `{words}`; there are {known}", mode.map_or("workload", |mode| match mode {
+    #[error("no {} matches `{words}`; known: {known}", mode.map_or("workload", |mode| match mode {
         Mode::Training => "training workload",
         Mode::Inference => "serving workload",
     }))]
@@ -57,8 +57,8 @@ pub enum Trouble {
         /// Workloads that there are.
         known: String,
     },
-    /// No target has that name, or none can have so many accelerators.
-    #[error("no target matches `{hardware}`; there are {known}")]
+    /// No target has that name, or none can have this many accelerators.
+    #[error("no target matches `{hardware}`; known: {known}")]
     NoTarget {
         /// What was asked for.
         hardware: String,
@@ -66,7 +66,7 @@ pub enum Trouble {
         known: String,
     },
     /// More text than any question has.
-    #[error("the line is too long: at most {longest} bytes are read")]
+    #[error("the line is too long: the maximum is {longest} bytes")]
     TooLong {
         /// How much is read.
         longest: usize,

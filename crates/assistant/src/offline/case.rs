@@ -101,7 +101,7 @@ impl<'a> Case<'a> {
         self.scenario.mode()
     }
 
-    /// A figure's value; `None` where it says nothing about the scenario, or the scenario cannot run.
+    /// A figure's value; `None` if it does not apply to the scenario, or the scenario cannot run.
     pub(crate) fn value(&self, metric: &Metric) -> Option<f64> {
         standing::figure(metric, &self.scenario, &self.estimate)
     }

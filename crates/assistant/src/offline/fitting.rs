@@ -18,7 +18,7 @@ use super::{Refusal, Reply};
 
 /// Fixes that are listed.
 const FIXES: usize = 6;
-/// Most nodes that are tried.
+/// Maximum nodes that are tried.
 const MOST_NODES: f64 = 4096.0;
 
 /// Whether it can run, and if not, the smallest changes that make it run.
@@ -201,7 +201,7 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     Ok(reply)
 }
 
-/// Whether a block warns that the layout in force cannot run, where other layouts are the answer.
+/// Whether a block warns that the layout in effect cannot run, where other layouts are the answer.
 fn is_warning(block: &super::Block) -> bool {
     matches!(block, super::Block::Text(text) if text.starts_with("This cannot run"))
 }

@@ -190,7 +190,7 @@ pub(super) fn rewritten(words: &mut Words) {
     network(words);
 }
 
-/// Stands for the hardware in force in a question for the best layout.
+/// Stands for the hardware in effect in a question for the best layout.
 pub(super) const HERE: &str = "layout-here";
 
 /// "Is fp8 worth it": the figures with it.
@@ -203,7 +203,7 @@ fn worth(words: &mut Words) {
     }
 }
 
-/// "Is tp 4 or 8 better": both values as one word, of which the one that is not in force is tried.
+/// "Is tp 4 or 8 better": both values as one word, of which the one that is not in effect is tried.
 fn alternatives(words: &mut Words) {
     let before = words.clone();
     words.rewrite_triples(|one, or, other| {

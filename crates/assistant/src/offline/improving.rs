@@ -45,7 +45,7 @@ fn reach(
     let mut reply = Reply::new(ReplyKind::Reach);
     let case = question.case(context, &mut reply)?;
     if !metric.applies_to(&case.scenario) {
-        return Err(Refusal::Nothing(format!("{} says nothing about {}", metric.label, case.mode().name())));
+        return Err(Refusal::Nothing(format!("{} does not apply to {}", metric.label, case.mode().name())));
     }
     case.figure(&mut reply, metric);
     let goal = goal_seek(&at_once(&case.scenario), &case.parts, metric, wanted);

@@ -26,16 +26,16 @@ const TERMS: [(&str, &str); 33] = [
     ("record", "an estimate or measurement saved with all its inputs"),
     ("trait", "one documented property of software that an engine uses"),
     ("mfu", "model FLOPs utilization: useful FLOP/s over peak FLOP/s, without recomputation"),
-    ("hfu", "hardware FLOPs utilization: as MFU, with recomputed work counted"),
-    ("ttft", "time to first token, waiting included"),
-    ("tpot", "time per output token after the first, mean over a request's answer"),
-    ("itl", "inter-token latency: the gap between two tokens of a stream"),
-    ("isl", "input sequence length: tokens of the prompt"),
-    ("osl", "output sequence length: tokens that are generated"),
-    ("slo", "service level objective: a bound on a latency that requests should keep"),
+    ("hfu", "hardware FLOPs utilization: like MFU, including recomputation"),
+    ("ttft", "time to first token, including queueing"),
+    ("tpot", "time per output token after the first, averaged over a response"),
+    ("itl", "inter-token latency: the time between two consecutive output tokens"),
+    ("isl", "input sequence length: number of prompt tokens"),
+    ("osl", "output sequence length: number of generated tokens"),
+    ("slo", "service level objective: a latency limit that requests should meet"),
     (
         "goodput",
-        "work that counts: in training without lost work, restarts and checkpoints; in serving within the objectives",
+        "useful work: in training, excluding lost work, restarts and checkpoints; in serving, requests within the SLOs",
     ),
     ("zero", "ZeRO: optimizer states (1), gradients (2) and weights (3) sharded over data-parallel ranks"),
     (
@@ -159,7 +159,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
     Ok(())
 }
 
-/// The context as it stands.
+/// The context as is.
 fn here<'a>(context: &'a Context<'_>) -> Result<Case<'a>, Refusal> {
     Case::of(context, &context.target, &context.workload, context.overrides.clone())
 }

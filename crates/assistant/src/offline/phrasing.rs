@@ -117,7 +117,7 @@ pub(super) fn rewritten(words: &mut Words) {
     if !["cost", "price", "dollars"].iter().any(|figure| words.has(&format!("{figure} per million tokens"))) {
         while words.take("per million tokens") {}
     }
-    // `tp 2 instead of 4`: what is in force is known.
+    // `tp 2 instead of 4`: what is in effect is known.
     words.rewrite_triples(|instead, of, value| {
         let plain = count(value).is_some() || Knob::Precision.parse(value, &[]).is_ok();
         (instead == "instead" && of == "of" && plain).then(Vec::new)
@@ -178,7 +178,7 @@ fn bounds(words: &mut Words) {
     }
 }
 
-/// Numbers of accelerators as nodes of a target that has so many of them in a node.
+/// Numbers of accelerators as nodes of a target that has this many of them in a node.
 pub(super) fn nodes(words: &mut Words, per_node: u32) {
     words.rewrite_pairs(|number, what| {
         let number = count(number).filter(|number| ACCELERATORS.contains(&what) && *number > 0.0)?;

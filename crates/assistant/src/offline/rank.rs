@@ -22,7 +22,7 @@ const ROWS: usize = 12;
 /// The best of a search.
 #[derive(Debug)]
 pub(crate) struct Best<'a> {
-    /// The best with everything that is set for it; `None` where nothing keeps the conditions.
+    /// The best with everything that is set for it; `None` if nothing keeps the conditions.
     pub(crate) case: Option<Case<'a>>,
     /// What the search sets, in words.
     pub(super) layout: String,
@@ -41,10 +41,10 @@ impl Best<'_> {
     pub(super) fn caveat(&self, reply: &mut Reply) {
         if !self.dropped.is_empty() {
             let dropped: Vec<String> = self.dropped.iter().map(ToString::to_string).collect();
-            reply.say(format!("Nothing keeps the usual bounds {}; they are dropped.", dropped.join(", ")));
+            reply.say(format!("No layout meets the default bounds {}, so they are dropped.", dropped.join(", ")));
         }
         if self.proof != Proof::Exhaustive {
-            reply.say("The space is too large to try everything: this is the best that local searches found.");
+            reply.say("The space is too large for an exhaustive search: this is the best result of local searches.");
         }
     }
 }
@@ -52,7 +52,7 @@ impl Best<'_> {
 /// Candidates that are estimated at most for an answer that takes many searches: some seconds' work in all.
 pub(super) const MOST_OF_MANY: u64 = 4_000_000;
 
-/// The search that `atlas optimize` makes, of at most so many candidates.
+/// The search that `atlas optimize` makes, of at most this many candidates.
 pub(crate) fn best<'a>(
     case: &Case<'a>,
     objective: &'static Metric,
@@ -67,7 +67,7 @@ pub(crate) fn best<'a>(
     });
     if let Some(metric) = metrics.chain([objective]).find(|metric| !metric.applies_to(&requested)) {
         return Err(Refusal::Nothing(format!(
-            "{} says nothing about {} under the {} engine",
+            "{} does not apply to {} with the {} engine",
             metric.name,
             requested.mode().name(),
             requested.engine.name()
@@ -106,7 +106,7 @@ fn layout(scenario: &Scenario) -> String {
             _ => None,
         });
     let ranks: Vec<String> = ranks.collect();
-    if ranks.is_empty() { "one accelerator a replica".to_owned() } else { ranks.join(" ") }
+    if ranks.is_empty() { "one accelerator per replica".to_owned() } else { ranks.join(" ") }
 }
 
 /// Flags of the search: objective, conditions, scenario.
@@ -187,7 +187,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     sort::by(&mut entries, |a, b| score(&a.0).total_cmp(&score(&b.0)));
     let Some((first, layout)) = entries.first() else {
         return Err(Refusal::Nothing(format!(
-            "{workload}: no target keeps all constraints; leave some out, or name other hardware"
+            "{workload}: no target meets all constraints; relax some, or name other hardware"
         )));
     };
     let all: Vec<_> = entries.iter().map(|(case, _)| ranked(metric, &case.scenario, &case.estimate)).collect();
@@ -200,10 +200,12 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
         first.shown(metric),
     ));
     if local {
-        reply.say("Not every layout of every target was tried: `atlas optimize` looks at all of one target.");
+        reply.say(
+            "Not every layout of every target was tried; use `atlas optimize` to search all layouts of one target.",
+        );
     }
     if ties > 1 {
-        reply.say(format!("The 90 % intervals of the first {ties} overlap: which of them is best is not known."));
+        reply.say(format!("The 90 % intervals of the first {ties} overlap, so they are tied."));
     }
     let mut rows = Vec::new();
     for (case, layout) in entries.iter().take(ROWS) {
@@ -213,11 +215,11 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     }
     reply.table(["target", metric.label, "90 % interval", "layout"], rows);
     if entries.len() > ROWS {
-        reply.say(format!("{} more targets keep the constraints.", entries.len() - ROWS));
+        reply.say(format!("{} more targets meet the constraints.", entries.len() - ROWS));
     }
     if !refused.is_empty() {
         reply.say(format!(
-            "Not ranked, since they cannot run it, miss a bound or have no price: {}.",
+            "Not ranked because they cannot run it, miss a bound or have no price: {}.",
             refused.join(", ")
         ));
     }
@@ -263,7 +265,7 @@ pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     }
     let mut head = vec![String::new()];
     head.extend(cases.iter().map(|case| case.parts.target.name.to_string()));
-    let Some(first) = cases.first() else { return Err(Refusal::Nothing("there is no target".to_owned())) };
+    let Some(first) = cases.first() else { return Err(Refusal::Nothing("no target found".to_owned())) };
     let headlines: Vec<&'static Metric> = first.headlines().collect();
     let named = question.figure.map(|figure| figure.metric(first.mode()));
     let metrics = named.into_iter().chain(headlines.into_iter().filter(|metric| Some(*metric) != named));
@@ -284,7 +286,7 @@ pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     if let Some(metric) = named {
         verdict(&mut reply, metric, &cases);
     }
-    reply.say(format!("{workload}, all with the same settings:"));
+    reply.say(format!("{workload}, same settings on all targets:"));
     reply.answer.push(super::Block::Table { head, rows });
     if targets.iter().all(|(_, nodes)| nodes.is_none()) {
         let names = targets.iter().flat_map(|(target, _)| ["--target".to_owned(), target.clone()]);
@@ -309,7 +311,7 @@ fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
     };
     let (best, tied) = (named(Standing::Best), named(Standing::Tied));
     if !best.is_empty() {
-        reply.say(format!("{best} is best by {}: its 90 % interval overlaps with none of the others.", metric.label));
+        reply.say(format!("{best} is best by {}: its 90 % interval overlaps no other.", metric.label));
     } else if !tied.is_empty() {
         let values = cases.iter().filter_map(|case| Some((case, case.value(metric)?)));
         let favored = match metric.better {

@@ -75,7 +75,7 @@ impl About {
 pub struct Figure {
     /// The metric.
     pub metric: &'static str,
-    /// The value; `None` where it is not finite.
+    /// The value; `None` if it is not finite.
     pub value: Option<f64>,
     /// The value with its unit.
     pub shown: String,
@@ -110,7 +110,7 @@ impl Block {
         Block::Table { head: head.map(str::to_owned).to_vec(), rows }
     }
 
-    /// As text of at most so many columns where it can be wrapped.
+    /// As text of at most this many columns where it can be wrapped.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
         match self {
@@ -213,7 +213,7 @@ impl Reply {
         }
     }
 
-    /// Adds a command: words, and flags behind them. One that is there already is not added again.
+    /// Adds a command: words, and flags behind them. One that already exists is not added again.
     pub(super) fn command<W: AsRef<str>>(&mut self, words: &[W], flags: Vec<String>) {
         let words = words.iter().map(|word| word.as_ref().to_owned());
         let command: Vec<String> = words.chain(flags).collect();

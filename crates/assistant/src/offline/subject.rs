@@ -100,7 +100,7 @@ impl ParsedQuestion {
         let known = context.known();
         let words = Words::of(line);
         if words.all().is_empty() {
-            return Err(Refusal::Unknown { reason: "there is no question".to_owned() });
+            return Err(Refusal::Unknown { reason: "no question".to_owned() });
         }
         let mut corrected = words.clone();
         let readings = phrasing::corrected(&mut corrected, &known);
@@ -187,7 +187,7 @@ impl ParsedQuestion {
             while topic == Topic::Value && question.figure.is_some() && figures::take(&mut words).is_some() {}
         }
         if topic == Topic::Origin && question.figure.is_none() {
-            return Err(Refusal::Unknown { reason: "the origin of which figure?".to_owned() });
+            return Err(Refusal::Unknown { reason: "the origin of which metric?".to_owned() });
         }
         // How many sequences there is room for is limited by memory, not by what limits the speed.
         let room = |figure: Figure| figure.metric(Mode::Inference).name == "max_concurrency";
@@ -221,7 +221,7 @@ impl ParsedQuestion {
                         Ok(question(Topic::Value, None, subject, words))
                     }
                     (None, Ok(_)) => Err(parsed.err().map_or(
-                        Refusal::Unknown { reason: "this is not understood as a question".to_owned() },
+                        Refusal::Unknown { reason: "this is not a question that I understand".to_owned() },
                         |trouble| Refusal::Subject { trouble },
                     )),
                 }
@@ -237,8 +237,9 @@ impl ParsedQuestion {
         let case = Case::of(context, &target, &workload, overrides)?;
         reply.about = Some(case.about());
         if let Some(trouble) = case.trouble() {
-            reply
-                .say(format!("This cannot run: {trouble}. `what is the smallest change that fits?` lists what helps."));
+            reply.say(format!(
+                "This cannot run: {trouble}. Ask `what is the smallest change that fits?` for what helps."
+            ));
         }
         Ok(case)
     }
@@ -280,12 +281,12 @@ impl ParsedQuestion {
         let own = model(&context.workload);
         let same = all.iter().filter(of_mode).find(|workload| own.is_some() && model(&workload.name) == own);
         let Some(found) = same.or_else(|| all.iter().find(of_mode)) else {
-            return Err(Refusal::Nothing(format!("there is no {} workload in the files", mode.name())));
+            return Err(Refusal::Nothing(format!("no {} workload found", mode.name())));
         };
         if self.subject.mode.is_none() {
             let figure = self.figure.map_or("", |figure| figure.metric(mode).label);
             reply.say(format!(
-                "{figure} is a figure of {}; the answer is about {}, not {}.",
+                "{figure} is a metric of {}; the answer is about {}, not {}.",
                 mode.name(),
                 found.name,
                 context.workload
@@ -337,12 +338,12 @@ impl ParsedQuestion {
     pub(super) fn metric(&self, case: &Case<'_>, otherwise: &str) -> Result<&'static Metric, Refusal> {
         let named = self.figure.map(|figure| figure.metric(case.mode()));
         let metric = named.or_else(|| atlas_plan::search::figure::named(otherwise));
-        let metric = metric.ok_or_else(|| Refusal::Nothing(format!("no figure `{otherwise}`")))?;
+        let metric = metric.ok_or_else(|| Refusal::Nothing(format!("unknown metric `{otherwise}`")))?;
         if metric.applies_to(&case.scenario) {
             return Ok(metric);
         }
         Err(Refusal::Nothing(format!(
-            "{} says nothing about {} under the {} engine",
+            "{} does not apply to {} with the {} engine",
             metric.label,
             case.mode().name(),
             case.scenario.engine.name()
@@ -355,7 +356,7 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     BESIDES.into_iter()
 }
 
-/// Of two formats or programs between which a question asks to choose, `fp8 or bf16`, drops the one that is in force.
+/// Of two formats or programs between which a question asks to choose, `fp8 or bf16`, drops the one that is in effect.
 fn other_than_now(words: &mut Words, context: &Context<'_>) {
     let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
     words.rewrite_pairs(|name, values| {

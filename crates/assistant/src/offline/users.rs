@@ -11,13 +11,13 @@ use super::why::suggest;
 use super::{Refusal, Reply};
 use atlas_config::Mode;
 
-/// Most requests at once that are tried.
+/// Maximum requests at once that are tried.
 const MOST: f64 = 65_536.0;
 /// The shortest prompt that is tried, which is also how exactly the longest is found, and the longest.
 const SHORTEST: f64 = 256.0;
 const LONGEST: f64 = 16_777_216.0;
 
-/// The most requests in flight at which the layout in force keeps the bounds, or that have room in memory.
+/// The most requests in flight at which the layout in effect keeps the bounds, or that have room in memory.
 pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
     let case = question.case(context, &mut reply)?;
@@ -49,14 +49,14 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     // More requests at once only lengthen latencies.
     let Some((most, found, more)) = largest(&case, Knob::Concurrency, 1.0, MOST, &keeps)? else {
         let one = case.with(&[(Knob::Concurrency, Setting::Number(1.0))])?;
-        reply.say(format!("Not even one request at a time keeps {bounds} with this layout:"));
+        reply.say(format!("Even a single request at a time does not meet {bounds} with this layout:"));
         headline(&mut reply, &one);
         reply.command(&["run"], one.command_flags());
         return Ok(reply);
     };
     let more = if more { " or more" } else { "" };
     reply.say(format!(
-        "{most:.0}{more} requests in flight keep {bounds} on {} with the layout in force.",
+        "{most:.0}{more} requests in flight meet {bounds} on {} with the current layout.",
         found.parts.target.name
     ));
     case.figure(&mut reply, room);
@@ -84,7 +84,7 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     };
     let more = if more { " or more" } else { "" };
     reply.say(format!(
-        "{what} of {most:.0} tokens{more} fit{bounds} on {} with the layout in force; the model may be trained for fewer.",
+        "{what} of {most:.0} tokens{more} fit{bounds} on {} with the current layout; the model may be trained for fewer.",
         found.parts.target.name
     ));
     found.figure(&mut reply, const { Metric::known("memory_fill") });

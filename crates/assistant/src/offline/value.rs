@@ -27,13 +27,13 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         if metric.name == "requests_per_sec"
             && let Some(rate) = case.value(metric)
         {
-            reply.say(format!("That is {} a day.", units::si(86_400.0 * rate)));
+            reply.say(format!("That is {} per day.", units::si(86_400.0 * rate)));
         }
         if metric.name == "break_even_months" {
             let (rent, own) = const { (Metric::known("usd_per_hour"), Metric::known("usd_per_hour_owned")) };
             case.figure(&mut reply, rent);
             case.figure(&mut reply, own);
-            reply.say(format!("An hour costs {} rented and {} owned.", case.shown(rent), case.shown(own)));
+            reply.say(format!("Per hour, renting costs {} and owning {}.", case.shown(rent), case.shown(own)));
             reply.command(&["break-even"], case.command_flags());
         }
     }
@@ -55,9 +55,9 @@ pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         rows.push(vec![metric.label.to_owned(), case.shown(metric), interval]);
     }
     if rows.is_empty() {
-        reply.say("No interval is known for these figures.");
+        reply.say("These metrics have no known interval.");
     } else {
-        reply.say("Nine measurements of ten are expected within these intervals:");
+        reply.say("90 % prediction intervals:");
     }
     reply.table(["", "value", "90 % interval"], rows);
     let assumed = atlas_plan::engine::notes::notes(&case.scenario, &case.estimate);
@@ -100,7 +100,7 @@ pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result
     let lines: Vec<String> = rows.iter().map(|row| row.join("  ·  ")).collect();
     reply.answer.push(super::Block::Lines(lines.join("\n")));
     if more > 0 {
-        reply.say(format!("{more} more inputs: the command below shows all."));
+        reply.say(format!("{more} more inputs; use the command below to see all."));
     }
     reply.command(&["explain", metric.name, "--depth", "64"], case.command_flags());
     Ok(reply)

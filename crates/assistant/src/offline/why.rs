@@ -71,14 +71,14 @@ pub(super) fn limits(question: &ParsedQuestion, context: &Context<'_>) -> Result
     case.figure(&mut reply, metric);
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!(
-            "the {} engine does not say what limits a scenario",
+            "the {} engine does not report what limits a scenario",
             case.scenario.engine.name()
         )));
     };
     let first = detail.limits.first().name();
     reply.say(format!("{} is {}; it is {}.", metric.label, case.shown(metric), detail.limits.describe()));
     reply.say(format!(
-        "The share of {first} would have to shrink by {} before another limit is as large.",
+        "The share of {first} would have to shrink by {} before another limit takes over.",
         units::percent(detail.limits.margin())
     ));
     let shares = detail.limits.ranked().into_iter().filter(|(_, share)| *share > 0.0005);
@@ -100,7 +100,7 @@ pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Res
     let name = if question.topic == Topic::Memory {
         let memory = detail.memory;
         reply.say(format!(
-            "The fullest device holds {:.1} GB of {:.1} GB (upper bound {:.1} GB, which decides what fits).",
+            "The fullest device holds {:.1} GB of {:.1} GB (upper bound {:.1} GB, which determines whether it fits).",
             memory.total() / MEMORY_GB,
             memory.capacity / MEMORY_GB,
             memory.upper / MEMORY_GB

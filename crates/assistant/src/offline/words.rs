@@ -54,7 +54,7 @@ impl Words {
         self.replace(phrase, &[])
     }
 
-    /// Puts words in place of a phrase.
+    /// Puts words instead of a phrase.
     pub(super) fn replace(&mut self, phrase: &str, with: &[&str]) -> bool {
         let Some((at, length)) = self.find(phrase) else { return false };
         self.0.splice(at..at + length, with.iter().map(|word| (*word).to_owned()));

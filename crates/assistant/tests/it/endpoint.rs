@@ -329,7 +329,7 @@ fn a_model_that_only_calls_tools_is_stopped() {
 #[test]
 fn calls_that_mean_nothing_are_answered_with_what_is_wrong() {
     for (name, arguments, expected) in [
-        ("rm", "{}", "there is no tool"),
+        ("rm", "{}", "unknown tool"),
         ("estimate", "{\"set\":", "cannot be read"),
         ("estimate", "{\"target\": \"nowhere\"}", "nowhere"),
         ("estimate", "{\"set\": [\"tp=elephant\"]}", "elephant"),

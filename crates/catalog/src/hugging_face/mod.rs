@@ -88,7 +88,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         native_format: None,
         drafts: Vec::new(),
         architecture: Architecture::Transformer(Box::new(transformer?)),
-        note: part.filter(|_| images.is_none()).map(|_| "language part of a model with several".to_owned()),
+        note: part.filter(|_| images.is_none()).map(|_| "language model of a multimodal model".to_owned()),
         images: images.map(Box::new),
         source: Some(file.to_string()),
         origin: Origin { file: Arc::clone(file), at: root.at },
@@ -107,7 +107,7 @@ fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
             Some(family) => return family,
             None => {
                 let help = nearest(name, KNOWN.iter().copied()).map(|near| format!("is it like `{near}`?"));
-                let message = format!("the type `{name}` is not known; it is read as a decoder like Llama");
+                let message = format!("unknown type `{name}`; treating it as a Llama-like decoder");
                 fields.warn("model_type", message, help);
             }
         },
@@ -206,12 +206,13 @@ fn refuse_cross_attention(fields: &mut Fields<'_>, layers: Count) -> Option<()> 
         return Some(());
     }
     let message = format!(
-        "{across} of {layers} layers attend to images alone (as in Llama 3.2 Vision), which is not computed; expected layers that \
+        "{across} of {layers} layers attend only to images (as in Llama 3.2 Vision), which is not supported; expected layers that \
          attend to the text"
     );
     let own = (layers - across as f64).max(0.0);
-    let help =
-        format!("text without images skips them: for that, leave the field out and state num_hidden_layers: {own}");
+    let help = format!(
+        "text without images skips these layers: for text only, remove the field and set num_hidden_layers: {own}"
+    );
     fields.error("cross_attention_layers", message, Some(help));
     None
 }
@@ -279,11 +280,11 @@ fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<Count>) ->
     if let (Some(count), Some(per_token)) = (count, per_token)
         && per_token > count
     {
-        let message = format!("found {per_token}, more than the {count} experts there are");
+        let message = format!("found {per_token}, more than the {count} experts of the model");
         fields.error("num_experts_per_tok", message, None);
     }
     if n_layers.is_some_and(|layers| first_dense_layers > layers) {
-        fields.error("first_k_dense_replace", "more dense layers than there are layers", None);
+        fields.error("first_k_dense_replace", "more dense layers than layers", None);
     }
     Some(Experts {
         count: count?,

@@ -74,7 +74,7 @@ pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: 
         }
         (other, _) => {
             let kind = other.unwrap_or("none");
-            let message = format!("how the type `{kind}` reads images is not known; only its language part is read");
+            let message = format!("the image input of type `{kind}` is not supported; using only the language model");
             root.warn("vision_config", message, None);
             None
         }

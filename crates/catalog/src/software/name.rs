@@ -27,7 +27,7 @@ pub enum SoftwareError {
         near: Option<String>,
     },
     /// The family does something else.
-    #[error("{family} has no part in {wanted}")]
+    #[error("{family} does not support {wanted}")]
     Kind {
         /// The family's id.
         family: String,
@@ -35,7 +35,7 @@ pub enum SoftwareError {
         wanted: &'static str,
     },
     /// The family has no such release.
-    #[error("no release `{release}` of {family}; known are {known}")]
+    #[error("no release `{release}` of {family}; known releases: {known}")]
     Release {
         /// The family's id.
         family: String,
@@ -219,7 +219,7 @@ fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, Software
     }
     let missing = |family: &Family| {
         let known: Vec<&str> = family.releases.iter().map(|release| release.id.as_str()).collect();
-        let known = if known.is_empty() { "none, so leave it out".to_owned() } else { known.join(", ") };
+        let known = if known.is_empty() { "none; omit the release".to_owned() } else { known.join(", ") };
         SoftwareError::Release { family: family.id.clone(), release: requested.to_owned(), known }
     };
     // "Neuron SDK 2.18.0": the number in the text.

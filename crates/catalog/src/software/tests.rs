@@ -195,7 +195,7 @@ fn a_release_that_is_not_listed_states_its_substitute() {
     );
     assert_eq!(said("vllm@0.40").unwrap(), "release 0.40 of vLLM is newer than all listed; traits are those of 0.33.0");
     let error = Software::parse("primus@0.1").unwrap_err().to_string();
-    assert_eq!(error, "no release `0.1` of primus; known are 0.3.0, 0.7.0, 26.4.0");
+    assert_eq!(error, "no release `0.1` of primus; known releases: 0.3.0, 0.7.0, 26.4.0");
     assert_eq!(Software::parse("vlm").unwrap_err().to_string(), "no software `vlm`; did you mean `vllm`?");
     assert_eq!(
         Software::parse("megatron-cor@0.12").unwrap_err().to_string(),

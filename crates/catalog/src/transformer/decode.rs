@@ -85,11 +85,11 @@ impl Transformer {
         let linear_layers = linear.as_ref().map_or(Count::ZERO, |linear| linear.layers);
         for (key, count) in [("attention_layers", attention_layers), ("mlp_layers", mlp_layers)] {
             if let Some(count) = count.filter(|count| *count > n_layers) {
-                fields.error(key, format!("found {count}, more than the {n_layers} layers there are"), None);
+                fields.error(key, format!("found {count}, more than the {n_layers} layers of the model"), None);
             }
         }
         if linear_layers > n_layers {
-            let message = format!("found {linear_layers} layers, more than the {n_layers} there are");
+            let message = format!("found {linear_layers} layers, more than the {n_layers} of the model");
             fields.error("linear", message, None);
         }
         let (norm, norms_per_layer, qk_norm) = norm.unwrap_or((NormKind::default(), Count::new(2), QkNorm::default()));
@@ -164,7 +164,7 @@ impl Experts {
         if let (Some(count), Some(per_token)) = (count, per_token)
             && per_token > count
         {
-            moe.error("per_token", format!("found {per_token}, more than the {count} experts there are"), None);
+            moe.error("per_token", format!("found {per_token}, more than the {count} experts of the model"), None);
         }
         let ffn_hidden_size = ffn_hidden_size?;
         Some(Experts {

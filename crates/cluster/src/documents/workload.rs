@@ -144,7 +144,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
     gaps
 }
 
-/// The format of matrix products; microscaling is a recipe in some tools.
+/// The format of matrix multiplications; microscaling is a recipe in some tools.
 fn training_format(facts: &Facts) -> Option<Format> {
     match (facts.text("precision")?, facts.text("fp8_recipe")) {
         ("fp8", Some("mxfp8")) => Some(Format::Mxfp8),
@@ -280,7 +280,7 @@ fn formats(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
     let mut section = Vec::new();
     for key in ["weights_precision", "precision"] {
         let Some(format) = facts.text(key).and_then(Format::named) else { continue };
-        // What the engine computes in says nothing about narrower weights.
+        // What the engine computes in does not apply to narrower weights.
         if key == "weights_precision" || (section.is_empty() && native == Format::Bf16) {
             section.push(stated(facts, "weights", key, format.name()));
             break;

@@ -195,7 +195,7 @@ impl Entry {
         }
     }
 
-    /// Named by its contents in place of chance, so that the same contents again are the same entry.
+    /// Named by its contents instead of chance, so that the same contents again are the same entry.
     #[must_use]
     pub fn named_after(mut self, contents: &[u8]) -> Entry {
         // FNV-1a.

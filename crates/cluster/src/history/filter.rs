@@ -21,7 +21,7 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Before this moment.
     pub until: Option<Timestamp>,
-    /// At most so many, the newest.
+    /// At most this many, the newest.
     pub limit: Option<usize>,
 }
 

@@ -51,13 +51,13 @@ pub enum HistoryError {
         source: std::io::Error,
     },
     /// An entry cannot be written as JSON.
-    #[error("history: an entry cannot be written: {0}")]
+    #[error("history: cannot write an entry: {0}")]
     Json(#[from] serde_json::Error),
     /// No entry has this name.
-    #[error("history: no entry \"{0}\"; `atlas history` lists them")]
+    #[error("history: no entry \"{0}\"; run `atlas history` to list entries")]
     Unknown(String),
     /// Several entries have this beginning.
-    #[error("history: \"{name}\" stands for several entries: {}", .found.join(", "))]
+    #[error("history: \"{name}\" is ambiguous: {}", .found.join(", "))]
     Ambiguous {
         /// What was asked for.
         name: String,
@@ -195,7 +195,7 @@ impl Store {
 fn read(path: &Path) -> Result<Entry, Problem> {
     let problem = |reason: String| Problem { path: path.to_owned(), reason };
     let text = read_bytes(path, LARGEST).map_err(problem)?;
-    let entry: Entry = serde_json::from_slice(&text).map_err(|error| problem(format!("no entry: {error}")))?;
+    let entry: Entry = serde_json::from_slice(&text).map_err(|error| problem(format!("not an entry: {error}")))?;
     if entry.history > FORMAT {
         return Err(problem(format!("written by a newer version: format {}, expected {FORMAT}", entry.history)));
     }

@@ -394,7 +394,7 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
     }
 }
 
-/// Machines and devices in a file of hosts, `NAME slots=8` in a line, where it is known.
+/// Machines and devices in a file of hosts, `NAME slots=8` in a line, if known.
 fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut Out) {
     let Some(flag) = l.flags.iter().find(|f| names::snake(&f.name) == "hostfile") else { return };
     let Some(node) = flag.node.shown().and_then(|path| files(&path)) else { return };

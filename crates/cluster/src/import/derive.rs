@@ -142,7 +142,7 @@ fn data_parallel(out: &mut Out) {
         let need = ep.saturating_mul(pp).saturating_mul(etp);
         if megatron && all % need != 0 {
             let at = f.at("ep");
-            out.conflict(format!("{all} accelerators are no multiple of ep*pp = {need}"), at);
+            out.conflict(format!("{all} accelerators are not a multiple of ep*pp = {need}"), at);
             return;
         }
     }
@@ -171,7 +171,7 @@ fn batches(out: &mut Out) {
             if g % per_pass != 0 {
                 if !ramp {
                     let at = f.at("global_batch");
-                    out.conflict(format!("global batch {g} is no multiple of micro batch {m} times dp {d}"), at);
+                    out.conflict(format!("global batch {g} is not a multiple of micro batch {m} times dp {d}"), at);
                 }
             } else if !f.has("minibatch_per_dp")
                 && (!f.has("framework") || (plain_data_parallel(f) && f.str("framework") != Some("llm-foundry")))
@@ -234,7 +234,7 @@ pub(crate) fn serving(out: &mut Out) {
             && !out.fields.str("accelerator").is_some_and(|a| a.starts_with("trn") || a.starts_with("inf"))
         {
             let at = out.fields.at("tp");
-            out.conflict(format!("tp*pp = {need} is larger than the {all} accelerators of the job"), at);
+            out.conflict(format!("tp*pp = {need} exceeds the {all} accelerators of the job"), at);
         }
     }
 }

@@ -29,7 +29,7 @@ pub enum JobKind {
     ServingAndBenchmark,
 }
 
-/// The precision of matrix products.
+/// The precision of matrix multiplications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// 32 bit.
@@ -226,7 +226,7 @@ job! {
     grad_accum: u64,
     /// Tokens of a training sequence.
     seq_len: u64,
-    /// Precision of matrix products.
+    /// Precision of matrix multiplications.
     precision: Precision,
     /// Precision of the stored weights, such as `fp8` or `q4_k_m`.
     weights_precision: String,

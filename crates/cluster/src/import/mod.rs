@@ -143,7 +143,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
         }
         out.relocate(place(s.index, 0));
         for l in &s.skipped {
-            out.strange.push(("line is no valid syntax and was left out".to_owned(), place(s.index, *l)));
+            out.strange.push(("invalid syntax; line ignored".to_owned(), place(s.index, *l)));
         }
         merge(&mut total, out);
     }

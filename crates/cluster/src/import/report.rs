@@ -155,7 +155,7 @@ pub(crate) fn build(out: Out, files: &[String]) -> Import {
     }
     let mut not_understood: Vec<Note> = Vec::new();
     // Files that were named but not given may hold what is missing here.
-    let absent = out.references.into_iter().map(|(path, at)| (format!("file {path} is not given"), at));
+    let absent = out.references.into_iter().map(|(path, at)| (format!("file {path} not provided"), at));
     for (text, at) in out.strange.into_iter().chain(absent) {
         let n = Note { text: mask(&text), at: origin(at) };
         if !not_understood.contains(&n) && not_understood.len() < 1000 {

@@ -154,13 +154,13 @@ impl<'a> Job<'a> {
     ) -> Result<Job<'a>, Vec<Unsupported>> {
         let lacking = |what: &str, reason: String| vec![Unsupported::new(what, reason)];
         let Some(model) = parts.model.as_deref() else {
-            let reason = "launch files need a model of the catalog or an `architecture` in the workload";
+            let reason = "launch files need a model from the catalog or an `architecture` in the workload";
             return Err(lacking("model", reason.to_owned()));
         };
         let Architecture::Transformer(transformer) = &model.architecture else {
             return Err(lacking(
                 "model",
-                format!("{} is no transformer; these tools only run transformers", model.name),
+                format!("{} is not a transformer; these tools support only transformers", model.name),
             ));
         };
         if tool.trains() != (scenario.mode() == Mode::Training) {
@@ -192,16 +192,17 @@ impl<'a> Job<'a> {
         };
         if nodes > have_nodes {
             let have = have_nodes * have_per_node;
-            refused.push(Unsupported::new("dp", format!("the layout takes {needs} devices, the target has {have}")));
+            refused.push(Unsupported::new("dp", format!("the layout needs {needs} devices; the target has {have}")));
         }
         if let Work::Training(t) = &work {
             if needs % per_node != 0 {
-                let reason = format!("the layout takes {needs} devices, which do not fill nodes of {have_per_node}");
+                let reason =
+                    format!("the layout needs {needs} devices, which is not a multiple of {have_per_node} per node");
                 refused.push(Unsupported::new("dp", reason));
             }
             let pass = t.micro * t.dp;
             if t.global % pass != 0 {
-                let reason = format!("{} is no multiple of micro batch {} times dp {}", t.global, t.micro, t.dp);
+                let reason = format!("{} is not a multiple of micro batch {} times dp {}", t.global, t.micro, t.dp);
                 refused.push(Unsupported::new("global", reason));
             }
         }
@@ -253,7 +254,7 @@ impl<'a> Job<'a> {
     /// The repository of the weights, or the complaint that none is known.
     pub(crate) fn repository(&self) -> Result<&str, Unsupported> {
         self.weights.as_deref().ok_or_else(|| {
-            let reason = format!("no repository of {} is known; name one, or a path, with --model-path", self.model.id);
+            let reason = format!("no known repository of {}; use --model-path", self.model.id);
             Unsupported::new("model", reason)
         })
     }
@@ -261,7 +262,7 @@ impl<'a> Job<'a> {
     /// What the tool calls the model, or the complaint that it does not know it.
     pub(crate) fn known_as(&self, tool: &str) -> Result<&'static str, Unsupported> {
         table::model_name(tool, &self.model.id).ok_or_else(|| {
-            let reason = format!("{tool} brings no configuration of {} that is known here", self.model.id);
+            let reason = format!("no known configuration of {tool} for {}", self.model.id);
             Unsupported::new("model", reason)
         })
     }
@@ -281,7 +282,7 @@ impl<'a> Job<'a> {
             format!(", 90 % interval {low:.0} to {high:.0}")
         });
         let step = match estimate.total.step_time_ms {
-            ms if ms > 0.0 => format!(", {:.3} s a step", ms / 1e3),
+            ms if ms > 0.0 => format!(", {:.3} s per step", ms / 1e3),
             _ => String::new(),
         };
         [
@@ -298,12 +299,12 @@ impl<'a> Job<'a> {
     /// Remarks for the user.
     pub(crate) fn notes(&self, draft: &Draft) -> Vec<String> {
         let mut notes = draft.notes.clone();
-        notes.extend(self.doubt.iter().map(|doubt| format!("the planner doubts this plan: {doubt}")));
+        notes.extend(self.doubt.iter().map(|doubt| format!("planner warning: {doubt}")));
         if let Some(training) = self.training()
             && self.options.steps.is_none()
             && training.steps == STEPS
         {
-            notes.push(format!("{STEPS} steps; --steps sets another number"));
+            notes.push(format!("{STEPS} steps; use --steps to change"));
         }
         notes
     }

@@ -54,9 +54,9 @@ pub struct Options {
     pub wrap: Wrap,
     /// The container of a batch script.
     pub container: Option<Container>,
-    /// The image, in place of the tool's usual one.
+    /// The image, instead of the tool's usual one.
     pub image: Option<String>,
-    /// The model's repository or path, in place of the known repository.
+    /// The model's repository or path, instead of the known repository.
     pub model: Option<String>,
     /// The repository or path of the weights that draft, where speculative decoding has its own.
     pub draft_model: Option<String>,
@@ -135,7 +135,7 @@ pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<La
     let mut refused = std::mem::take(&mut draft.refused);
     for (knob, value) in stated::settings(scenario) {
         if !draft.expressed.contains(&knob) {
-            let reason = format!("{} has no setting for {value}; change it or choose another tool", tool.label());
+            let reason = format!("{} has no setting for {value}; change it or use another tool", tool.label());
             refused.push(Unsupported::new(knob.name(), reason));
         }
     }
@@ -143,7 +143,7 @@ pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<La
     if let Wrap::Kubernetes = options.wrap {
         refused.extend(wrap::kubernetes::refusals(&job, &draft));
     } else if draft.manifest.is_some() {
-        refused.push(Unsupported::new("wrap", format!("{} runs on Kubernetes only", tool.label())));
+        refused.push(Unsupported::new("wrap", format!("{} runs only on Kubernetes", tool.label())));
     }
     if !refused.is_empty() {
         return Err(refused);

@@ -8,7 +8,7 @@ use atlas_core::plan::{
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
 
-/// Settings of software that files or knobs state, with the value in force. What describes hardware, prices, data or
+/// Settings of software that files or knobs state, with the value in effect. What describes hardware, prices, data or
 /// the analysis is no setting of a tool.
 pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
     let (phase, plan) = (&scenario.base, &scenario.base.plan);

@@ -10,7 +10,7 @@ use atlas_catalog::software::Version;
 pub(crate) struct Flag {
     /// The first release that has it, where known.
     since: Option<&'static str>,
-    /// The values it takes; empty where they are not a list.
+    /// The values it takes; empty if they are not a list.
     choices: Vec<&'static str>,
 }
 

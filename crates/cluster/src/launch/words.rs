@@ -133,7 +133,7 @@ impl Arguments {
         out
     }
 
-    /// The arguments as plain words, for manifests; `None` where one needs a shell.
+    /// The arguments as plain words, for manifests; `None` if one needs a shell.
     pub(crate) fn plain(&self) -> Option<Vec<String>> {
         let text = |word: &Word| match word {
             Word::Plain(text) => Some(text.clone()),

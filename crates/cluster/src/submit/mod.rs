@@ -39,7 +39,7 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// The path cannot be given to a command.
-    #[error("{0} is no text that a command line can hold")]
+    #[error("{0} cannot be passed on a command line")]
     Path(PathBuf),
     /// Runs of a manifest would run at the same time.
     #[error("Kubernetes would run all {0} runs at the same time; submit them one after another")]
@@ -92,7 +92,7 @@ impl Plan {
                 Err(problem) => (None, Some(problem.to_string())),
                 Ok(output) => match (output.complaint(), job_of(self.wrap, &output.stdout)) {
                     (Some(problem), _) => (None, Some(problem)),
-                    (None, None) => (None, Some(format!("no job in the answer: {}", output.stdout.trim()))),
+                    (None, None) => (None, Some(format!("no job id in the output: {}", output.stdout.trim()))),
                     (None, Some(job)) => (Some(job), None),
                 },
             };

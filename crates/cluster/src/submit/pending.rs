@@ -19,7 +19,7 @@ use crate::launch::Wrap;
 /// How the names of these files begin.
 const PREFIX: &str = "pending-";
 
-/// Age from which a submission of another machine, whose process cannot be seen, counts as broken off.
+/// Age from which a submission of another machine, whose process cannot be seen, counts as interrupted.
 const STALE: Duration = Duration::from_secs(15 * 60);
 
 /// A submission under way.
@@ -33,13 +33,13 @@ pub struct Pending {
     pub host: Option<String>,
     /// The record, without runs yet.
     pub record: Submission,
-    /// The entry of the history, without jobs yet; `None` where no history is kept.
+    /// The entry of the history, without jobs yet; `None` if no history is kept.
     pub entry: Option<Entry>,
     /// The plan whose files were written.
     pub plan: Plan,
 }
 
-/// What became of a submission that was broken off.
+/// What became of a submission that was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// Jobs of the scheduler that bear its mark.
@@ -160,7 +160,7 @@ impl Pending {
 fn found(jobs: impl IntoIterator<Item = (u32, String)>, tag: &str) -> Found {
     let runs: Vec<Run> = jobs
         .into_iter()
-        .map(|(index, job)| Run { index, command: format!("found by its mark {tag}"), job: Some(job), problem: None })
+        .map(|(index, job)| Run { index, command: format!("found by its tag {tag}"), job: Some(job), problem: None })
         .collect();
     if runs.is_empty() { Found::Nothing } else { Found::Jobs(runs) }
 }

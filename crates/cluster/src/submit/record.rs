@@ -66,7 +66,7 @@ pub struct Submission {
     pub target: String,
     /// Name of the workload.
     pub workload: String,
-    /// The software in force, with its release.
+    /// The software in effect, with its release.
     pub software: String,
     /// Knobs that differ from the files, as `--set` takes them.
     pub set: Vec<String>,

@@ -51,7 +51,7 @@ fn words(text: &str) -> Result<Vec<String>, String> {
                     match chars.next() {
                         Some('\'') => break,
                         Some(c) => word.push(c),
-                        None => return Err("a single quote is not closed".to_owned()),
+                        None => return Err("unclosed single quote".to_owned()),
                     }
                 }
             }
@@ -63,16 +63,16 @@ fn words(text: &str) -> Result<Vec<String>, String> {
                         Some('\\') => match chars.next() {
                             Some(c @ ('"' | '\\' | '$' | '`')) => word.push(c),
                             Some(c) => word.extend(['\\', c]),
-                            None => return Err("a double quote is not closed".to_owned()),
+                            None => return Err("unclosed double quote".to_owned()),
                         },
                         Some(c) => word.push(c),
-                        None => return Err("a double quote is not closed".to_owned()),
+                        None => return Err("unclosed double quote".to_owned()),
                     }
                 }
             }
             '\\' => match chars.next() {
                 Some(c) => word.get_or_insert_default().push(c),
-                None => return Err("a backslash stands at the end".to_owned()),
+                None => return Err("trailing backslash".to_owned()),
             },
             c => word.get_or_insert_default().push(c),
         }

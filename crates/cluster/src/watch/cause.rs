@@ -40,17 +40,15 @@ impl Cause {
     #[must_use]
     pub fn check(self) -> &'static str {
         match self {
-            Cause::Network => {
-                "compare the collectives with nccl-tests on the same nodes; look at link errors and at who shares the switches"
-            }
+            Cause::Network => "run nccl-tests on the same nodes; check link errors and which jobs share the switches",
             Cause::Straggler => {
-                "compare the ranks: --log-straggler or per-rank timers in Megatron-LM, clocks and errors of every node"
+                "compare ranks with --log-straggler or per-rank timers in Megatron-LM; check clocks and errors of every node"
             }
-            Cause::Clocks => "look at clocks, temperatures and throttle reasons; give them to the watch with --power",
-            Cause::Host => "look at data loading, checkpoints, page cache and CPU load of the nodes",
-            Cause::KvCache => "lower the concurrency or the context length, or give the cache more memory",
-            Cause::Load => "compare arrival rate and lengths with those of the plan",
-            Cause::Plan => "compare the settings of the job with those of the plan: atlas import SCRIPT",
+            Cause::Clocks => "check clocks, temperatures and throttle reasons; pass samples to the watch with --power",
+            Cause::Host => "check data loading, checkpoints, page cache and CPU load of the nodes",
+            Cause::KvCache => "reduce concurrency or context length, or increase the KV cache",
+            Cause::Load => "compare arrival rate and lengths with the plan",
+            Cause::Plan => "compare the job's settings with the plan: atlas import SCRIPT",
         }
     }
 }

@@ -12,7 +12,7 @@ const SAMPLES: usize = 2048;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Devices {
     samples: Vec<Vec<Device>>,
-    /// Times of samples without one: so many seconds lie between them.
+    /// Times of samples without one: this many seconds lie between them.
     count: u64,
 }
 

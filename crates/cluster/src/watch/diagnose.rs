@@ -15,7 +15,7 @@ use super::track::Point;
 pub struct Case<'a> {
     /// The prediction.
     pub prediction: &'a Prediction,
-    /// Points before the deviation; empty where it was there from the start.
+    /// Points before the deviation; empty if it was there from the start.
     pub before: &'a [Point],
     /// Points since.
     pub after: &'a [Point],
@@ -44,7 +44,7 @@ pub fn training(case: &Case<'_>) -> Diagnosis {
     scale.prior(Cause::Host, 0.25);
     if from_start {
         scale.prior(Cause::Plan, 0.6);
-        scale.because(Cause::Plan, 0.0, "it was slower from the first steps on");
+        scale.because(Cause::Plan, 0.0, "it was slower from the first step");
     }
     let reference = if from_start { None } else { super::track::median(case.before) }.unwrap_or(prediction.seconds);
     let Some(now) = super::track::median(case.after) else { return scale.weigh() };
@@ -103,11 +103,11 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
         scale.add(Cause::Clocks, -2.0);
     }
     if let Some(period) = after.period {
-        let text = format!("a long step every {period} steps, as checkpoints and evaluations make");
+        let text = format!("a long step every {period} steps, as with checkpoints or evaluation");
         scale.because(Cause::Host, 1.0, text);
     }
     if after.drift > 0.05 && after.drift > 4.0 * after.noise {
-        let text = format!("the steps drift, {:.0} % longer at the end than at the beginning", 100.0 * after.drift);
+        let text = format!("step times drift: {:.0} % longer at the end than at the beginning", 100.0 * after.drift);
         scale.because(Cause::Clocks, 1.5, text.clone());
         scale.because(Cause::Host, 0.7, text);
         scale.add(Cause::Straggler, -1.0);
@@ -141,7 +141,7 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
     let mut speak = |cause: Cause, seconds: f64, what: &str| {
         let share = share(seconds);
         if share > 0.15 {
-            let text = format!("{what} grew by {} a step, {:.0} % of the delay", duration(seconds), 100.0 * share);
+            let text = format!("{what} grew by {} per step, {:.0} % of the delay", duration(seconds), 100.0 * share);
             scale.because(cause, 5.0 * share, text);
         } else {
             scale.add(cause, -1.0);
@@ -150,18 +150,18 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
     speak(Cause::Host, said.host, "timers of the host");
     if said.ranks {
         // Who waits for a slow rank waits inside collectives; the rank that waits least shows what the network costs.
-        speak(Cause::Network, said.network, "timers of collectives, on the rank that waits least,");
-        speak(Cause::Straggler, said.gap, "the distance between the slowest and the fastest rank's computing");
-        speak(Cause::Clocks, said.device, "computing on the fastest rank");
+        speak(Cause::Network, said.network, "timers of collectives, on the rank with the least waiting,");
+        speak(Cause::Straggler, said.gap, "the difference in compute time between the slowest and fastest rank");
+        speak(Cause::Clocks, said.device, "compute time on the fastest rank");
     } else {
         speak(Cause::Network, said.network, "timers of collectives");
         // One rank's timers cannot tell a slow network from a slow rank elsewhere.
         scale.add(Cause::Straggler, 2.0 * share(said.network).max(0.0));
-        let text = "computing on the rank that logs";
+        let text = "compute time on the logging rank";
         let grown = share(said.device);
         if grown > 0.15 {
-            scale.because(Cause::Clocks, 3.0 * grown, format!("{text} grew by {} a step", duration(said.device)));
-            scale.because(Cause::Straggler, 3.0 * grown, format!("{text} grew: it may be the slow one"));
+            scale.because(Cause::Clocks, 3.0 * grown, format!("{text} grew by {} per step", duration(said.device)));
+            scale.because(Cause::Straggler, 3.0 * grown, format!("{text} grew: it may be the straggler"));
         }
     }
 }
@@ -183,13 +183,13 @@ fn devices(scale: &mut Scale, changes: &[Change]) {
         if typical < 0.95 {
             let hot = changes.iter().filter_map(|change| change.celsius).map(|[_, now]| now).fold(f64::NAN, f64::max);
             let heat = if hot >= 80.0 { format!(", at up to {hot:.0} °C") } else { String::new() };
-            let text = format!("clocks of the devices fell by {:.0} %{heat}", 100.0 * (1.0 - typical));
+            let text = format!("device clocks dropped by {:.0} %{heat}", 100.0 * (1.0 - typical));
             scale.because(Cause::Clocks, 4.0, text);
         } else {
-            scale.because(Cause::Clocks, -3.0, "clocks of most devices did not fall");
+            scale.because(Cause::Clocks, -3.0, "clocks of most devices did not drop");
         }
         if let [first, ..] = slow.as_slice() {
-            let text = format!("the clock of {} fell and the others' did not", named(*first, slow.len()));
+            let text = format!("the clock of {} dropped, those of the others did not", named(*first, slow.len()));
             scale.because(Cause::Straggler, 4.0, text);
         }
     }

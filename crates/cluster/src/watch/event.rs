@@ -19,7 +19,7 @@ pub enum Event {
     Back,
     /// No step has come for long.
     Stalled,
-    /// Steps go on after a stall.
+    /// Steps continue after a stall.
     Resumed,
     /// The counter of steps went back: the job was restarted.
     Restarted,
@@ -88,7 +88,7 @@ impl Event {
             }
             Event::Stalled => format!("no {} for {}", state.counter(), duration(state.silent_s)),
             Event::Resumed => "steps go on".to_owned(),
-            Event::Restarted => "the counter went back: the job was restarted".to_owned(),
+            Event::Restarted => "the step counter went back: the job was restarted".to_owned(),
             Event::File(what) => what.clone(),
         }
     }
@@ -109,12 +109,12 @@ impl Event {
 /// Measured and predicted time.
 fn measured(state: &WatchState) -> String {
     let unit = state.quantity().unit();
-    let Some(now) = state.now else { return format!("no {unit} was read yet") };
+    let Some(now) = state.now else { return format!("no {unit} yet") };
     let now = duration(now);
     match &state.prediction {
         Some(plan) => {
             let [low, high] = plan.band.map(duration);
-            format!("{now} a {unit}, predicted {} ({low} to {high})", duration(plan.seconds))
+            format!("{now} per {unit}, predicted {} ({low} to {high})", duration(plan.seconds))
         }
         None => format!("{now} a {unit}"),
     }
@@ -148,7 +148,7 @@ fn outlook(state: &WatchState) -> Option<String> {
         out += &format!(", {usd:.2} USD to completion");
     }
     if let Some((measured, planned)) = state.power() {
-        out += &format!("; {measured:.0} W a device, planned {planned:.0} W");
+        out += &format!("; {measured:.0} W per device, planned {planned:.0} W");
     }
     Some(out)
 }

@@ -43,7 +43,7 @@ pub enum JobError {
         source: RunError,
     },
     /// Slurm does not know the job, or not any more.
-    #[error("job {id}: scontrol: {reason}; give its log instead")]
+    #[error("job {id}: scontrol: {reason}; use its log instead")]
     Unknown {
         /// The job.
         id: String,
@@ -73,7 +73,7 @@ pub fn query(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, Jo
     if let Some(complaint) = output.complaint() {
         return Err(unknown(complaint));
     }
-    read(id, &output.stdout).ok_or_else(|| unknown("no JobState in its answer".to_owned()))
+    read(id, &output.stdout).ok_or_else(|| unknown("no JobState in its output".to_owned()))
 }
 
 /// Reads the answer: one line a job or task of an array.

@@ -1,4 +1,4 @@
-//! What a run is held against.
+//! What a run is compared with.
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

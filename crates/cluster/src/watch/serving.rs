@@ -20,7 +20,7 @@ pub struct Reports {
     pub generated: Track,
 }
 
-/// Weighs the causes of a slower deployment. `since` is the first slow report; `before` is empty where all are slow.
+/// Weighs the causes of a slower deployment. `since` is the first slow report; `before` is empty if all are slow.
 #[must_use]
 pub fn diagnose(
     prediction: &Prediction,
@@ -38,7 +38,7 @@ pub fn diagnose(
     }
     if before.is_empty() {
         scale.prior(Cause::Plan, 0.5);
-        scale.because(Cause::Plan, 0.0, "it was slower from the first reports on");
+        scale.because(Cause::Plan, 0.0, "it was slower from the first report");
     }
     // Against what was before, or against the plan.
     let levels = |track: &Track, planned: Option<f64>| {
@@ -60,27 +60,27 @@ pub fn diagnose(
     }
     if let Some([was, now]) = levels(&reports.running, prediction.batch).filter(|[was, _]| *was > 0.0) {
         if now > 1.15 * was {
-            let text = format!("{now:.0} requests run side by side (before: {was:.0})");
+            let text = format!("{now:.0} requests are running (before: {was:.0})");
             scale.because(Cause::Load, 3.0, text);
         } else {
-            scale.because(Cause::Load, -1.5, format!("no more requests run side by side than before ({now:.0})"));
+            scale.because(Cause::Load, -1.5, format!("no more requests are running than before ({now:.0})"));
         }
     }
     if let Some([was, now]) = reports.prompt.around(since).filter(|[was, _]| *was > 0.0)
         && now > 1.5 * was
     {
-        let text = format!("prompts arrive at {now:.0} tokens/s (before: {was:.0}) and hold up decoding");
+        let text = format!("prompts arrive at {now:.0} tokens/s (before: {was:.0}) and delay decode");
         scale.because(Cause::Load, 2.0, text);
     }
     if let (Some(was), Some(now)) = (shape(before).filter(|_| before.len() >= 4), shape(after)) {
         let noise = now.noise.max(1e-3) / was.noise.max(1e-3);
         if noise >= 2.0 {
-            let text = format!("the pace scatters {noise:.1} times as much as before");
+            let text = format!("step times scatter {noise:.1} times as much as before");
             scale.because(Cause::Network, 0.7, text.clone());
             scale.because(Cause::Host, 0.7, text);
             scale.add(Cause::Clocks, -0.7);
         } else {
-            scale.because(Cause::Clocks, 0.8, "every report is slower by the same share");
+            scale.because(Cause::Clocks, 0.8, "all reports are slower by the same factor");
         }
     }
     scale.weigh()

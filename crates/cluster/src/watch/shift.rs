@@ -28,7 +28,7 @@ impl Shift {
     }
 }
 
-/// The one change of level that explains the points best; `None` where none is certain.
+/// The one change of level that explains the points best; `None` if none is certain.
 ///
 /// Least absolute deviations would be exact and slow: logarithms are clipped to four robust standard deviations around
 /// the median of their neighborhood first, then the split with the least squares is taken. It must beat a constant by far

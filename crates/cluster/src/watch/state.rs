@@ -39,7 +39,7 @@ pub enum Standing {
     Within,
     /// Slower than its upper end.
     Slower {
-        /// The first slow step; `None` where it was slow from the start.
+        /// The first slow step; `None` if it was slow from the start.
         since: Option<u64>,
         /// By which share slower than predicted.
         share: f64,
@@ -68,7 +68,7 @@ impl Standing {
     #[must_use]
     pub fn text(self, state: &WatchState) -> String {
         match self {
-            Standing::Waiting => "too little was read to compare".to_owned(),
+            Standing::Waiting => "not enough data to compare".to_owned(),
             Standing::Unplanned => "nothing to compare with".to_owned(),
             Standing::Within => "within the interval".to_owned(),
             Standing::Slower { since, share } => {
@@ -110,7 +110,7 @@ pub struct Progress {
 /// Everything that is known of a watched run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WatchState {
-    /// What it is held against.
+    /// What it is compared with.
     pub prediction: Option<Prediction>,
     /// Seconds a step or token.
     pub times: Track,
@@ -422,7 +422,7 @@ impl WatchState {
         diagnose::training(&Case { prediction, before, after, timers, devices, age, slow_rank })
     }
 
-    /// How far the training has come; `None` where its length is not known.
+    /// How far the training has come; `None` if its length is not known.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
         let plan = self.prediction.as_ref();

@@ -132,7 +132,7 @@ impl Open {
         Ok(Open { file, id, offset: 0, head: Vec::new(), unpack: None, damaged: false })
     }
 
-    /// Whether the file of the same identity must be read anew: it is shorter, or begins otherwise.
+    /// Whether the file of the same identity must be read again: it is shorter, or begins otherwise.
     fn again(&self, length: u64) -> io::Result<bool> {
         if length < self.offset {
             return Ok(true);

@@ -87,7 +87,7 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
             file: label,
             at: root.at,
             path: String::new(),
-            message: "neither an experiment of the comparison tool nor scenarios of the dashboard".to_owned(),
+            message: "not an experiment of the comparison tool or scenarios of the dashboard".to_owned(),
             help: Some("an experiment has hardware.platforms, models and training; `atlas schema config`".to_owned()),
         });
         return;
@@ -137,8 +137,8 @@ fn entries<T: Listed>(
             file: Arc::clone(label),
             at: root.at,
             path: String::new(),
-            message: format!("found names with their fields, expected a list of {kind}"),
-            help: Some(format!("write `- name: {name}` in place of `{name}:`, and its fields below it")),
+            message: format!("found a mapping of names to fields, expected a list of {kind}"),
+            help: Some(format!("write `- name: {name}` instead of `{name}:`, followed by its fields")),
         });
         broken.add_file(label, None);
         return Vec::new();
@@ -171,10 +171,8 @@ fn entries<T: Listed>(
         };
         if !showable(entry.name()) {
             let at = item.get("name").map_or(item.at, |node| node.at);
-            let message = format!(
-                "found {:?}, expected a name that can be shown: not empty, no control characters",
-                entry.name()
-            );
+            let message =
+                format!("found {:?}, expected a printable name: not empty, no control characters", entry.name());
             let file = Arc::clone(label);
             problems.push(Diagnostic {
                 severity: Severity::Error,
@@ -188,7 +186,7 @@ fn entries<T: Listed>(
         }
         if !names.insert(Arc::clone(entry.name())) {
             broken.add_entry(label, item, "name");
-            let message = "a second entry of this name; the first is used".to_owned();
+            let message = "duplicate name; using the first entry".to_owned();
             let path = entry.name().to_string();
             let help = Some("rename or remove one of the two".to_owned());
             problems.push(Diagnostic {

@@ -74,7 +74,7 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
         let known = Format::named(&written);
         if known.is_none() {
             let message =
-                format!("found \"{written}\", which only records keep; known are {}", Format::NAMES.join(", "));
+                format!("found \"{written}\", which is only valid in records; known: {}", Format::NAMES.join(", "));
             p.warn(key, message, None);
         }
         known
@@ -97,7 +97,7 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
             Some(found) => plan.optimizer = Some(found),
             None => {
                 let message = format!(
-                    "found \"{}\" with optimizer {}, whose states this program knows in one format only",
+                    "found \"{}\" with optimizer {}, which supports only one state format",
                     states.name(),
                     optimizer.name()
                 );
@@ -117,7 +117,7 @@ fn optimizer(fields: &mut Fields<'_>) -> Option<Optimizer> {
     let found = Optimizer::named(written);
     if found.is_none() {
         let message =
-            format!("found \"{written}\", which only records keep; known are {}", Optimizer::NAMES.join(", "));
+            format!("found \"{written}\", which is only valid in records; known: {}", Optimizer::NAMES.join(", "));
         fields.warn("optimizer", message, None);
     }
     found

@@ -35,7 +35,7 @@ impl Schedule<'_> {
             let help = nearest(&entry.key, ["phases", "default_request_profile"])
                 .map(|near| format!("did you mean `{near}`?"));
             let file = Arc::clone(self.file);
-            let message = "unknown key; it is kept, and nothing reads it".to_owned();
+            let message = "unknown key; kept but ignored".to_owned();
             let path = format!("{path}.{}", entry.key);
             self.diagnostics.push(Diagnostic {
                 severity: Severity::Warning,
@@ -48,8 +48,7 @@ impl Schedule<'_> {
         }
         let default_profile = schedule.get("default_request_profile").filter(|node| !node.is_null());
         if let Some(node) = default_profile.filter(|node| node.text().and_then(Traffic::named).is_none()) {
-            let message =
-                format!("found {}, which means steady_state; known are {}", node.describe(), Traffic::names());
+            let message = format!("found {}, treated as steady_state; known: {}", node.describe(), Traffic::names());
             self.complain(Severity::Warning, node, format!("{path}.default_request_profile"), message, None);
         }
         let default_profile = default_profile.and_then(Node::text).map(str::to_owned);
@@ -91,7 +90,8 @@ impl Schedule<'_> {
             Some((name, None)) => {
                 let names = Traffic::PROFILES.map(|(name, _)| name);
                 let near = nearest(name, names).map(|near| format!("did you mean `{near}`?"));
-                let message = format!("unknown profile \"{name}\" means steady_state; known are {}", names.join(", "));
+                let message =
+                    format!("unknown profile \"{name}\", treated as steady_state; known: {}", names.join(", "));
                 fields.warn("request_profile", message, near);
                 Traffic::STEADY
             }
@@ -149,7 +149,7 @@ fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
     }
     let servers = fields.number("servers", Bounds { max: 1e9, ..Bounds::POSITIVE });
     if servers.is_some_and(|servers| servers.fract() != 0.0) {
-        fields.warn("servers", "expected a whole number; the fraction is dropped", None);
+        fields.warn("servers", "expected a whole number; rounding down", None);
     }
     Arrival {
         requests_per_sec: fields.number("requests_per_sec", Bounds::POSITIVE),

@@ -12,7 +12,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         ValueType::Choice(Arrivals::NAMES),
         &["serving", "arrivals"],
-        "how requests arrive: a constant number in flight, at random, in bursts, or all at once",
+        "arrival process: constant number in flight, random, bursty, or all at once",
     )
     .slot(word!(Arrivals, simulation.arrivals))
     .inference()
@@ -24,7 +24,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 20.0, 0.5),
         &["serving", "arrival_cv"],
-        "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 equal gaps, above 1 bursts",
+        "coefficient of variation of gamma-distributed arrival gaps: 1 is Poisson, 0 is evenly spaced, above 1 is bursty",
     )
     .slot(number!(simulation.arrival_cv))
     .usual(1.0)
@@ -37,7 +37,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 1e7, 100.0),
         &["serving", "slo", "ttft_ms"],
-        "latest first token of a good request; 0: no limit",
+        "TTFT objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_ttft_ms))
     .usual(0.0)
@@ -51,7 +51,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 1e7, 5.0),
         &["serving", "slo", "tpot_ms"],
-        "longest time per output token of a good request; 0: no limit",
+        "TPOT objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_tpot_ms))
     .usual(0.0)
@@ -65,7 +65,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         Group::Serving,
         real(0.0, 1e8, 1000.0),
         &["serving", "slo", "e2e_ms"],
-        "latest last token of a good request; 0: no limit",
+        "end-to-end latency objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_e2e_ms))
     .usual(0.0)

@@ -13,7 +13,7 @@ pub(super) const CACHE: &[Field] = &[
         Group::Serving,
         whole(0.0, 1_048_576.0, Step::Double),
         &["serving", "prefill_accelerators"],
-        "accelerators that only prefill, apart from those that decode; 0: all do both",
+        "accelerators dedicated to prefill (disaggregated serving); 0: prefill and decode share all accelerators",
     )
     .slot(nonzero!(serving.prefill_accelerators))
     .usual(0.0)
@@ -25,7 +25,7 @@ pub(super) const CACHE: &[Field] = &[
         "conversations",
         whole(0.0, 1e9, Step::Double),
         &["serving", "conversations", "count"],
-        "concurrent conversations over all replicas: they determine how much of a prompt is cached; 0: prefix_hit does",
+        "concurrent conversations over all replicas, which determine the cache hit rate; 0: use prefix_hit",
     )
     .slot(nonzero!(serving.conversations))
     .usual(0.0)
@@ -35,7 +35,7 @@ pub(super) const CACHE: &[Field] = &[
         "turns",
         real(1.0, 1e4, 1.0),
         &["serving", "conversations", "turns"],
-        "turns of a conversation: each prompt repeats the turns before; prompt is their mean",
+        "turns per conversation: each prompt repeats the previous turns; prompt is the mean length",
     )
     .slot(number!(serving.turns))
     .usual(1.0),
@@ -44,7 +44,7 @@ pub(super) const CACHE: &[Field] = &[
         "shared_prefix",
         whole(0.0, 16_777_216.0, Step::Double),
         &["serving", "conversations", "shared_prefix"],
-        "tokens that all prompts of the conversations begin with",
+        "tokens at the start of every prompt (system prompt) shared by all conversations",
     )
     .slot(count!(serving.shared_prefix))
     .usual(0.0),
@@ -53,7 +53,7 @@ pub(super) const CACHE: &[Field] = &[
         "routing",
         ValueType::Choice(Routing::NAMES),
         &["serving", "routing"],
-        "which replica a request goes to; prefix: the one that has cached the beginning of its prompt",
+        "request routing between replicas; prefix: to the replica that has cached the start of the prompt",
     )
     .slot(word!(Routing, serving.routing))
     .usual_word(Routing::Least.name()),
@@ -62,7 +62,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_host_gb",
         real(0.0, 1e9, 100.0),
         &["serving", "kv_tiers", "host_gb"],
-        "host memory for keys and values that device memory has no room for, GB for each accelerator",
+        "host memory for offloaded KV cache, GB per accelerator",
     )
     .slot(number!(serving.kv_tiers[0].0)),
     served(
@@ -70,7 +70,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_host_gbps",
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "host_gbps"],
-        "GB/s from host memory to an accelerator",
+        "bandwidth from host memory, GB/s per accelerator",
     )
     .slot(number!(serving.kv_tiers[0].1))
     .files(0.0, 1e30),
@@ -79,7 +79,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_ssd_gb",
         real(0.0, 1e9, 100.0),
         &["serving", "kv_tiers", "ssd_gb"],
-        "local disks for keys and values that device memory has no room for, GB for each accelerator",
+        "local SSD capacity for offloaded KV cache, GB per accelerator",
     )
     .slot(number!(serving.kv_tiers[1].0)),
     served(
@@ -87,7 +87,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_ssd_gbps",
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "ssd_gbps"],
-        "GB/s from local disks to an accelerator",
+        "bandwidth from local SSDs, GB/s per accelerator",
     )
     .slot(number!(serving.kv_tiers[1].1))
     .files(0.0, 1e30),
@@ -96,7 +96,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_remote_gb",
         real(0.0, 1e9, 100.0),
         &["serving", "kv_tiers", "remote_gb"],
-        "remote stores for keys and values that device memory has no room for, GB for each accelerator",
+        "remote storage for offloaded KV cache, GB per accelerator",
     )
     .slot(number!(serving.kv_tiers[2].0)),
     served(
@@ -104,7 +104,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_remote_gbps",
         real(0.001, 1e6, 5.0),
         &["serving", "kv_tiers", "remote_gbps"],
-        "GB/s from remote stores to an accelerator",
+        "bandwidth from remote storage, GB/s per accelerator",
     )
     .slot(number!(serving.kv_tiers[2].1))
     .files(0.0, 1e30),
@@ -113,7 +113,7 @@ pub(super) const CACHE: &[Field] = &[
         "prefill_workers",
         whole(0.0, 1_048_576.0, Step::Add(1.0)),
         &["serving", "pools", "prefill", "workers"],
-        "replicas that only prefill (x of xP:yD); tp, pp, ep, attention_dp and dp are then those that decode; 0: as prefill_accelerators says",
+        "prefill replicas (x of xPyD); tp, pp, ep, attention_dp and dp then describe the decode replicas; 0: use prefill_accelerators",
     )
     .slot(count!(serving.pools.prefill.workers))
     .usual(0.0)
@@ -123,7 +123,7 @@ pub(super) const CACHE: &[Field] = &[
         "prefill_tp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "tp"],
-        "tensor-parallel ranks of a replica that only prefills; unset, as tp",
+        "tensor-parallel ranks of a prefill replica; default: tp",
     )
     .slot(count!(serving.pools.prefill.tp))
     .files(1.0, 1e6),
@@ -132,7 +132,7 @@ pub(super) const CACHE: &[Field] = &[
         "prefill_pp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "pp"],
-        "pipeline stages of a replica that only prefills; unset, as pp",
+        "pipeline stages of a prefill replica; default: pp",
     )
     .slot(count!(serving.pools.prefill.pp))
     .files(1.0, 1e6),
@@ -141,7 +141,7 @@ pub(super) const CACHE: &[Field] = &[
         "prefill_ep",
         ranks(4096.0),
         &["serving", "pools", "prefill", "ep"],
-        "expert-parallel ranks of a replica that only prefills; unset, as ep",
+        "expert-parallel ranks of a prefill replica; default: ep",
     )
     .slot(count!(serving.pools.prefill.ep))
     .files(1.0, 1e6),
@@ -150,7 +150,7 @@ pub(super) const CACHE: &[Field] = &[
         "prefill_attention_dp",
         ranks(4096.0),
         &["serving", "pools", "prefill", "attention_dp"],
-        "attention groups of a replica that only prefills; unset, as attention_dp",
+        "data-parallel attention groups of a prefill replica; default: attention_dp",
     )
     .slot(count!(serving.pools.prefill.attention_dp))
     .files(1.0, 1e6),
@@ -159,7 +159,7 @@ pub(super) const CACHE: &[Field] = &[
         "kv_transfer",
         ValueType::Choice(KvTransfer::NAMES),
         &["serving", "kv_transfer"],
-        "link over which keys and values travel to the accelerators that decode; scale-up: if both pools are in one domain",
+        "link for KV cache transfers from prefill to decode; scale-up requires both pools in one domain",
     )
     .slot(word!(KvTransfer, serving.kv_transfer))
     .usual_word(KvTransfer::Network.name()),

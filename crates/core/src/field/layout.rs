@@ -13,7 +13,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "tp"],
-        "tensor-parallel ranks: each layer cut across accelerators",
+        "tensor-parallel ranks: every layer is sharded across them",
     ).files(1.0, 1e6),
     entry(
         Knob::Pp,
@@ -22,7 +22,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "pp"],
-        "pipeline stages: layers split over accelerators in sequence",
+        "pipeline stages: the layers are divided into consecutive groups",
     ).files(1.0, 1e6),
     entry(
         Knob::Vpp,
@@ -31,7 +31,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(256.0),
         &["parallelism", "vpp"],
-        "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
+        "model chunks per pipeline stage (interleaved schedule): smaller bubble, more transfers",
     )
     .slot(count!(vpp))
     .usual(1.0)
@@ -45,7 +45,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         whole(0.0, 100_000.0, Step::Add(1.0)),
         &["parallelism", "first_layers"],
-        "layers of the first pipeline stage; unset, the embedding counts as a layer where layers do not divide evenly",
+        "layers of the first pipeline stage; default: even, counting the embedding as a layer if layers do not divide evenly",
     )
     .slot(count!(first_layers))
     .training()
@@ -57,7 +57,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         whole(0.0, 100_000.0, Step::Add(1.0)),
         &["parallelism", "last_layers"],
-        "layers of the last pipeline stage; unset, the output layer counts as one where layers do not divide evenly",
+        "layers of the last pipeline stage; default: even, counting the output layer as one if layers do not divide evenly",
     )
     .slot(count!(last_layers))
     .training()
@@ -69,8 +69,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         whole(0.0, 16.0, Step::Add(1.0)),
         &["mtp_layers"],
-        "layers behind the model that learn to predict further tokens, each with a loss of its own (MTP); they stand on the \
-         last stage",
+        "multi-token prediction (MTP) layers after the model, each with its own loss; they are on the last pipeline stage",
     )
     .slot(count!(mtp_layers))
     .usual(0.0)
@@ -84,7 +83,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(1_048_576.0),
         &["parallelism", "dp"],
-        "data-parallel replicas; unset, they fill the target",
+        "data-parallel replicas; default: as many as fit the target",
     ),
     entry(
         Knob::Cp,
@@ -93,7 +92,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(1024.0),
         &["parallelism", "cp"],
-        "context-parallel ranks: each sequence cut across accelerators",
+        "context-parallel ranks: every sequence is sharded across them",
     )
     .slot(count!(cp))
     .usual(1.0)
@@ -107,8 +106,8 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ValueType::Choice(ContextExchange::NAMES),
         &["parallelism", "cp_comm_type"],
-        "what ranks that share a sequence exchange: keys and values round a ring (p2p), gathered before attention \
-         (all_gather), or heads for sequences (a2a, Ulysses)",
+        "context-parallel communication: KV passed around a ring (p2p), KV all-gather (all_gather), or all-to-all between \
+         heads and sequence (a2a, Ulysses)",
     )
     .slot(word!(ContextExchange, cp_comm_type))
     .usual_word(ContextExchange::Ring.name())
@@ -121,7 +120,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "ep"],
-        "expert-parallel ranks: experts spread over accelerators",
+        "expert-parallel ranks: the experts are distributed over them",
     )
     .slot(count!(ep))
     .files(1.0, 1e6)
@@ -133,7 +132,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "etp"],
-        "tensor-parallel ranks inside an expert",
+        "tensor-parallel ranks within an expert",
     )
     .slot(count!(etp))
     .usual(1.0)
@@ -147,7 +146,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "attention_dp"],
-        "data-parallel attention groups inside a replica, which share its experts; a replica has tp x pp x attention_dp",
+        "data-parallel attention groups in a replica; they share its experts. A replica has tp x pp x attention_dp accelerators",
     )
     .slot(count!(attention_dp))
     .files(1.0, 1e6)
@@ -160,7 +159,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["serving", "context_ranks"],
-        "ranks that share the KV cache of a sequence in decode",
+        "ranks that shard the KV cache of a sequence in decode (decode context parallelism)",
     )
     .slot(count!(serving.context_ranks))
     .usual(1.0)
@@ -174,7 +173,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         whole(0.0, 65_536.0, Step::Add(16.0)),
         &["serving", "redundant_experts"],
-        "copies of busy experts in a layer (EPLB): less imbalance, more memory",
+        "extra copies of busy experts per layer (EPLB): less imbalance, more memory",
     )
     .slot(count!(serving.redundant_experts))
     .usual(0.0)
@@ -188,7 +187,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ValueType::Choice(SharedExperts::NAMES),
         &["serving", "shared_experts"],
-        "experts that every token passes: in kernels of their own, or as one more routed expert",
+        "how shared experts run: in separate kernels, or fused as an additional routed expert",
     )
     .slot(word!(SharedExperts, serving.shared_experts))
     .usual_word(SharedExperts::Separate.name())
@@ -201,7 +200,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ValueType::Toggle,
         &["serving", "two_batch_overlap"],
-        "two halves of a batch alternate: one computes while the other's tokens travel to experts",
+        "two-batch overlap: one half of the batch computes while tokens of the other half are exchanged between experts",
     )
     .slot(flag!(serving.two_batch_overlap))
     .usual_flag(false)
@@ -214,7 +213,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ValueType::Toggle,
         &["parallelism", "sp"],
-        "norms and residuals split over the tensor-parallel ranks; unset, on where tp > 1",
+        "sequence parallelism: norms and residuals sharded over the tensor-parallel ranks; default: on if tp > 1",
     )
     .slot(flag!(sp))
     .training()
@@ -226,7 +225,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ValueType::Choice(Sharding::NAMES),
         &["sharding"],
-        "how model states are spread over replicas: optimizer, gradients, weights (zero3 is FSDP)",
+        "model states sharded over data-parallel replicas: optimizer, gradients, weights (zero3 is FSDP)",
     )
     .slot(word!(Sharding, sharding))
     .training()
@@ -252,7 +251,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ValueType::Choice(PipelineSchedule::NAMES),
         &["pipeline_schedule"],
-        "order of a pipeline's forward and backward passes",
+        "pipeline schedule",
     )
     .slot(word!(PipelineSchedule, schedule))
     .usual_word(PipelineSchedule::OneForwardOneBackward.name())
@@ -265,7 +264,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "prompt"],
-        "prompt tokens (ISL); the whole sequence in training",
+        "input tokens (ISL); the sequence length in training",
     ).files_any(0.0, 1e9)
     .unit("tok"),
     entry(
@@ -275,7 +274,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "generate"],
-        "generated tokens (OSL); 0 in training",
+        "output tokens (OSL); 0 in training",
     ).files_any(0.0, 1e9)
     .unit("tok"),
     entry(
@@ -285,7 +284,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         real(0.0, 4096.0, 1.0),
         &["sequence", "images"],
-        "images of a request, whose tokens join the prompt; in training of a sequence, whose length has room for them",
+        "images per request, whose tokens are added to the prompt; in training per sequence, included in its length",
     )
     .slot(number!(images))
     .usual(0.0)
@@ -297,7 +296,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         whole(0.0, 16_384.0, Step::Double),
         &["sequence", "image_size"],
-        "side of the images, taken as squares; 0: the size that the vision encoder was trained for",
+        "image width and height; 0: the native resolution of the vision encoder",
     )
     .slot(nonzero!(image_size))
     .usual(0.0)
@@ -311,7 +310,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         ValueType::Toggle,
         &["freeze_vision"],
-        "the vision encoder is run and not trained",
+        "freeze the vision encoder during training",
     )
     .slot(flag!(freeze_vision))
     .usual_flag(false)
@@ -324,7 +323,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         ValueType::Number { bounds: Bounds { min: 1.0, max: 1e18, whole: false }, step: Step::Double },
         &["train_tokens"],
-        "tokens of the whole training run: its time, cost, energy",
+        "tokens of the whole training run, for its time, cost and energy",
     )
     .slot(number!(train_tokens))
     .usual(1e12)
@@ -338,7 +337,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         real(0.0, 10.0, 0.1),
         &["sequence", "prompt_cv"],
-        "standard deviation over mean of the prompts' lengths (log-normal); 0: all equal",
+        "coefficient of variation of input lengths (log-normal); 0: all equal",
     )
     .slot(number!(simulation.prompt_cv))
     .usual(0.0)
@@ -351,7 +350,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         real(0.0, 10.0, 0.1),
         &["sequence", "generate_cv"],
-        "standard deviation over mean of the outputs' lengths (log-normal); 0: all equal",
+        "coefficient of variation of output lengths (log-normal); 0: all equal",
     )
     .slot(number!(simulation.generate_cv))
     .usual(0.0)
@@ -364,7 +363,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "generate_max"],
-        "longest output; 0: no limit",
+        "maximum output length; 0: no limit",
     )
     .slot(nonzero!(serving.generate_max))
     .usual(0.0)
@@ -379,7 +378,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Sequence,
         real(1.0, 1e4, 0.1),
         &["sequence", "generate_spread"],
-        "longest usual output over the mean; 1: all equal",
+        "ratio of the longest typical output to the mean; 1: all equal",
     )
     .slot(number!(serving.generate_spread))
     .usual(1.0)

@@ -16,7 +16,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Engine,
         ValueType::Choice(Engine::NAMES),
         &[],
-        "estimation engine: closed forms, calibrated model, event simulation, or benchboard (legacy)",
+        "estimation engine: closed form, discrete-event simulation, or a legacy model",
     ),
     entry(
         Knob::Software,
@@ -25,7 +25,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Engine,
         ValueType::Software,
         &["software"],
-        "training framework or serving engine, with its release: vllm@0.11; without one, the newest known release",
+        "training framework or serving engine with release, such as vllm@0.11; default: the newest known release",
     )
     .reasoned(),
     entry(
@@ -35,8 +35,9 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ranks(65_536.0),
         &["runtime_tuning", "microbatch"],
-        "sequences per device and step; in serving, requests at once",
-    ).files(1.0, 1e6)
+        "micro-batch size: sequences per device and step; in serving, concurrent requests",
+    )
+    .files(1.0, 1e6)
     .unit("seq")
     .except(Mode::Inference, REASONING),
     entry(
@@ -46,7 +47,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ranks(16_777_216.0),
         &["batch", "global"],
-        "sequences of one optimizer step, over all replicas",
+        "global batch size: sequences per optimizer step, over all replicas",
     )
     .slot(count!(global))
     .files(1.0, 1e9)
@@ -60,7 +61,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Format::NAMES),
         &["precision", "weights"],
-        "format of the weights, and of products where the hardware supports it",
+        "weight format; also the format of matrix multiplications if the hardware supports it",
     )
     .slot(word!(Format, format))
     .reasoned(),
@@ -71,7 +72,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Format::NAMES),
         &["precision", "compute"],
-        "format of products where it differs from the weights (W8A16, W4A8)",
+        "format of matrix multiplications if it differs from the weights (W8A16, W4A8)",
     )
     .slot(word!(Format, compute))
     .reasoned(),
@@ -82,7 +83,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         real(1.0, 32.0, 0.5),
         &["precision", "weight_bits"],
-        "bits per weight with scales, for formats described by their size (GGUF, EXL2)",
+        "bits per weight including scales, for formats defined by their size (GGUF, EXL2)",
     )
     .slot(number!(weight_bits))
     .given()
@@ -96,7 +97,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Format::NAMES),
         &["precision", "experts"],
-        "format of the weights of experts, where it differs from the other weights",
+        "format of expert weights if it differs from other weights",
     )
     .slot(word!(Format, experts))
     .inference()
@@ -108,7 +109,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Format::NAMES),
         &["precision", "kv"],
-        "format of the KV cache",
+        "KV cache format",
     )
     .slot(word!(Format, kv))
     .inference()
@@ -120,7 +121,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Format::NAMES),
         &["precision", "gradients"],
-        "format in which gradients are kept and reduced",
+        "format for storing and reducing gradients",
     )
     .slot(word!(Format, gradient_format))
     .training()
@@ -132,7 +133,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Optimizer::NAMES),
         &["optimizer"],
-        "optimizer: decides the states kept for every weight",
+        "optimizer, which determines the states per weight",
     )
     .slot(word!(Optimizer, optimizer))
     .usual_word(Optimizer::Adam.name())
@@ -145,7 +146,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Trained::NAMES),
         &["trained"],
-        "weights that are trained: all, or adapters of a frozen model",
+        "trained weights: all, or adapters of a frozen model (LoRA)",
     )
     .slot(word!(Trained, trained))
     .usual_word(Trained::All.name())
@@ -158,7 +159,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(LoraTargets::NAMES),
         &["lora_targets"],
-        "linear layers that have adapters",
+        "linear layers with LoRA adapters",
     )
     .slot(word!(LoraTargets, lora_targets))
     .usual_word(LoraTargets::All.name())
@@ -171,7 +172,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(CpuOffload::NAMES),
         &["cpu_offload"],
-        "training state kept in host memory",
+        "training state offloaded to host memory",
     )
     .slot(word!(CpuOffload, cpu_offload))
     .usual_word(CpuOffload::None.name())
@@ -184,7 +185,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Recompute::NAMES),
         &["recompute"],
-        "activations computed again in the backward pass: less memory, more work",
+        "activation recomputation in the backward pass: less memory, more compute",
     )
     .slot(word!(Recompute, recompute))
     .training()
@@ -196,7 +197,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         whole(0.0, 100_000.0, Step::Add(1.0)),
         &["recompute", "layers"],
-        "layers recomputed in full; the others follow `recompute`",
+        "number of fully recomputed layers; the others follow `recompute`",
     )
     .slot(nonzero!(recompute_layers))
     .usual(0.0)
@@ -210,7 +211,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         real(0.0, 0.9, 0.01),
         &["recompute", "reserve"],
-        "share of device memory that planned recomputation (auto, selective) leaves free",
+        "share of device memory that recompute=auto and selective keep free",
     )
     .slot(number!(recompute_reserve))
     .usual(0.0)
@@ -223,7 +224,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["overlap"],
-        "communication overlaps computation where it can",
+        "overlap communication with computation where possible",
     )
     .slot(flag!(overlap))
     .usual_flag(true)
@@ -236,7 +237,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["runtime_tuning", "overlap_tensor"],
-        "tensor-parallel communication overlaps its matrix products",
+        "overlap tensor-parallel communication with matrix multiplications",
     )
     .slot(flag!(switches.overlap_tensor))
     .training()
@@ -248,7 +249,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["runtime_tuning", "overlap_pipeline"],
-        "pipeline transfers overlap the next micro-batch",
+        "overlap pipeline transfers with the next micro-batch",
     )
     .slot(flag!(switches.overlap_pipeline))
     .training()
@@ -260,7 +261,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["runtime_tuning", "overlap_experts"],
-        "the exchange of tokens between experts overlaps another micro-batch",
+        "overlap expert all-to-all with another micro-batch",
     )
     .slot(flag!(switches.overlap_experts))
     .training()
@@ -272,7 +273,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["runtime_tuning", "overlap_data"],
-        "gradient and parameter communication overlaps computation",
+        "overlap gradient and parameter communication with computation",
     )
     .slot(flag!(switches.overlap_data))
     .training()
@@ -284,7 +285,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(AttentionKernel::NAMES),
         &["runtime_tuning", "attention_kernel"],
-        "attention kernel: unfused, FlashAttention-1 or -2, or written for this device generation",
+        "attention kernel: unfused, FlashAttention-1 or -2, or optimized for this device generation",
     )
     .slot(word!(AttentionKernel, switches.attention_kernel))
     .training()
@@ -296,7 +297,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(GraphCapture::NAMES),
         &["runtime_tuning", "graph_capture"],
-        "what a training step replays as captured graphs",
+        "parts of a training step captured as CUDA graphs",
     )
     .slot(word!(GraphCapture, switches.graph_capture))
     .usual_word(GraphCapture::None.name())
@@ -309,7 +310,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["runtime_tuning", "compiled"],
-        "the model is compiled: element-wise kernels are fused, the host launches less",
+        "compiled model (such as torch.compile): fused element-wise kernels, fewer launches",
     )
     .slot(flag!(switches.compiled))
     .training()
@@ -321,7 +322,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(MoeDispatcher::NAMES),
         &["runtime_tuning", "moe_dispatcher"],
-        "how tokens travel to experts: once per expert, once per scale-up domain, or by direct writes (deepep, serving)",
+        "MoE token dispatch: once per expert, once per scale-up domain, or direct writes (deepep, serving only)",
     )
     .slot(word!(MoeDispatcher, switches.moe_dispatcher))
     .reasoned(),
@@ -332,7 +333,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(MoeCapacity::NAMES),
         &["runtime_tuning", "moe_capacity"],
-        "tokens beyond the capacity of an expert: all kept, or dropped, which fixes all shapes",
+        "tokens above the capacity of an expert: kept, or dropped (static shapes)",
     )
     .slot(word!(MoeCapacity, switches.moe_capacity))
     .usual_word(MoeCapacity::Dropless.name())
@@ -345,7 +346,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         real(1.0, 100.0, 0.1),
         &["expert_imbalance"],
-        "load of the busiest expert-parallel rank over the mean",
+        "load of the busiest expert-parallel rank relative to the mean",
     )
     .slot(number!(imbalance))
     .usual(1.0)
@@ -359,7 +360,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["runtime_tuning", "cuda_graphs"],
-        "kernels launched as captured graphs: less overhead",
+        "launch kernels as CUDA graphs: less overhead",
     ),
     entry(
         Knob::GpudirectRdma,
@@ -368,7 +369,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Toggle,
         &["runtime_tuning", "gpudirect_rdma"],
-        "NICs read accelerator memory directly: cheaper communication",
+        "NICs access accelerator memory directly (GPUDirect RDMA): cheaper communication",
     )
     .calibrated(),
     entry(
@@ -378,7 +379,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(&["bare", "sriov"]),
         &["runtime_tuning", "virt"],
-        "bare metal, or NICs shared by SR-IOV: jitter and longer tails",
+        "bare metal, or virtual NICs (SR-IOV): more jitter and longer tails",
     )
     .calibrated(),
     entry(
@@ -388,7 +389,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Fabric,
         &["runtime_tuning", "fabric"],
-        "fabric between accelerators, one of those the profile is calibrated for",
+        "interconnect, one of those that the profile is calibrated for",
     )
     .calibrated(),
 ];

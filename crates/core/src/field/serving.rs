@@ -23,7 +23,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ValueType::Choice(LoadKind::NAMES),
         &["serving", "load"],
-        "how requests are offered: closed loop, open loop, all at once, or one static batch",
+        "load type: closed loop, open loop, all requests at once, or a static batch",
     )
     .slot(word!(LoadKind, serving.load))
     .inference()
@@ -35,7 +35,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ranks(1_048_576.0),
         &["serving", "concurrency"],
-        "requests in flight, over all replicas; each is replaced when it ends",
+        "requests in flight over all replicas; each is replaced when it completes",
     )
     .slot(count!(serving.concurrency))
     .files(1.0, 1e9)
@@ -49,7 +49,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         real(0.0, 1e9, 1.0),
         &["serving", "request_rate"],
-        "requests per second that arrive at random, in place of a concurrency; with load open, the concurrency limits those in flight; 0: none",
+        "random arrivals per second, used instead of concurrency; with load=open, concurrency caps the requests in flight; 0: off",
     )
     .slot(positive!(serving.request_rate))
     .usual(0.0)
@@ -64,7 +64,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         whole(0.0, 1e9, Step::Double),
         &["serving", "run_requests"],
-        "requests of the whole run, whose start and end count; 0: the load never ends",
+        "requests in the whole run, including ramp-up and drain; 0: steady state",
     )
     .slot(nonzero!(serving.run_requests))
     .usual(0.0)
@@ -79,7 +79,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ranks(65_536.0),
         &["serving", "max_num_seqs"],
-        "most sequences in one step of a replica",
+        "maximum sequences per step of a replica",
     )
     .slot(count!(serving.max_num_seqs))
     .files(1.0, 1e9)
@@ -93,7 +93,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ranks(1_048_576.0),
         &["serving", "max_num_batched_tokens"],
-        "most tokens in one step of a replica: the size of a prompt's chunk",
+        "maximum tokens per step of a replica (prefill chunk size)",
     )
     .slot(count!(serving.max_num_batched_tokens))
     .files(1.0, 1e9)
@@ -107,7 +107,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         real(0.05, 1.0, 0.01),
         &["serving", "gpu_memory_utilization"],
-        "share of device memory that the engine may use",
+        "share of device memory available to the serving engine",
     )
     .slot(number!(serving.gpu_memory_utilization))
     .inference()
@@ -119,7 +119,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ValueType::Toggle,
         &["serving", "chunked_prefill"],
-        "prompt chunks share steps with decoding (Sarathi-Serve)",
+        "chunked prefill: prompt chunks share steps with decode (Sarathi-Serve)",
     )
     .slot(flag!(serving.chunked_prefill))
     .inference()
@@ -131,7 +131,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         whole(0.0, 1_048_576.0, Step::Double),
         &["serving", "long_prefill_token_threshold"],
-        "most prompt tokens of one request in a step, so that short prompts pass long ones; 0: no limit",
+        "maximum prompt tokens of one request per step, so short prompts are not blocked by long ones; 0: no limit",
     )
     .slot(nonzero!(serving.long_prefill_token_threshold))
     .usual(0.0)
@@ -145,7 +145,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ValueType::Toggle,
         &["serving", "overlap_scheduling"],
-        "the next step is scheduled while the accelerator computes",
+        "asynchronous scheduling: prepare the next step while the accelerator computes",
     )
     .slot(flag!(serving.overlap_scheduling))
     .inference()
@@ -157,7 +157,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ranks(4096.0),
         &["serving", "recv_interval"],
-        "decode steps between two polls of the request queue",
+        "decode steps between polls of the request queue",
     )
     .slot(count!(serving.recv_interval))
     .usual(1.0)
@@ -171,7 +171,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ValueType::Toggle,
         &["serving", "reserve_output"],
-        "admit a sequence only when its whole output fits in the KV cache",
+        "admit a sequence only if its whole output fits in the KV cache",
     )
     .slot(flag!(serving.reserve_output))
     .inference()
@@ -183,7 +183,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ValueType::Toggle,
         &["serving", "python_executor"],
-        "scheduler and sampler of a compiled runtime run in Python",
+        "run scheduler and sampler of a compiled runtime in Python",
     )
     .slot(flag!(serving.python_executor))
     .inference()
@@ -195,7 +195,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         whole(0.0, 65_536.0, Step::Double),
         &["serving", "compiled_batch"],
-        "batch that graphs of fixed shape were compiled for; 0: shapes follow the batch",
+        "batch size of graphs compiled for a fixed shape; 0: dynamic shapes",
     )
     .slot(count!(serving.compiled_batch))
     .usual(0.0)
@@ -210,7 +210,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ranks(1024.0),
         &["serving", "beams"],
-        "beams per request; 1: sampling or greedy decoding",
+        "beams per request (beam search); 1: sampling or greedy decoding",
     )
     .slot(count!(serving.beams))
     .usual(1.0)
@@ -223,7 +223,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         real(0.0, 1.0, 0.1),
         &["serving", "prefix_cache_hit"],
-        "share of prompt tokens found in the prefix cache",
+        "prefix cache hit rate: share of prompt tokens that are cached",
     )
     .slot(number!(serving.prefix_hit))
     .usual(0.0)
@@ -236,7 +236,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         whole(0.0, 64.0, Step::Add(1.0)),
         &["serving", "speculative", "tokens"],
-        "tokens drafted per step (speculative decoding, MTP, EAGLE); 0: off",
+        "draft tokens per step (speculative decoding, MTP, EAGLE); 0: off",
     )
     .slot(count!(serving.draft_tokens))
     .usual(0.0)
@@ -251,7 +251,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         real(0.0, 1.0, 0.05),
         &["serving", "speculative", "acceptance"],
-        "probability that the first drafted token is accepted; unset, as published for the model and draft_method",
+        "acceptance rate of the first draft token; default: published value for the model and draft_method",
     )
     .slot(number!(serving.draft_acceptance))
     .inference()
@@ -261,7 +261,7 @@ pub(super) const SERVING: &[Field] = &[
         "draft_method",
         ValueType::Choice(DraftMethod::NAMES),
         &["serving", "speculative", "method"],
-        "drafting method: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams of the text",
+        "draft method: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams",
     )
     .slot(word!(DraftMethod, serving.draft_method))
     .usual_word(DraftMethod::Mtp.name()),
@@ -270,7 +270,7 @@ pub(super) const SERVING: &[Field] = &[
         "draft_decline",
         real(0.0, 1.0, 0.05),
         &["serving", "speculative", "decline"],
-        "share of the acceptance that each drafted position loses against the one before",
+        "relative loss of acceptance from one draft position to the next",
     )
     .slot(number!(serving.draft_decline)),
     served(
@@ -278,7 +278,7 @@ pub(super) const SERVING: &[Field] = &[
         "draft_params_b",
         real(0.0, 1e4, 0.5),
         &["serving", "speculative", "params_b"],
-        "parameters of a draft model, billions",
+        "size of the draft model, billions of parameters",
     )
     .slot(number!(serving.draft_params_b))
     .given(),
@@ -287,7 +287,7 @@ pub(super) const SERVING: &[Field] = &[
         "draft_max_batch",
         whole(0.0, 1e6, Step::Double),
         &["serving", "speculative", "max_batch"],
-        "sequences of a replica beyond which nothing is drafted; 0: always drafted",
+        "batch size of a replica above which drafting stops; 0: never",
     )
     .slot(nonzero!(serving.draft_max_batch))
     .usual(0.0),

@@ -11,7 +11,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         whole(1.0, 1000.0, Step::Add(1.0)),
         &["simulation", "replications"],
-        "independent runs, from seed on: figures are their means, and their spread widens the interval",
+        "independent runs with consecutive seeds: metrics are means, and the spread widens the interval",
     )
     .slot(count!(simulation.replications))
     .simulated(),
@@ -22,7 +22,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         whole(0.0, 1_000_000.0, Step::Double),
         &["simulation", "requests"],
-        "requests that each run serves and counts; 0: as many as the load needs, at least a thousand",
+        "requests measured per run; 0: as many as the load needs, at least 1,000",
     )
     .slot(nonzero!(simulation.requests))
     .usual(0.0)
@@ -36,7 +36,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         whole(1.0, 10_000.0, Step::Double),
         &["simulation", "steps"],
-        "optimizer steps that each run takes",
+        "optimizer steps per run",
     )
     .slot(count!(simulation.steps))
     .training()
@@ -48,7 +48,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         real(0.0, 2.0, 0.01),
         &["simulation", "jitter"],
-        "standard deviation over mean of one rank's pass; each pass waits for the slowest of its ranks",
+        "coefficient of variation of a rank's compute time; every step waits for its slowest rank",
     )
     .slot(number!(simulation.jitter))
     .usual(0.0)
@@ -61,7 +61,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         whole(0.0, 1_000_000.0, Step::Add(1.0)),
         &["simulation", "slow_nodes"],
-        "nodes that compute slowly all the time; the seed selects them",
+        "number of permanently slow nodes; the seed selects which",
     )
     .slot(count!(simulation.slow_nodes))
     .usual(0.0)
@@ -74,7 +74,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         real(1.0, 100.0, 0.1),
         &["simulation", "slow_factor"],
-        "time of a slow node's pass over another's",
+        "slowdown of a slow node's compute time",
     )
     .slot(number!(simulation.slow_factor))
     .training()
@@ -86,7 +86,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         real(0.0, 1e7, 1000.0),
         &["simulation", "node_mtbf_h"],
-        "mean time between failures of one node; 0: none fails (Llama 3's nodes: 6,300 h, arXiv 2407.21783, table 5)",
+        "mean time between failures of one node; 0: no failures (Llama 3: 6,300 h, arXiv 2407.21783, table 5)",
     )
     .slot(positive!(simulation.node_mtbf_h))
     .usual(0.0)
@@ -100,7 +100,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         real(0.0, 1e7, 60.0),
         &["simulation", "checkpoint_interval_s"],
-        "work between two checkpoints; 0: Daly's interval for these failures",
+        "time between checkpoints; 0: Daly's optimal interval",
     )
     .slot(positive!(simulation.checkpoint_interval_s))
     .usual(0.0)
@@ -114,7 +114,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         real(0.0, 1e5, 5.0),
         &["simulation", "checkpoint_s"],
-        "time in which a checkpoint is written, and for which it stops the work; unset, the states at 1 GB/s from each node",
+        "time to write a checkpoint, during which training stops; default: all states at 1 GB/s per node",
     )
     .slot(number!(simulation.checkpoint_s))
     .unit("s")
@@ -127,7 +127,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         ValueType::Toggle,
         &["simulation", "checkpoint_async"],
-        "checkpoints are written while work goes on; it stops only for the copy to host memory",
+        "asynchronous checkpoints: training stops only for the copy to host memory",
     )
     .slot(flag!(simulation.checkpoint_async))
     .usual_flag(false)
@@ -140,7 +140,7 @@ pub(super) const SIMULATION: &[Field] = &[
         Group::Simulation,
         real(0.0, 1e6, 60.0),
         &["simulation", "restart_s"],
-        "time from a failure until work goes on, on a spare node, from the last checkpoint",
+        "time from a failure until training resumes on a spare node from the last checkpoint",
     )
     .slot(number!(simulation.restart_s))
     .unit("s")

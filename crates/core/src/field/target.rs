@@ -11,7 +11,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         ranks(1_000_000.0),
         &["num_nodes"],
-        "nodes of the target",
+        "number of nodes",
     )
     .of_target(),
     entry(
@@ -21,7 +21,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e6, 100.0),
         &["network", "Gbps_per_accel"],
-        "network bandwidth between nodes, of one accelerator",
+        "network bandwidth between nodes, per accelerator",
     )
     .files(0.0, 1e30)
     .unit("Gb/s")
@@ -34,7 +34,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(1.0, 100.0, 0.5),
         &["network", "oversubscription"],
-        "downlinks over uplinks of the network between nodes; 1: non-blocking",
+        "oversubscription of the network between nodes (downlinks / uplinks); 1: non-blocking",
     )
     .of_target()
     .reasoned(),
@@ -45,7 +45,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         ValueType::Choice(PriceBasis::NAMES),
         &[],
-        "kind of price: the target's own, a rent of one kind (its cost.prices, else the catalog's median), or owned",
+        "type of price: the target's own, a type of rental (from its cost.prices, else the catalog median), or owned",
     )
     .reasoned(),
     entry(
@@ -55,7 +55,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e9, 1.0),
         &["cost", "hourly_usd"],
-        "rental of one node",
+        "rental price of one node",
     )
     .files(0.0, 1e7)
     .unit("$/h")
@@ -67,7 +67,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         ValueType::Toggle,
         &["cost", "energy_included"],
-        "whether the price includes energy: rents do, unless the target states a price of energy",
+        "whether the price includes energy; rental prices do, unless the target states an energy price",
     )
     .of_target()
     .reasoned(),
@@ -78,7 +78,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e6, 0.01),
         &["cost", "usd_per_kwh"],
-        "price of energy; added to the price of an hour that does not include it",
+        "energy price; added to hourly prices that do not include energy",
     )
     .unit("$/kWh")
     .of_target(),
@@ -89,7 +89,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e6, 0.01),
         &["cost", "peak_usd_per_kwh"],
-        "price of energy in peak hours",
+        "energy price in peak hours",
     )
     .unit("$/kWh")
     .of_target()
@@ -101,7 +101,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 24.0, 1.0),
         &["cost", "peak_hours"],
-        "peak hours of a day; hardware that works part of the time works outside them first",
+        "peak hours per day; partly used hardware runs off-peak first",
     )
     .unit("h")
     .of_target()
@@ -113,7 +113,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(1.0, 10.0, 0.05),
         &["cost", "pue"],
-        "facility power over IT power",
+        "power usage effectiveness: facility power / IT power",
     )
     .of_target(),
     entry(
@@ -123,7 +123,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 10.0, 0.05),
         &["cost", "kg_co2e_per_kwh"],
-        "emissions of the grid",
+        "carbon intensity of the grid",
     )
     .unit("kg/kWh")
     .of_target()
@@ -135,7 +135,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e6, 50.0),
         &["cost", "power_cap"],
-        "power limit of an accelerator: clocks fall to meet it; 0: its design power",
+        "power cap per accelerator, met by lower clocks; 0: its TDP",
     )
     .unit("W")
     .of_target()
@@ -147,7 +147,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e5, 1.0),
         &["cost", "rack_kw"],
-        "power of a rack, shared by its nodes: limits their accelerators; 0: no limit",
+        "power budget of a rack, shared by its nodes; caps their accelerators; 0: no limit",
     )
     .unit("kW")
     .of_target()
@@ -159,7 +159,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         whole(0.0, 1e3, Step::Add(1.0)),
         &["cost", "nodes_per_rack"],
-        "nodes of a rack; 0: as many as its power supports without a cap",
+        "nodes per rack; 0: as many as its power budget supports without a cap",
     )
     .of_target()
     .reasoned(),
@@ -170,7 +170,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e9, 10_000.0),
         &["cost", "capex_usd_node"],
-        "purchase price of one node, the alternative to rental; 0: none is known",
+        "purchase price of one node, as an alternative to renting; 0: unknown",
     )
     .unit("$")
     .of_target()
@@ -182,7 +182,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 10.0, 0.05),
         &["cost", "network_share"],
-        "network and storage that are bought with a node, over its price",
+        "network and storage bought with a node, relative to its price",
     )
     .of_target()
     .reasoned(),
@@ -193,7 +193,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 10.0, 0.01),
         &["cost", "spares_share"],
-        "spare nodes and parts, over the price of the nodes",
+        "spare nodes and parts, relative to the price of the nodes",
     )
     .of_target()
     .reasoned(),
@@ -204,7 +204,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e9, 500.0),
         &["cost", "staff_usd_node_year"],
-        "staff of an owned node",
+        "staff cost of an owned node",
     )
     .unit("$/year")
     .of_target()
@@ -216,7 +216,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1e9, 10.0),
         &["cost", "usd_per_kw_month"],
-        "colocation for each kW of nominal power, without energy",
+        "colocation per kW of nominal power, without energy",
     )
     .unit("$/month")
     .of_target()
@@ -228,7 +228,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.0, 1.0, 0.01),
         &["cost", "capital_cost"],
-        "yearly interest on a purchase",
+        "annual interest rate of a purchase",
     )
     .of_target()
     .reasoned(),
@@ -250,7 +250,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Target,
         real(0.01, 1.0, 0.1),
         &["cost", "utilization"],
-        "share of the time for which owned or reserved hardware is in use; it is paid all the time",
+        "share of the time that owned or reserved hardware is in use; it is paid for all the time",
     )
     .of_target()
     .reasoned(),
@@ -261,7 +261,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Run,
         ValueType::Seed,
         &[],
-        "seed of all random draws; phase i of a schedule draws from seed + i",
+        "random seed; phase i of a schedule uses seed + i",
     )
     .drawn(),
     entry(
@@ -271,7 +271,7 @@ pub(super) const TARGET: &[Field] = &[
         Group::Run,
         ValueType::Toggle,
         &[],
-        "draw run-to-run noise as the predecessor model does; off gives the expectation",
+        "add run-to-run noise like the predecessor model; off gives the expected value",
     )
     .calibrated(),
 ];

@@ -8,7 +8,7 @@ use crate::catalog::CatalogEntry;
 /// Hints read at most; nodes with more features than that say nothing useful in the rest.
 const MOST_HINTS: usize = 64;
 
-/// The candidates that the hints leave, and the hints that decided; `None` where they decide nothing.
+/// The candidates that the hints leave, and the hints that decided; `None` if they decide nothing.
 pub(super) fn decide(hints: &[String], name: &Name, candidates: Vec<&CatalogEntry>) -> Option<(Vec<String>, String)> {
     let mut kept = candidates;
     let mut used = Vec::new();

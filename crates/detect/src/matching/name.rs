@@ -298,7 +298,7 @@ impl Spelling {
         self.model == bare(&name.words)
     }
 
-    /// The name is less specific: the spelling goes on after its words.
+    /// The name is less specific: the spelling continues after its words.
     pub(super) fn begins_with(&self, name: &Name) -> bool {
         let own: Vec<&String> = name.words.iter().filter(|word| !is_series(word)).collect();
         let mine: Vec<&String> = self.words.iter().filter(|word| !is_series(word)).collect();

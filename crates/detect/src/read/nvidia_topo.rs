@@ -95,7 +95,7 @@ fn is_gpu(word: &str) -> bool {
 }
 
 impl Topology {
-    /// GPUs that NVLink joins directly with the first one, itself included; 1 where there is no NVLink.
+    /// GPUs that NVLink joins directly with the first one, itself included; 1 if there is no NVLink.
     ///
     /// `None` when GPUs are joined in groups of different sizes.
     #[must_use]

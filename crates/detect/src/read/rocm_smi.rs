@@ -65,7 +65,7 @@ fn device(index: u32, fields: &BTreeMap<String, String>) -> Option<Device> {
 }
 
 /// Devices that XGMI joins directly with each device, itself included, from `rocm-smi --showtopotype`; the smallest
-/// such group. `None` where the output has no matrix.
+/// such group. `None` if the output has no matrix.
 #[must_use]
 pub fn xgmi_domain(text: &str) -> Option<u32> {
     let mut rows = text.lines().skip_while(|line| !line.to_ascii_lowercase().contains("link type between"));

@@ -18,7 +18,7 @@ fn records<'a>(text: &'a str, first: &str) -> Vec<Fields<'a>> {
     let mut records: Vec<Fields<'a>> = Vec::new();
     let mut key = None;
     for line in text.lines() {
-        // A value does not go on in the next line.
+        // A value does not continue in the next line.
         key.take();
         for word in line.split(' ').filter(|word| !word.is_empty()) {
             let pair = word.split_once('=').filter(|(name, _)| is_key(name));

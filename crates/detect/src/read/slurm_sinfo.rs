@@ -85,7 +85,7 @@ pub struct Row {
     pub features: Vec<String>,
     /// Longest run.
     pub max_time: Option<Limit>,
-    /// Most nodes of a job.
+    /// Maximum nodes of a job.
     pub max_nodes: Option<Limit>,
     /// The nodes, as a host list.
     pub list: String,

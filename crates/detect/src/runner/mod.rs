@@ -90,7 +90,7 @@ impl Output {
         self.status == Some(0) && !self.truncated
     }
 
-    /// Why the output cannot be trusted, in one line; `None` where it can.
+    /// Why the output cannot be trusted, in one line; `None` if it can.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         if self.truncated {

@@ -131,7 +131,7 @@ fn run_file(program: &Path, command: &Command) -> Result<Output, RunError> {
 
 type Collected = (Vec<u8>, bool);
 
-/// Reads a pipe on a thread of its own, at most `limit` bytes. Closing the pipe early stops a writer that goes on.
+/// Reads a pipe on a thread of its own, at most `limit` bytes. Closing the pipe early stops a writer that continues.
 /// `None` when no thread can be started.
 fn collect(mut pipe: impl Read + Send + 'static, limit: usize) -> Option<mpsc::Receiver<Collected>> {
     let (send, receive) = mpsc::sync_channel(1);

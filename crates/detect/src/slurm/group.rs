@@ -18,7 +18,7 @@ const MOST_MACHINES: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     partition: String,
-    /// Name and type of the generic resource; `None` where only a feature names the accelerator.
+    /// Name and type of the generic resource; `None` if only a feature names the accelerator.
     gres: Option<(String, Option<String>)>,
     count: Option<u64>,
     /// The name that is looked up.

@@ -72,7 +72,7 @@ impl Checked {
         self.rows.iter().filter(move |row| !matches!(row.error_before().abs(), error if error < threshold))
     }
 
-    /// Whether it passes; none where there is nothing to judge.
+    /// Whether it passes; `None` if there is nothing to judge.
     #[must_use]
     pub fn passes(&self) -> Option<bool> {
         (!self.rows.is_empty()).then(|| self.failures().next().is_none())

@@ -49,7 +49,7 @@ pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> St
     out
 }
 
-/// The profile of a target that nothing was measured on: the coefficients of another, to be calibrated.
+/// The profile of a target without measurements: the coefficients of another profile, to be calibrated.
 #[must_use]
 pub fn uncalibrated(target: &str, vendor: &str, base: &str, figures: &Figures) -> String {
     let mut out = String::new();
@@ -70,7 +70,7 @@ fn line(out: &mut String, indent: usize, key: &str, value: &str) {
     let _ = writeln!(out, "{:indent$}{key}: {value}", "");
 }
 
-/// Text as YAML takes it whatever it holds: JSON's strings are.
+/// Text quoted for YAML: JSON strings are always valid.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -78,7 +78,7 @@ fn quoted(text: &str) -> String {
 /// A number that YAML reads back as the same number.
 fn number(value: f64) -> String {
     let text = format!("{value:?}");
-    // YAML 1.2 wants a point before an exponent to see a number.
+    // YAML 1.2 requires a decimal point before an exponent.
     match text.split_once('e') {
         Some((head, exponent)) if !head.contains('.') => format!("{head}.0e{exponent}"),
         _ => text,

@@ -15,33 +15,33 @@ use super::predict::Bench;
 use atlas_config::Mode;
 use atlas_config::profile::Coefficients;
 
-/// Work in progress: the rows, the coefficients as they stand, what was found and what is to be said.
+/// State: the rows, the current coefficients, the results and messages.
 pub(super) struct Guide<'a> {
-    /// What rows are held against.
+    /// What rows are compared with.
     pub bench: &'a Bench<'a>,
     /// The rows, all of them.
     pub rows: &'a [Observation],
-    /// The figures as they stand: later parameters build on earlier ones.
+    /// The current coefficients: later parameters build on earlier ones.
     pub figures: Figures,
     /// What was found.
     pub found: Vec<Parameter>,
     /// What the user should know.
     pub warnings: Vec<String>,
-    /// What could not be found, and what it takes.
+    /// Parameters that could not be determined, and what they require.
     pub missing: Vec<Missing>,
 }
 
-/// A parameter that the measurements do not tell.
+/// A parameter that the measurements do not determine.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Missing {
     /// The guide's symbol.
     pub symbol: &'static str,
-    /// What it takes.
+    /// What it requires.
     pub needs: &'static str,
 }
 
 impl<'a> Guide<'a> {
-    /// Goes through the guide, in the order in which one parameter needs another.
+    /// Determines all parameters of the guide, in the order of their dependencies.
     pub(super) fn run(&mut self) {
         self.base_throughput();
         self.fabrics();
@@ -100,7 +100,7 @@ impl<'a> Guide<'a> {
         })
     }
 
-    /// Coefficients as they stand.
+    /// The current coefficients.
     fn c(&self) -> &Coefficients {
         &self.figures.coefficients
     }

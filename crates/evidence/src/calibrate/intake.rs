@@ -16,19 +16,19 @@ use atlas_document::parse;
 use atlas_ingest as ingest;
 use atlas_ingest::{Context, IngestError, measurement};
 
-/// What a file gave.
+/// The content of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Gathered {
     /// Its rows.
     pub rows: Vec<Observation>,
-    /// What the reader should know: unknown columns, rows without figures.
+    /// Warnings: unknown columns, rows without measurements.
     pub notes: Vec<String>,
 }
 
-/// Why a file gave nothing.
+/// Why a file has no measurements.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
-    /// It cannot be read, or no log format is recognized in it.
+    /// It cannot be read, or its format is unknown.
     #[error(transparent)]
     Ingest(#[from] IngestError),
     /// It is YAML or CSV, but not of measurements.
@@ -36,14 +36,14 @@ pub enum GatherError {
     Content(String),
 }
 
-/// Largest file that is no log.
+/// Maximum size of files other than logs.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads one file. `context` names it, and says what the log does not; `labels` hold for each of its rows and win over
-/// what the file says.
+/// Reads a file. `context` contains its name and settings that a log does not state; `labels` apply to all of its rows and
+/// take precedence over the file.
 ///
 /// # Errors
-/// It cannot be read, or holds no measurement.
+/// It cannot be read, or has no measurements.
 pub fn gather(
     mut source: impl Read,
     context: &Context,
@@ -159,7 +159,7 @@ fn character(line: &str, index: usize) -> usize {
     line.chars().count() + 1
 }
 
-/// Refuses a file with cells that cannot be meant, all of them at once.
+/// Refuses a file with invalid cells; the error lists all of them.
 fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
     const SHOWN: usize = 12;
     let more = problems.len().saturating_sub(SHOWN);
@@ -245,7 +245,7 @@ fn logs(source: impl Read, context: &Context) -> Result<Gathered, GatherError> {
     for reading in &ingested.readings {
         let count = reading.runs.len().max(1);
         for (index, mut entry) in entries.by_ref().take(count).enumerate() {
-            // A report cut down to its averages says its rate, not how it came about.
+            // A report reduced to averages has a rate, but not its details.
             if let (1, Some(figures)) = (count, entry.get_mut("figures").and_then(Value::as_object_mut)) {
                 for name in ["reported_tokens_per_s", "reported_tokens_per_s_per_gpu"] {
                     if let Some(value) = reading.facts.get(name) {
@@ -254,7 +254,7 @@ fn logs(source: impl Read, context: &Context) -> Result<Gathered, GatherError> {
                 }
             }
             let place = if count > 1 { format!("{}#{}", context.name, index + 1) } else { context.name.clone() };
-            // Names that logs have and calibration has no use for are no mistake of the user's.
+            // Names in logs that calibration does not use are not a mistake of the user.
             gathered.rows.extend(measurements(&place, &entry, &mut Vec::new()));
         }
         gathered.notes.extend(reading.notes.iter().map(|note| format!("{}: {note}", context.name)));
@@ -334,7 +334,7 @@ fn serving(fields: &mut Map<String, Value>) {
     if let (Some(output), false) = (output, fields.contains_key("generate")) {
         fields.insert("generate".to_owned(), output.round().into());
     }
-    // Infinite rates are written as words: then the concurrency, or the requests at once, are the load.
+    // Infinite rates are written as words: then the concurrency, or the number of requests, is the load.
     if fields.get("request_rate").is_some_and(|rate| rate.as_f64().is_none()) {
         fields.remove("request_rate");
     }

@@ -23,7 +23,7 @@ pub struct Judged {
     pub measured: f64,
     /// Its 95 % interval, where the row tells one.
     pub measured_interval: Option<[f64; 2]>,
-    /// Predicted with the numbers in force.
+    /// Predicted with the numbers in effect.
     pub before: f64,
     /// The prediction's own interval.
     pub before_interval: Option<[f64; 2]>,
@@ -49,7 +49,7 @@ impl Judged {
     }
 }
 
-/// Judges every figure of every row that an engine predicts, with the numbers in force and with those found.
+/// Evaluates every metric of every row that an engine predicts, with the current and the new parameters.
 #[must_use]
 pub fn judge(
     bench: &Bench<'_>,
@@ -67,7 +67,7 @@ pub fn judge(
     both(bench, rows, before, after)
 }
 
-/// Judges with the numbers in force alone.
+/// Evaluates only with the current parameters.
 #[must_use]
 pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Vec<Judged> {
     let figures = start.figures();
@@ -78,7 +78,7 @@ pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) ->
     judged
 }
 
-/// The scenario behind what an engine predicts of a row with the numbers in force.
+/// The scenario behind what an engine predicts of a row with the numbers in effect.
 #[must_use]
 pub fn standing(bench: &Bench<'_>, row: &Observation, engine: Engine, start: &Start) -> Option<Scenario> {
     if engine == Engine::SemiEmpirical {
@@ -104,7 +104,7 @@ struct Numbers<'a> {
     corrections: Option<&'a Arc<Corrections>>,
 }
 
-/// A resolved row with the analytical engine's numbers in force.
+/// A resolved row with the analytical engine's numbers in effect.
 fn with(found: &RowScenario, numbers: Numbers<'_>) -> Scenario {
     let parts = Parts { corrections: numbers.corrections.map(Arc::clone), ..found.parts.clone() };
     Scenario { efficiency: *numbers.efficiency, corrections: Corrected::of(&parts), ..found.scenario.clone() }
@@ -149,7 +149,7 @@ fn of_row(
 fn analytical(bench: &Bench<'_>, row: &Observation, before: Numbers<'_>, after: Numbers<'_>) -> Vec<Judged> {
     let Ok(found) = bench.resolved(row) else { return Vec::new() };
     let (scenario, calibrated) = (with(&found, before), with(&found, after));
-    // Requests that come at a given rate are served at it: their throughput judges nothing.
+    // With a given request rate, throughput equals that rate and is not informative.
     let offered = row.number("request_rate").is_some();
     let figures: &[Figure] = match row.mode() {
         Mode::Training => &[Figure::TokensPerSec, Figure::FlopUtilization],
@@ -198,7 +198,7 @@ fn semi_empirical(
     )
 }
 
-/// Median of the absolute errors of some judged figures, in per cent; before and after.
+/// Median of the absolute errors of some judged figures, in percent; before and after.
 #[must_use]
 pub fn median_errors<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> Option<(usize, f64, f64)> {
     let both: Vec<(f64, f64)> =

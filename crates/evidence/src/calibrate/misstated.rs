@@ -1,4 +1,4 @@
-//! Cells that cannot be meant: words where numbers belong, negative counts, modes and formats that do not exist.
+//! Invalid cells: words instead of numbers, negative counts, unknown modes and formats.
 
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub fn format(word: &str) -> Option<Format> {
     })
 }
 
-/// What is wrong with the value of a column, in words; `None` where it can be meant, or where the column is unknown.
+/// What is wrong with the value of a column, in words; `None` if it can be meant, or where the column is unknown.
 #[must_use]
 pub fn misstated(name: &str, value: &Value) -> Option<String> {
     let column = column(name)?;

@@ -35,19 +35,19 @@ use atlas_core::plan::Engine;
 use guide::Guide;
 use judge::Judged;
 
-/// What calibration starts from.
+/// The starting point of a calibration.
 #[derive(Debug, Clone, Default)]
 pub struct Start {
-    /// Coefficients in force, where a profile has any for the target.
+    /// Coefficients in effect, where a profile has any for the target.
     pub profile: Option<Arc<Profile>>,
-    /// Efficiency factors in force.
+    /// Efficiency factors in effect.
     pub efficiency: Efficiency,
-    /// Corrections in force.
+    /// Corrections in effect.
     pub corrections: Option<Arc<Corrections>>,
 }
 
 impl Start {
-    /// The numbers in force for a target: its entry's, else its profile's.
+    /// The numbers in effect for a target: its entry's, else its profile's.
     #[must_use]
     pub fn of(library: &Library, target: &Target) -> Start {
         let profile = library.profile_for(target).ok().map(Arc::clone);
@@ -56,7 +56,7 @@ impl Start {
         Start { profile, efficiency: efficiency.unwrap_or_default(), corrections }
     }
 
-    /// The coefficients in force, where there are any.
+    /// The coefficients in effect, where there are any.
     #[must_use]
     pub fn figures(&self) -> Option<Figures> {
         let profile = self.profile.as_ref().filter(|profile| profile.calibrated)?;
@@ -72,17 +72,17 @@ pub struct Outcome {
     pub target: String,
     /// The parameters found, in the guide's order.
     pub parameters: Vec<Parameter>,
-    /// Coefficients, fabrics and power after them; none where there was nothing to start from.
+    /// Coefficients, fabrics and power after them; `None` if there was nothing to start from.
     pub figures: Option<Figures>,
     /// Corrections of the analytical engine's figures.
     pub corrections: Option<Arc<Corrections>>,
-    /// Efficiency factors in force, which stay as they are.
+    /// Efficiency factors in effect, which stay as they are.
     pub efficiency: Efficiency,
-    /// What was measured alongside what is predicted, before and after.
+    /// Measurements with predictions, before and after.
     pub judged: Vec<Judged>,
     /// What the user should know.
     pub warnings: Vec<String>,
-    /// What the measurements do not tell.
+    /// What the measurements do not determine.
     pub missing: Vec<Missing>,
     /// Rows that the analytical engine cannot answer, and why.
     pub refused: Vec<(String, String)>,
@@ -154,7 +154,7 @@ fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
 /// Calibrates.
 #[must_use]
 pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outcome {
-    // A row of another machine tells nothing of this one.
+    // Rows of other machines do not help.
     let (mut own, mut foreign): (Vec<Observation>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     for row in rows {
         match bench.foreign(row).filter(|_| row.switch("baseline") != Some(true)) {

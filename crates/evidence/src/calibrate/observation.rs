@@ -164,7 +164,7 @@ impl Observation {
         }
     }
 
-    /// What follows from what is there.
+    /// Derives missing values.
     fn settle(&mut self) {
         if self.mode.is_none() {
             self.mode = self.word("mode").and_then(|word| mode(&word));
@@ -234,7 +234,7 @@ impl Observation {
         }
     }
 
-    /// Says what the row does not: a setting of the user's wins over the file's.
+    /// Adds a setting of the user, which takes precedence over the file.
     pub fn set(&mut self, name: &'static str, value: Value) {
         if name == "mode" {
             self.mode = None;
@@ -302,7 +302,7 @@ impl Observation {
         self.mode.unwrap_or(if serves { Mode::Inference } else { Mode::Training })
     }
 
-    /// Settings that make two rows alike, without those named.
+    /// Settings that identify a configuration, except the named ones.
     #[must_use]
     pub fn alike(&self, but: &[&str]) -> String {
         let settings = self.settings.iter().filter(|(name, _)| !but.contains(name));

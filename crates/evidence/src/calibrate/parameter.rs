@@ -15,7 +15,7 @@ pub struct Parameter {
     pub path: String,
     /// The value found.
     pub value: f64,
-    /// Ends of the 95 % interval, where the data tell one.
+    /// Bounds of the 95 % interval, if the data determine one.
     pub interval: Option<[f64; 2]>,
     /// Measurements behind it.
     pub n: usize,
@@ -71,7 +71,7 @@ pub fn files<'a>(rows: impl IntoIterator<Item = &'a Observation>) -> Vec<String>
     files
 }
 
-/// Where a parameter stands among the coefficients.
+/// The location of a parameter among the coefficients.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot {
     /// The calibration guide's symbol.
@@ -82,7 +82,7 @@ pub struct Slot {
     pub get: fn(&Coefficients) -> f64,
     /// Writes it.
     pub set: fn(&mut Coefficients, f64),
-    /// What it can be: beyond, the measurement is at fault, whatever it says.
+    /// Valid range; outside of it, the measurement must be wrong.
     pub range: [f64; 2],
 }
 
@@ -121,7 +121,7 @@ slots! {
 
 /// Place of p_node_nominal in a profile.
 pub const NODE_WATTS: &str = "power.node_nominal_w";
-/// Where the factors of fabrics stand in a profile.
+/// Location of the fabric factors in a profile.
 pub const FABRICS: &str = "communication.fabric_factors";
 
 /// What calibration may change of a profile: coefficients, fabrics, power of a node.
@@ -139,7 +139,7 @@ pub struct Figures {
 pub const WATTS: [f64; 2] = [1.0, 1e7];
 
 impl Figures {
-    /// Whether a parameter is one that could be.
+    /// Whether a parameter is in its valid range.
     #[must_use]
     pub fn sensible(parameter: &Parameter) -> bool {
         let slot = SLOTS.iter().find(|slot| slot.path == parameter.path);
@@ -148,7 +148,7 @@ impl Figures {
         parameter.value.is_finite() && (low..=high).contains(&parameter.value)
     }
 
-    /// Writes a parameter where it belongs, and notes what stood there.
+    /// Writes a parameter to its place, and records the previous value.
     pub fn take(&mut self, mut parameter: Parameter) -> Parameter {
         if let Some(slot) = SLOTS.iter().find(|slot| slot.path == parameter.path) {
             parameter.before = Some((slot.get)(&self.coefficients));

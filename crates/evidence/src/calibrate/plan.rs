@@ -1,7 +1,7 @@
-//! Which measurements would shrink the uncertainty most: a linear Gaussian design. Every parameter has a variance, of its
-//! calibration where it has one, else of what is known of such parameters; every figure that the user looks at follows
-//! the parameters by its sensitivities; a measurement tells combinations of parameters up to its own error. Greedily, the
-//! next measurement is the one that takes most of what is left of the figures' variance.
+//! Which measurements would reduce the uncertainty most: a linear Gaussian design. Every parameter has a variance, from its
+//! calibration or else a prior; the user's metrics depend on the parameters through their sensitivities; a measurement
+//! determines a combination of parameters up to its own error. The next measurement is chosen greedily: it removes the most of
+//! the remaining variance of the metrics.
 
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ impl Measurement {
         }
     }
 
-    /// What it tells, in words.
+    /// What it determines, in words.
     #[must_use]
     pub fn tells(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Measurement {
         }
     }
 
-    /// Runs that the analytical engine is held against, and of which mode.
+    /// Runs that the analytical engine is compared with, and of which mode.
     fn runs(self, target_node: f64) -> (Mode, Vec<Value>) {
         let gpt = |tp: f64, pp: f64, batch: f64, seq: f64| {
             json!({
@@ -205,7 +205,7 @@ pub struct Plan {
     pub figures: Vec<(String, f64)>,
     /// The root mean square of those.
     pub now: f64,
-    /// Measurements, the most telling first; those that tell nothing of the figures come last with no reduction.
+    /// Measurements, most informative first; those without information about the metrics come last.
     pub steps: Vec<Step>,
     /// Parameters whose calibration is due by the guide's calendar.
     pub due: Vec<String>,
@@ -376,7 +376,7 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
 /// A combination of parameters, and the variance of the error up to which it is described.
 type Reported = (Vec<f64>, f64);
 
-/// What a measurement would tell.
+/// What a measurement would determine.
 fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
     let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
     let mut all: Vec<Reported> = direct.collect();

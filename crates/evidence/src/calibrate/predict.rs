@@ -19,7 +19,7 @@ use atlas_document::{Diagnostics, parse};
 use atlas_plan::engine;
 use atlas_plan::scenario::{FABRIC, Parts, Scenario};
 
-/// What rows are held against.
+/// What rows are compared with.
 #[derive(Debug, Clone)]
 pub struct Bench<'a> {
     /// All documents.
@@ -95,7 +95,7 @@ impl Figure {
 }
 
 impl<'a> Bench<'a> {
-    /// What rows are held against; a workload fills what they do not say.
+    /// What rows are compared with; a workload fills what they do not say.
     #[must_use]
     pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
         Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }

@@ -78,7 +78,7 @@ fn head(measurement: Measurement) -> String {
     )
 }
 
-/// What a shell does; none where the target has nothing to measure it on.
+/// The content of a script; `None` if the target cannot run it.
 fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
     let (gpus, peak) = (site.gpus(), site.peak());
     let peak = if peak > 0.0 { format!(" --peak-tflops {peak:.1}") } else { String::new() };
@@ -162,7 +162,7 @@ fn batch(site: &Site<'_>, measurement: Measurement, stem: &str) -> String {
         Measurement::BaseThroughput | Measurement::CudaGraphs | Measurement::Latency | Measurement::Serving => 1,
         _ => site.gpus(),
     };
-    // Twice what it usually takes: a queue kills what is late.
+    // Twice the usual time, since the scheduler kills late jobs.
     let minutes = (2.0 * measurement.minutes()) as u64;
     let exclusive = if measurement == Measurement::Power { "#SBATCH --exclusive\n" } else { "" };
     format!(

@@ -1,4 +1,4 @@
-//! Files of measurements as users name them: a path, and behind it what the file itself does not say.
+//! Measurement files as given by the user: a path, followed by settings that the file does not state.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use atlas_ingest::{Context, Warmup, files_below};
 /// A setting by name, and its value.
 pub type Label = (&'static str, Value);
 
-/// Reads `NAME=VALUE`, as `--set` and the part behind a file's name have it.
+/// Reads `NAME=VALUE`, as in `--set` and after a file name.
 ///
 /// # Errors
-/// No setting of that name, with the nearest that there is.
+/// Unknown setting, with the nearest known one.
 pub fn label(text: &str) -> Result<Label, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("\"{text}\": expected NAME=VALUE"));
@@ -49,12 +49,12 @@ pub fn label(text: &str) -> Result<Label, String> {
     ))
 }
 
-/// A file or directory, `-` for what comes in, and what the user says of it: `ib.log:fabric=IB,num_gpus=8`.
+/// A file or directory, or `-` for standard input, with settings: `ib.log:fabric=IB,num_gpus=8`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Named {
     /// The path.
     pub path: PathBuf,
-    /// What holds for each of its rows.
+    /// Settings that apply to all of its rows.
     pub labels: Vec<Label>,
 }
 
@@ -65,7 +65,7 @@ pub struct Found {
     pub rows: Vec<Observation>,
     /// What the reader should know.
     pub notes: Vec<String>,
-    /// What gave nothing, and why.
+    /// Files without measurements, and why.
     pub problems: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Named {
         Ok(Named { path: PathBuf::from(path), labels })
     }
 
-    /// The rows of the file, or of all files below the directory: there, files of other kinds are passed over.
+    /// The rows of the file, or of all files in the directory, where files of other kinds are skipped.
     #[must_use]
     pub fn read(&self, warmup: Warmup) -> Found {
         let mut found = Found::default();

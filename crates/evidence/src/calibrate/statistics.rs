@@ -8,7 +8,7 @@ use atlas_ingest::series::quantile;
 pub struct Estimate {
     /// The value.
     pub value: f64,
-    /// Ends of the 95 % interval; none where nothing tells how far to trust the value.
+    /// Ends of the 95 % interval; `None` if nothing tells how far to trust the value.
     pub interval: Option<[f64; 2]>,
     /// Measurements behind it.
     pub n: usize,
@@ -36,7 +36,7 @@ impl Estimate {
         Estimate { value: self.value.exp(), interval: self.interval.map(|[low, high]| [low.exp(), high.exp()]), ..self }
     }
 
-    /// Kept from a bound on, interval and all.
+    /// Clamped to a lower bound, including the interval.
     #[must_use]
     pub fn at_least(self, low: f64) -> Estimate {
         let interval = self.interval.map(|[a, b]| [a.max(low), b.max(low)]);
@@ -100,10 +100,10 @@ pub fn student(df: usize) -> f64 {
 
 /// Where Huber's function turns from quadratic to linear, in standard deviations: 95 % efficient on normal errors.
 const HUBER: f64 = 1.345;
-/// Rounds of reweighting; it settles in fewer.
+/// Maximum rounds of reweighting; it converges in fewer.
 const ROUNDS: usize = 40;
 
-/// The median; NaN of nothing.
+/// The median; NaN for an empty sample.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     quantile(&mut values.to_vec(), 0.5)
@@ -344,14 +344,14 @@ fn covariance(design: &[Vec<f64>], ys: &[f64], beta: &[f64], weights: &[f64], sc
     Some(inverse.into_iter().map(|row| row.into_iter().map(|value| value * variance).collect()).collect())
 }
 
-/// The inverse of a small symmetric matrix by Gauss and Jordan with pivots; none where it is singular.
+/// The inverse of a small symmetric matrix by Gauss and Jordan with pivots; `None` if it is singular.
 #[must_use]
 pub fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     for (i, row) in matrix.iter_mut().enumerate() {
         row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
     }
-    // Singular is what is so to the precision of the numbers, whatever their size.
+    // Singular relative to the precision of the numbers.
     let size: Vec<f64> = (0..n).map(|i| matrix.get(i).and_then(|row| row.get(i)).map_or(0.0, |d| d.abs())).collect();
     for i in 0..n {
         let key = |row: &[f64]| row.get(i).map_or(0.0, |value| value.abs());

@@ -7,7 +7,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factors a matrix given by its rows; `None` where it is not positive definite.
+    /// Factors a matrix given by its rows; `None` if it is not positive definite.
     #[must_use]
     pub fn of(matrix: &[Vec<f64>]) -> Option<Cholesky> {
         let mut rows: Vec<Vec<f64>> = Vec::with_capacity(matrix.len());

@@ -11,13 +11,13 @@ use super::components::Components;
 use super::effects::correction;
 use crate::calibrate::statistics::median;
 
-/// Fewest runs of a cluster that is judged.
+/// Minimum runs of a cluster that is judged.
 pub const ENOUGH: usize = 10;
 /// Runs that clusters are calibrated with.
 pub const USUAL: usize = 3;
 /// Draws of each cluster: which runs happen to be measured first differs.
 const DRAWS: u64 = 8;
-/// Most runs of a draw that are predicted: a sweep of a thousand rows says little more than forty.
+/// Maximum runs of a draw that are predicted: a sweep of a thousand rows says little more than forty.
 const MOST: usize = 40;
 /// Errors beyond this, on the logarithm, count as this: one wild source must not decide.
 const CLIP: f64 = 1.0;
@@ -31,7 +31,7 @@ const ROUNDS: usize = 20;
 const ROUNDS_WITHOUT: usize = 8;
 /// Cluster, accelerator, software, model, four classes, configuration, falloff.
 const COUNT: usize = 10;
-/// Fewest runs of one model on one system that count for the residual.
+/// Minimum runs of one model on one system that count for the residual.
 const SEVERAL: usize = 3;
 /// Places of the classes.
 const CLASSES: std::ops::Range<usize> = 4..8;
@@ -54,7 +54,7 @@ impl Cluster {
         }
     }
 
-    /// Runs by cluster, where there are at least so many.
+    /// Runs by cluster, where there are at least this many.
     #[must_use]
     pub fn group(self, runs: &[Run], least: usize) -> BTreeMap<String, Vec<&Run>> {
         let mut clusters: BTreeMap<String, Vec<&Run>> = BTreeMap::new();

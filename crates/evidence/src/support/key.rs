@@ -99,7 +99,7 @@ impl Value {
     }
 }
 
-/// Numbers below this are alike, as lengths of zero are.
+/// Numbers below this are equal, such as lengths of zero.
 const LEAST: f64 = 1e-3;
 /// Doublings that the rounding of the index makes.
 const ROUNDING: f64 = 1e-4;
@@ -112,7 +112,7 @@ pub(super) fn figure(figure: f64) -> f64 {
 /// Significant digits of figures in the index.
 pub(super) const FIGURE_DIGITS: usize = 6;
 
-/// A number with so many significant digits, as short as possible.
+/// A number with this many significant digits, as short as possible.
 #[must_use]
 pub(super) fn rounded(value: f64, digits: usize) -> String {
     let text = format!("{value:.*e}", digits.saturating_sub(1));
@@ -129,7 +129,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of a scenario; `None` where its accelerator or model is not known.
+    /// The key of a scenario; `None` if its accelerator or model is not known.
     #[must_use]
     pub fn of(parts: &Parts, scenario: &Scenario) -> Option<Key> {
         let sheet = parts.accelerator.as_ref()?;

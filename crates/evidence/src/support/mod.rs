@@ -3,7 +3,7 @@
 //!
 //! The rows stand in an index that the build embeds ([`atlas_catalog::evidence`]); [`csv()`] generates it. The distance
 //! between scenarios is defined by [`FIELDS`]: since it is a sum over fields of few distinct values, the points of every
-//! value are worked out once, and a row costs one addition per field.
+//! value are computed once, and a row costs one addition per field.
 
 mod entries;
 mod key;
@@ -122,7 +122,7 @@ pub struct Difference {
 }
 
 impl Support {
-    /// In one line: how many rows are alike, and our error on the nearest.
+    /// In one line: how many rows are similar, and our error at the nearest one.
     #[must_use]
     pub fn line(&self) -> String {
         let rows = |count: &Count| {
@@ -153,7 +153,7 @@ impl Nearest {
     }
 }
 
-/// The evidence for an answer, throughput first; empty where no measured row can bear on it, because the accelerator or
+/// The evidence for an answer, throughput first; empty if no measured row can bear on it, because the accelerator or
 /// the model is not in the catalog, or because the engine does not reason from them.
 #[must_use]
 pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {

@@ -129,7 +129,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// Of these rows; `None` where none of them is counted.
+    /// Of these rows; `None` if none of them is counted.
     #[must_use]
     pub fn of<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<Accuracy> {
         let rows: Vec<(&Verdict, f64)> =

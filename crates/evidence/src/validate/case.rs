@@ -252,7 +252,7 @@ impl Input {
         Input::of_scenario(&found.scenario)
     }
 
-    /// The input of a scenario; `None` where machine or model is not known.
+    /// The input of a scenario; `None` if machine or model is not known.
     #[must_use]
     pub fn of_scenario(scenario: &Scenario) -> Option<Input> {
         match scenario.mode() {
@@ -273,11 +273,11 @@ pub struct Case {
     pub accelerator: String,
     /// The model, as the row names it.
     pub model: String,
-    /// Software and release in force.
+    /// Software and release in effect.
     pub software: String,
     /// What measured it, where the row says so.
     pub harness: String,
-    /// Kind of run, as far as errors are alike within it.
+    /// Kind of run, within which errors are similar.
     pub regime: &'static str,
     /// The figure.
     pub metric: Metric,
@@ -363,7 +363,7 @@ impl Case {
     }
 }
 
-/// The kind of run, as far as errors are alike within it.
+/// The kind of run, within which errors are similar.
 #[must_use]
 pub fn regime(input: &Input, metric: Metric) -> &'static str {
     let regime = match input {

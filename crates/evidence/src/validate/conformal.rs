@@ -12,7 +12,7 @@ use super::held_out::unit_name;
 use atlas_core::sort;
 use atlas_perf::interval::Factors;
 
-/// Fewest sources from which a regime's interval is taken; below, all regimes of the figure together give it.
+/// Minimum sources from which a regime's interval is taken; below, all regimes of the figure together give it.
 const ENOUGH: usize = 5;
 
 /// An error on a row that the fit did not see.

@@ -53,7 +53,7 @@ pub(super) struct Settings {
     pub(super) pull: f64,
     /// Smallest relative gain of a round after which another follows.
     pub(super) gain: f64,
-    /// Most rounds.
+    /// Maximum rounds.
     pub(super) rounds: usize,
 }
 

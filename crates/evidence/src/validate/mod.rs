@@ -48,7 +48,7 @@ pub enum ValidateError {
     )]
     Columns(String),
     /// The header names a column twice.
-    #[error("line 1: column `{column}` stands twice in the header, in places {first} and {again}; keep one of them")]
+    #[error("line 1: duplicate column `{column}` in the header, at positions {first} and {again}; remove one of them")]
     Twice {
         /// The column.
         column: String,

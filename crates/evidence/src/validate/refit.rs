@@ -1,4 +1,4 @@
-//! The constants fitted anew: on all sources but those of the exam, and with one source left out at a time.
+//! The constants refitted: on all sources but those of the exam, and with one source left out at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub struct Constant {
     pub unit: &'static str,
     /// The value in use.
     pub shipped: f64,
-    /// The value that this fit finds; `None` where it is fixed.
+    /// The value that this fit finds; `None` if it is fixed.
     pub fitted: Option<f64>,
 }
 

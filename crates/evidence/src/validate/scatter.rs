@@ -22,7 +22,7 @@ fn decades(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 /// A picture of `columns` × `rows` characters: the more points in a cell, the darker; the diagonal is where predicted
-/// equals measured. Empty where there is nothing to draw.
+/// equals measured. Empty if there is nothing to draw.
 #[must_use]
 pub fn text(verdicts: &[Verdict], columns: usize, rows: usize) -> String {
     let points = points(verdicts);

@@ -30,7 +30,7 @@ pub struct Story {
     pub verdicts: Vec<Verdict>,
 }
 
-/// The story of the row with that id, as `engine` predicts it: the closed form, or the events. `None` where there is no
+/// The story of the row with that id, as `engine` predicts it: the closed form, or the events. `None` if there is no
 /// such row.
 ///
 /// # Errors

@@ -45,7 +45,7 @@ impl Row {
         Row { columns: Arc::new(columns), cells: cells.into_iter().collect(), line: 1 }
     }
 
-    /// The trimmed text of a cell; empty where the column is missing.
+    /// The trimmed text of a cell; empty if the column is missing.
     #[must_use]
     pub fn text(&self, column: &str) -> &str {
         self.columns.get(column).and_then(|&at| self.cells.get(at)).unwrap_or("").trim()

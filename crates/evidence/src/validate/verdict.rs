@@ -19,9 +19,9 @@ pub struct Verdict {
     pub source: String,
     /// On what it ran.
     pub accelerator: String,
-    /// The kind of run, as far as errors are alike within it.
+    /// The kind of run, within which errors are similar.
     pub regime: &'static str,
-    /// Family of the software in force.
+    /// Family of the software in effect.
     pub software: String,
     /// Number format of the weights.
     pub format: &'static str,

@@ -20,7 +20,7 @@ enum Kind {
     Dcgm,
 }
 
-/// Most columns: `dmon` has about thirty, DCGM as many as the user requests.
+/// Maximum columns: `dmon` has about thirty, DCGM as many as the user requests.
 const COLUMNS: usize = 128;
 
 /// What a column holds.

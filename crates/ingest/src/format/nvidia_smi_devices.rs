@@ -56,7 +56,7 @@ impl<Name: Ord> Devices<Name> {
         self.config.text("device").is_some_and(|known| known != name)
     }
 
-    /// Mean power of all devices together, W; `None` where no device states it.
+    /// Mean power of all devices together, W; `None` if no device states it.
     pub(super) fn total_power(&self) -> Option<f64> {
         let watts: Vec<f64> = self.all.values().filter_map(|device| device.power.mean()).collect();
         (!watts.is_empty()).then(|| watts.iter().sum())

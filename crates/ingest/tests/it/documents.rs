@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The tool of a reading, the name of a figure, and its value.
 type Figure = (&'static str, String, String);
 
-/// Names of facts that are counted or worked out over all records: they differ with the number of records.
+/// Names of facts that are counted or computed over all records: they differ with the number of records.
 const WORKED_OUT: [&str; 33] = [
     "n_records",
     "blocks",

@@ -109,7 +109,7 @@ impl<'a> Case<'a> {
         self.scenario.base.plan.serving.request_rate.is_some()
     }
 
-    /// A number's value in force.
+    /// A number's value in effect.
     pub(super) fn number(&self, knob: Knob) -> f64 {
         match self.scenario.get(knob) {
             Setting::Number(value) => value,

@@ -16,7 +16,7 @@ use atlas_core::plan::{PipelineSchedule, Recompute, Sharding};
 use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 
-/// Most estimates that one call of [`fit`] makes.
+/// Maximum estimates that one call of [`fit`] makes.
 const MOST_TRIALS: usize = 240;
 
 /// Why a scenario cannot run, and what makes it run.
@@ -24,14 +24,14 @@ const MOST_TRIALS: usize = 240;
 pub struct Fit {
     /// What is wrong.
     pub verdict: Verdict,
-    /// Bytes too much on the fullest device, upper bound; 0 where memory is not what is wrong.
+    /// Bytes too much on the fullest device, upper bound; 0 if memory is not what is wrong.
     pub excess_bytes: f64,
     /// The smallest changes that make it run: of one knob where that is enough, of two else; the least loss of tokens/s
     /// per accelerator first.
     pub fixes: Vec<Advice>,
 }
 
-/// What does not fit and what makes it fit; `None` where the scenario runs. A simulated scenario is judged by the closed
+/// What does not fit and what makes it fit; `None` if the scenario runs. A simulated scenario is judged by the closed
 /// form of the same physics, as [`super::advise`] does.
 #[must_use]
 pub fn fit(scenario: &Scenario, parts: &Parts, estimate: &Estimate) -> Option<Fit> {

@@ -24,7 +24,7 @@ use trial::Trial;
 /// Knobs and the values to set them to.
 pub type Changes = Vec<(Knob, Setting)>;
 
-/// Most estimates that one call of [`advise`] makes.
+/// Maximum estimates that one call of [`advise`] makes.
 pub const MOST_TRIALS: usize = 90;
 /// Least gain that is worth a line: below it lies what any two runs of the same job differ by.
 const LEAST_GAIN: f64 = 0.005;
@@ -118,7 +118,7 @@ pub struct Advice {
     pub rule: &'static Rule,
     /// What to change, in words: `tp 8 → 4, micro 1 → 2`.
     pub text: String,
-    /// The knobs to set, on top of the overrides in force.
+    /// The knobs to set, on top of the overrides in effect.
     pub changes: Changes,
     /// The figure that becomes better.
     pub metric: &'static Metric,

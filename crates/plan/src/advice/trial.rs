@@ -45,7 +45,7 @@ impl<'a> Trial<'a> {
         verdict(&self.before).fits()
     }
 
-    /// The scenario with changes, and its estimate; `None` where a knob refuses or all trials are made.
+    /// The scenario with changes, and its estimate; `None` if a knob refuses or all trials are made.
     pub(super) fn turn(&mut self, changes: &Changes) -> Option<(Scenario, &Estimate)> {
         if self.made >= self.most {
             return None;
@@ -62,7 +62,7 @@ impl<'a> Trial<'a> {
         Some((turned, &self.turned))
     }
 
-    /// What a rule's changes gain; `None` where that is less than what they are worth, or they make what runs stop.
+    /// What a rule's changes gain; `None` if that is less than what they are worth, or they make what runs stop.
     pub(super) fn advice(&mut self, rule: &'static Rule, changes: Changes, worth: f64) -> Option<Advice> {
         let metric = self.metric;
         let before = (metric.get)(&self.before, &self.base);

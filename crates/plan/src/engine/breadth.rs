@@ -49,7 +49,7 @@ fn megatrons_closed_form_is_met() {
     };
     let expected = 72.0 * l * h * h * (1.0 + s / (6.0 * h) + v / (12.0 * l * h));
     assert!((a.palm_flops_per_token(s, false) / expected - 1.0).abs() < 1e-4);
-    // Full recomputation adds a forward pass of the layers: 96 in place of 72 (the output layer is not run again).
+    // Full recomputation adds a forward pass of the layers: 96 instead of 72 (the output layer is not run again).
     let c = Constants::default();
     let i = TrainingInput {
         arch: a,

@@ -33,7 +33,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     if drafting && scenario.assumes_acceptance(phase) {
         let (method, drafts) = (serving.draft_method.map_or("", DraftMethod::name), scenario.drafts(phase));
         notes.push(format!(
-            "nothing is published of {method} for this model: {:.2} of the first drafted tokens are taken to be accepted",
+            "no published acceptance rate of {method} for this model: assuming {:.2} for the first draft token",
             drafts.acceptance
         ));
     }
@@ -41,7 +41,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
         let prompt = Prompt::of(&talk, phase.shape.prompt, phase.shape.generate);
         if prompt.new <= 1.0 {
             notes.push(format!(
-                "a mean prompt of {} tokens has no room for new ones after {} turns with answers of {}: raise prompt",
+                "a mean prompt of {} tokens is too short for {} turns with outputs of {} tokens: raise prompt",
                 phase.shape.prompt, talk.turns, phase.shape.generate
             ));
         }
@@ -52,15 +52,15 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
         let all = pools.prefill.accelerators() + pools.decode.accelerators();
         if all > machine.domain {
             notes.push(format!(
-                "keys and values travel over the network: the pools take {all} accelerators, and {} share a scale-up domain",
+                "the KV cache is transferred over the network: the pools need {all} accelerators, but a scale-up domain has {}",
                 machine.domain
             ));
         }
     }
     if phase.spreads_experts() && model.is_moe() && groups > 1.0 && !scenario.in_force.serving.wide_ep {
         notes.push(format!(
-            "{} has no dispatch straight to experts, copies of experts or two-batch overlap: the answer is for software \
-             that has",
+            "{} does not support direct expert dispatch, redundant experts or two-batch overlap: the estimate assumes \
+             software that does",
             scenario.in_force.name
         ));
     }
@@ -85,6 +85,6 @@ fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
 
 /// That these settings change nothing.
 fn changes_nothing(names: &[&str], why: &str) -> String {
-    let verb = if names.len() == 1 { "changes" } else { "change" };
-    format!("{} {verb} nothing: {why}", names.join(", "))
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    format!("{} {verb} no effect: {why}", names.join(", "))
 }

@@ -9,7 +9,7 @@
 //! * [`semi_empirical`] – the predecessor system's calibrated model
 //! * [`benchboard`] – the predecessor dashboard's estimator
 //! * [`atlas_sim`] – the same as it happens: contention, queues, failures
-//! * [`answer`] – a scenario put to the physics
+//! * [`answer`] – a scenario passed to the physics
 //! * [`datasheet`] – what the catalog says of devices and models, in the numbers of the physics
 //! * [`notes`] – what a reader of an engine's numbers must know
 

@@ -37,7 +37,7 @@ fn over_counted(estimate: &Estimate) -> Option<String> {
     let training = estimate.detail.and_then(|detail| detail.training)?;
     (estimate.total.flop_utilization > 1.0).then(|| {
         format!(
-            "a FLOP utilization of {:.0} % is no share of the peak: by convention it counts attention between all pairs of \
+            "a FLOP utilization of {:.0} % is not a share of the peak: by convention it counts attention between all pairs of \
              tokens, most of which a mask skips in sequences so long; {:.1} % of the peak are executed (HFU), {:.1} % are \
              needed",
             100.0 * estimate.total.flop_utilization,
@@ -52,8 +52,8 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let settings = scenario.simulation(&scenario.base);
     let Some(simulated) = estimate.detail.and_then(|detail| detail.simulated) else {
         return vec![
-            "could not be simulated: no memory is left for keys and values, or a step has more passes than are \
-                     simulated; the figures are the closed form's"
+            "not simulated: no memory is left for the KV cache, or a step has too many passes to simulate; showing the \
+                     closed-form estimate"
                 .to_owned(),
         ];
     };
@@ -63,9 +63,9 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         _ => format!("seeds {} to {}", settings.seed, settings.seed.saturating_add(u64::from(runs - 1))),
     };
     let chance = match simulated.half_width {
-        Some(0.0) => "nothing is drawn, so that every run would be the same".to_owned(),
-        Some(share) => format!("chance carries the mean throughput ± {:.1} % (90 %)", 100.0 * share),
-        None => "one run does not tell how far chance carries".to_owned(),
+        Some(0.0) => "no randomness, so every run would be the same".to_owned(),
+        Some(share) => format!("the mean throughput varies by ± {:.1} % between runs (90 %)", 100.0 * share),
+        None => "a single run gives no confidence interval".to_owned(),
     };
     let plural = if runs == 1 { "run" } else { "runs" };
     let mut notes = Vec::new();
@@ -79,35 +79,35 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             && scenario.concurrency(&scenario.base) > 1.0
         {
             notes.push(
-                "requests that are all alike stay in step, and their prompts come all at once: prompt_cv and generate_cv \
-                 spread them"
+                "identical requests stay in lockstep, so their prompts arrive together; use prompt_cv and generate_cv to \
+                 vary them"
                     .to_owned(),
             );
         }
         let rateless = scenario.base.plan.serving.request_rate.is_none();
         if rateless && matches!(settings.arrivals, Arrivals::Poisson | Arrivals::Gamma) {
             notes.push(format!(
-                "requests arrive at {:.3}/s, since request_rate says nothing: as fast as {} in flight would be served",
+                "request_rate is not set: assuming {:.3} requests/s, the rate at which {} requests in flight would be served",
                 seen.arrival_rate,
                 scenario.concurrency(&scenario.base)
             ));
         }
         if seen.rejected > 0.0 {
             let share = 100.0 * seen.rejected;
-            notes.push(format!("{share:.1} % of the requests are longer than a replica's KV memory and are refused"));
+            notes.push(format!("{share:.1} % of the requests do not fit in a replica's KV cache and are rejected"));
         }
     }
     if let Some(seen) = simulated.training {
         let dp = scenario.base.shape.dp;
-        let stand = if f64::from(seen.replicas) < dp { "; replicas that are alike stand for one another" } else { "" };
+        let stand = if f64::from(seen.replicas) < dp { "; identical replicas are simulated once" } else { "" };
         notes.push(format!(
             "simulated: {runs} {plural} of {} steps of {} of {dp} replicas ({seeds}), {} events; {chance}{stand}",
             seen.steps, seen.replicas, simulated.events
         ));
         if let Some(interval) = seen.checkpoint_interval_s.filter(|_| seen.goodput < 1.0) {
             notes.push(format!(
-                "a step takes {} alone; failures ({:.2} a day) and checkpoints ({} every {}) add the rest on average, with \
-                 a spare node always at hand",
+                "a step without interruptions takes {}; failures ({:.2} per day) and checkpoints ({} every {}) add the rest on \
+                 average, assuming that a spare node is always available",
                 duration_ms(1e3 * seen.step_s),
                 seen.failures_per_day,
                 duration_ms(1e3 * seen.checkpoint_s),
@@ -115,7 +115,7 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             ));
         }
         notes.push(
-            "a pass of a chunk of layers is one task: operators, and contention between collectives, are not simulated"
+            "each pass of a chunk of layers is one task: operators and contention between collectives are not simulated"
                 .to_owned(),
         );
     }
@@ -162,12 +162,14 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let mfu = estimate.detail.filter(|_| estimate.runs())?.training?.mfu_causal;
     match best_mfu(device) {
         Some(best) if mfu > best => Some(format!(
-            "causal MFU of {:.1} % is above the best that was measured on this family of accelerators, {:.0} %",
+            "causal MFU of {:.1} % is above the best measured on this family of accelerators, {:.0} %",
             100.0 * mfu,
             100.0 * best
         )),
         Some(_) => None,
-        None => Some("no training run on this family of accelerators was published: its MFU is a guess".to_owned()),
+        None => {
+            Some("no published training run on this family of accelerators: its MFU is a rough estimate".to_owned())
+        }
     }
 }
 
@@ -177,13 +179,13 @@ fn paid(scenario: &Scenario) -> Option<String> {
     if let Some(listed) = &scenario.terms.listed {
         let (offers, (old, new)) = (listed.offers, &listed.dates);
         let plural = if offers == 1 { "offer" } else { "offers" };
-        return Some(format!("{} price: median of {offers} {plural} of the catalog, {old} to {new}", basis.name()));
+        return Some(format!("{} price: median of {offers} {plural} in the catalog, {old} to {new}", basis.name()));
     }
     let known = scenario.usd_node_hour() > 0.0 || basis == PriceBasis::Stated;
     (!known).then(|| match basis {
-        PriceBasis::Owned => "no purchase price is known: state cost.capex_usd_node".to_owned(),
+        PriceBasis::Owned => "no purchase price known: set cost.capex_usd_node".to_owned(),
         basis => {
-            format!("no {0} price of this accelerator is known: state cost.prices.{0} or hourly_usd", basis.name())
+            format!("no {0} price known for this accelerator: set cost.prices.{0} or hourly_usd", basis.name())
         }
     })
 }
@@ -191,8 +193,8 @@ fn paid(scenario: &Scenario) -> Option<String> {
 /// That half of a tariff is stated.
 fn tariff(scenario: &Scenario) -> Option<&'static str> {
     match (scenario.terms.peak_usd_per_kwh, scenario.terms.peak_hours > 0.0) {
-        (Some(_), false) => Some("peak_usd_per_kwh has no effect: state peak_hours"),
-        (None, true) => Some("peak_hours has no effect: state peak_usd_per_kwh"),
+        (Some(_), false) => Some("peak_usd_per_kwh has no effect: set peak_hours"),
+        (None, true) => Some("peak_hours has no effect: set peak_usd_per_kwh"),
         _ => None,
     }
 }
@@ -201,15 +203,13 @@ fn tariff(scenario: &Scenario) -> Option<&'static str> {
 fn stands_in(scenario: &Scenario) -> Option<String> {
     let served = &scenario.base.served;
     match (scenario.mode(), served.stands_for) {
-        (Mode::Inference, Some(requested)) => Some(format!(
-            "the accelerator does not compute in {}: {} stands in",
-            requested.name(),
-            served.format.name()
-        )),
+        (Mode::Inference, Some(requested)) => {
+            Some(format!("the accelerator does not support {}: using {}", requested.name(), served.format.name()))
+        }
         (Mode::Training, _)
             if scenario.base.plan.format.is_none() && scenario.format(&scenario.base) == Format::Fp16 =>
         {
-            Some("the accelerator does not compute in bf16: precision fp16".to_owned())
+            Some("the accelerator does not support bf16: using fp16".to_owned())
         }
         _ => None,
     }
@@ -219,8 +219,8 @@ fn stands_in(scenario: &Scenario) -> Option<String> {
 fn contradicted_memory(scenario: &Scenario) -> Option<String> {
     let stated = scenario.contradicted_memory_gb?;
     Some(format!(
-        "memory_gb_per_accel is {stated}, but this accelerator has {} GB, which is used: correct the target, describe an \
-         accelerator of your own, or let a server use less with gpu_memory_utilization",
+        "memory_gb_per_accel is {stated}, but this accelerator has {} GB, which is used instead: correct the target, describe a \
+         custom accelerator, or limit a server's memory with gpu_memory_utilization",
         scenario.memory_gb_per_accel
     ))
 }
@@ -233,7 +233,7 @@ fn held_back(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let served = estimate.detail?.serving?.requests_per_sec;
     (served < 0.999 * rate).then(|| {
         format!(
-            "{rate} requests/s are offered and {served:.3} sent: no more than {} are in flight, and the rest is held back",
+            "{rate} requests/s are offered but only {served:.3} are sent: at most {} are in flight, and the rest are held back",
             scenario.concurrency(&scenario.base)
         )
     })
@@ -255,24 +255,22 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(held_back(scenario, estimate));
     notes.extend(super::idle::notes(scenario));
     if used < devices {
-        notes.push(format!("{used} of {devices} accelerators work; the rest idle, and are paid for"));
+        notes.push(format!("{used} of {devices} accelerators are used; the rest are idle but paid for"));
     }
     if scenario.machine.is_some_and(|machine| machine.device.tdp_w <= 0.0) {
         let share = 100.0 * ACCELERATORS_OF_NODE;
-        notes.push(format!(
-            "no design power is published of this accelerator: power takes it for {share:.0} % of the node's"
-        ));
+        notes.push(format!("no published TDP for this accelerator: assuming {share:.0} % of the node power"));
     }
     let mut assume = |silent: bool, what: String| {
         if silent {
-            notes.push(format!("assumed, since the files do not say: {what}"));
+            notes.push(format!("assumed, since the files do not state it: {what}"));
         }
     };
     match phase.shape.mode {
         Mode::Training => {
             let plan = &phase.plan;
             let global = scenario.global(phase);
-            assume(plan.global.is_none(), format!("global batch {global}, one micro-batch on each replica"));
+            assume(plan.global.is_none(), format!("global batch {global}, one micro-batch per replica"));
             let sharding = format!("sharding {}", scenario.sharding(phase).name());
             assume(plan.sharding.is_none() && phase.shape.dp > 1.0, sharding);
             assume(plan.format.is_none(), "precision bf16".to_owned());
@@ -287,15 +285,17 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let software = &scenario.in_force;
     if let Some(vendor) = &software.not_on {
         notes.push(format!(
-            "{} does not run on accelerators of {vendor}: the answer is for software that does the same there",
+            "{} does not support {vendor} accelerators: the estimate assumes equivalent software",
             software.name
         ));
     }
     if software.family_assumed {
-        notes.push(format!("no software is stated: the defaults of {}", software.name));
+        notes.push(format!("no software stated: using the defaults of {}", software.name));
     } else if software.release_assumed {
-        notes
-            .push(format!("no release is stated: {}, the newest known; the intervals allow for others", software.name));
+        notes.push(format!(
+            "no release stated: using {}, the newest known; the intervals account for other releases",
+            software.name
+        ));
     }
     notes
 }
@@ -305,35 +305,37 @@ fn dashboard(scenario: &Scenario) -> Vec<String> {
     let input = benchboard::input(scenario, &scenario.base);
     let answer = benchboard::estimator::estimate(&input);
     let mut notes = vec![format!(
-        "the predecessor dashboard's estimate, kept for comparison; it calls this bottleneck {}",
+        "estimate of the predecessor dashboard, kept for comparison; it calls this bottleneck {}",
         answer.bottleneck.name()
     )];
-    notes.extend(answer.warnings(&input).into_iter().map(|described| format!("it warns: {described}")));
+    notes.extend(answer.warnings(&input).into_iter().map(|described| format!("dashboard warning: {described}")));
     let inflated = input.batch / input.worked();
     if inflated != 1.0 {
         notes.push(format!(
-            "its tokens are those of {} sequences, its work that of {}: no device shares the work, and tokens/s are \
-             counted {inflated} times",
+            "the dashboard counts the tokens of {} sequences but the work of {}: the work is not divided among devices, so \
+             tokens/s are {inflated} times too high",
             input.batch,
             input.worked()
         ));
     }
     if scenario.mode() == Mode::Inference {
-        notes.push("it answers inference by the formula of training: no cache, no decoding, no latency".to_owned());
+        notes.push(
+            "the dashboard uses the training formula for inference: no KV cache, no decoding, no latency".to_owned(),
+        );
     }
     if !scenario.phases.is_empty() {
-        notes.push("it knows no schedule: this is the workload without its phases".to_owned());
+        notes.push("the dashboard ignores schedules: this is the workload without its phases".to_owned());
     }
     let (paid, have) = (input.devices(), scenario.accelerators());
     let pays = if paid == have {
         String::new()
     } else {
-        format!("pays for {paid} devices, not for the target's {have}, and ")
+        format!("pays for {paid} devices instead of the target's {have}, and ")
     };
     notes.push(format!(
-        "it {pays}knows no power: the node's nominal power stands here, unpaid; memory is in GiB, held against GB"
+        "the dashboard {pays}does not model power: this is the node's nominal power, not included in the cost; memory is in GiB but compared with GB"
     ));
-    notes.push("`atlas scenario compare` shows where the analytical engine differs, and why".to_owned());
+    notes.push("run `atlas scenario compare` to see where the analytical engine differs, and why".to_owned());
     notes
 }
 
@@ -342,32 +344,31 @@ fn calibrated(scenario: &Scenario) -> Vec<String> {
     let c = &scenario.coefficients;
     let shape = &scenario.base.shape;
     notes.push(
-        "calibrated model: throughput scales with accelerators and utilization, not with the size of the model"
-            .to_owned(),
+        "semi-empirical model: throughput scales with accelerators and utilization, not with model size".to_owned(),
     );
     let wanted = shape.tp * shape.pp * shape.dp;
     let have = scenario.accelerators();
     if wanted > have {
         notes.push(format!(
-            "tp × pp × dp = {wanted} needs more than the target's {have} accelerators; this model does not check"
+            "tp × pp × dp = {wanted} exceeds the target's {have} accelerators; this engine does not check"
         ));
     }
     let peak = c.peak_tokens_factor * shape.hidden * shape.layers;
     if peak > scenario.memory_gb_per_accel {
         notes.push(format!(
-            "memory is clipped at the {} GB an accelerator has; the formula says {peak:.0} GB, so it may not fit",
+            "memory is clipped to the {} GB of an accelerator; the formula gives {peak:.0} GB, so it may not fit",
             scenario.memory_gb_per_accel
         ));
     }
     if shape.mode == Mode::Inference {
         notes.push(format!(
-            "p50 is the profile's floor of {} ms for any fast accelerator; it does not grow with the output",
+            "p50 is the profile's minimum of {} ms for any fast accelerator; it does not grow with the output length",
             c.lat_min
         ));
     }
     if scenario.num_nodes > 1.0 {
         notes.push(
-            "cost and power count all nodes; records keep the predecessor figure of one node's cost as `parity`"
+            "cost and power count all nodes; records keep the predecessor's cost of a single node as `parity`"
                 .to_owned(),
         );
     }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-/// Most parts that a breakdown has.
+/// Maximum parts that a breakdown has.
 pub const MOST_PARTS: usize = 16;
 
 /// Named parts of a total, in a fixed order. It has a fixed size, so that an estimate allocates nothing, and the names are

@@ -40,7 +40,7 @@ pub struct Simulated {
     pub seed: u64,
     /// Independent runs. One if nothing is random, since all runs would be equal.
     pub replications: u32,
-    /// Half the width of the 90 % confidence interval of the throughput's mean over the runs, as a share of it; 0 where
+    /// Half the width of the 90 % confidence interval of the throughput's mean over the runs, as a share of it; 0 if
     /// nothing is drawn. `None` for a single run of what is drawn, whose spread is not known.
     pub half_width: Option<f64>,
     /// Events of all runs.
@@ -70,7 +70,7 @@ pub struct SimulatedTraining {
     pub checkpoint_interval_s: Option<f64>,
     /// For which a checkpoint stops the work, s.
     pub checkpoint_s: f64,
-    /// From a failure until work goes on, s.
+    /// From a failure until work continues, s.
     pub restart_s: f64,
     /// Mean seconds of a step without failures and checkpoints.
     pub step_s: f64,
@@ -177,7 +177,7 @@ impl MemoryUse {
         self.parts.total()
     }
 
-    /// Bytes by which the upper bound exceeds the device; 0 where it fits.
+    /// Bytes by which the upper bound exceeds the device; 0 if it fits.
     #[must_use]
     pub fn excess(&self) -> f64 {
         (self.upper - self.capacity).max(0.0)

@@ -119,8 +119,8 @@ impl Limits {
     #[must_use]
     pub fn describe(&self) -> String {
         let [(first, share), (second, next), ..] = self.ranked();
-        let capacity = if self.memory_capacity { "memory capacity caps the batch; " } else { "" };
-        let load = if self.load { "the offered load sets the pace; " } else { "" };
+        let capacity = if self.memory_capacity { "memory capacity limits the batch; " } else { "" };
+        let load = if self.load { "the offered load limits throughput; " } else { "" };
         format!(
             "{capacity}{load}bound by {} {:.0} %, then {} {:.0} %",
             first.name(),

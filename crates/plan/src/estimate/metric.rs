@@ -91,7 +91,7 @@ pub enum Applies {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// None was measured.
-    Untold,
+    Unknown,
     /// The throughput's.
     Throughput,
     /// The throughput's, upside down: times and prices of a given work.
@@ -183,7 +183,7 @@ const fn entry(
     help: &'static str,
     get: fn(&Estimate, &Scenario) -> f64,
 ) -> Metric {
-    Metric { name, label, unit: "", section, better, format, applies, trust: Trust::Untold, help, get }
+    Metric { name, label, unit: "", section, better, format, applies, trust: Trust::Unknown, help, get }
 }
 
 impl Metric {
@@ -215,7 +215,7 @@ fn served(estimate: &Estimate, get: impl Fn(&SimulatedServing) -> f64) -> f64 {
     estimate.detail.as_ref().and_then(|detail| detail.simulated?.serving).as_ref().map_or(0.0, get)
 }
 
-/// Hours to generate or learn so many tokens.
+/// Hours to generate or learn this many tokens.
 fn hours(estimate: &Estimate, tokens: f64) -> f64 {
     tokens / estimate.total.tokens_per_sec.max(1e-9) / 3600.0
 }
@@ -230,12 +230,12 @@ fn published(scenario: &Scenario) -> f64 {
     scenario.published_tokens.unwrap_or(0.0)
 }
 
-/// USD for so many tokens.
+/// USD for this many tokens.
 fn usd(estimate: &Estimate, tokens: f64) -> f64 {
     estimate.cost.usd_per_1k_tokens * tokens * 1e-3
 }
 
-/// Energy that the facility draws for so many tokens, kWh: the nodes' and, by the PUE, what cools and feeds them.
+/// Energy that the facility draws for this many tokens, kWh: the nodes' and, by the PUE, what cools and feeds them.
 fn kwh(estimate: &Estimate, scenario: &Scenario, tokens: f64) -> f64 {
     tokens / tokens_per_joule(estimate, scenario).max(1e-12) / 3.6e6 * scenario.pue
 }
@@ -274,62 +274,575 @@ fn memory_fill(estimate: &Estimate) -> f64 {
 
 /// Every metric, in the order in which panes and tables show them.
 pub static METRICS: [Metric; 53] = [
-    entry("tokens_per_sec", "tokens/s", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of all accelerators; generated tokens in inference", |e, _| e.total.tokens_per_sec).unit("tok/s").trust(Trust::Throughput),
-    entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator that the layout puts to work, as MFU counts them", per_accelerator).unit("tok/s").trust(Trust::Throughput),
-    entry("total_tokens_per_sec", "total tok/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "prompt and generated tokens per second of all accelerators", |e, _| serving(e, |s| s.total_tokens_per_sec)).unit("tok/s").trust(Trust::Throughput),
-    entry("tokens_per_sec_per_user", "tok/s/user", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "interactivity: generated tokens per second that one user sees, 1 / TPOT", |e, _| serving(e, |s| s.tokens_per_sec_per_user)).unit("tok/s"),
-    entry("requests_per_sec", "requests/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "requests finished per second", |e, _| serving(e, |s| s.requests_per_sec)).unit("req/s").trust(Trust::Throughput),
-    entry("max_concurrency", "max sequences", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "sequences that the KV memory of one replica holds", |e, _| serving(e, |s| s.max_concurrency)).unit("seq"),
-    entry("step_time_ms", "step time", Throughput, Lower, Format::Duration, Applies::Training, "time of one optimizer step", |e, _| e.total.step_time_ms).trust(Trust::Inverse),
-    entry("mfu_causal", "MFU causal", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilization with causal attention counted once, as Megatron-Core counts since 2025", |e, _| training(e, |t| t.mfu_causal)).trust(Trust::Throughput),
-    entry("mfu", "MFU PaLM", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilization, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
-    entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilization: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
-    entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("time_to_published_h", "published time", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on the model's published token count", |e, s| hours(e, published(s))).trust(Trust::Inverse),
-    entry("goodput", "goodput", Throughput, Higher, Format::Percent, Applies::SimulatedTraining, "share of the wall time that is work that counts: without lost work, restarts and checkpoints", |e, _| trained(e, |t| t.goodput)),
-    entry("straggler_share", "stragglers", Throughput, Lower, Format::Percent, Applies::SimulatedTraining, "share of a step that slow nodes and jitter cost: the same step on even hardware is that much shorter", |e, _| trained(e, |t| t.stragglers)),
-    entry("failures_per_day", "failures/day", Throughput, Lower, Format::Si, Applies::SimulatedTraining, "failures per day of the whole job", |e, _| trained(e, |t| t.failures_per_day)),
-    entry("good_share", "good requests", Throughput, Higher, Format::Percent, Applies::SimulatedServing, "share of the requests that keep all limits of slo_ttft_ms, slo_tpot_ms and slo_e2e_ms", |e, _| served(e, |s| s.good_share)),
-    entry("goodput_rps", "goodput", Throughput, Higher, Format::Si, Applies::SimulatedServing, "requests per second that keep all limits", |e, _| served(e, |s| s.goodput)).unit("req/s"),
-    entry("waiting_requests", "waiting", Latency, Lower, Format::Si, Applies::SimulatedServing, "requests that wait for a place in a batch, mean over time, all replicas", |e, _| served(e, |s| s.waiting)).unit("req"),
-    entry("p50_ms", "E2E p50", Latency, Lower, Format::Duration, Applies::Inference, "median latency, waiting included", |e, _| e.total.latency.p50),
-    entry("p95_ms", "E2E p95", Latency, Lower, Format::Duration, Applies::Inference, "95th percentile of latency, waiting included", |e, _| e.total.latency.p95),
-    entry("p99_ms", "E2E p99", Latency, Lower, Format::Duration, Applies::Inference, "99th percentile of latency, waiting included", |e, _| e.total.latency.p99),
-    entry("ttft_ms", "TTFT", Latency, Lower, Format::Duration, Applies::Inference, "time to first token, waiting included", |e, _| e.total.latency.ttft).trust(Trust::Ttft),
-    entry("ttft_p99_ms", "TTFT p99", Latency, Lower, Format::Duration, Applies::AnalyticalServing, "99th percentile of the time to first token", |e, _| serving(e, |s| s.ttft_ms[3])),
-    entry("tpot_ms", "TPOT", Latency, Lower, Format::Duration, Applies::AnalyticalServing, "time per output token after the first: (end to end - TTFT) / (OSL - 1), mean over requests", |e, _| serving(e, |s| s.tpot_ms[0])).trust(Trust::Tpot),
-    entry("itl_p99_ms", "ITL p99", Latency, Lower, Format::Duration, Applies::AnalyticalServing, "99th percentile of the gap between two tokens: other requests' prompts show here, not in TPOT", |e, _| serving(e, |s| s.itl_ms[3])),
-    entry("queue_wait_p99_ms", "wait p99", Latency, Lower, Format::Duration, Applies::Queueing, "99th percentile of the wait before service", |e, _| e.queue.wait.p99),
-    entry("queue_utilization", "queue load", Latency, Lower, Format::Percent, Applies::Queueing, "share of the servers' time in use", |e, _| e.queue.utilization),
-    entry("dollar_per_1k_tokens", "$/1k tokens", Cost, Lower, Format::Usd, Applies::Always, "price of all nodes per 1000 tokens", |e, _| e.cost.usd_per_1k_tokens).trust(Trust::Inverse),
-    entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "price of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
-    entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "price of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
-    entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "price of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("usd_to_published", "published $", Cost, Lower, Format::Usd, Applies::Published, "price of training on the model's published token count", |e, s| usd(e, published(s))).trust(Trust::Inverse),
-    entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "an hour of all nodes at the kind of price in force, and energy where it is paid separately", |e, _| e.cost.usd_per_hour),
-    entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
-    entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "all nodes if they were owned: purchase with interest, network, spares, building, people and energy, over the hours they work", owned_per_hour),
-    entry("dollar_per_1m_tokens_owned", "$/1M owned", Cost, Lower, Format::Usd, Applies::Owned, "the same per million tokens", |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6)).trust(Trust::Inverse),
-    entry("break_even_months", "break-even", Cost, Lower, Format::Si, Applies::Owned, "months after which buying a node costs less than renting it for the time it works", break_even_months).unit("months"),
-    entry("node_power_w", "power/node", Power, Lower, Format::Si, Applies::Always, "power of one node at this utilization", |e, _| e.total.node_power_w).unit("W"),
-    entry("power_w", "power", Power, Lower, Format::Si, Applies::Always, "power of all nodes, without the facility's overhead", |e, s| e.total.node_power_w * s.num_nodes).unit("W"),
-    entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", tokens_per_joule).unit("tok/J").trust(Trust::Throughput),
-    entry("tokens_per_wh", "tokens/Wh", Power, Higher, Format::Si, Applies::Analytical, "tokens per watt-hour at the nodes' plugs", |e, s| tokens_per_joule(e, s) * 3600.0).unit("tok/Wh").trust(Trust::Throughput),
-    entry("joules_per_token", "energy/token", Power, Lower, Format::Si, Applies::Analytical, "energy of one token at the nodes' plugs", |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12)).unit("J").trust(Trust::Inverse),
-    entry("kwh_per_1m_tokens", "energy/1M tok", Power, Lower, Format::Energy, Applies::AnalyticalServing, "energy of a million tokens, with the facility's overhead", |e, s| kwh(e, s, 1e6)).trust(Trust::Inverse),
-    entry("kg_co2e_per_1m_tokens", "CO2e/1M tokens", Power, Lower, Format::Mass, Applies::AnalyticalServing, "emissions of a million tokens at the grid's intensity", |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh).trust(Trust::Inverse),
-    entry("kwh_per_run", "energy/run", Power, Lower, Format::Energy, Applies::AnalyticalTraining, "energy of the whole run of train_tokens, with the facility's overhead", |e, s| kwh(e, s, run_tokens(e))).trust(Trust::Inverse),
-    entry("kg_co2e_per_run", "CO2e/run", Power, Lower, Format::Mass, Applies::AnalyticalTraining, "emissions of the whole run of train_tokens at the grid's intensity", |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh).trust(Trust::Inverse),
-    entry("flop_utilization", "FLOP use", Utilization, Higher, Format::Percent, Applies::Always, "share of peak FLOP/s that does useful work", |e, _| e.total.flop_utilization),
-    entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
-    entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),
-    entry("kv_used", "KV blocks used", Utilization, Neutral, Format::Percent, Applies::SimulatedServing, "share of the KV cache's blocks in use, mean over time", |e, _| served(e, |s| s.kv)),
-    entry("preemptions_per_request", "preemptions", Utilization, Lower, Format::Si, Applies::SimulatedServing, "times that a request is preempted for lack of memory and computed again", |e, _| served(e, |s| s.preemptions)).unit("/req"),
-    entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; the semi-empirical engine clips it at the capacity", |e, _| e.total.peak_mem_gb).unit("GB"),
-    entry("memory_fill", "memory fill", Utilization, Neutral, Format::Percent, Applies::Analytical, "upper bound of memory over what a device has for it: above 100 % it does not fit", |e, _| memory_fill(e)),
+    entry(
+        "tokens_per_sec",
+        "tokens/s",
+        Throughput,
+        Higher,
+        Format::Si,
+        Applies::Always,
+        "tokens per second of all accelerators; output tokens in inference",
+        |e, _| e.total.tokens_per_sec,
+    )
+    .unit("tok/s")
+    .trust(Trust::Throughput),
+    entry(
+        "tokens_per_sec_per_accel",
+        "tok/s/accel",
+        Throughput,
+        Higher,
+        Format::Si,
+        Applies::Always,
+        "tokens per second per accelerator used by the layout, as in MFU",
+        per_accelerator,
+    )
+    .unit("tok/s")
+    .trust(Trust::Throughput),
+    entry(
+        "total_tokens_per_sec",
+        "total tok/s",
+        Throughput,
+        Higher,
+        Format::Si,
+        Applies::AnalyticalServing,
+        "input and output tokens per second of all accelerators",
+        |e, _| serving(e, |s| s.total_tokens_per_sec),
+    )
+    .unit("tok/s")
+    .trust(Trust::Throughput),
+    entry(
+        "tokens_per_sec_per_user",
+        "tok/s/user",
+        Throughput,
+        Higher,
+        Format::Si,
+        Applies::AnalyticalServing,
+        "interactivity: output tokens per second per user, 1 / TPOT",
+        |e, _| serving(e, |s| s.tokens_per_sec_per_user),
+    )
+    .unit("tok/s"),
+    entry(
+        "requests_per_sec",
+        "requests/s",
+        Throughput,
+        Higher,
+        Format::Si,
+        Applies::AnalyticalServing,
+        "completed requests per second",
+        |e, _| serving(e, |s| s.requests_per_sec),
+    )
+    .unit("req/s")
+    .trust(Trust::Throughput),
+    entry(
+        "max_concurrency",
+        "max sequences",
+        Throughput,
+        Higher,
+        Format::Si,
+        Applies::AnalyticalServing,
+        "sequences that fit in the KV cache of one replica",
+        |e, _| serving(e, |s| s.max_concurrency),
+    )
+    .unit("seq"),
+    entry(
+        "step_time_ms",
+        "step time",
+        Throughput,
+        Lower,
+        Format::Duration,
+        Applies::Training,
+        "time of one optimizer step",
+        |e, _| e.total.step_time_ms,
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "mfu_causal",
+        "MFU causal",
+        Throughput,
+        Higher,
+        Format::Percent,
+        Applies::AnalyticalTraining,
+        "model FLOPs utilization with causal attention counted once, as in Megatron-Core since 2025",
+        |e, _| training(e, |t| t.mfu_causal),
+    )
+    .trust(Trust::Throughput),
+    entry(
+        "mfu",
+        "MFU PaLM",
+        Throughput,
+        Higher,
+        Format::Percent,
+        Applies::AnalyticalTraining,
+        "model FLOPs utilization, PaLM convention: full attention, without recomputation (arXiv 2204.02311, app. B)",
+        |e, _| training(e, |t| t.mfu),
+    )
+    .trust(Trust::Throughput),
+    entry(
+        "hfu",
+        "HFU",
+        Throughput,
+        Higher,
+        Format::Percent,
+        Applies::AnalyticalTraining,
+        "hardware FLOPs utilization, including recomputation (arXiv 2205.05198, section 6)",
+        |e, _| training(e, |t| t.hfu),
+    )
+    .trust(Trust::Throughput),
+    entry(
+        "time_to_train_h",
+        "time to train",
+        Throughput,
+        Lower,
+        Format::Hours,
+        Applies::AnalyticalTraining,
+        "wall-clock time to train on train_tokens, without failures",
+        |e, _| hours(e, run_tokens(e)),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "time_to_published_h",
+        "published time",
+        Throughput,
+        Lower,
+        Format::Hours,
+        Applies::Published,
+        "wall-clock time to train on the model's published token count",
+        |e, s| hours(e, published(s)),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "goodput",
+        "goodput",
+        Throughput,
+        Higher,
+        Format::Percent,
+        Applies::SimulatedTraining,
+        "share of wall-clock time spent on useful work, excluding lost work, restarts and checkpoints",
+        |e, _| trained(e, |t| t.goodput),
+    ),
+    entry(
+        "straggler_share",
+        "stragglers",
+        Throughput,
+        Lower,
+        Format::Percent,
+        Applies::SimulatedTraining,
+        "share of a step lost to slow nodes and jitter, compared with uniform hardware",
+        |e, _| trained(e, |t| t.stragglers),
+    ),
+    entry(
+        "failures_per_day",
+        "failures/day",
+        Throughput,
+        Lower,
+        Format::Si,
+        Applies::SimulatedTraining,
+        "failures per day of the whole job",
+        |e, _| trained(e, |t| t.failures_per_day),
+    ),
+    entry(
+        "good_share",
+        "good requests",
+        Throughput,
+        Higher,
+        Format::Percent,
+        Applies::SimulatedServing,
+        "SLO attainment: share of requests that meet slo_ttft_ms, slo_tpot_ms and slo_e2e_ms",
+        |e, _| served(e, |s| s.good_share),
+    ),
+    entry(
+        "goodput_rps",
+        "goodput",
+        Throughput,
+        Higher,
+        Format::Si,
+        Applies::SimulatedServing,
+        "requests per second that meet all SLOs",
+        |e, _| served(e, |s| s.goodput),
+    )
+    .unit("req/s"),
+    entry(
+        "waiting_requests",
+        "waiting",
+        Latency,
+        Lower,
+        Format::Si,
+        Applies::SimulatedServing,
+        "queue depth: mean number of requests waiting for a batch slot, all replicas",
+        |e, _| served(e, |s| s.waiting),
+    )
+    .unit("req"),
+    entry(
+        "p50_ms",
+        "E2E p50",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::Inference,
+        "median end-to-end latency, including queueing",
+        |e, _| e.total.latency.p50,
+    ),
+    entry(
+        "p95_ms",
+        "E2E p95",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::Inference,
+        "95th percentile of end-to-end latency, including queueing",
+        |e, _| e.total.latency.p95,
+    ),
+    entry(
+        "p99_ms",
+        "E2E p99",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::Inference,
+        "99th percentile of end-to-end latency, including queueing",
+        |e, _| e.total.latency.p99,
+    ),
+    entry(
+        "ttft_ms",
+        "TTFT",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::Inference,
+        "time to first token, including queueing",
+        |e, _| e.total.latency.ttft,
+    )
+    .trust(Trust::Ttft),
+    entry(
+        "ttft_p99_ms",
+        "TTFT p99",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::AnalyticalServing,
+        "99th percentile of time to first token",
+        |e, _| serving(e, |s| s.ttft_ms[3]),
+    ),
+    entry(
+        "tpot_ms",
+        "TPOT",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::AnalyticalServing,
+        "time per output token after the first: (end to end - TTFT) / (OSL - 1), mean over requests",
+        |e, _| serving(e, |s| s.tpot_ms[0]),
+    )
+    .trust(Trust::Tpot),
+    entry(
+        "itl_p99_ms",
+        "ITL p99",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::AnalyticalServing,
+        "99th percentile of inter-token latency; shows interference by prefill, unlike TPOT",
+        |e, _| serving(e, |s| s.itl_ms[3]),
+    ),
+    entry(
+        "queue_wait_p99_ms",
+        "wait p99",
+        Latency,
+        Lower,
+        Format::Duration,
+        Applies::Queueing,
+        "99th percentile of the queueing time",
+        |e, _| e.queue.wait.p99,
+    ),
+    entry(
+        "queue_utilization",
+        "queue load",
+        Latency,
+        Lower,
+        Format::Percent,
+        Applies::Queueing,
+        "server utilization",
+        |e, _| e.queue.utilization,
+    ),
+    entry(
+        "dollar_per_1k_tokens",
+        "$/1k tokens",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::Always,
+        "cost of all nodes per 1,000 tokens",
+        |e, _| e.cost.usd_per_1k_tokens,
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "dollar_per_1m_tokens",
+        "$/1M tokens",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::Always,
+        "cost of all nodes per million tokens",
+        |e, _| e.cost.usd_per_1k_tokens * 1000.0,
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "dollar_per_1t_tokens",
+        "$/1T tokens",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::Analytical,
+        "cost of all nodes per trillion tokens",
+        |e, _| usd(e, 1e12),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "usd_per_run",
+        "$/run",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::AnalyticalTraining,
+        "cost to train on train_tokens",
+        |e, _| usd(e, run_tokens(e)),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "usd_to_published",
+        "published $",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::Published,
+        "cost to train on the model's published token count",
+        |e, s| usd(e, published(s)),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "usd_per_hour",
+        "$/hour",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::Always,
+        "hourly cost of all nodes, plus energy if it is billed separately",
+        |e, _| e.cost.usd_per_hour,
+    ),
+    entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens per dollar", |e, _| {
+        1000.0 / e.cost.usd_per_1k_tokens
+    })
+    .unit("tok")
+    .trust(Trust::Throughput),
+    entry(
+        "usd_per_hour_owned",
+        "$/hour owned",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::Owned,
+        "hourly cost of all nodes if owned: purchase with interest, network, spares, colocation, staff and energy, per productive hour",
+        owned_per_hour,
+    ),
+    entry(
+        "dollar_per_1m_tokens_owned",
+        "$/1M owned",
+        Cost,
+        Lower,
+        Format::Usd,
+        Applies::Owned,
+        "cost per million tokens if the nodes were owned",
+        |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "break_even_months",
+        "break-even",
+        Cost,
+        Lower,
+        Format::Si,
+        Applies::Owned,
+        "months after which buying a node is cheaper than renting it, at this utilization",
+        break_even_months,
+    )
+    .unit("months"),
+    entry(
+        "node_power_w",
+        "power/node",
+        Power,
+        Lower,
+        Format::Si,
+        Applies::Always,
+        "power of one node at this utilization",
+        |e, _| e.total.node_power_w,
+    )
+    .unit("W"),
+    entry(
+        "power_w",
+        "power",
+        Power,
+        Lower,
+        Format::Si,
+        Applies::Always,
+        "power of all nodes, without facility overhead (PUE)",
+        |e, s| e.total.node_power_w * s.num_nodes,
+    )
+    .unit("W"),
+    entry(
+        "tokens_per_joule",
+        "tokens/J",
+        Power,
+        Higher,
+        Format::Si,
+        Applies::Always,
+        "tokens per joule of node energy, without PUE",
+        tokens_per_joule,
+    )
+    .unit("tok/J")
+    .trust(Trust::Throughput),
+    entry(
+        "tokens_per_wh",
+        "tokens/Wh",
+        Power,
+        Higher,
+        Format::Si,
+        Applies::Analytical,
+        "tokens per watt-hour of node energy, without PUE",
+        |e, s| tokens_per_joule(e, s) * 3600.0,
+    )
+    .unit("tok/Wh")
+    .trust(Trust::Throughput),
+    entry(
+        "joules_per_token",
+        "energy/token",
+        Power,
+        Lower,
+        Format::Si,
+        Applies::Analytical,
+        "node energy per token, without PUE",
+        |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12),
+    )
+    .unit("J")
+    .trust(Trust::Inverse),
+    entry(
+        "kwh_per_1m_tokens",
+        "energy/1M tok",
+        Power,
+        Lower,
+        Format::Energy,
+        Applies::AnalyticalServing,
+        "energy per million tokens, including PUE",
+        |e, s| kwh(e, s, 1e6),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "kg_co2e_per_1m_tokens",
+        "CO2e/1M tokens",
+        Power,
+        Lower,
+        Format::Mass,
+        Applies::AnalyticalServing,
+        "emissions per million tokens at the grid's carbon intensity",
+        |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh,
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "kwh_per_run",
+        "energy/run",
+        Power,
+        Lower,
+        Format::Energy,
+        Applies::AnalyticalTraining,
+        "energy to train on train_tokens, including PUE",
+        |e, s| kwh(e, s, run_tokens(e)),
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "kg_co2e_per_run",
+        "CO2e/run",
+        Power,
+        Lower,
+        Format::Mass,
+        Applies::AnalyticalTraining,
+        "emissions to train on train_tokens at the grid's carbon intensity",
+        |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh,
+    )
+    .trust(Trust::Inverse),
+    entry(
+        "flop_utilization",
+        "FLOP use",
+        Utilization,
+        Higher,
+        Format::Percent,
+        Applies::Always,
+        "share of peak FLOP/s spent on useful work",
+        |e, _| e.total.flop_utilization,
+    ),
+    entry(
+        "hbm_bw_util",
+        "HBM use",
+        Utilization,
+        Neutral,
+        Format::Percent,
+        Applies::Always,
+        "share of peak memory bandwidth in use",
+        |e, _| e.total.hbm_bw_util,
+    ),
+    entry(
+        "comm_compute_ratio",
+        "comm share",
+        Utilization,
+        Lower,
+        Format::Percent,
+        Applies::Always,
+        "share of time spent on communication",
+        |e, _| e.total.comm_compute_ratio,
+    ),
+    entry(
+        "kv_used",
+        "KV blocks used",
+        Utilization,
+        Neutral,
+        Format::Percent,
+        Applies::SimulatedServing,
+        "mean share of KV cache blocks in use",
+        |e, _| served(e, |s| s.kv),
+    ),
+    entry(
+        "preemptions_per_request",
+        "preemptions",
+        Utilization,
+        Lower,
+        Format::Si,
+        Applies::SimulatedServing,
+        "preemptions per request, for lack of KV cache memory, followed by recomputation",
+        |e, _| served(e, |s| s.preemptions),
+    )
+    .unit("/req"),
+    entry(
+        "peak_mem_gb",
+        "memory",
+        Utilization,
+        Neutral,
+        Format::Si,
+        Applies::Always,
+        "peak memory per accelerator; the semi-empirical engine clips it to the capacity",
+        |e, _| e.total.peak_mem_gb,
+    )
+    .unit("GB"),
+    entry(
+        "memory_fill",
+        "memory fill",
+        Utilization,
+        Neutral,
+        Format::Percent,
+        Applies::Analytical,
+        "upper bound of memory relative to usable device memory; above 100 %, it does not fit",
+        |e, _| memory_fill(e),
+    ),
 ];
 
-/// The unit that suits times up to so many milliseconds, and what milliseconds are multiplied by for it.
+/// The unit that suits times up to this many milliseconds, and what milliseconds are multiplied by for it.
 fn time_unit(high: f64) -> (f64, &'static str) {
     const SECOND: f64 = 1e3;
     const MINUTE: f64 = 60.0 * SECOND;
@@ -445,7 +958,7 @@ impl Metric {
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
         let detail = estimate.detail.as_ref().filter(|_| scenario.engine != Engine::Benchboard)?;
         let factors: Option<Interval> = match self.trust {
-            Trust::Untold => None,
+            Trust::Unknown => None,
             Trust::Throughput => Some(detail.throughput_interval),
             Trust::Inverse => Some(detail.throughput_interval.inverse()),
             Trust::Ttft => detail.serving.map(|serving| serving.ttft_interval),

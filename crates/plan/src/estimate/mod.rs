@@ -45,7 +45,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// How many times the target's accelerators the layout requests; 1 where there are enough. Figures of a layout that
+    /// How many times the target's accelerators the layout requests; 1 if there are enough. Figures of a layout that
     /// requests more are those it would have if there were; shares and prices of one accelerator count what is requested.
     #[must_use]
     pub fn shortfall(&self) -> f64 {

@@ -13,7 +13,7 @@ pub struct Scale {
 
 /// Times, in milliseconds, from which a unit is used.
 const TIMES: [(f64, &str); 5] = [(8.64e7, "d"), (3.6e6, "h"), (6e4, "min"), (1e3, "s"), (0.0, "ms")];
-/// Most decimals, and the least value that they show.
+/// Maximum decimals, and the least value that they show.
 const DECIMALS: usize = 6;
 const SMALLEST: f64 = 5e-7;
 const PREFIXES: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")];

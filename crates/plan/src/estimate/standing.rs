@@ -27,7 +27,7 @@ pub struct Ranked {
     pub high: f64,
 }
 
-/// Whether two engines reason from the same physics, so that their figures can be held against each other.
+/// Whether two engines reason from the same physics, so that their figures can be compared with each other.
 #[must_use]
 pub fn comparable(a: Engine, b: Engine) -> bool {
     a == b || (a.reasons() && b.reasons())

@@ -38,7 +38,7 @@ pub enum Verdict {
     Stages {
         /// Layers of the model.
         layers: f64,
-        /// Of which those on the first and last stage are stated to be; `None` where neither is.
+        /// Of which those on the first and last stage are stated to be; `None` if neither is.
         stated: Option<f64>,
         /// Chunks of all stages: pp × vpp.
         chunks: f64,
@@ -109,46 +109,46 @@ impl Verdict {
             Verdict::Memory { needs, has } => {
                 let (needs, has) = (needs / MEMORY_GB, has / MEMORY_GB);
                 let over = needs - has;
-                format!("does not fit: needs {needs:.1} GB of {has:.1} GB on a device, {over:.1} GB too much")
+                format!("does not fit: needs {needs:.1} GB of {has:.1} GB per device, {over:.1} GB too much")
             }
             Verdict::Accelerators { needs, has } => {
-                format!("tp × pp × cp × dp asks for {needs} accelerators; the target has {has}")
+                format!("tp × pp × cp × dp needs {needs} accelerators; the target has {has}")
             }
             Verdict::Indivisible { what, of, by } => format!("{of} {what} cannot be divided by {by}"),
             Verdict::Stages { layers, stated: None, chunks } => format!(
-                "{layers} layers do not fill {chunks} chunks (pp × vpp): at most {} where both end chunks have none",
+                "{layers} layers are too few for {chunks} chunks (pp × vpp): at most {} chunks, with no layers in the first and last",
                 layers + 2.0
             ),
             Verdict::Stages { layers, stated: Some(stated), chunks } => format!(
-                "{layers} layers, {stated} of them on the stated first and last stages, do not divide evenly over \
+                "{layers} layers, {stated} of them on the specified first and last stages, do not divide evenly over \
                  {chunks} chunks (pp × vpp)"
             ),
             Verdict::TwoWays { micro_batches, stages } => format!(
-                "dualpipe needs an even pp with vpp 1, and an even number of micro-batches of at least {}; there are \
+                "dualpipe requires even pp, vpp 1, and an even number of at least {} micro-batches; found \
                  {micro_batches} over {stages} stages",
                 2.0 * stages
             ),
-            Verdict::Format { format, instead: "" } => format!("the accelerator does not compute in {format}"),
+            Verdict::Format { format, instead: "" } => format!("the accelerator does not support {format}"),
             Verdict::Format { format, instead } => {
-                format!("the accelerator does not compute in {format}; it does in {instead}")
+                format!("the accelerator does not support {format}; it supports {instead}")
             }
             Verdict::SoftwareFormat { format, instead: "" } => {
                 format!("the software has no kernels for {format} on this accelerator")
             }
             Verdict::SoftwareFormat { format, instead } => {
-                format!("the software has no kernels for {format} on this accelerator; {instead} runs")
+                format!("the software has no kernels for {format} on this accelerator; use {instead}")
             }
             Verdict::Context { requested, most } => {
-                format!("sequences of {requested} tokens are longer than the model's {most} positions")
+                format!("sequences of {requested} tokens exceed the model's maximum of {most}")
             }
             Verdict::NoTokens => "prompt is 0: expected at least 1 token".to_owned(),
             Verdict::PrefillPool { requested, replica, replicas } => format!(
-                "prefill_accelerators {requested} cannot be: a replica takes {replica} of them, and of {replicas} replicas at \
-                 least one must prefill and one decode"
+                "prefill_accelerators={requested} is not possible: a replica needs {replica} accelerators, and at least one of \
+                 {replicas} replicas must prefill and one decode"
             ),
             Verdict::Overload { offered, capacity } => {
                 format!(
-                    "{offered:.3} requests/s arrive; at most {capacity:.3} can be served, so the queue grows for ever"
+                    "overload: {offered:.3} requests/s arrive, but at most {capacity:.3} can be served, so the queue grows without bound"
                 )
             }
         }

@@ -20,13 +20,13 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "dollar_per_1k_tokens" => Term::stated("C_1k", "", "USD", value, answer.usd_per_million / 1000.0),
         "node_power_w" => whole.inputs.sheet(
             "P",
-            "nominal power; the dashboard knows none",
+            "nominal power; the dashboard does not model power",
             "W",
             value,
             &["cost", "energy_watts_node"],
         ),
-        "hbm_bw_util" => Term::input("u_mem", "it never reads the bandwidth of memory", "", value)
-            .from(Origin::Engine("the dashboard has no such figure")),
+        "hbm_bw_util" => Term::input("u_mem", "the dashboard ignores memory bandwidth", "", value)
+            .from(Origin::Engine("the dashboard has no such metric")),
         _ => return None,
     })
 }
@@ -42,16 +42,16 @@ impl Reported<'_> {
         let i = &self.i;
         let scenario = self.whole.scenario;
         let context = self.knob("ISL", Knob::Prompt) + self.knob("OSL", Knob::Generate);
-        let of_node = Term::input("n_node", "accelerators of a node", "", f64::from(scenario.accelerators_per_node))
-            .from(self.whole.inputs.target(&["accelerators_per_node"], "the files do not say"));
+        let of_node = Term::input("n_node", "accelerators per node", "", f64::from(scenario.accelerators_per_node))
+            .from(self.whole.inputs.target(&["accelerators_per_node"], "not stated in the files"));
         let price = self.knob("C_node", Knob::HourlyUsd) / of_node;
         let link = "interconnectBandwidthGBps";
         let rate = "rate in 16 bit, for every precision";
         Input {
-            parameters: self.of_model("P", "parameters, experts and all", "parameters", i.parameters).into(),
+            parameters: self.of_model("P", "parameters, including all experts", "parameters", i.parameters).into(),
             hidden: self.of_model("h", "hidden size", "hiddenSize", i.hidden).into(),
             layers: self.of_model("L", "layers", "numLayers", i.layers).into(),
-            context: Term::derived("S", "tokens of a sequence", "", context).into(),
+            context: Term::derived("S", "tokens per sequence", "", context).into(),
             width: Term { value: i.width, word: None, ..self.knob("w", Knob::Precision) }.into(),
             batch: self.batch().into(),
             micro: Term { value: i.micro, ..self.knob("b", Knob::Microbatch) }.into(),
@@ -60,11 +60,11 @@ impl Reported<'_> {
             pp: self.knob("pp", Knob::Pp).into(),
             checkpointing: i.checkpointing,
             tflops: self.of_hardware("R", rate, "TFLOP/s", "fp16Tflops", i.tflops).into(),
-            memory_gb: Term::input("M_has", "memory of a device", "GB", i.memory_gb)
+            memory_gb: Term::input("M_has", "device memory", "GB", i.memory_gb)
                 .from(self.whole.inputs.target(&["memory_gb_per_accel"], "of the accelerator"))
                 .into(),
             link_gb_per_sec: self
-                .of_hardware("BW", "bandwidth of a device's links", "GB/s", link, i.link_gb_per_sec)
+                .of_hardware("BW", "link bandwidth of a device", "GB/s", link, i.link_gb_per_sec)
                 .into(),
             usd_per_hour: Term::derived("C_device", "price of one device", "USD", price).into(),
             tpu: i.tpu,

@@ -61,7 +61,7 @@ impl Reported<'_> {
             let symbol = format!("T_{}", name.replace(' ', "_"));
             let (how, bearing) = match name {
                 "stragglers" => (
-                    "the simulated step less the same step on even hardware",
+                    "simulated step minus the same step on uniform hardware",
                     vec![
                         self.knob("n_slow", Knob::SlowNodes),
                         self.knob("f_slow", Knob::SlowFactor),
@@ -69,7 +69,7 @@ impl Reported<'_> {
                     ],
                 ),
                 "failures" => (
-                    "lost work, restarts and checkpoints of a long simulated course, over its steps",
+                    "lost work, restarts and checkpoints of a long simulated run, per step",
                     vec![
                         self.knob("mtbf", Knob::NodeMtbf),
                         self.knob("tau", Knob::CheckpointInterval),
@@ -77,29 +77,29 @@ impl Reported<'_> {
                         self.knob("R", Knob::Restart),
                     ],
                 ),
-                "pipeline bubble" => ("integral: stages wait for one another", Vec::new()),
-                "pipeline transfer" => ("integral: stages wait for what is sent", Vec::new()),
-                "data parallel" => ("integral: stages wait for their group's collectives", Vec::new()),
-                _ => ("integral: stages compute, in the closed form's proportions", Vec::new()),
+                "pipeline bubble" => ("integral: time that stages wait for each other", Vec::new()),
+                "pipeline transfer" => ("integral: time that stages wait for transfers", Vec::new()),
+                "data parallel" => ("integral: time that stages wait for collectives of their group", Vec::new()),
+                _ => ("integral: compute time of the stages, split as in the closed form", Vec::new()),
             };
             Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).borne(bearing)
         });
         let seconds = self.whole.total.step_time_ms / 1000.0;
-        Term::stated("T", "time of an optimizer step, mean over the simulated steps", "s", seconds, sum(parts))
+        Term::stated("T", "optimizer step time, mean over the simulated steps", "s", seconds, sum(parts))
     }
 
     fn training(&self, training: &Training, name: &str, value: f64) -> Option<Term> {
         let seen = self.simulated.training?;
         Some(match name {
             "tokens_per_sec" => {
-                let tokens = Term::input("D", "tokens of a step", "tok", training.tokens_per_step)
-                    .from(Origin::Engine("sequences of a step times their tokens"));
+                let tokens = Term::input("D", "tokens per step", "tok", training.tokens_per_step)
+                    .from(Origin::Engine("sequences per step × tokens per sequence"));
                 Term::stated("X", "", "tok/s", value, tokens / self.step())
             }
             "step_time_ms" => Term::stated("T_ms", "", "ms", value, self.step() * 1000.0),
-            "goodput" => self.counted("g", "", "", value, "work that counts over the wall time of a long course"),
+            "goodput" => self.counted("g", "", "", value, "useful work / wall-clock time of a long run"),
             "straggler_share" => {
-                let how = "the simulated step less the same step on even hardware, over the step";
+                let how = "(simulated step - the same step on uniform hardware) / simulated step";
                 self.counted("s", "", "", value, how)
             }
             "failures_per_day" => {

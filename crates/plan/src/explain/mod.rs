@@ -104,7 +104,7 @@ impl Term {
         if computed == value || (computed - value).abs() <= ROUNDING * value.abs() {
             return Term { value, ..Term::derived(symbol, name, unit, written) };
         }
-        Term::input(symbol, name, unit, value).from(Origin::Engine("the engine's figure")).borne(written.terms)
+        Term::input(symbol, name, unit, value).from(Origin::Engine("computed by the engine")).borne(written.terms)
     }
 
     /// Sets the origin.
@@ -130,7 +130,7 @@ impl Term {
         Some(self.equation.as_ref()?.numbers(&self.terms))
     }
 
-    /// Value with unit, or the word in force.
+    /// Value with unit, or the word in effect.
     #[must_use]
     pub fn shown(&self) -> String {
         self.word.as_ref().map_or_else(|| origin::shown(self.value, self.unit), |word| word.to_string())
@@ -178,7 +178,7 @@ impl Serialize for Term {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainError {
     /// No metric has that name.
-    #[error("no metric `{found}`{}; known are {}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")), known.join(", "))]
+    #[error("no metric `{found}`{}; known metrics: {}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")), known.join(", "))]
     Unknown {
         /// The name given.
         found: String,
@@ -188,7 +188,7 @@ pub enum ExplainError {
         known: Vec<&'static str>,
     },
     /// The metric does not apply to this scenario.
-    #[error("`{metric}` says nothing about {mode} under the {engine} engine; known are {}", known.join(", "))]
+    #[error("`{metric}` does not apply to {mode} with the {engine} engine; known metrics: {}", known.join(", "))]
     Silent {
         /// The metric.
         metric: &'static str,
@@ -253,7 +253,7 @@ fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     });
     let unit = unit(metric);
     let mut described = described.unwrap_or_else(|| {
-        Term::input(metric.name, metric.help, unit, value).from(Origin::Engine("the engine's figure"))
+        Term::input(metric.name, metric.help, unit, value).from(Origin::Engine("computed by the engine"))
     });
     if described.name.is_empty() {
         described.name = metric.help.into();
@@ -297,8 +297,9 @@ pub fn mean_over_phases(
     let mut minutes = Vec::new();
     for (i, phase) in whole.estimate.phases.iter().enumerate() {
         let name = whole.inputs.phase_name(i);
-        let lasts = Term::input(format!("min_{i}"), format!("minutes of phase {name}"), "min", phase.minutes)
-            .from(whole.inputs.phase_minutes(i));
+        let lasts =
+            Term::input(format!("min_{i}"), format!("duration of phase {name} in minutes"), "min", phase.minutes)
+                .from(whole.inputs.phase_minutes(i));
         let mut term = of(i, phase)?;
         if !term.symbol.ends_with(&format!("_{i}")) {
             term.symbol = format!("{}_{i}", term.symbol).into();
@@ -330,7 +331,7 @@ fn scheduled(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let unit = Metric::named(name).map_or("", unit);
     mean_over_phases(whole, value, unit, |i, figures| {
         let symbol = format!("phase_{i}");
-        let name = format!("the figure in phase {}, answered under its own load", whole.inputs.phase_name(i));
-        Some(Term::input(symbol, name, unit, get(figures)).from(Origin::Engine("the engine's answer to the phase")))
+        let name = format!("the metric in phase {}, under the load of that phase", whole.inputs.phase_name(i));
+        Some(Term::input(symbol, name, unit, get(figures)).from(Origin::Engine("estimate of the phase")))
     })
 }

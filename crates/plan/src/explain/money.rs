@@ -32,15 +32,10 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
             let working: Written = if whole.scenario.engine.reasons() {
                 let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)];
                 let bearing = knobs.map(|(symbol, knob)| whole.inputs.knob(symbol, knob)).to_vec();
-                Term::input(
-                    "n_work",
-                    "accelerators that the layout puts to work",
-                    "",
-                    whole.scenario.working_accelerators(),
-                )
-                .from(Origin::Engine("ranks of the layout over the devices of an accelerator"))
-                .borne(bearing)
-                .into()
+                Term::input("n_work", "accelerators used by the layout", "", whole.scenario.working_accelerators())
+                    .from(Origin::Engine("ranks of the layout / devices per accelerator"))
+                    .borne(bearing)
+                    .into()
             } else {
                 as_requested(whole, whole.inputs.accelerators())
             };
@@ -79,7 +74,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         }
         "break_even_months" => Term::input("months", "", "", value)
             .from(Origin::Engine(
-                "months until rent saved, less energy, building and people, has paid for purchase and interest",
+                "months until the saved rent, minus energy, colocation and staff, has paid for purchase and interest",
             ))
             .borne(vec![
                 outlay(whole),
@@ -110,11 +105,11 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
 /// Accelerators that the layout requests over those there are, where it requests more.
 fn shortfall(whole: &Whole<'_>) -> Option<Term> {
     let short = whole.estimate.shortfall();
-    let term = Term::input("short", "accelerators that the layout asks for over those there are", "", short);
-    (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp over the target's")))
+    let term = Term::input("short", "accelerators needed by the layout / available accelerators", "", short);
+    (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp / accelerators of the target")))
 }
 
-/// What so many accelerators are or cost, were there as many as the layout requests.
+/// What this many accelerators are or cost, were there as many as the layout requests.
 fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
     match shortfall(whole) {
         Some(short) => term * short,
@@ -126,16 +121,16 @@ fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
 fn budget(whole: &Whole<'_>, name: &str) -> Term {
     if name.contains("published") {
         let tokens = whole.scenario.published_tokens.unwrap_or(0.0);
-        return whole.inputs.model("D_published", "tokens that the model's makers trained on", "tok", tokens);
+        return whole.inputs.model("D_published", "published number of training tokens", "tok", tokens);
     }
     whole.inputs.knob("D_run", Knob::TrainTokens)
 }
 
-/// Energy of so many tokens, the facility's overhead included.
+/// Energy of this many tokens, the facility's overhead included.
 fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Option<Term> {
     let per_joule = of(whole, "tokens_per_J", "tokens_per_joule")?;
     let written = tokens / per_joule / 3.6e6 * whole.inputs.knob("PUE", Knob::Pue);
-    Some(Term::stated("E", "energy at the facility's meter", "kWh", value, written))
+    Some(Term::stated("E", "energy including PUE", "kWh", value, written))
 }
 
 /// Price of a node that is bought.
@@ -153,7 +148,12 @@ fn worked(whole: &Whole<'_>) -> Term {
 fn outlay(whole: &Whole<'_>) -> Term {
     let inputs = whole.inputs;
     let shares = inputs.knob("s_net", Knob::NetworkShare) + inputs.knob("s_spare", Knob::SparesShare) + 1.0;
-    Term::derived("C_outlay", "a node with its share of network, storage and spares", "USD", purchase(whole) * shares)
+    Term::derived(
+        "C_outlay",
+        "purchase cost per node, including network, storage and spares",
+        "USD",
+        purchase(whole) * shares,
+    )
 }
 
 /// What running an owned node takes in a year.
@@ -161,13 +161,13 @@ fn running(whole: &Whole<'_>) -> Term {
     let inputs = whole.inputs;
     let building = inputs.knob("USD_kW", Knob::UsdPerKwMonth) * inputs.node_watts() * (12.0 / 1000.0);
     let all = inputs.knob("C_staff", Knob::StaffUsdNodeYear) + building;
-    Term::derived("C_site", "building and people of a node, a year", "USD", all)
+    Term::derived("C_site", "colocation and staff per node and year", "USD", all)
 }
 
 /// Energy of all nodes in an hour.
 fn energy_hour(whole: &Whole<'_>) -> Term {
-    Term::input("C_energy", "energy of all nodes, an hour", "USD", whole.estimate.cost.energy_usd_per_hour)
-        .from(Origin::Engine("power × PUE × price of energy"))
+    Term::input("C_energy", "energy cost of all nodes per hour", "USD", whole.estimate.cost.energy_usd_per_hour)
+        .from(Origin::Engine("power × PUE × energy price"))
 }
 
 /// An hour of work on nodes that are owned, without energy.
@@ -175,11 +175,17 @@ fn owned_hour(whole: &Whole<'_>) -> Written {
     let years = whole.inputs.knob("years", Knob::AmortizationYears);
     let interest = whole.inputs.knob("r", Knob::CapitalCost);
     let recovery = capital_recovery(whole.scenario.terms.capital_cost, whole.scenario.amortization_years);
-    let recovery = Term::input("crf", "share of the purchase paid back in a year, with interest", "", recovery)
-        .from(Origin::Engine("r / (1 - (1 + r / 12)^(-12 years))"))
-        .borne(vec![interest, years]);
-    let year = Term::derived("C_year", "an owned node, a year", "USD", outlay(whole) * recovery + running(whole));
-    let hours = Term::derived("h_worked", "hours of work in a year", "h", worked(whole) * HOURS_PER_YEAR);
+    let recovery = Term::input(
+        "crf",
+        "capital recovery factor: share of the purchase paid per year, including interest",
+        "",
+        recovery,
+    )
+    .from(Origin::Engine("r / (1 - (1 + r / 12)^(-12 years))"))
+    .borne(vec![interest, years]);
+    let year =
+        Term::derived("C_year", "cost of an owned node per year", "USD", outlay(whole) * recovery + running(whole));
+    let hours = Term::derived("h_worked", "productive hours per year", "h", worked(whole) * HOURS_PER_YEAR);
     year * whole.inputs.knob("nodes", Knob::NumNodes) / hours
 }
 
@@ -188,7 +194,7 @@ fn owned(whole: &Whole<'_>, value: f64) -> Option<Term> {
     Some(Term::stated("C_owned", "", "USD", value, owned_hour(whole) + energy_hour(whole)))
 }
 
-/// What all nodes cost in an hour, at the kind of price in force.
+/// What all nodes cost in an hour, at the kind of price in effect.
 fn hourly(whole: &Whole<'_>) -> Option<Term> {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
     let value = whole.estimate.cost.usd_per_hour;
@@ -198,7 +204,7 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
         } else {
             energy_hour(whole).into()
         };
-        return Some(Term::stated("C_hour", "all owned nodes and energy, an hour", "USD", value, all));
+        return Some(Term::stated("C_hour", "all owned nodes including energy, per hour", "USD", value, all));
     }
     let rent = inputs.knob("C_rent", Knob::HourlyUsd);
     let rent: Written = match scenario.price_basis() {
@@ -207,26 +213,27 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
     };
     let nodes = inputs.knob("nodes", Knob::NumNodes);
     if scenario.energy_is_included() {
-        return Some(Term::stated("C_hour", "rental of all nodes, an hour", "USD", value, rent * nodes));
+        return Some(Term::stated("C_hour", "rental of all nodes per hour", "USD", value, rent * nodes));
     }
     let power = of(whole, "P_node", "node_power_w")?;
     let kwh: Written = match scenario.terms.peak_usd_per_kwh {
         None => inputs.knob("USD_kWh", Knob::UsdPerKwh).into(),
-        Some(_) => {
-            Term::input("USD_kWh", "mean price of energy over the hours worked", "$/kWh", scenario.energy_usd_per_kwh())
-                .from(Origin::Engine("hours outside the peak first"))
-                .borne(
-                    [Knob::UsdPerKwh, Knob::PeakUsdPerKwh, Knob::PeakHours]
-                        .map(|knob| inputs.knob(knob.name(), knob))
-                        .to_vec(),
-                )
-                .into()
-        }
+        Some(_) => Term::input(
+            "USD_kWh",
+            "mean energy price over the productive hours",
+            "$/kWh",
+            scenario.energy_usd_per_kwh(),
+        )
+        .from(Origin::Engine("off-peak hours first"))
+        .borne(
+            [Knob::UsdPerKwh, Knob::PeakUsdPerKwh, Knob::PeakHours].map(|knob| inputs.knob(knob.name(), knob)).to_vec(),
+        )
+        .into(),
     };
     let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh;
-    let energy = Term::derived("C_energy", "energy of one node, an hour", "USD", energy);
+    let energy = Term::derived("C_energy", "energy cost of one node per hour", "USD", energy);
     let all = (rent + energy) * nodes;
-    Some(Term::stated("C_hour", "rental and energy of all nodes, an hour", "USD", value, all))
+    Some(Term::stated("C_hour", "rental and energy cost of all nodes per hour", "USD", value, all))
 }
 
 /// Power of a node under the analytical engine: its accelerators, and what is around them.
@@ -236,21 +243,21 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
         return Term::input("P_node", "", "W", value).from(Origin::Engine("nominal power"));
     };
     let tdp = scenario.machine.map_or(0.0, |machine| machine.device.tdp_w * machine.dies);
-    let count = Term::input("n_node", "accelerators of a node", "", f64::from(scenario.accelerators_per_node))
-        .from(inputs.target(&["accelerators_per_node"], "the files do not say"));
-    let mut bearing = vec![count, inputs.sheet("TDP", "design power of an accelerator", "W", tdp, &[])];
+    let count = Term::input("n_node", "accelerators per node", "", f64::from(scenario.accelerators_per_node))
+        .from(inputs.target(&["accelerators_per_node"], "not stated in the files"));
+    let mut bearing = vec![count, inputs.sheet("TDP", "TDP of an accelerator", "W", tdp, &[])];
     for (name, symbol) in [("flop_utilization", "u_flop"), ("hbm_bw_util", "u_hbm")] {
         if let Some(metric) = Metric::named(name) {
             let share = (metric.get)(whole.estimate, scenario);
-            bearing.push(Term::input(symbol, metric.help, "", share).from(Origin::Engine("the engine's figure")));
+            bearing.push(Term::input(symbol, metric.help, "", share).from(Origin::Engine("computed by the engine")));
         }
     }
-    let how = "idle, active, arithmetic and memory traffic, capped at the design power";
+    let how = "idle, active, compute and memory power, capped at the TDP";
     let accelerators = Term::input("P_acc", "accelerators of a node", "W", power.accelerators)
         .from(Origin::Engine(how))
         .borne(bearing);
     let around = Term::input("P_host", "hosts, NICs and fans of a node", "W", power.around)
-        .from(Origin::Engine("a share of the nominal power beyond the accelerators, by their load"))
+        .from(Origin::Engine("share of the nominal node power besides accelerators, depending on their load"))
         .borne(vec![inputs.node_watts()]);
     Term::stated("P_node", "", "W", value, accelerators + around)
 }
@@ -263,16 +270,16 @@ fn held(whole: &Whole<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Opti
         of_part(name, term)
     });
     let total = super::expression::sum(parts);
-    Some(Term::stated("M", "point estimate on the fullest device", "bytes", memory.total(), total))
+    Some(Term::stated("M", "point estimate for the fullest device", "bytes", memory.total(), total))
 }
 
 /// Upper bound of the fullest device, and what it has.
 fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
     let memory = &whole.estimate.detail.as_ref()?.memory;
-    let upper = Term::input("M_upper", "upper bound, which decides what fits", "bytes", memory.upper)
-        .from(Origin::Engine("fragmentation of all that comes and goes on top"));
-    let has = Term::input("M_has", "what the device has for it", "bytes", memory.capacity)
-        .from(Origin::Engine("device memory, in serving times gpu_memory_utilization"));
+    let upper = Term::input("M_upper", "upper bound, which determines whether it fits", "bytes", memory.upper)
+        .from(Origin::Engine("plus fragmentation of temporary allocations"));
+    let has = Term::input("M_has", "usable device memory", "bytes", memory.capacity)
+        .from(Origin::Engine("device memory; in serving, × gpu_memory_utilization"));
     Some((upper, has))
 }
 
@@ -299,8 +306,8 @@ pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static st
     let written = if dies == 1.0 {
         total / MEMORY_GB
     } else {
-        let dies = Term::input("dies", "devices that software sees of one accelerator", "", dies)
-            .from(Origin::Engine("of the accelerator's generation"));
+        let dies = Term::input("dies", "devices per accelerator, as seen by software", "", dies)
+            .from(Origin::Engine("from the accelerator generation"));
         total * dies / MEMORY_GB
     };
     Some(Term::stated("M_GB", "", "GB", value, written).borne(vec![upper, has]))

@@ -11,7 +11,7 @@ pub(super) fn passes(symbol: &'static str, name: &'static str, all: &Operators, 
     total(symbol, name, of.map(|(share, time)| shared(*share, passes_of(time))))
 }
 
-/// Seconds in which a mean layer runs forward again. `None` where nothing is recomputed.
+/// Seconds in which a mean layer runs forward again. `None` if nothing is recomputed.
 pub(super) fn recomputed(symbol: &'static str, name: &'static str, all: &Operators) -> Option<Term> {
     let of = all.of.iter().filter(|(_, time)| time.recomputed != 0.0);
     total(symbol, name, of.map(|(share, time)| shared(*share, recomputed_of(time))))
@@ -27,8 +27,8 @@ fn shared(share: f64, term: Term) -> Written {
     if share == 1.0 {
         return term.into();
     }
-    let share = Term::input("share", "layers of this kind over all layers", "", share)
-        .from(Origin::Engine("of the model's architecture"));
+    let share = Term::input("share", "layers of this kind / all layers", "", share)
+        .from(Origin::Engine("from the model architecture"));
     share * term
 }
 
@@ -37,9 +37,10 @@ fn passes_of(time: &OperatorTime) -> Term {
     let seconds = |symbol: &'static str, name: &'static str, how: &'static str, value: f64| {
         Term::input(symbol, name, "s", value).from(Origin::Engine(how))
     };
-    let forward = seconds("forward", "forward pass", "the larger of arithmetic and traffic, by shape", time.forward);
-    let backward = seconds("backward", "gradients of inputs and weights", "as the forward pass", time.backward);
-    let gaps = seconds("gaps", "gaps between kernels", "kernels times the gap", time.gaps);
+    let forward =
+        seconds("forward", "forward pass", "maximum of compute and memory time, depending on shape", time.forward);
+    let backward = seconds("backward", "gradients of inputs and weights", "like the forward pass", time.backward);
+    let gaps = seconds("gaps", "gaps between kernels", "number of kernels × gap", time.gaps);
     let forward = forward.borne(flops(&time.op).into_iter().collect());
     let all = [forward, backward, gaps].into_iter().filter(|term| term.value != 0.0);
     Term::derived(format!("t_{}", word.replace(' ', "_")), word, "s", sum(all))
@@ -47,8 +48,8 @@ fn passes_of(time: &OperatorTime) -> Term {
 
 fn recomputed_of(time: &OperatorTime) -> Term {
     let word = spoken(&format!("{:?}", time.op.name));
-    Term::input(format!("t_{}", word.replace(' ', "_")), format!("{word}, forward again"), "s", time.recomputed)
-        .from(Origin::Engine("the share of its forward pass that is recomputed"))
+    Term::input(format!("t_{}", word.replace(' ', "_")), format!("{word}, recomputed"), "s", time.recomputed)
+        .from(Origin::Engine("recomputed share of its forward pass"))
         .borne(flops(&time.op).into_iter().collect())
 }
 
@@ -59,23 +60,22 @@ fn flops(op: &Op) -> Option<Term> {
     match op.work {
         Work::Gemm(gemm) => {
             let dimension = |symbol: &'static str, name: &'static str, value: f64| {
-                Term::input(symbol, name, "", value).from(Origin::Engine("of the model's widths and the layout"))
+                Term::input(symbol, name, "", value).from(Origin::Engine("from model dimensions and layout"))
             };
             let mut all = vec![
-                dimension("rows", "tokens of the micro-batch on the device", gemm.m),
-                dimension("columns", "width of the result on the device", gemm.n),
+                dimension("rows", "tokens of the micro-batch per device", gemm.m),
+                dimension("columns", "output width per device", gemm.n),
                 dimension("inner", "inner dimension", gemm.k),
             ];
             if gemm.batch != 1.0 {
-                all.push(dimension("groups", "independent products", gemm.batch));
+                all.push(dimension("groups", "number of independent GEMMs", gemm.batch));
             }
             Some(Term::stated(symbol, name, "FLOP", op.flops(), product(all) * 2.0))
         }
-        Work::Attention { flops, .. } => {
-            Some(Term::input(symbol, name, "FLOP", flops).from(Origin::Engine(
-                "2 × tokens × keys seen × (query width + value width), of one layer on the device",
-            )))
-        }
+        Work::Attention { flops, .. } => Some(
+            Term::input(symbol, name, "FLOP", flops)
+                .from(Origin::Engine("2 × tokens × visible keys × (query width + value width), per layer and device")),
+        ),
         Work::Vector { .. } | Work::Traffic { .. } => None,
     }
 }

@@ -168,17 +168,17 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Where the value of a knob in force comes from.
+    /// Where the value of a knob in effect comes from.
     pub fn of_knob(&self, knob: Knob) -> Origin {
         let plan = &self.scenario.base.plan;
         let over = self.written(knob);
         let follows = match knob {
             Knob::HourlyUsd if self.scenario.terms.listed.is_some() => {
-                Some("median of the catalog's offers of this kind")
+                Some("median of this type of offer in the catalog")
             }
-            Knob::Dp if plan.dp.is_none() => Some("replicas fill the target"),
-            Knob::Global if plan.global.is_none() => Some("one micro-batch on each replica"),
-            Knob::Concurrency if plan.serving.concurrency.is_none() => Some("16 requests on each replica"),
+            Knob::Dp if plan.dp.is_none() => Some("as many replicas as fit the target"),
+            Knob::Global if plan.global.is_none() => Some("one micro-batch per replica"),
+            Knob::Concurrency if plan.serving.concurrency.is_none() => Some("16 requests per replica"),
             _ => None,
         };
         if let Some(follows) = follows {
@@ -189,11 +189,11 @@ impl<'a> Inputs<'a> {
         }
         match over {
             Some(place) => Origin::File(place),
-            None => Origin::Default("the files do not say"),
+            None => Origin::Default("not stated in the files"),
         }
     }
 
-    /// A knob as a term. Words and switches count 1 where they are on.
+    /// A knob as a term. Words and switches count 1 if they are on.
     pub fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
         let setting = self.scenario.get(knob);
         let (value, word): (f64, Option<Arc<str>>) = match &setting {
@@ -260,7 +260,7 @@ impl<'a> Inputs<'a> {
         let measured = self.parts.profile.as_ref().filter(|profile| profile.node_watts.is_some());
         term.from(match measured {
             Some(profile) => Origin::File(Place::new(&profile.origin, "power.node_nominal_w")),
-            None => self.target(&["cost", "energy_watts_node"], "the files do not say"),
+            None => self.target(&["cost", "energy_watts_node"], "not stated in the files"),
         })
     }
 
@@ -292,10 +292,10 @@ impl<'a> Inputs<'a> {
             let origin = self.in_target(&path).or_else(in_profile);
             let origin = origin.map_or(Origin::Default("as shipped"), Origin::File);
             let words = match index {
-                0 => "efficiency factor of this target on compute",
-                1 => "efficiency factor of this target on memory",
-                2 => "efficiency factor of this target on the network",
-                _ => "efficiency factor of this target on the host",
+                0 => "efficiency factor of this target, compute",
+                1 => "efficiency factor of this target, memory",
+                2 => "efficiency factor of this target, network",
+                _ => "efficiency factor of this target, host",
             };
             (value != 1.0).then(|| Term::input(format!("e_{name}"), words, "", value).from(origin))
         };
@@ -305,8 +305,8 @@ impl<'a> Inputs<'a> {
     /// Accelerators of the target: those of a node, and the nodes.
     pub fn accelerators(&self) -> Term {
         let of_node =
-            Term::input("n_node", "accelerators of a node", "", f64::from(self.scenario.accelerators_per_node))
-                .from(self.target(&["accelerators_per_node"], "the files do not say"));
+            Term::input("n_node", "accelerators per node", "", f64::from(self.scenario.accelerators_per_node))
+                .from(self.target(&["accelerators_per_node"], "not stated in the files"));
         Term::derived("N", "accelerators of the target", "", of_node * self.knob("nodes", Knob::NumNodes))
     }
 

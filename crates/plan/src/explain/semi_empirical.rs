@@ -149,13 +149,15 @@ impl Reported<'_> {
             _ => (of.ttft, alone.ttft, wait.ttft),
         };
         if !self.infer() {
-            return Term::input("latency", "", "ms", value).from(Origin::Default("training answers no requests"));
+            return Term::input("latency", "", "ms", value).from(Origin::Default("does not apply to training"));
         }
         match self.figures.queue {
             None => Term::stated("latency", "", "ms", alone, service),
             Some(queue) => {
-                let waited = Term::input("wait", "waiting in line", "ms", wait)
-                    .from(Origin::Engine("Allen–Cunneen in the predecessor system's form, bounded by the service"))
+                let waited = Term::input("wait", "queueing time", "ms", wait)
+                    .from(Origin::Engine(
+                        "Allen–Cunneen in the predecessor's form, capped relative to the service time",
+                    ))
                     .borne(queueing(&queue));
                 Term::stated("latency", "", "ms", value, service + waited)
             }
@@ -163,7 +165,7 @@ impl Reported<'_> {
     }
 
     fn queue(&self, name: &str, value: f64) -> Term {
-        let how = Origin::Engine("Allen–Cunneen in the predecessor system's form, bounded by the service");
+        let how = Origin::Engine("Allen–Cunneen in the predecessor's form, capped relative to the service time");
         let queue = self.figures.queue.unwrap_or_default();
         let unit = if name.ends_with("_ms") { "ms" } else { "" };
         Term::input(if unit.is_empty() { "rho_queue" } else { "w99" }, "", unit, value)
@@ -202,8 +204,8 @@ impl Source for Reported<'_> {
                 ..inputs.knob("gamma_fabric", Knob::Fabric)
             },
             Quantity::NodeWatts => inputs.node_watts(),
-            Quantity::MemoryGb => Term::input("memory", "memory of an accelerator", "GB", value)
-                .from(inputs.target(&["memory_gb_per_accel"], "the files do not say")),
+            Quantity::MemoryGb => Term::input("memory", "accelerator memory", "GB", value)
+                .from(inputs.target(&["memory_gb_per_accel"], "not stated in the files")),
             Quantity::Hidden => of_params("hidden", "hidden_size"),
             Quantity::Layers => of_params("layers", "n_layers"),
             Quantity::Draw => {
@@ -215,7 +217,7 @@ impl Source for Reported<'_> {
 }
 
 /// The origin of a number that no file states.
-const SILENT: Origin = Origin::Default("the files do not say");
+const SILENT: Origin = Origin::Default("not stated in the files");
 
 /// What a wait depends on.
 fn queueing(queue: &Queue) -> Vec<Term> {
@@ -226,7 +228,7 @@ fn queueing(queue: &Queue) -> Vec<Term> {
         engine("lambda", "arrivals", "req/s", queue.arrival_rate),
         engine("m", "parallel servers", "", queue.servers),
         engine("S", "mean service time", "ms", queue.service_mean_ms),
-        engine("ca", "variability of arrivals", "", queue.arrival_cv),
-        engine("cs", "variability of the service", "", queue.service_cv),
+        engine("ca", "coefficient of variation of arrivals", "", queue.arrival_cv),
+        engine("cs", "coefficient of variation of service times", "", queue.service_cv),
     ]
 }

@@ -25,7 +25,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
     Some(match name {
         "tokens_per_sec" => Term::stated(
             "X",
-            "generated tokens per second of all replicas",
+            "output tokens per second of all replicas",
             "tok/s",
             value,
             described.requests() * described.output(),
@@ -43,7 +43,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "ttft_p99_ms" => described.ttft_p99(value),
         "tpot_ms" => described.tpot(value),
         "itl_p99_ms" => {
-            let how = "of steps that carry another request's prompt chunk, where one in a hundred does";
+            let how = "of steps that include a prompt chunk of another request, if at least one in a hundred does";
             Term::input("ITL_p99", "", "ms", value)
                 .from(Origin::Engine(how))
                 .borne(vec![described.tpot(serving.tpot_ms[0])])
@@ -60,7 +60,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "hbm_bw_util" => {
             let names = ["weights", "KV cache", "activations", "compute"];
             let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
-            let how = "time in which weights, keys and activations stream, over the time of a token";
+            let how = "time to stream weights, KV cache and activations / time per token";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
         _ => return money::hardware(whole, name, value, |part, term| described.held(part, term)),
@@ -120,12 +120,12 @@ impl Reported<'_> {
     fn prompt(&self) -> Term {
         let text = self.knob("ISL", Knob::Prompt);
         let Some(images) = self.input.images else { return text };
-        let how = "of images, image_size and the model's vision encoder";
-        let images = Term::input("n_images", "tokens of a request's images", "tok", images.tokens)
+        let how = "from images, image_size and the vision encoder of the model";
+        let images = Term::input("n_images", "image tokens per request", "tok", images.tokens)
             .from(Origin::Engine(how))
             .borne(self.stated(&[Knob::Images, Knob::ImageSize]));
         let text = Term { symbol: "n_text".into(), ..text };
-        Term::derived("ISL", "tokens of a prompt, those of its images with them", "tok", text + images)
+        Term::derived("ISL", "input tokens, including images", "tok", text + images)
     }
 
     /// Generated tokens; a request gets one at least.
@@ -140,7 +140,7 @@ impl Reported<'_> {
         let value = self.detail.time.total();
         Term::stated(
             "t",
-            "time in which every running sequence gains a token, its share of prefill included",
+            "time per token of every running sequence, including its share of prefill",
             "s",
             value,
             sum(self.parts()),
@@ -161,11 +161,11 @@ impl Reported<'_> {
         let bandwidth = || inputs.sheet("bw", "memory bandwidth of a device", "B/s", device.mem_bw, &[]);
         let (how, mut bearing, names): (&'static str, Vec<Term>, &[&'static str]) = match name {
             "compute" => (
-                "arithmetic of linear layers and attention at the sustained rate",
+                "compute of linear layers and attention at the sustained rate",
                 vec![
                     inputs.sheet(
                         "peak",
-                        "dense peak of a device in the format",
+                        "dense peak rate of a device in this format",
                         "FLOP/s",
                         device.peak(formats.dense),
                         &[],
@@ -187,12 +187,12 @@ impl Reported<'_> {
                 ],
             ),
             "weights" => (
-                "weights of a rank read once a step",
+                "weights of a rank, read once per step",
                 vec![bandwidth(), self.weights(), self.knob("tp", Knob::Tp), self.knob("precision", Knob::Precision)],
                 &["memory_fraction", "overlap_loss"],
             ),
             "KV cache" => (
-                "keys and values of every running sequence read once a step",
+                "KV cache of every running sequence, read once per step",
                 vec![
                     bandwidth(),
                     self.batch(),
@@ -202,19 +202,17 @@ impl Reported<'_> {
                 ],
                 &["kv_fraction"],
             ),
-            "activations" => (
-                "hidden vectors read and written outside GEMMs and attention",
-                vec![bandwidth()],
-                &["activation_passes"],
-            ),
+            "activations" => {
+                ("activations read and written outside GEMMs and attention", vec![bandwidth()], &["activation_passes"])
+            }
             "communication" => (
-                "two all-reduces a layer over the tensor-parallel ranks, exchanges of experts, hand-over of stages",
+                "two tensor-parallel all-reduces per layer, expert exchanges, pipeline transfers",
                 vec![
                     self.knob("tp", Knob::Tp),
                     self.knob("pp", Knob::Pp),
                     inputs.sheet(
                         "link",
-                        "rate of the close fabric, one way",
+                        "scale-up bandwidth, one way",
                         "B/s",
                         device.link_bw,
                         &["interconnect", "bw_GBps"],
@@ -231,21 +229,21 @@ impl Reported<'_> {
                 ],
             ),
             "launch" => (
-                "gaps between kernels, captured as graphs or launched one by one",
+                "gaps between kernels, with or without captured graphs",
                 vec![self.knob("graphs", Knob::CudaGraphs), self.knob("server", Knob::Software)],
                 &["kernel_graph", "kernel_prefill", "kernel_eager"],
             ),
             "host" => (
-                "scheduling, input preparation, sampling, streaming and taking requests in between steps",
+                "scheduling, input preparation, sampling, streaming and admission between steps",
                 vec![self.knob("server", Knob::Software), self.batch()],
                 &["step_python", "step_compiled", "host_per_sequence", "host_exposed", "front_end"],
             ),
             "images" => (
-                "the vision encoder's products, attention, activations and all-reduces, for what a request has of images",
+                "GEMMs, attention, activations and all-reduces of the vision encoder, per request",
                 vec![bandwidth(), self.knob("tp", Knob::Tp)],
                 &["serving_products", "attention_fraction", "memory_fraction", "slice_half", "kernel_prefill"],
             ),
-            _ => ("the engine's figure", Vec::new(), &[]),
+            _ => ("computed by the engine", Vec::new(), &[]),
         };
         bearing.extend(self.stated_of_part(name));
         let best = (name == "compute").then(|| of_products(device.generation));
@@ -258,7 +256,7 @@ impl Reported<'_> {
 
     /// Sequences that run on a replica.
     fn batch(&self) -> Term {
-        let how = "requests in flight over replicas, capped by max_num_seqs, by the tokens of a step and by the KV cache; Little's law where they arrive at a rate";
+        let how = "requests in flight / replicas, capped by max_num_seqs, the token budget of a step and the KV cache; Little's law with a request rate";
         let load = if self.whole.scenario.base.plan.serving.request_rate.is_some() {
             self.knob("request_rate", Knob::RequestRate)
         } else {
@@ -266,11 +264,11 @@ impl Reported<'_> {
         };
         let most = Term::input(
             "b_max",
-            "sequences that the KV memory of a replica holds",
+            "sequences that fit in the KV cache of a replica",
             "seq",
             self.serving.max_concurrency,
         )
-        .from(Origin::Engine("memory left for keys and values over what a sequence needs"));
+        .from(Origin::Engine("KV cache memory / memory per sequence"));
         Term::input("b", "sequences running on a replica", "seq", self.serving.batch)
             .from(Origin::Engine(how))
             .borne(vec![load, self.knob("max_num_seqs", Knob::MaxNumSeqs), most])
@@ -278,13 +276,13 @@ impl Reported<'_> {
 
     fn active(&self) -> Term {
         let active = self.whole.scenario.model.map_or(0.0, |model| model.active_params());
-        self.whole.inputs.model("W", "weights that a token passes", "", active)
+        self.whole.inputs.model("W", "active parameters per token", "", active)
     }
 
     fn weights(&self) -> Term {
         let bytes = self.detail.memory.parts.part("weights");
         Term::input("M_weights", "weights on the fullest device", "bytes", bytes)
-            .from(Origin::Engine("of the model, its format and the cut"))
+            .from(Origin::Engine("from the model, its format and sharding"))
     }
 
     /// Factors on throughput, time per output token and time to first token by which runs of this cluster correct the
@@ -292,13 +290,13 @@ impl Reported<'_> {
     fn corrections(&self) -> [Option<Term>; 3] {
         let found = corrected::Adjustments::of(self.whole.scenario, Mode::Inference, self.detail);
         let term = |symbol: &'static str, name: &'static str, factor: f64| {
-            Term::input(symbol, name, "", factor).from(Origin::Engine("the calibration in force"))
+            Term::input(symbol, name, "", factor).from(Origin::Engine("current calibration"))
         };
         let Some(found) = found else { return [None, None, None] };
         [
-            found.throughput.map(|one| term("k_X", "correction of throughput by runs of this cluster", one.factor)),
-            found.tpot.map(|one| term("k_TPOT", "correction of TPOT by runs of this cluster", one.factor)),
-            found.ttft.map(|one| term("k_TTFT", "correction of TTFT by runs of this cluster", one.factor)),
+            found.throughput.map(|one| term("k_X", "throughput correction from runs on this cluster", one.factor)),
+            found.tpot.map(|one| term("k_TPOT", "TPOT correction from runs on this cluster", one.factor)),
+            found.ttft.map(|one| term("k_TTFT", "TTFT correction from runs on this cluster", one.factor)),
         ]
     }
 
@@ -306,15 +304,15 @@ impl Reported<'_> {
         let machine = self.whole.scenario.machine;
         let device = machine.map(|machine| machine.device).unwrap_or_default();
         let peak = device.peak(self.whole.scenario.base.served.formats.dense);
-        let peak = self.whole.inputs.sheet("peak", "dense peak of a device in the format", "FLOP/s", peak, &[]);
+        let peak = self.whole.inputs.sheet("peak", "dense peak rate of a device in this format", "FLOP/s", peak, &[]);
         let rate =
-            Term::input("X_all", "prompt and generated tokens per second", "tok/s", self.serving.total_tokens_per_sec)
-                .from(Origin::Engine("the engine's figure"));
+            Term::input("X_all", "input and output tokens per second", "tok/s", self.serving.total_tokens_per_sec)
+                .from(Origin::Engine("computed by the engine"));
         let devices =
             [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)].map(|(symbol, knob)| self.knob(symbol, knob));
-        let devices = Term::derived("A", "devices at work", "", product(devices));
+        let devices = Term::derived("A", "devices in use", "", product(devices));
         Term::input("u_flop", "", "", value)
-            .from(Origin::Engine("two FLOPs a weight and token, over the peak of the devices at work, at most 1"))
+            .from(Origin::Engine("2 FLOPs per weight and token / peak of the devices in use, at most 1"))
             .borne(vec![self.active(), rate, devices, peak])
     }
 }

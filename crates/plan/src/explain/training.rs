@@ -46,8 +46,8 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         }
         "hfu" => {
             let executed = described.out.executed_flops_per_token;
-            let flops = Term::input("F_hw", "FLOPs that the hardware executes for a token", "FLOP", executed)
-                .from(Origin::Engine("model FLOPs and those of operators that run forward again"))
+            let flops = Term::input("F_hw", "FLOPs executed by the hardware per token", "FLOP", executed)
+                .from(Origin::Engine("model FLOPs plus recomputed operators"))
                 .borne(vec![described.knob("recompute", Knob::Recompute), described.recomputed()]);
             described.utilization("HFU", value, flops)
         }
@@ -59,7 +59,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "hbm_bw_util" => {
             let names = ["elementwise", "optimizer", "gemm", "attention", "recompute"];
             let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
-            let how = "memory-bound time at the bandwidth, and what multiplications stream, over the step";
+            let how = "memory-bound time and memory traffic of GEMMs / step time";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
         _ => return money::hardware(whole, name, value, |part, term| described.held(part, term)),
@@ -92,21 +92,21 @@ impl Reported<'_> {
     /// Tokens of a step.
     fn tokens(&self) -> Term {
         let value = self.training.tokens_per_step;
-        Term::stated("D", "tokens of a step", "tok", value, self.knob("global", Knob::Global) * self.sequence())
+        Term::stated("D", "tokens per step", "tok", value, self.knob("global", Knob::Global) * self.sequence())
     }
 
     fn sequence(&self) -> Term {
         let prompt = self.knob("prompt", Knob::Prompt);
         if self.whole.scenario.base.shape.generate <= 0.0 {
-            return Term { symbol: "s".into(), name: "tokens of a sequence".into(), ..prompt };
+            return Term { symbol: "s".into(), name: "tokens per sequence".into(), ..prompt };
         }
-        Term::derived("s", "tokens of a sequence", "tok", prompt + self.knob("generate", Knob::Generate))
+        Term::derived("s", "tokens per sequence", "tok", prompt + self.knob("generate", Knob::Generate))
     }
 
     /// Seconds of a step: the sum of its parts.
     fn step(&self) -> Term {
         let seconds = self.whole.total.step_time_ms / 1000.0;
-        Term::stated("T", "time of an optimizer step", "s", seconds, sum(self.parts()))
+        Term::stated("T", "optimizer step time", "s", seconds, sum(self.parts()))
     }
 
     fn parts(&self) -> Vec<Term> {
@@ -120,7 +120,7 @@ impl Reported<'_> {
         let value = self.training.micro_batches;
         let written =
             self.knob("global", Knob::Global) / (self.knob("dp", Knob::Dp) * self.knob("micro", Knob::Microbatch));
-        Term::stated("m", "micro-batches of a pipeline in a step", "", value, ceiling(written))
+        Term::stated("m", "micro-batches per pipeline and step", "", value, ceiling(written))
     }
 
     /// One part of the step.
@@ -133,13 +133,13 @@ impl Reported<'_> {
         }
     }
 
-    /// What a part is computed from. `None` where the engine returns only its total.
+    /// What a part is computed from. `None` if the engine returns only its total.
     fn composed(&self, name: &str) -> Option<Written> {
         if self.is_simulated {
             return None;
         }
         let once = |symbol: &'static str, what: &'static str, value: f64| {
-            Term::input(symbol, what, "s", value).from(Origin::Engine("on the slowest stage, for one micro-batch"))
+            Term::input(symbol, what, "s", value).from(Origin::Engine("slowest stage, one micro-batch"))
         };
         let of: MicroBatch = self.out.micro_batch;
         let a_layer = |what: &'static str, value: f64| self.layers() * once("t_layer", what, value);
@@ -148,21 +148,17 @@ impl Reported<'_> {
             "attention" => self.passes(Class::Attention)?,
             "elementwise" => {
                 let passes = self.passes(Class::Elementwise)?;
-                if of.sums == 0.0 {
-                    passes
-                } else {
-                    passes + once("t_sums", "adding gradients to their fp32 sum", of.sums)
-                }
+                if of.sums == 0.0 { passes } else { passes + once("t_sums", "accumulating gradients in fp32", of.sums) }
             }
             "recompute" => {
                 let [layer, _] = self.operators.as_ref()?;
-                self.layers() * operators::recomputed("t_again", "forward again, a mean layer", layer)?
+                self.layers() * operators::recomputed("t_again", "recomputation of an average layer", layer)?
             }
-            "host" => once("t_host", "launches that the device waits for", of.host).into(),
-            "tensor parallel" => a_layer("visible tensor-parallel communication of a layer", of.tensor),
-            "context parallel" => a_layer("visible context-parallel communication of a layer", of.context),
-            "expert parallel" => a_layer("visible dispatch and combine of a mean layer", of.expert),
-            "pipeline transfer" => once("t_send", "visible transfers between stages", of.transfer).into(),
+            "host" => once("t_host", "kernel launches that the device waits for", of.host).into(),
+            "tensor parallel" => a_layer("exposed tensor-parallel communication per layer", of.tensor),
+            "context parallel" => a_layer("exposed context-parallel communication per layer", of.context),
+            "expert parallel" => a_layer("exposed expert dispatch and combine of an average layer", of.expert),
+            "pipeline transfer" => once("t_send", "exposed transfers between stages", of.transfer).into(),
             "images" => once("t_images", "passes of the vision encoder", of.images).into(),
             _ => return None,
         };
@@ -173,17 +169,17 @@ impl Reported<'_> {
         })
     }
 
-    /// Seconds of the operators of a class on the slowest stage, for one micro-batch.
+    /// Seconds of the operators of a class slowest stage, one micro-batch.
     fn passes(&self, class: Class) -> Option<Written> {
         let [layer, head] = self.operators.as_ref()?;
-        let layer = operators::passes("t_layer", "passes of a mean layer", layer, class);
+        let layer = operators::passes("t_layer", "passes of an average layer", layer, class);
         let head = operators::passes("t_head", "passes of the output layer", head, class);
         let layers = layer.map(|layer| self.layers() * layer);
         let times = self.out.micro_batch.output;
         let head = head.filter(|_| times > 0.0).map(|head| match times {
             1.0 => Written::from(head),
             times => {
-                let what = "runs of the output layer, those for further tokens with it";
+                let what = "passes of the output layer, including multi-token prediction";
                 Term::input("N_head", what, "", times).from(Origin::Engine("mtp_layers and the schedule")) * head
             }
         });
@@ -206,8 +202,8 @@ impl Reported<'_> {
         let detail = self.whole.estimate.detail.as_ref()?;
         let found = corrected::Adjustments::of(self.whole.scenario, Mode::Training, detail)?.throughput?;
         Some(
-            Term::input("k", "correction of throughput by runs of this cluster", "", found.factor)
-                .from(Origin::Engine("the calibration in force")),
+            Term::input("k", "throughput correction from runs on this cluster", "", found.factor)
+                .from(Origin::Engine("current calibration")),
         )
     }
 
@@ -221,17 +217,11 @@ impl Reported<'_> {
         let machine = self.whole.scenario.machine;
         let link = || {
             let rate = machine.map_or(0.0, |machine| machine.device.link_bw);
-            self.whole.inputs.sheet(
-                "link",
-                "rate of the close fabric, one way",
-                "B/s",
-                rate,
-                &["interconnect", "bw_GBps"],
-            )
+            self.whole.inputs.sheet("link", "scale-up bandwidth, one way", "B/s", rate, &["interconnect", "bw_GBps"])
         };
         let network = || self.knob("network", Knob::NetworkGbps);
         match name {
-            "gemm" => plain("matrix products, forward and backward", self.products()),
+            "gemm" => plain("GEMMs, forward and backward", self.products()),
             "attention" => plain(
                 "attention kernels, forward and backward",
                 with(
@@ -249,16 +239,16 @@ impl Reported<'_> {
                 let bw = machine.map_or(0.0, |machine| machine.device.mem_bw);
                 let bw = self.whole.inputs.sheet("bw", "memory bandwidth", "B/s", bw, &[]);
                 plain(
-                    "bytes of norms, residuals, activation functions and gradient sums over the memory's bandwidth",
+                    "bytes of norms, residuals, activation functions and gradient sums / memory bandwidth",
                     with(vec![bw], &["memory_fraction", "fused_traffic", "eager_traffic", "kernel_gap"]),
                 )
             }
             "recompute" => plain(
-                "forward passes of what is recomputed in the backward pass",
+                "forward passes recomputed in the backward pass",
                 vec![self.knob("recompute", Knob::Recompute), self.recomputed()],
             ),
             "host" => plain(
-                "launches that the device waits for, where the host is slower than the device",
+                "kernel kernel launches that the device waits for because the host is slower",
                 with(vec![self.knob("graphs", Knob::CudaGraphs)], &["issue", "routing_issue", "compiled_kernels"]),
             ),
             "tensor parallel" => {
@@ -271,25 +261,25 @@ impl Reported<'_> {
                     "message_ramp",
                     "in_switch_gain",
                 ];
-                plain("two collectives of the hidden state a layer and pass, less what overlaps", with(bearing, &names))
+                plain("two collectives of the hidden state per layer and pass, minus overlap", with(bearing, &names))
             }
             "context parallel" => plain(
-                "keys and values gathered round the ring, less what attention hides",
+                "KV passed around the ring, minus overlap with attention",
                 with(vec![self.knob("cp", Knob::Cp), link()], &["link_fraction", "nic_fraction"]),
             ),
             "expert parallel" => plain(
-                "dispatch and combine of routed tokens, less what overlaps",
+                "dispatch and combine of routed tokens, minus overlap",
                 with(
                     vec![self.knob("ep", Knob::Ep), self.knob("imbalance", Knob::ExpertImbalance), link(), network()],
                     &["expert_exposed", "nic_fraction", "congestion"],
                 ),
             ),
             "pipeline transfer" => plain(
-                "activations handed from stage to stage, less what overlaps",
+                "activations sent between stages, minus overlap",
                 with(vec![self.knob("pp", Knob::Pp), self.knob("vpp", Knob::Vpp), network()], &["pipeline_exposed"]),
             ),
             "pipeline bubble" => plain(
-                "the way of a micro-batch through all stages, shortened by interleaving and by the schedule",
+                "time of a micro-batch through all stages, reduced by interleaving and the schedule",
                 vec![
                     self.knob("pp", Knob::Pp),
                     self.knob("vpp", Knob::Vpp),
@@ -298,7 +288,7 @@ impl Reported<'_> {
                 ],
             ),
             "data parallel" => plain(
-                "gradients reduced and weights gathered, less what computation hides",
+                "gradient reduction and weight all-gather, minus overlap with computation",
                 with(
                     vec![
                         self.knob("dp", Knob::Dp),
@@ -310,15 +300,15 @@ impl Reported<'_> {
                 ),
             ),
             "optimizer" => plain(
-                "states read and written once, and the other costs of a step",
+                "optimizer states read and written once, and other costs of a step",
                 with(vec![self.knob("sharding", Knob::Sharding)], &["memory_fraction", "step_overhead"]),
             ),
             "offload" => plain(
-                "transfers to and from the host, and its updates, that a step waits for",
+                "exposed host transfers and host optimizer updates",
                 vec![self.knob("cpu_offload", Knob::CpuOffload)],
             ),
             "images" => plain(
-                "the vision encoder's passes, forward and where it is trained backward, on the first stage",
+                "passes of the vision encoder (backward if trained) on the first stage",
                 with(
                     vec![
                         self.knob("images", Knob::Images),
@@ -329,24 +319,24 @@ impl Reported<'_> {
                     &["attention_fraction", "memory_fraction", "kernel_gap"],
                 ),
             ),
-            _ => plain("the engine's figure", Vec::new()),
+            _ => plain("computed by the engine", Vec::new()),
         }
     }
 
     /// Share of the layers that is recomputed in full.
     fn recomputed(&self) -> Term {
-        let name = format!("layers recomputed in full, mode {}", self.training.recompute.name());
+        let name = format!("fully recomputed layers, mode {}", self.training.recompute.name());
         Term::input("full", name, "", self.training.full_recompute_share)
-            .from(Origin::Engine("the least that fits, where recompute is auto"))
+            .from(Origin::Engine("the minimum that fits, if recompute is auto"))
     }
 
     /// The dense peak of a device in a format.
     fn peak(&self, format: Precision) -> Term {
         let rate = self.input.accelerator.peak(format);
-        self.whole.inputs.sheet("peak", "dense peak of a device in the format", "FLOP/s", rate, &[])
+        self.whole.inputs.sheet("peak", "dense peak rate of a device in this format", "FLOP/s", rate, &[])
     }
 
-    /// What the time of matrix products depends on.
+    /// What the time of matrix multiplications depends on.
     fn products(&self) -> Vec<Term> {
         let best = of_products(self.input.accelerator.generation);
         let mut names = vec![best, "gemm_k_half", "block_intensity", "wave_loss", "kernel_gap"];
@@ -368,23 +358,23 @@ impl Reported<'_> {
         let parts = parts.map(|(name, flops)| {
             let symbol = format!("F_{}", name.split(' ').next().unwrap_or(name));
             Term::input(symbol, name, "FLOP", flops)
-                .from(Origin::Engine("of the model's architecture and the sequence (arXiv 2204.02311, appendix B)"))
+                .from(Origin::Engine("from model architecture and sequence length (arXiv 2204.02311, appendix B)"))
         });
         let weights = self.input.arch.matmul_params();
         let bearing = vec![
-            inputs.model("W", "weights that a token multiplies, without the embedding's look-up", "", weights),
+            inputs.model("W", "active parameters per token, without the embedding lookup", "", weights),
             self.sequence(),
         ];
-        let name = "model FLOPs of a token (arXiv 2204.02311, appendix B)";
+        let name = "model FLOPs per token (arXiv 2204.02311, appendix B)";
         Term::stated("F", name, "FLOP", flops.total(), sum(parts)).borne(bearing)
     }
 
-    /// FLOPs of the tokens over the peak of the devices at work.
+    /// FLOPs of the tokens over the peak of the devices in use.
     fn utilization(&self, symbol: &'static str, value: f64, flops: Term) -> Term {
         let rate = Term::derived("X", "tokens per second of all devices", "tok/s", self.tokens() / self.step());
         let devices = [("tp", Knob::Tp), ("pp", Knob::Pp), ("cp", Knob::Cp), ("dp", Knob::Dp)];
         let devices = product(devices.map(|(symbol, knob)| self.knob(symbol, knob)));
-        let devices = Term::derived("A", "devices at work", "", devices);
+        let devices = Term::derived("A", "devices in use", "", devices);
         Term::stated(symbol, "", "", value, rate * flops / (devices * self.peak(self.input.fastest_format())))
     }
 }

@@ -113,7 +113,7 @@ fn said(parts: &Parts, overrides: &Overrides) -> String {
     }
 }
 
-/// Settings to try from one in force.
+/// Settings to try from one in effect.
 fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
     match (spec.kind, now) {
         (ValueType::Toggle, _) => vec![Setting::Toggle(true), Setting::Toggle(false)],
@@ -254,7 +254,7 @@ fn knobs_that_need_another_knob_are_listed_with_it() {
         let stated = overrides(Engine::Analytical, &[set]);
         assert!(!Scenario::resolve(&parts, &stated).unwrap().heeds(knob), "{set}");
         let described = said(&parts, &stated);
-        assert!(described.contains(why) && described.contains("changes nothing"), "{set}: {described}");
+        assert!(described.contains(why) && described.contains("has no effect"), "{set}: {described}");
     }
     for (set, knob) in [("pp=2", Knob::Vpp), ("tp=2", Knob::Sp), ("trained=lora", Knob::LoraTargets)] {
         let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();

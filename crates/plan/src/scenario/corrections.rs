@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Parts, SoftwareInForce};
 use atlas_config::Corrections;
 
-/// Corrections in force, and what of the scenario they depend on.
+/// Corrections in effect, and what of the scenario they depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corrected {
     /// The corrections.

@@ -88,7 +88,7 @@ impl Terms {
     }
 }
 
-/// Share of a sum to pay in a year, month by month, so that it is paid back with interest after so many years.
+/// Share of a sum to pay in a year, month by month, so that it is paid back with interest after this many years.
 #[must_use]
 pub fn capital_recovery(interest: f64, years: f64) -> f64 {
     let month = interest / 12.0;
@@ -114,7 +114,7 @@ impl Scenario {
         self.terms.listed = listed;
     }
 
-    /// The kind of price in force, where it is known.
+    /// The kind of price in effect, if known.
     #[must_use]
     pub fn price_basis(&self) -> Option<PriceBasis> {
         match self.terms.basis {
@@ -173,7 +173,7 @@ impl Scenario {
         if waits { self.hourly_usd / self.utilization.max(1e-9) } else { self.hourly_usd }
     }
 
-    /// An hour of work on a node at the kind of price in force, USD, without energy that is paid separately; 0 where no price
+    /// An hour of work on a node at the kind of price in effect, USD, without energy that is paid separately; 0 if no price
     /// is known.
     #[must_use]
     pub fn usd_node_hour(&self) -> f64 {

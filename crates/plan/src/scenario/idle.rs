@@ -18,7 +18,7 @@ use atlas_perf::serving::Stack;
 pub struct Idle {
     /// The reason.
     pub why: &'static str,
-    /// The knob to set first; `None` where no knob would help.
+    /// The knob to set first; `None` if no knob would help.
     pub needs: Option<Knob>,
 }
 
@@ -35,46 +35,44 @@ impl Idle {
 const NO_EXPERTS: Idle = Idle::lacking("the model has no experts");
 const NO_SHARED_EXPERTS: Idle = Idle::lacking("the model has no shared experts");
 const NO_VISION: Idle = Idle::lacking("the model has no vision encoder");
-const NO_IMAGES: Idle = Idle::without(Knob::Images, "there are no images: set images");
+const NO_IMAGES: Idle = Idle::without(Knob::Images, "no images: set images");
 const ONE_SIZE: Idle = Idle::lacking("the model scales all images to one size");
 const NO_TOKENS: Idle = Idle::lacking("the model has no tokens");
 const NO_ATTENTION: Idle = Idle::lacking("the model has no attention");
-const ALL_AT_ONCE: Idle = Idle::without(Knob::Load, "one batch is timed: set load to open or closed");
+const ALL_AT_ONCE: Idle = Idle::without(Knob::Load, "the load is a single batch: set load to open or closed");
 const NO_OUTPUT: Idle = Idle::lacking("the model generates nothing");
 const NOT_COMPILED: Idle = Idle::without(Knob::Software, "the software has no compiled runtime");
-const SAME_EXPERTS: Idle = Idle::without(Knob::Ep, "experts are not spread: set ep");
-const NO_GROUPS: Idle = Idle::without(Knob::AttentionDp, "no attention groups share the experts: set attention_dp");
-const ONE_TENSOR_RANK: Idle = Idle::without(Knob::Tp, "layers are not cut: set tp");
-const ONE_STAGE: Idle = Idle::without(Knob::Pp, "there are no pipeline stages: set pp");
-const WHOLE_SEQUENCES: Idle = Idle::without(Knob::Cp, "sequences are not cut: set cp");
+const SAME_EXPERTS: Idle = Idle::without(Knob::Ep, "experts are not distributed: set ep");
+const NO_GROUPS: Idle = Idle::without(Knob::AttentionDp, "there are no attention groups: set attention_dp");
+const ONE_TENSOR_RANK: Idle = Idle::without(Knob::Tp, "no tensor parallelism: set tp");
+const ONE_STAGE: Idle = Idle::without(Knob::Pp, "no pipeline stages: set pp");
+const WHOLE_SEQUENCES: Idle = Idle::without(Knob::Cp, "no context parallelism: set cp");
 const NO_NEXT_TOKEN: Idle = Idle::lacking("the model does not predict the next token");
-const ONE_REPLICA: Idle = Idle::without(Knob::Dp, "there is one replica: set dp");
-const ONE_DEVICE: Idle = Idle::without(Knob::Dp, "one accelerator computes alone: set dp");
+const ONE_REPLICA: Idle = Idle::without(Knob::Dp, "there is only one replica: set dp");
+const ONE_DEVICE: Idle = Idle::without(Knob::Dp, "there is only one accelerator: set dp");
 const ONE_DOMAIN: Idle = Idle::without(Knob::NumNodes, "no traffic leaves the scale-up domain: set num_nodes");
-const NOT_SHARDED: Idle = Idle::without(Knob::Sharding, "states are not spread: set sharding");
-const NO_ADAPTERS: Idle = Idle::without(Knob::Trained, "all weights are trained: set trained to lora");
-const SAME_KEYS: Idle = Idle::without(Knob::Tp, "no two ranks keep the same keys: set tp above the heads of keys");
-const NOTHING_DRAFTED: Idle = Idle::without(Knob::DraftTokens, "nothing is drafted: set draft_tokens");
-const NO_DRAFT_MODEL: Idle =
-    Idle::without(Knob::DraftMethod, "no model of its own drafts: set draft_method to draft-model");
-const NO_CONVERSATIONS: Idle = Idle::without(Knob::Conversations, "no conversations are under way: set conversations");
-const CONVERSATIONS_DECIDE: Idle =
-    Idle::without(Knob::Conversations, "conversations decide how much of a prompt is found");
+const NOT_SHARDED: Idle = Idle::without(Knob::Sharding, "model states are not sharded: set sharding");
+const NO_ADAPTERS: Idle = Idle::without(Knob::Trained, "all weights are trained: set trained=lora");
+const SAME_KEYS: Idle =
+    Idle::without(Knob::Tp, "no two ranks hold the same KV heads: set tp above the number of KV heads");
+const NOTHING_DRAFTED: Idle = Idle::without(Knob::DraftTokens, "no speculative decoding: set draft_tokens");
+const NO_DRAFT_MODEL: Idle = Idle::without(Knob::DraftMethod, "no separate draft model: set draft_method=draft-model");
+const NO_CONVERSATIONS: Idle = Idle::without(Knob::Conversations, "no conversations: set conversations");
+const CONVERSATIONS_DECIDE: Idle = Idle::without(Knob::Conversations, "conversations determine the cache hit rate");
 const ALL_ALIKE: Idle =
-    Idle::without(Knob::Conversations, "requests are all alike to the closed form: set conversations or engine event");
+    Idle::without(Knob::Conversations, "the closed form treats all requests alike: set conversations or engine=event");
 const KEEPS_NOTHING: &str = "the place keeps nothing: set its size";
 const NO_POOLS: Idle =
-    Idle::without(Knob::PrefillWorkers, "no accelerators prefill apart: set prefill_workers or prefill_accelerators");
-const POOLS: Idle = Idle::without(Knob::PrefillWorkers, "prefill has accelerators of its own");
-const WORKERS_STATED: Idle = Idle::without(Knob::PrefillWorkers, "prefill_workers says how many prefill");
-const NO_PURCHASE: Idle = Idle::without(Knob::CapexUsdNode, "no purchase price is known: set capex_usd_node");
+    Idle::without(Knob::PrefillWorkers, "prefill is not disaggregated: set prefill_workers or prefill_accelerators");
+const POOLS: Idle = Idle::without(Knob::PrefillWorkers, "prefill has dedicated accelerators");
+const WORKERS_STATED: Idle = Idle::without(Knob::PrefillWorkers, "prefill_workers determines the prefill pool");
+const NO_PURCHASE: Idle = Idle::without(Knob::CapexUsdNode, "no purchase price known: set capex_usd_node");
 const ENERGY_INCLUDED: Idle =
-    Idle::without(Knob::EnergyIncluded, "the rent includes energy: set energy_included to off");
-const NO_RACK_LIMIT: Idle = Idle::without(Knob::RackKw, "racks have no limit: set rack_kw");
-const NO_SLOW_NODES: Idle = Idle::without(Knob::SlowNodes, "no node is slow: set slow_nodes");
-const EVEN_GAPS: Idle =
-    Idle::without(Knob::Arrivals, "gaps between arrivals have no spread of their own: set arrivals to gamma");
-const NO_FAILURES: Idle = Idle::without(Knob::NodeMtbf, "no node fails: set node_mtbf_h");
+    Idle::without(Knob::EnergyIncluded, "the rental price includes energy: set energy_included=off");
+const NO_RACK_LIMIT: Idle = Idle::without(Knob::RackKw, "racks have no power limit: set rack_kw");
+const NO_SLOW_NODES: Idle = Idle::without(Knob::SlowNodes, "there are no slow nodes: set slow_nodes");
+const EVEN_GAPS: Idle = Idle::without(Knob::Arrivals, "only gamma arrivals have this parameter: set arrivals=gamma");
+const NO_FAILURES: Idle = Idle::without(Knob::NodeMtbf, "there are no failures: set node_mtbf_h");
 
 impl Scenario {
     /// Whether changing a knob changes anything here.
@@ -89,7 +87,7 @@ impl Scenario {
         knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none_or(|idle| idle.needs.is_some())
     }
 
-    /// Why a knob that matters to mode and engine changes nothing here; `None` where it does.
+    /// Why a knob that matters to mode and engine changes nothing here; `None` if it does.
     #[must_use]
     pub fn idle(&self, knob: Knob) -> Option<Idle> {
         if !self.engine.reasons() {
@@ -107,8 +105,8 @@ impl Scenario {
     pub fn refuses(&self, knob: Knob) -> String {
         let (name, mode, engine) = (knob.name(), self.mode().name(), self.engine.name());
         match self.idle(knob).filter(|_| knob.spec().matters(self.mode(), self.engine)) {
-            Some(idle) => format!("{name} changes nothing: {}", idle.why),
-            None => format!("{name} changes nothing in {mode} under the {engine} engine"),
+            Some(idle) => format!("{name} has no effect: {}", idle.why),
+            None => format!("{name} has no effect in {mode} with the {engine} engine"),
         }
     }
 

@@ -42,7 +42,7 @@ impl Vision {
         self.reader.sizes == Sizes::Fixed
     }
 
-    /// What so many images of this side take.
+    /// What this many images of this side take.
     fn images(&self, count: f64, side: f64, trained: bool) -> Images {
         let cut = self.reader.cut(side);
         let encoded =

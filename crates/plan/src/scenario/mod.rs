@@ -114,9 +114,9 @@ pub struct Scenario {
     pub corrections: Option<Arc<Corrected>>,
     /// Coefficients of the semi-empirical model.
     pub coefficients: Coefficients,
-    /// gamma_fabric of the fabric in force, where the profile has one.
+    /// gamma_fabric of the fabric in effect, where the profile has one.
     pub fabric_factor: Option<f64>,
-    /// Name of the fabric in force.
+    /// Name of the fabric in effect.
     pub fabric: Arc<str>,
     /// Sequences per device and step.
     pub microbatch: Count,
@@ -144,8 +144,8 @@ pub enum ScenarioError {
     /// A knob was refused.
     #[error(transparent)]
     Knob(#[from] KnobError),
-    /// The profile is not calibrated for the fabric in force.
-    #[error("fabric `{fabric}` is not calibrated in profile `{profile}`; known are {known}")]
+    /// The profile is not calibrated for the fabric in effect.
+    #[error("fabric `{fabric}` is not calibrated in profile `{profile}`; known fabrics: {known}")]
     Fabric {
         /// The fabric.
         fabric: Arc<str>,
@@ -249,7 +249,7 @@ impl Scenario {
         scenario
     }
 
-    /// Whether the engine in force has all it needs.
+    /// Whether the engine in effect has all it needs.
     ///
     /// # Errors
     /// Everything it lacks.
@@ -278,7 +278,7 @@ impl Scenario {
         }
         if self.model.is_none() {
             lacks.push(match &parts.model {
-                Some(model) => format!("an architecture that it knows in place of `{}`", model.id),
+                Some(model) => format!("a supported architecture instead of `{}`", model.id),
                 None => format!("`model:` or `params` with layers and widths in workload `{}`", parts.workload.name),
             });
         }
@@ -286,7 +286,7 @@ impl Scenario {
             && (model.convolutions.is_some() || model.encoder_layers > 0.0)
         {
             lacks.push(
-                "a model of tokens with one stack of layers: encoder-decoders and convolutional networks are only trained"
+                "a decoder-only or encoder-only model: encoder-decoders and convolutional networks are supported in training only"
                     .to_owned(),
             );
         }

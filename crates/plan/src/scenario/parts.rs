@@ -33,7 +33,7 @@ impl Parts {
     /// Finds everything that a target's and a workload's name lead to.
     ///
     /// # Errors
-    /// Every name that leads nowhere; a target without profile only where it names no accelerator either, since then no
+    /// Every name that is unknown; a target without profile only where it names no accelerator either, since then no
     /// engine could answer.
     pub fn find(library: &Library, target: &str, workload: &str) -> Result<Parts, Diagnostics> {
         let mut problems = Diagnostics::new();
@@ -102,7 +102,7 @@ impl Parts {
     /// The model that a workload names, if it names one.
     ///
     /// # Errors
-    /// That the catalog has no such model, at the place that names it, or all that is wrong with its config.
+    /// That the catalog has no such model, at the place that names it, or all problems with its config.
     pub fn model_of(catalog: &Catalog, workload: &Workload) -> Result<Option<Arc<Model>>, Diagnostics> {
         if let Some(model) = &workload.architecture {
             return Ok(Some(Arc::clone(model)));

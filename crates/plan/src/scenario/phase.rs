@@ -20,9 +20,9 @@ pub struct Phase {
     pub pinned: Pinned,
     /// Minutes it lasts.
     pub minutes: f64,
-    /// Scale of throughput, 1 where none is written.
+    /// Scale of throughput, 1 if none is written.
     pub tokens_scale: f64,
-    /// Scale of throughput and power, 1 where none is written.
+    /// Scale of throughput and power, 1 if none is written.
     pub autoscale_factor: f64,
     /// Load and burstiness.
     pub traffic: Traffic,

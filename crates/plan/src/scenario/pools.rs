@@ -33,7 +33,7 @@ impl Phase {
         overlaid(self.common_layout(), &self.plan.serving.pools.prefill)
     }
 
-    /// Both pools: stated in workers, or in accelerators of which whole replicas are made. `None` where all replicas do
+    /// Both pools: stated in workers, or in accelerators of which whole replicas are made. `None` if all replicas do
     /// both.
     #[must_use]
     pub fn pools(&self) -> Option<Pools> {

@@ -15,7 +15,7 @@ use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
 
 impl Scenario {
-    /// The value of a knob in force: the user's, the files', or what follows from the rest.
+    /// The value of a knob in effect: the user's, the files', or what follows from the rest.
     #[must_use]
     pub fn get(&self, knob: Knob) -> Setting {
         let Phase { shape, plan, served, .. } = &self.base;
@@ -312,7 +312,7 @@ impl Scenario {
         }
     }
 
-    /// Format of matrix multiplications in force.
+    /// Format of matrix multiplications in effect.
     #[must_use]
     pub fn format(&self, phase: &Phase) -> Format {
         match phase.shape.mode {
@@ -371,7 +371,7 @@ fn load_kind(load: &Load) -> LoadKind {
     }
 }
 
-/// The format of the KV cache in force.
+/// The format of the KV cache in effect.
 fn kv_format(phase: &Phase) -> Format {
     let by_width = if phase.served.formats.kv_bytes < 2.0 { Format::Fp8 } else { Format::Bf16 };
     phase.plan.kv.unwrap_or(by_width)

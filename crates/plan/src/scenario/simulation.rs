@@ -12,7 +12,7 @@ const STEPS: Count = Count::new(4);
 /// How much slower a slow node is by default: about what a thermally throttled accelerator loses, and what
 /// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
 pub const SLOW_FACTOR: f64 = 1.1;
-/// Seconds from a failure until work goes on by default: MegaScale detects and diagnoses in less than ten minutes
+/// Seconds from a failure until work continues by default: MegaScale detects and diagnoses in less than ten minutes
 /// (arXiv 2402.15627, section 4).
 const RESTART_S: f64 = 600.0;
 /// Bytes per second at which a node's states reach storage by default: Llama 3's file system sustained 2 TB/s for
@@ -24,7 +24,7 @@ const CHECKPOINT_BYTES_PER_WEIGHT: f64 = 14.0;
 /// four fifths. MegaScale's copies take several seconds (arXiv 2402.15627, section 4.4).
 const HOST_COPY: f64 = 25e9;
 
-/// The settings of a phase in force.
+/// The settings of a phase in effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Simulation {
     /// Seed of the first run; the others count up from it.
@@ -45,7 +45,7 @@ pub struct Simulation {
     pub generate_cv: f64,
     /// Which replica a request goes to.
     pub routing: Routing,
-    /// Most prompt tokens of one request in a step.
+    /// Maximum prompt tokens of one request in a step.
     pub long_prefill_token_threshold: Option<u32>,
     /// Limits of a good request, ms: TTFT, TPOT, E2E.
     pub slo_ms: [Option<f64>; 3],
@@ -61,7 +61,7 @@ pub struct Simulation {
     pub checkpoint_interval: Option<f64>,
     /// Time for which a checkpoint stops the work, s.
     pub checkpoint: f64,
-    /// In which it is written while work goes on, s.
+    /// In which it is written while work continues, s.
     pub checkpoint_write: f64,
     /// What a failure costs besides lost work, s.
     pub restart: f64,

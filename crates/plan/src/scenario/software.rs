@@ -38,7 +38,7 @@ pub struct SoftwareInForce {
     pub release_assumed: bool,
     /// Whether the software was not stated either.
     pub family_assumed: bool,
-    /// The vendor of the accelerators, where it is known not to run on theirs.
+    /// The vendor of the accelerators, if known not to run on theirs.
     pub not_on: Option<Arc<str>>,
     /// What it does in training.
     pub training: TrainingTraits,
@@ -140,7 +140,7 @@ pub struct Served {
     pub reserve_output: bool,
     /// Whether layers with a sliding window keep the whole sequence.
     pub whole_windows: bool,
-    /// Format of the weights in force.
+    /// Format of the weights in effect.
     pub format: Format,
     /// The format in the files, if another of the same width that the device has replaces it.
     pub stands_for: Option<Format>,
@@ -148,9 +148,9 @@ pub struct Served {
     pub refused: Option<Refused>,
     /// Bytes and arithmetic of weights and KV cache.
     pub formats: Formats,
-    /// Most sequences in a step.
+    /// Maximum sequences in a step.
     pub max_num_seqs: Count,
-    /// Most tokens in a step.
+    /// Maximum tokens in a step.
     pub max_num_batched_tokens: f64,
     /// Whether prompt chunks share steps with decoding.
     pub chunked_prefill: bool,
@@ -236,7 +236,7 @@ impl Served {
 }
 
 impl Scenario {
-    /// The software in force, as its knob shows it.
+    /// The software in effect, as its knob shows it.
     #[must_use]
     pub fn software_name(&self) -> Arc<str> {
         Arc::clone(&self.in_force.name)
@@ -332,7 +332,7 @@ impl Scenario {
         phase.plan.gradient_format.unwrap_or(usual)
     }
 
-    /// Format of matrix products.
+    /// Format of matrix multiplications.
     #[must_use]
     pub fn compute(&self, phase: &Phase) -> Format {
         if let Some(stated) = phase.plan.compute {

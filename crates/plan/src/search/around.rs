@@ -12,12 +12,12 @@ use super::space::{Axis, divisors, stages};
 
 /// How often a count is doubled and halved from its current value.
 const OCTAVES: u32 = 6;
-/// Most words of a choice; all have fewer.
+/// Maximum words of a choice; all have fewer.
 const MOST_WORDS: usize = 64;
 
 /// The values of a knob around its current one, which is included: words and switches all, ranks of a layout as far as
 /// the accelerators go, counts up and down by powers of two, real numbers in `steps` over their range or from a quarter to
-/// four times their value. `None` where there is nothing to change: the seed, a knob that changes nothing here, a single word.
+/// four times their value. `None` if there is nothing to change: the seed, a knob that changes nothing here, a single word.
 #[must_use]
 pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], steps: u32) -> Option<Axis> {
     if !scenario.heeds(knob) {

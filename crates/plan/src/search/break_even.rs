@@ -20,7 +20,7 @@ pub struct Point {
     pub months: f64,
 }
 
-/// Both ways at this share of the time; `None` where a price is missing.
+/// Both ways at this share of the time; `None` if a price is missing.
 #[must_use]
 pub fn at(start: &Scenario, utilization: f64) -> Option<Point> {
     let mut scenario = Scenario { utilization, ..start.clone() };
@@ -48,7 +48,7 @@ pub fn curve(start: &Scenario) -> Vec<Point> {
     (1..=10).filter_map(|tenth| at(start, f64::from(tenth) / 10.0)).collect()
 }
 
-/// The share of the time from which on owning costs no more than renting; `None` where it never does.
+/// The share of the time from which on owning costs no more than renting; `None` if it never does.
 #[must_use]
 pub fn even(start: &Scenario) -> Option<f64> {
     const LEAST: f64 = 0.001;

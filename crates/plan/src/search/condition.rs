@@ -68,10 +68,10 @@ pub enum Condition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// There is no relation in it.
-    #[error("found \"{0}\", expected FIGURE<=NUMBER, FIGURE>=NUMBER, KNOB<=VALUE or fits")]
+    #[error("found \"{0}\", expected METRIC<=NUMBER, METRIC>=NUMBER, KNOB<=VALUE or fits")]
     Form(String),
     /// No metric or knob has that name.
-    #[error("no figure or knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    #[error("unknown metric or knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     Unknown {
         /// The name.
         found: String,
@@ -247,11 +247,11 @@ mod tests {
     #[test]
     fn what_is_no_condition_is_refused_in_words() {
         for (text, part) in [
-            ("tpot", "expected FIGURE<=NUMBER"),
+            ("tpot", "expected METRIC<=NUMBER"),
             ("tpott<=5", "did you mean `tpot`?"),
             ("tpot<=fast", "expected a time"),
             ("headroom>=x%", "per cent"),
-            ("recompute<=full", "expected FIGURE"),
+            ("recompute<=full", "expected METRIC"),
             ("tp<=0", "whole number"),
             ("power<=nan", "a number"),
         ] {

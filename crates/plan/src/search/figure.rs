@@ -15,8 +15,8 @@ pub static ACCELERATORS: Metric = Metric {
     better: Better::Lower,
     format: Format::Count,
     applies: Applies::Always,
-    trust: Trust::Untold,
-    help: "accelerators that the layout puts to work",
+    trust: Trust::Unknown,
+    help: "accelerators used by the layout",
     get: |_, scenario| working(scenario) / scenario.machine.map_or(1.0, |machine| machine.dies),
 };
 
@@ -29,8 +29,8 @@ pub static HEADROOM: Metric = Metric {
     better: Better::Higher,
     format: Format::Percent,
     applies: Applies::Always,
-    trust: Trust::Untold,
-    help: "share of the memory that stays free on the fullest device, by the upper bound that decides what fits",
+    trust: Trust::Unknown,
+    help: "share of memory left free on the fullest device, by the upper bound that decides whether it fits",
     get: headroom,
 };
 

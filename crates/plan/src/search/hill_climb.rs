@@ -35,7 +35,7 @@ pub struct Trial {
     pub knob: Knob,
     /// To what.
     pub setting: Setting,
-    /// Its tokens/s; `None` where the scenario could not be resolved.
+    /// Its tokens/s; `None` if the scenario could not be resolved.
     pub tokens_per_sec: Option<f64>,
     /// Its p99, ms.
     pub p99_ms: f64,

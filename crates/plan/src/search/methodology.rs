@@ -9,7 +9,7 @@ pub use atlas_core::plan::Methodology;
 use atlas_core::plan::PriceBasis;
 use atlas_core::sort;
 
-/// Knobs that differ between the scenarios that they affect, with their values; `None` where they have no effect.
+/// Knobs that differ between the scenarios that they affect, with their values; `None` if they have no effect.
 #[must_use]
 pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)> {
     let values = |knob: Knob| -> Vec<Option<Setting>> {
@@ -26,7 +26,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
         .collect()
 }
 
-/// That prices of different kinds stand alongside one another, with the kinds; `None` where all are of one, or none is known.
+/// That prices of different kinds stand alongside one another, with the kinds; `None` if all are of one, or none is known.
 #[must_use]
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);
@@ -34,7 +34,7 @@ pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Op
         sort::filled(priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)));
     (kinds.len() > 1).then(|| {
         let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
-        format!("prices of different kinds: {kinds}; set price_basis to compare costs of one kind")
+        format!("prices of different types: {kinds}; set price_basis to compare the same type")
     })
 }
 

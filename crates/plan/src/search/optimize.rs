@@ -51,7 +51,7 @@ pub struct Problem<'p> {
     pub usual: Vec<Condition>,
     /// Whether accelerators may idle; else tp × pp × cp × dp is all of them.
     pub idle: bool,
-    /// Two or three figures whose best compromises are wanted; none where empty.
+    /// Two or three figures whose best compromises are wanted; `None` if empty.
     pub front: Vec<&'static Metric>,
     /// How many of the next best are wanted.
     pub runners_up: usize,

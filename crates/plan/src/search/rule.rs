@@ -101,12 +101,12 @@ impl Rule {
         match self {
             Rule::Accelerators => "tp × pp × cp × dp = accelerators",
             Rule::Heads => "tp divides the attention heads",
-            Rule::Layers => "pp × vpp is at most the layers and two empty ends",
+            Rule::Layers => "pp × vpp is at most the number of layers plus two empty ends",
             Rule::Software => "the software supports sharding, attention groups, expert ranks and pools",
             Rule::Experts => "ep divides the experts and the ranks of a stage",
             Rule::Batch => "dp × micro divides the global batch",
             Rule::Rounds => "interleaved: pp divides the micro-batches",
-            Rule::Redundant => "the same as another candidate",
+            Rule::Redundant => "equivalent to another candidate",
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which knob and which hardware number matter most for a figure: each one moved alone, a step or ten per cent up and
+//! Which knob and which hardware number matter most for a figure: each one moved alone, a step or ten percent up and
 //! down, all else unchanged except the replicas, which follow the layout. The bars of a tornado chart.
 
 use super::condition::fits;
@@ -94,7 +94,7 @@ impl Hardware {
 pub enum Lever {
     /// A knob, a step.
     Knob(Knob),
-    /// A hardware number, ten per cent.
+    /// A hardware number, ten percent.
     Hardware(Hardware),
 }
 
@@ -116,20 +116,20 @@ pub struct Outcome {
     pub to: String,
     /// The figure there.
     pub value: f64,
-    /// Why it cannot run there, in words; `None` where it can.
+    /// Why it cannot run there, in words; `None` if it can.
     pub trouble: Option<String>,
 }
 
-/// A lever, and the figure when it is moved down and up. `None` where it is at its end.
+/// A lever, and the figure when it is moved down and up. `None` if it is at its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Swing {
     /// The lever.
     pub lever: Lever,
     /// Its current value.
     pub from: String,
-    /// One step or ten per cent down; for words the one before, for toggles off.
+    /// One step or ten percent down; for words the one before, for toggles off.
     pub down: Option<Outcome>,
-    /// One step or ten per cent up.
+    /// One step or ten percent up.
     pub up: Option<Outcome>,
     /// The largest relative change of the figure among moves that can run.
     pub reach: f64,
@@ -229,7 +229,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
 /// The value a step away; `None` at the end.
 fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
     let to = match (knob.spec().kind, from) {
-        // A real number is moved by ten per cent, as hardware is: its steps are made for typing.
+        // A real number is moved by ten percent, as hardware is: its steps are made for typing.
         (ValueType::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
             let moved = now * (1.0 + SHARE * f64::from(by));
             Setting::Number(moved.clamp(bounds.min, bounds.max))

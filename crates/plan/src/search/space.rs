@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::sort;
 
-/// Most values on one axis.
+/// Maximum values on one axis.
 pub const MOST_VALUES: usize = 1_000_000;
 
 /// A knob and the values it may take, in order.
@@ -46,7 +46,7 @@ pub enum SpaceError {
         knob: &'static str,
     },
     /// Two axes of one knob.
-    #[error("{0}: two axes; write all its values in one")]
+    #[error("{0}: specified twice; list all values in one axis")]
     Twice(&'static str),
 }
 
@@ -100,7 +100,7 @@ impl Axis {
         let knob = self.knob;
         let refuse = |why| SpaceError::Range { knob: knob.name(), found: item.to_owned(), why };
         let ValueType::Number { step, bounds } = knob.spec().kind else {
-            return Err(refuse("this knob takes no numbers"));
+            return Err(refuse("this knob does not take numbers"));
         };
         let (to, by) = to.trim_start_matches('=').split_once(':').map_or((to, None), |(to, by)| (to, Some(by)));
         let number = |text: &str| match knob.parse(text, fabrics)? {
@@ -109,11 +109,11 @@ impl Axis {
         };
         let (from, to) = (number(from)?, number(to.trim_start_matches('='))?);
         if from > to {
-            return Err(refuse("it ends before it begins"));
+            return Err(refuse("the end is below the start"));
         }
         let stated = by.map(|by| by.trim().parse::<f64>().ok().filter(|by| *by > 0.0 && by.is_finite()));
         let next: Box<dyn Fn(usize, f64) -> f64> = match (stated, step) {
-            (Some(None), _) => return Err(refuse("its step is no positive number")),
+            (Some(None), _) => return Err(refuse("the step must be positive")),
             (Some(Some(by)), _) | (None, Step::Add(by)) => {
                 #[expect(clippy::cast_precision_loss, reason = "an axis has few values")]
                 let at = move |i: usize, _| round(from + by * i as f64);
@@ -190,10 +190,10 @@ fn count(text: &str, knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)
         return Ok(value);
     }
     let found = format!("divisors({text})");
-    Err(SpaceError::Range { knob: knob.name(), found, why: "there is no such whole number here" })
+    Err(SpaceError::Range { knob: knob.name(), found, why: "it contains no valid whole number" })
 }
 
-/// Numbers of pipeline stages that a model of so many layers can have on so many devices: those that leave no device
+/// Numbers of pipeline stages that a model of this many layers can have on this many devices: those that leave no device
 /// idle, and those that divide the layers. In training both end stages may be without layers.
 #[must_use]
 pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
@@ -330,12 +330,12 @@ mod tests {
         for (text, part) in [
             ("tp", "expected knob=VALUES"),
             ("tp=", "expected knob=VALUES"),
-            ("tp=8..1", "ends before it begins"),
-            ("tp=1..8:0", "no positive number"),
-            ("tp=1..8:nan", "no positive number"),
+            ("tp=8..1", "the end is below the start"),
+            ("tp=1..8:0", "the step must be positive"),
+            ("tp=1..8:nan", "the step must be positive"),
             ("tp=1..8:0.5", "whole number"),
             ("tp=all", "expected knob=VALUES"),
-            ("noise=1..2", "takes no numbers"),
+            ("noise=1..2", "does not take numbers"),
             ("pp=divisors(layer)", "found"),
             ("tpp=1", "did you mean"),
             ("hourly_usd=0..1e9:0.001", "more than"),

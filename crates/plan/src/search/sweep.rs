@@ -1,7 +1,7 @@
 //! Every point of a space for every target and workload, in order, on all cores, in constant memory.
 //!
 //! Points are numbered: contenders one after another, within one the space's own order. Workers answer blocks of
-//! points in turn, and blocks arrive in order, so that a sweep can stop after any block and go on from its number.
+//! points in turn, and blocks arrive in order, so that a sweep can stop after any block and continue from its number.
 
 use std::io;
 use std::sync::mpsc::sync_channel;
@@ -49,14 +49,14 @@ pub struct Row<'r> {
 /// What a block of points came to.
 #[derive(Debug)]
 pub struct Block<T> {
-    /// The number of the point behind its last one: where to go on.
+    /// The number of the point behind its last one: where to continue.
     pub next: u64,
     /// What was reported about its points.
     pub described: T,
 }
 
 impl Sweep {
-    /// Points of all contenders; `None` where there are more than can be numbered.
+    /// Points of all contenders; `None` if there are more than can be numbered.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         u64::try_from(self.space.size().checked_mul(self.contenders.len() as u128)?).ok()
@@ -82,7 +82,7 @@ impl Sweep {
         fill: impl Fn(&mut T, &Row<'_>) + Sync,
         mut take: impl FnMut(Block<T>) -> io::Result<()>,
     ) -> io::Result<u64> {
-        let all = self.size().ok_or_else(|| io::Error::other("more points than can be numbered"))?;
+        let all = self.size().ok_or_else(|| io::Error::other("too many points"))?;
         let (from, size) = (points.start, points.end.min(all));
         gauge.expect(size);
         gauge.advance(from.min(size));
@@ -117,7 +117,7 @@ impl Sweep {
                 take(block)?;
             }
             if taken < size && !gauge.cancelled() {
-                return Err(io::Error::other("a worker ended early; the sweep is not complete"));
+                return Err(io::Error::other("internal error: a worker stopped; the sweep is incomplete"));
             }
             Ok(taken)
         })

@@ -80,16 +80,16 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
     let network = m.parts.communication / step;
     let network_advice: &[&str] = if network > NETWORK_GRAVE {
         &[
-            "The network decides: more than half of a step is spent waiting for it",
-            "Reduce less often: more micro-batches to a step (knob global)",
+            "The network is the bottleneck: more than half of a step is spent waiting for it",
+            "Reduce gradients less often: more micro-batches per step (knob global)",
             "Compress gradients (--compression), or reduce them in a narrower format",
-            "Keep tensor, expert and context parallelism within the close fabric (knobs tp, ep, cp)",
-            "Reduce inside the node first, then between nodes; or more bandwidth per accelerator (knob network_gbps)",
+            "Keep tensor, expert and context parallelism within the scale-up domain (knobs tp, ep, cp)",
+            "Reduce hierarchically, within nodes first, or add bandwidth per accelerator (knob network_gbps)",
         ]
     } else {
         &[
-            "Overlap the reduction with the backward pass (knob overlap), in more and smaller buckets (--buckets)",
-            "Compress gradients (--compression), or give a step more micro-batches (knob global)",
+            "Overlap the reduction with the backward pass (knob overlap), with more and smaller buckets (--buckets)",
+            "Compress gradients (--compression), or use more micro-batches per step (knob global)",
         ]
     };
     let mut all = vec![
@@ -98,10 +98,10 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
             compute,
             COMPUTE,
             &[
-                "More or faster accelerators are the way to more speed; nothing else is waited for",
-                "A narrower format (knob precision) if training runs without",
-                "Recompute less where memory allows (knob recompute)",
-                "Captured graphs and fused kernels where the host is slow (knob cuda_graphs)",
+                "Use more or faster accelerators; nothing else limits the step",
+                "Use a narrower format (knob precision)",
+                "Recompute less if memory allows (knob recompute)",
+                "Use CUDA graphs and fused kernels if the host is slow (knob cuda_graphs)",
             ],
             json!({"avg_compute_utilization": compute, "max_compute_utilization": busiest, "stages_computing": m.output.busy}),
         ),
@@ -110,9 +110,9 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
             memory,
             MEMORY,
             &[
-                "Smaller micro-batches (knob microbatch)",
+                "Use smaller micro-batches (knob microbatch)",
                 "Recompute activations (knob recompute)",
-                "Spread states over the replicas (knob sharding), or cut the model further (knobs tp, pp)",
+                "Shard model states over replicas (knob sharding), or shard the model further (knobs tp, pp)",
             ],
             json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() / atlas_core::units::MEMORY_GB}),
         ),
@@ -127,17 +127,17 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
     if m.system.pp > 1.0 {
         let bubble = m.parts.bubble / step;
         let advice: &[&str] = &[
-            "More micro-batches to a step (knob global), or smaller ones (knob microbatch)",
-            "Interleave (knob vpp), or zero bubble (knob pipeline_schedule)",
-            "Fewer stages (knob pp)",
+            "Use more micro-batches per step (knob global), or smaller ones (knob microbatch)",
+            "Use an interleaved (knob vpp) or zero-bubble schedule (knob pipeline_schedule)",
+            "Use fewer stages (knob pp)",
         ];
         all.push(judged("pipeline", bubble, OTHER, advice, json!({"bubble_ratio": bubble})));
     }
     if m.parts.stragglers > 0.0 {
         let share = m.parts.stragglers / step;
         let advice: &[&str] = &[
-            "Find the slow hosts and take them out; every step waits for the slowest",
-            "Fewer synchronization points: less tensor and pipeline parallelism across hosts",
+            "Find and remove slow hosts; every step waits for the slowest one",
+            "Reduce synchronization: less tensor and pipeline parallelism across hosts",
         ];
         all.push(judged(
             "stragglers",
@@ -149,7 +149,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
     }
     if m.parts.loading > 0.0 {
         let share = m.parts.loading / step;
-        let advice: &[&str] = &["More or faster data loaders; a step cannot begin before its data are there"];
+        let advice: &[&str] = &["Use more or faster data loaders; a step cannot start before its data is ready"];
         all.push(judged("data loading", share, OTHER, advice, json!({"loading_ratio": share})));
     }
     all
@@ -167,9 +167,9 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
             compute,
             COMPUTE,
             &[
-                "More replicas (knobs dp, num_nodes) or faster accelerators",
-                "A narrower format of weights and cache (knobs precision, kv_precision)",
-                "More requests to a step, where latency allows (knob max_num_seqs)",
+                "Use more replicas (knobs dp, num_nodes) or faster accelerators",
+                "Use narrower formats for weights and KV cache (knobs precision, kv_precision)",
+                "Batch more requests per step if latency allows (knob max_num_seqs)",
             ],
             json!({"avg_compute_utilization": compute, "max_compute_utilization": o.busy, "steps": o.steps}),
         ),
@@ -179,9 +179,9 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
             if o.preemptions > 0 { o.most_kv } else { o.kv },
             MEMORY,
             &[
-                "A narrower KV cache (knob kv_precision), or a larger share of memory (knob gpu_memory_utilization)",
-                "More accelerators to a replica (knob tp), or more replicas (knob dp)",
-                "Fewer sequences at a time (knob max_num_seqs) where preemptions are many",
+                "Use a narrower KV cache format (knob kv_precision), or a larger share of memory (knob gpu_memory_utilization)",
+                "Use more accelerators per replica (knob tp), or more replicas (knob dp)",
+                "Limit concurrent sequences (knob max_num_seqs) if there are many preemptions",
             ],
             json!({
                 "avg_memory_usage_ratio": memory, "max_memory_usage_ratio": peak,
@@ -192,7 +192,7 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
             "network",
             communication,
             NETWORK,
-            &["Fewer ranks to a replica (knob tp), and more replicas", "Keep replicas within the close fabric"],
+            &["Use fewer ranks per replica (knob tp) and more replicas", "Keep replicas within the scale-up domain"],
             json!({"avg_communication_ratio": communication, "max_communication_ratio": m.communication()}),
         ),
         judged(
@@ -200,9 +200,9 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
             waiting,
             OTHER,
             &[
-                "Requests wait for a place: more replicas (knobs dp, num_nodes; --autoscale), or more sequences at a time \
+                "Requests are queueing: use more replicas (knobs dp, num_nodes; --autoscale), or more concurrent sequences \
                  (knob max_num_seqs)",
-                "Spread bursts, or limit what is let in",
+                "Smooth out bursts, or limit admission",
             ],
             json!({"avg_waiting": o.waiting, "max_waiting": o.most_waiting, "avg_running": o.running}),
         ),

@@ -23,7 +23,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity, parse};
 pub enum Subject {
     /// The predecessor simulator's description.
     Predecessor(Box<Predecessor>),
-    /// A target and a workload of the files in force.
+    /// A target and a workload of the files in effect.
     Scenario(Pair),
     /// Several jobs on one cluster.
     Jobs(Box<jobs::Config>),
@@ -57,7 +57,7 @@ pub struct Config {
 
 impl Config {
     /// Reads a configuration; every complaint goes to `diagnostics`, and `None` means that one is an error. Names are those
-    /// of the files in force.
+    /// of the files in effect.
     #[must_use]
     pub fn read(file: &Arc<str>, text: &str, library: &Library, diagnostics: &mut Diagnostics) -> Option<Config> {
         let before = diagnostics.errors();
@@ -76,7 +76,7 @@ impl Config {
             let sections = ["hardware", "model", "training", "network"];
             if !sections.iter().any(|key| has(key)) {
                 let help =
-                    "write target and workload, or the predecessor simulator's hardware, model, training and network";
+                    "add target and workload, or hardware, model, training and network as in the predecessor simulator";
                 fields.error("", "found nothing to simulate", Some(help.to_owned()));
             }
             Some(Subject::Predecessor(Box::new(Predecessor::decode(&mut fields, library.catalog()))))

@@ -18,7 +18,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// For so many runs in all.
+    /// For this many runs in all.
     #[must_use]
     pub fn of(total: u32) -> Gauge {
         Gauge { total: AtomicU32::new(total), ..Gauge::default() }

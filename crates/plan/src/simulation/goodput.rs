@@ -13,7 +13,7 @@ use atlas_sim::training::faults::{Choice, Input};
 /// Mean time between failures of one accelerator by default, hours: 419 unexpected interruptions of 16,384 H100
 /// in 54 days (Llama 3, arXiv 2407.21783, section 3.3.4), hosts and network counted in.
 pub const MTBF_HOURS: f64 = 16_384.0 * 54.0 * 24.0 / 419.0;
-/// Seconds from a failure until it is noticed, and from there until work goes on, by default: together the ten
+/// Seconds from a failure until it is noticed, and from there until work continues, by default: together the ten
 /// minutes within which MegaScale finds and replaces what failed (arXiv 2402.15627, section 6.3).
 const DETECTION: f64 = 120.0;
 const RESTART: f64 = 480.0;
@@ -30,7 +30,7 @@ const REPLICATIONS: u32 = 20;
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// The input, at the interval in force.
+    /// The input, at the interval in effect.
     pub input: Input,
     /// Mean time between failures of one accelerator, seconds.
     pub mtbf: f64,
@@ -42,7 +42,7 @@ pub struct Study {
     pub choices: Vec<Choice>,
     /// The best of them.
     pub best: Option<Choice>,
-    /// At the interval in force: goodput and the shares of the time lost to rework, checkpoints, restarts and missing nodes.
+    /// At the interval in effect: goodput and the shares of the time lost to rework, checkpoints, restarts and missing nodes.
     pub shares: [Interval; 5],
     /// And failures.
     pub failures: Interval,
@@ -57,7 +57,7 @@ pub const SHARES: [&str; 5] = ["goodput", "lost work", "checkpoints", "restarts"
 
 /// Events that a study may take: about a minute of computing.
 const MOST_EVENTS: f64 = 1e9;
-/// Courses of a study under each seed: one at the interval in force, and those of [`faults::best_interval`].
+/// Courses of a study under each seed: one at the interval in effect, and those of [`faults::best_interval`].
 const COURSES: f64 = 18.0;
 
 /// Refuses a study that would take too many events.
@@ -74,7 +74,7 @@ fn affordable(input: &Input, replications: u32) -> Result<(), Problems> {
     )]))
 }
 
-/// Studies a job that runs at so many tokens per second.
+/// Studies a job that runs at this many tokens per second.
 ///
 /// # Errors
 /// All that makes no sense.
@@ -151,7 +151,7 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
     });
     if unfinished {
         notes.push(
-            "some runs were not through after 213 days, the longest that is simulated; their goodput is that of the time \
+            "some runs were not finished after 213 days, the longest simulated time; their goodput covers only the time \
              that was"
                 .to_owned(),
         );

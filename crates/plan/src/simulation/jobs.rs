@@ -39,7 +39,7 @@ pub struct Config {
     pub jobs: Vec<Job>,
 }
 
-/// A cluster: a target of the files, or so many accelerators.
+/// A cluster: a target of the files, or this many accelerators.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cluster {
     /// The target.
@@ -54,7 +54,7 @@ pub struct Cluster {
     /// Nodes under one leaf switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes_per_leaf: Option<Count>,
-    /// Bandwidth of a leaf's nodes over that of its uplinks; the target's where unset, and 1 where that says none.
+    /// Bandwidth of a leaf's nodes over that of its uplinks; the target's where unset, and 1 if that says none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oversubscription: Option<f64>,
     /// Where jobs are put.
@@ -79,13 +79,13 @@ pub struct Job {
     /// Nodes that it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Count>,
-    /// Accelerators that it takes, in place of nodes.
+    /// Accelerators that it takes, instead of nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerators: Option<Count>,
     /// Optimizer steps of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Count>,
-    /// How long it lasts, in place of steps.
+    /// How long it lasts, instead of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Span>,
     /// Share of its own time in which its collectives fill its nodes' network cards, nothing hiding them; that of its
@@ -128,7 +128,7 @@ impl Config {
         match (&mut scheduler, requested) {
             (Scheduler::Gang { slice }, Some(requested)) => *slice = requested.0,
             (Scheduler::Fifo | Scheduler::Backfill, Some(_)) => {
-                fields.warn("slice", "only the scheduler gang gives jobs turns", None);
+                fields.warn("slice", "only used by the gang scheduler", None);
             }
             (_, None) => {}
         }
@@ -145,12 +145,12 @@ impl Config {
                 && cluster.accelerators_per_node.is_none()
                 && cluster.oversubscription.is_some_and(|ratio| ratio > 1.0)
             {
-                let help = "write accelerators_per_node, or a target".to_owned();
-                f.error("oversubscription", "leaves have nodes, and nothing says how large these are", Some(help));
+                let help = "add accelerators_per_node or target".to_owned();
+                f.error("oversubscription", "the size of the nodes of a leaf is unknown", Some(help));
             }
             named(f, "target", cluster.target.as_deref(), |name| library.target(name).err());
             if cluster.target.is_none() && cluster.accelerators.is_none() {
-                f.error("", "found neither target nor accelerators", Some("write one of them".to_owned()));
+                f.error("", "found neither target nor accelerators", Some("add one of them".to_owned()));
             }
             cluster
         });
@@ -190,7 +190,7 @@ fn job(f: &mut Fields<'_>, index: usize, library: &Library) -> Job {
         f.error("", "expected either nodes or accelerators", None);
     }
     if job.communication.is_some() && job.seconds.is_none() {
-        f.error("communication", "a workload's steps are simulated, and say what they send", None);
+        f.error("communication", "communication of a workload is simulated and must not be stated", None);
     }
     if job.seconds.is_some() == (job.workload.is_some() && job.steps.is_some()) {
         f.error("", "expected either seconds, or workload and steps", None);

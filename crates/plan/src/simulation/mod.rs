@@ -114,7 +114,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What so many tokens per second cost; `None` where no price is known or nothing is computed.
+    /// What this many tokens per second cost; `None` if no price is known or nothing is computed.
     #[must_use]
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Cost> {
         let usd_per_hour = plan.usd_per_hour?;
@@ -160,7 +160,7 @@ pub fn run(plan: &Plan, gauge: &Gauge) -> Result<Outcome, Problems> {
     let Some((first, measured)) =
         runs.next().and_then(|mut run| Some((run.measured.take()?, run))).map(|(m, r)| (r, m))
     else {
-        return Err(Problems(vec!["ended before the first run".to_owned()]));
+        return Err(Problems(vec!["interrupted before the first run".to_owned()]));
     };
     let mut figures: Vec<Figure> =
         first.figures.iter().map(|(spec, value)| Figure { spec: *spec, runs: vec![*value] }).collect();
@@ -189,7 +189,7 @@ fn one(plan: &Plan, number: u32, progress: &Progress) -> Result<Run, Problems> {
 }
 
 /// The difference of a figure between two answers, run by run under the same seeds: what is drawn is the same for both, so
-/// that the interval is that of the difference alone. `None` where the figure or the seeds are not the same.
+/// that the interval is that of the difference alone. `None` if the figure or the seeds are not the same.
 #[must_use]
 pub fn difference(one: &Outcome, other: &Outcome, name: &str) -> Option<Interval> {
     let of = |outcome: &Outcome| outcome.figures.iter().find(|figure| figure.spec.name == name).cloned();

@@ -20,10 +20,10 @@ pub enum Study {
     Goodput,
 }
 
-/// Declares the options: one list for the struct, for laying one over another, and for their names.
+/// Declares the options: one list for the struct, for merging, and for their names.
 macro_rules! options {
     ($($(#[$meta:meta])* $name:ident: $type:ty,)+) => {
-        /// Options of a simulation; what is not said is `None`.
+        /// Options of a simulation; `None` if unset.
         #[derive(Debug, Clone, Default, PartialEq, Args, Serialize)]
         pub struct Options {
             $($(#[$meta])* #[arg(allow_negative_numbers = true)] #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)+
@@ -33,13 +33,13 @@ macro_rules! options {
             /// Names in a configuration.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)+];
 
-            /// These, and where they are silent those of `other`.
+            /// These options, falling back to those of `other`.
             #[must_use]
             pub fn or(self, other: Options) -> Options {
                 Options { $($name: self.$name.or(other.$name),)+ }
             }
 
-            /// Whether nothing is said.
+            /// Whether no option is set.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 true $(&& self.$name.is_none())+
@@ -49,112 +49,112 @@ macro_rules! options {
 }
 
 options! {
-    /// Seed of everything random [default: 1337]
+    /// Random seed [default: 1337]
     #[arg(long, value_name = "N", help_heading = "Run")]
     seed: u64,
-    /// Independent runs, from which confidence intervals come [default: 1]
+    /// Number of independent runs, for confidence intervals [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Run")]
     replications: u32,
-    /// A further study; anything said about failures requests goodput
+    /// Additional study; options about failures imply goodput
     #[arg(long, value_enum, help_heading = "Run")]
     study: Study,
     /// Optimizer steps [default: the workload's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Training")]
     steps: u32,
-    /// Hosts that are slow all the time, drawn by the seed
+    /// Number of permanently slow hosts, chosen by the seed
     #[arg(long, alias = "slow_hosts", value_name = "N", help_heading = "Training")]
     slow_hosts: u32,
-    /// Their time over the others' [default: 1.1]
+    /// Slowdown of slow hosts [default: 1.1]
     #[arg(long, alias = "slow_factor", value_name = "F", value_parser = factor, help_heading = "Training")]
     slow_factor: f64,
-    /// Hosts with another accelerator than the job's, its last ones: each computes as fast as its own operators do
+    /// Replace the accelerator of the last hosts of the job
     #[arg(long, value_name = "ACCELERATOR:HOSTS", help_heading = "Training")]
     hosts: HostsWord,
-    /// Standard deviation of a pass over its mean
+    /// Coefficient of variation of compute times
     #[arg(long, value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
     jitter: f64,
-    /// Standard deviation of a micro-batch's tokens over its mean: dynamic batch sizes, packed sequences
+    /// Coefficient of variation of tokens per micro-batch (dynamic batch sizes, packed sequences)
     #[arg(long, alias = "dynamic_batch", value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
     dynamic_batch: f64,
-    /// Pieces in which a chunk's gradients are reduced [default: of 40 million weights, as Megatron-Core cuts them]
+    /// Number of gradient buckets per model chunk [default: 40 million weights each, as in Megatron-Core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Training")]
     buckets: u32,
-    /// Compression of gradients: bytes before over bytes after, and its time
+    /// Gradient compression: ratio, and optionally its time
     #[arg(long, value_name = "RATIO[:TIME]", help_heading = "Training")]
     compression: CompressionWord,
-    /// Time in which a step's data are loaded, one step ahead
+    /// Time to load the data of a step, one step ahead
     #[arg(long, value_name = "TIME", help_heading = "Training")]
     loading: Span,
-    /// Simulate every replica even where all are alike
+    /// Simulate every replica even if all are identical
     #[arg(long, alias = "every_replica", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Training")]
     every_replica: bool,
-    /// Mean time between failures of one accelerator with its share of host and network [default of the study: 50678h]
+    /// Mean time between failures per accelerator, including its share of host and network [default of the study: 50678h]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     mtbf: Span,
-    /// From a failure until it is noticed [default: 2m]
+    /// Time to detect a failure [default: 2m]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     detection: Span,
-    /// From there until work goes on [default: 8m]
+    /// Time from detection until work resumes [default: 8m]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     restart: Span,
-    /// Nodes that stand by [default: 1 % of the job's, at least one]
+    /// Number of spare nodes [default: 1 % of the job's nodes, at least one]
     #[arg(long, value_name = "N", help_heading = "Failures")]
     spares: u32,
-    /// Mean time until a failed node can stand by again [default: 24h]
+    /// Mean time to repair a failed node [default: 24h]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     repair: Span,
-    /// For which a checkpoint stops the work [default: its bytes over the storage's bandwidth]
+    /// Time that a checkpoint stops the work [default: its size / storage bandwidth]
     #[arg(long, alias = "checkpoint_seconds", value_name = "TIME", help_heading = "Failures")]
     checkpoint_seconds: Span,
-    /// From a checkpoint's end until it is safe, while work goes on [default: 0]
+    /// Time until a checkpoint is safe after work has resumed [default: 0]
     #[arg(long, alias = "checkpoint_flush", value_name = "TIME", help_heading = "Failures")]
     checkpoint_flush: Span,
-    /// Work between two checkpoints [default: Young's]
+    /// Time between checkpoints [default: Young's interval]
     #[arg(long, alias = "checkpoint_interval", value_name = "TIME", help_heading = "Failures")]
     checkpoint_interval: Span,
-    /// Storage bandwidth of one node, GB/s [default: 1]
+    /// Storage bandwidth per node, GB/s [default: 1]
     #[arg(long, alias = "storage_gbps", value_name = "GB/S", value_parser = positive, help_heading = "Failures")]
     storage_gbytes: f64,
-    /// Work of the long run [default: 30d]
+    /// Length of the long run [default: 30d]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     work: Span,
-    /// Requests that are counted [default: 2000, or the whole trace or schedule]
+    /// Number of measured requests [default: 2000, or the whole trace or schedule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000_000), help_heading = "Serving")]
     requests: u32,
-    /// Requests before them, that are served and not counted [default: a tenth, or what fills a closed load twice]
+    /// Number of warm-up requests, served but not measured [default: a tenth, or twice the closed load]
     #[arg(long, alias = "warm_up", value_name = "N", help_heading = "Serving")]
     warm_up: u32,
-    /// How requests arrive [default: the workload's schedule, rate or concurrency]
+    /// Arrival process [default: the workload's schedule, rate or concurrency]
     #[arg(long, value_name = "poisson|gamma:CV|closed|burst|schedule|trace:FILE", help_heading = "Serving")]
     arrivals: ArrivalsWord,
-    /// Requests per second of open arrivals [default: the workload's, else 0.8 of what the deployment can serve]
+    /// Request rate of open arrivals, per second [default: the workload's, else 0.8 of the capacity]
     #[arg(long, value_name = "R", value_parser = positive, help_heading = "Serving")]
     rate: f64,
-    /// Prompt tokens, one number or a distribution [default: the workload's]
+    /// Input tokens, a number or a distribution [default: the workload's]
     #[arg(long, value_name = "TOKENS", help_heading = "Serving")]
     isl: Lengths,
-    /// Generated tokens, one number or a distribution [default: the workload's]
+    /// Output tokens, a number or a distribution [default: the workload's]
     #[arg(long, value_name = "TOKENS", help_heading = "Serving")]
     osl: Lengths,
-    /// Longest prompt and answer together; longer ones are cut
+    /// Maximum input plus output tokens; longer requests are truncated
     #[arg(long, alias = "max_model_len", value_name = "TOKENS", help_heading = "Serving")]
     max_model_len: u32,
-    /// Tokens of a KV block [default: 16]
+    /// Tokens per KV cache block [default: 16]
     #[arg(long, alias = "block_size", value_name = "TOKENS", help_heading = "Serving")]
     block_size: u32,
-    /// Which replica a request goes to: round-robin, random, least-requests, two-choices, prefix-affinity
+    /// Routing policy: round-robin, random, least-requests, two-choices, prefix-affinity
     #[arg(long, value_name = "NAME", help_heading = "Serving")]
     router: RouterWord,
-    /// Replicas that come and go with the load, and the requests in flight aimed at on each
+    /// Autoscaling range of replicas, and target requests in flight per replica
     #[arg(long, value_name = "LEAST..MOST[:REQUESTS]", help_heading = "Serving")]
     autoscale: ScaleWord,
-    /// Limit of the time to first token; a bare number is milliseconds
+    /// TTFT objective; a number without a unit is in milliseconds
     #[arg(long, alias = "slo_ttft", value_name = "TIME", help_heading = "Serving")]
     slo_ttft: Millis,
-    /// Limit of the time per output token
+    /// TPOT objective
     #[arg(long, alias = "slo_tpot", value_name = "TIME", help_heading = "Serving")]
     slo_tpot: Millis,
-    /// Limit of the time to the last token
+    /// End-to-end latency objective
     #[arg(long, alias = "slo_e2e", value_name = "TIME", help_heading = "Serving")]
     slo_e2e: Millis,
 }
@@ -178,7 +178,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    /// Reads one option as a configuration writes it.
+    /// Reads one option as written in a simulation file.
     ///
     /// # Errors
     /// An unknown name, or a value that the option does not take, in words.
@@ -186,7 +186,7 @@ impl Options {
         if !Self::NAMES.contains(&name) {
             let near = nearest(name, Self::NAMES.iter().copied());
             return Err(format!(
-                "no option of that name{}",
+                "unknown option{}",
                 near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
             ));
         }
@@ -196,7 +196,7 @@ impl Options {
         Options::from_arg_matches(&matches).map_err(|error| complaint(&error))
     }
 
-    /// What a workload and the knobs say under their own names; nothing where they are silent.
+    /// The options that a workload and the knobs set under their own names.
     #[must_use]
     pub fn stated(scenario: &Scenario) -> Options {
         let said = &scenario.base.plan.simulation;
@@ -245,13 +245,13 @@ impl Options {
         }
     }
 
-    /// The seed in force.
+    /// The seed in effect.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(1337)
     }
 
-    /// Whether failures are to be studied: said so, or something said about them.
+    /// Whether to study failures: requested explicitly or implied by another option.
     #[must_use]
     pub fn wants_goodput(&self) -> bool {
         self.study == Some(Study::Goodput)
@@ -271,14 +271,14 @@ impl Options {
             .any(Option::is_some)
     }
 
-    /// The number of runs in force.
+    /// The number of runs in effect.
     #[must_use]
     pub fn replications(&self) -> u32 {
         self.replications.unwrap_or(1).max(1)
     }
 }
 
-/// What is wrong with a value, without the words about the command line around it.
+/// The problem with a value, without clap's context.
 fn complaint(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");

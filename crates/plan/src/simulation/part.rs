@@ -46,7 +46,7 @@ pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &Gauge) -> Result<Vec<Ru
         Ok(whole.then_some(RunFigures { number, events: run.events, figures }))
     });
     let runs = runs.into_iter().collect::<Result<Option<Vec<RunFigures>>, Problems>>()?;
-    runs.filter(|runs| runs.len() == numbers.len()).ok_or_else(|| Problems(vec!["ended early".to_owned()]))
+    runs.filter(|runs| runs.len() == numbers.len()).ok_or_else(|| Problems(vec!["interrupted".to_owned()]))
 }
 
 impl Outcome {

@@ -52,7 +52,7 @@ pub enum Work {
 pub const USUAL_LOAD: f64 = 0.8;
 /// Requests that are counted by default.
 const REQUESTS: u32 = 2000;
-/// Most requests of a trace by default.
+/// Maximum requests of a trace by default.
 const MOST_REQUESTS: u32 = 200_000;
 /// Requests of a schedule by default: enough for every phase to be seen, few enough for seconds of computing.
 const SCHEDULED_REQUESTS: u32 = 20_000;
@@ -66,7 +66,7 @@ impl Plan {
         let mut notes = Vec::new();
         let mut problems = inapplicable_options(options, scenario.mode());
         let options = &options.clone().or(Options::stated(scenario));
-        let lacking = || Problems(vec!["the scenario lacks a machine or a model".to_owned()]);
+        let lacking = || Problems(vec!["the scenario needs an accelerator and a model".to_owned()]);
         let work = match scenario.mode() {
             Mode::Training => {
                 let input = answer::training::input(scenario, &scenario.base).ok_or_else(lacking)?;
@@ -133,13 +133,16 @@ pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String>
         ("--slo-e2e", o.slo_e2e.is_some()),
     ];
     let (others, what): (&[(&str, bool)], &str) = match mode {
-        Mode::Training => (&serving, "serving, and the workload is training"),
-        Mode::Inference => (&training, "training, and the workload is serving"),
+        Mode::Training => (&serving, "serving workloads"),
+        Mode::Inference => (&training, "training workloads"),
     };
-    let mut problems: Vec<String> =
-        others.iter().filter(|(_, said)| *said).map(|(flag, _)| format!("{flag} is one of {what}")).collect();
+    let mut problems: Vec<String> = others
+        .iter()
+        .filter(|(_, said)| *said)
+        .map(|(flag, _)| format!("{flag} is supported only for {what}"))
+        .collect();
     if o.slow_factor.is_some() && o.slow_hosts.is_none() {
-        problems.push("--slow-factor says how slow hosts are; --slow-hosts says how many".to_owned());
+        problems.push("--slow-factor requires --slow-hosts".to_owned());
     }
     problems
 }
@@ -154,7 +157,7 @@ impl Plan {
         let mut problems = Vec::new();
         let (hosts, wanted) = (work.hosts.count(), named.iter().map(|(_, count)| count).sum::<u32>());
         if wanted > hosts {
-            problems.push(format!("--hosts: found {wanted}, the job has {hosts}"));
+            problems.push(format!("--hosts: found {wanted}, but the job has only {hosts} hosts"));
         }
         let system = work.input.system;
         for (name, count) in named {
@@ -170,7 +173,7 @@ impl Plan {
             let there = estimate(&kind.system(&system), &work.input.constants);
             if !there.fits {
                 self.notes.push(format!(
-                    "{} may not hold its share: up to {:.1} GB of {:.1} GB",
+                    "{} may run out of memory: up to {:.1} GB of {:.1} GB",
                     sheet.id,
                     there.memory_upper / atlas_core::units::MEMORY_GB,
                     accelerator.capacity() / atlas_core::units::MEMORY_GB
@@ -186,7 +189,8 @@ impl Plan {
 /// More slow hosts than there are hosts.
 pub(super) fn too_many(work: &training::Work) -> Option<String> {
     let hosts = work.hosts.count();
-    (work.slow_hosts > hosts).then(|| format!("--slow-hosts: found {}, the job has {hosts}", work.slow_hosts))
+    (work.slow_hosts > hosts)
+        .then(|| format!("--slow-hosts: found {}, but the job has only {hosts} hosts", work.slow_hosts))
 }
 
 /// A training job with the unevenness that options request.
@@ -253,7 +257,7 @@ fn serving_input(
             let by = (most / expected.max(1.0)).min(1.0);
             if by < 1.0 {
                 notes.push(format!(
-                    "the schedule brings about {expected:.0} requests; every phase is cut to {:.3} % of its length, so that \
+                    "the schedule has about {expected:.0} requests; every phase is shortened to {:.3} % of its length, so that \
                      about {most} come (--requests for more)",
                     100.0 * by
                 ));
@@ -307,7 +311,7 @@ fn arrive(
         own.or(stated).unwrap_or_else(|| {
             let rate = USUAL_LOAD * capacity(&system, &constants);
             notes.push(format!(
-                "the number of requests is not stated: {rate:.3} a second, {USUAL_LOAD} of what the deployment can serve \
+                "the request rate is not set: using {rate:.3} requests/s, {USUAL_LOAD} of what the deployment can serve \
                  (--rate, or knob request_rate)"
             ));
             rate
@@ -316,7 +320,7 @@ fn arrive(
     let scheduled = !scenario.phases.is_empty() && scenario.phases.iter().all(|p| p.shape.mode == Mode::Inference);
     let fixed = |problems: &mut Vec<String>| {
         if options.rate.is_some() {
-            problems.push("--rate belongs to open arrivals: poisson or gamma".to_owned());
+            problems.push("--rate requires open arrivals: poisson or gamma".to_owned());
         }
     };
     match options.arrivals.clone() {
@@ -339,7 +343,7 @@ fn arrive(
             if scheduled {
                 input.arrivals = Arrivals::Phases(phases(scenario, &system, &constants));
             } else {
-                problems.push("--arrivals schedule: the workload has no schedule of serving".to_owned());
+                problems.push("--arrivals schedule: the workload has no serving schedule".to_owned());
             }
         }
         Some(ArrivalsWord::Trace(file)) => {
@@ -370,7 +374,7 @@ fn overload(input: &event_serving::Input) -> Option<String> {
     (rate > most && input.most_in_flight == u64::MAX && !scales).then(|| {
         let whole = if matches!(input.arrivals, Arrivals::Phases(_)) { " in its busiest phase" } else { "" };
         format!(
-            "overload{whole}: {rate:.3} requests/s arrive, at most {most:.3} can be served, so the queue grows without bound, \
+            "overload{whole}: {rate:.3} requests/s arrive, but at most {most:.3} can be served, so the queue grows without bound, \
              and latencies only say how long the run was"
         )
     })

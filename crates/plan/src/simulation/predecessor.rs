@@ -183,7 +183,7 @@ const TOPOLOGIES: [(&str, Topology); 4] = [
     ("torus_2d", Topology::Torus),
 ];
 
-/// Most layers of a model: every one of them is simulated, and no model has a tenth of these.
+/// Maximum layers of a model: every one of them is simulated, and no model has a tenth of these.
 const MOST_LAYERS: f64 = 10_000.0;
 
 impl Predecessor {
@@ -205,10 +205,10 @@ impl Predecessor {
     pub fn preset(name: &str) -> Option<Predecessor> {
         let base = Predecessor::default();
         Some(match name {
-            "small" => Predecessor { description: "8 A100 of one node train BERT base's size".to_owned(), ..base },
+            "small" => Predecessor { description: "model of BERT-base size on 8 A100 (1 node)".to_owned(), ..base },
             "medium" => Predecessor {
                 name: "medium_scale_experiment".to_owned(),
-                description: "32 A100 of 4 nodes train GPT-2 large's size".to_owned(),
+                description: "model of GPT-2-large size on 32 A100 (4 nodes)".to_owned(),
                 model: Model {
                     num_layers: 36.0,
                     hidden_size: 1280.0,
@@ -222,7 +222,7 @@ impl Predecessor {
             },
             "large" => Predecessor {
                 name: "large_scale_experiment".to_owned(),
-                description: "128 H100 of 16 nodes train a decoder of 48 layers".to_owned(),
+                description: "48-layer decoder on 128 H100 (16 nodes)".to_owned(),
                 hardware: Hardware {
                     gpu_model: "H100".to_owned(),
                     compute_tflops: 989.0,
@@ -269,7 +269,7 @@ impl Predecessor {
             let usual = &base.model;
             let flops = f.number("total_flops", Bounds::POSITIVE);
             if flops.is_some() {
-                f.warn("total_flops", "not used: operators are counted one by one", None);
+                f.warn("total_flops", "ignored: FLOPs are computed from the operators", None);
             }
             let layers = layers::decode(f, usual);
             let unsaid = if layers.is_some() { layers::CUSTOM } else { &usual.model_type };
@@ -278,7 +278,7 @@ impl Predecessor {
                 (Some(_), true) => {}
                 (Some(_), false) => {
                     let message = format!("found \"{model_type}\", but layers describe the model, expected custom");
-                    f.error("model_type", message, Some("leave model_type out, or leave layers out".to_owned()));
+                    f.error("model_type", message, Some("remove model_type or layers".to_owned()));
                 }
                 (None, true) => {
                     let help = "list layers, each with forward_flops, num_parameters and activation_memory_mb";
@@ -317,7 +317,7 @@ impl Predecessor {
                     f.error("communication_pattern", "custom, but custom_pattern lists no phases", Some(help));
                 }
                 (Pattern::Custom, false) | (_, true) => {}
-                (_, false) => f.warn("custom_pattern", "only communication_pattern: custom uses it", None),
+                (_, false) => f.warn("custom_pattern", "only used with communication_pattern: custom", None),
             }
             Training {
                 custom_pattern,
@@ -418,7 +418,7 @@ const MODELS: [(&str, &str); 9] = [
 
 /// The model that a file describes by layers and widths.
 const TRANSFORMER: &str = "transformer";
-const UNKNOWN: &str = "expected transformer, resnet or a model of the catalog";
+const UNKNOWN: &str = "expected transformer, resnet or a model from the catalog";
 
 /// The catalog's model of that name, under the predecessor simulator's name or its own; `None` for a transformer that the file
 /// describes.

@@ -43,7 +43,7 @@ pub struct Exchange {
     pub ranks: f64,
     /// How many there are.
     pub count: usize,
-    /// Seconds of one as recorded, in the mean; `None` where nothing was measured.
+    /// Seconds of one as recorded, in the mean; `None` if nothing was measured.
     pub recorded_s: Option<f64>,
     /// Seconds of one on the target; `None` without a target, or where the trace says too little.
     pub modeled_s: Option<f64>,
@@ -52,7 +52,7 @@ pub struct Exchange {
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// As recorded; `None` where the trace holds work without times.
+    /// As recorded; `None` if the trace holds work without times.
     pub recorded: Option<Shares>,
     /// On the target.
     pub target: Option<Shares>,
@@ -69,7 +69,7 @@ pub struct Hardware<'a> {
     pub machine: &'a Machine,
     /// All accelerators of the target.
     pub accelerators: f64,
-    /// The accelerator that the step was recorded on, where it is known.
+    /// The accelerator that the step was recorded on, if known.
     pub from: Option<&'a Accelerator>,
 }
 
@@ -108,14 +108,14 @@ pub fn answer(trace: &StepTrace, hardware: Option<&Hardware<'_>>) -> Result<Answ
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayProblem {
     /// There is nothing to take times from.
-    #[error("the trace holds work without times; --target says what hardware does it")]
+    #[error("the trace contains work without times; use --target to choose the hardware")]
     NoTimes,
     /// The tasks cannot be put in an order.
     #[error(transparent)]
     Order(#[from] ReplayError),
 }
 
-/// Seconds of a task on the hardware; `None` where it keeps its own.
+/// Seconds of a task on the hardware; `None` if it keeps its own.
 fn on(task: &Task, hardware: &Hardware<'_>, all: Option<f64>) -> Option<f64> {
     let device = &hardware.machine.device;
     let peak = |device: &Accelerator| device.peak(Precision::Bf16).max(device.peak(Precision::Fp16));
@@ -160,16 +160,16 @@ fn remarks(trace: &StepTrace, hardware: &Hardware<'_>, modeled: &[Option<f64>]) 
         .iter()
         .any(|task| matches!(task.kind, TaskKind::Matrix | TaskKind::Elementwise) && task.seconds > 0.0);
     if kernels && hardware.from.is_none() {
-        notes.push("the trace names no accelerator of the catalog: kernels keep their recorded times".to_owned());
+        notes.push("the trace names no accelerator in the catalog: kernels keep their recorded times".to_owned());
     }
     let silent =
         |(task, modeled): &(&Task, &Option<f64>)| matches!(task.kind, TaskKind::Collective { .. }) && modeled.is_none();
     let kept = trace.tasks.iter().zip(modeled).filter(silent).count();
     if kept > 0 {
-        notes.push(format!("{kept} collectives state no size: they keep their recorded times"));
+        notes.push(format!("{kept} collectives have no size and keep their recorded times"));
     }
     if trace.tasks.iter().any(|task| matches!(task.kind, TaskKind::Work { .. })) {
-        notes.push("work without times takes what the peak rates of the datasheet give: a lower bound".to_owned());
+        notes.push("work without times is estimated from peak datasheet rates, which is a lower bound".to_owned());
     }
     notes
 }

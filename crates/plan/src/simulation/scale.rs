@@ -123,7 +123,7 @@ enum Refusal {
 fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
     let outcome = run(plan, gauge).map_err(|problems| problems.0.join("; "))?;
     if outcome.cancelled {
-        return Err("ended early".to_owned());
+        return Err("interrupted".to_owned());
     }
     let figure = |name: &str| outcome.figures.iter().find(|f| f.spec.name == name).map(|f| f.interval().mean);
     let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec")).unwrap_or(0.0);
@@ -152,7 +152,7 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
     })
 }
 
-/// The predecessor description on so many nodes: the same sequences in all, or on each accelerator.
+/// The predecessor description on this many nodes: the same sequences in all, or on each accelerator.
 fn predecessor(
     config: &Predecessor,
     catalog: &Catalog,
@@ -168,7 +168,7 @@ fn predecessor(
         let all = config.training.batch_size_per_gpu * config.accelerators();
         let each = all / accelerators;
         if each < 1.0 || each.fract() != 0.0 {
-            let why = format!("{all} sequences do not divide over {accelerators} accelerators");
+            let why = format!("{all} sequences do not divide evenly over {accelerators} accelerators");
             return (accelerators, Err(Refusal::Here(why)));
         }
         here.training.batch_size_per_gpu = each;
@@ -178,7 +178,7 @@ fn predecessor(
     (accelerators, here.plan(catalog, &options, None, gauge).map_err(Refusal::Everywhere))
 }
 
-/// A target of so many nodes, its replicas filling them.
+/// A target of this many nodes, its replicas filling them.
 fn scenario(
     parts: &Documents,
     overrides: &Overrides,
@@ -204,7 +204,7 @@ fn scenario(
     let replica = files.base.shape.tp * files.base.shape.pp * files.base.plan.cp.unwrap_or(Count::ONE);
     let replicas = (accelerators * dies / replica).floor();
     if replicas < 1.0 {
-        let why = format!("a replica takes {} accelerators, there are {accelerators}", replica / dies);
+        let why = format!("a replica needs {} accelerators, but there are only {accelerators}", replica / dies);
         return (accelerators, Err(Refusal::Here(why)));
     }
     set(Knob::Dp, replicas);
@@ -218,8 +218,9 @@ fn scenario(
             // Growing work keeps whole micro-batches on every replica; fixed work is what it is.
             let all = if work == Work::Fixed { all } else { (all / least).round().max(1.0) * least };
             if all < least {
-                let why =
-                    format!("{all} sequences of a step do not reach {replicas} replicas of micro-batches of {micro}");
+                let why = format!(
+                    "{all} sequences per step are too few for {replicas} replicas with micro-batches of {micro}"
+                );
                 return (accelerators, Err(Refusal::Here(why)));
             }
             set(Knob::Global, all);
@@ -297,7 +298,7 @@ fn why(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
     let (count, broken) = answered().find(|(count, _)| *count == accelerators)?;
     let (Some(before), Some(now)) = (base.parts, broken.parts) else {
         return Some(format!(
-            "replicas step in {:.0} % of the time, {:.0} % at the smallest size: there is too little work for each, or too \
+            "replicas are busy {:.0} % of the time, compared with {:.0} % at the smallest size: there is too little work for each, or too \
              much waiting in the batch",
             100.0 * broken.busy,
             100.0 * base.busy
@@ -313,12 +314,12 @@ fn why(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
     let (name, more, now_s) = worst;
     let step = broken.step.max(1e-12);
     let described = match name {
-        "compute" => "smaller pieces compute less well",
-        "communication" => "the network is no longer hidden",
+        "compute" => "smaller shards compute less efficiently",
+        "communication" => "communication is no longer hidden",
         "stragglers" => "more hosts wait for the slowest",
-        "pipeline bubble" => "too few micro-batches fill the pipeline",
-        "optimizer" => "the optimizer does not shrink with the work",
-        _ => "data come too late",
+        "pipeline bubble" => "too few micro-batches to fill the pipeline",
+        "optimizer" => "optimizer time does not shrink with the work",
+        _ => "data loading is too slow",
     };
     Some(format!(
         "{described}: {name} takes {:.0} % of the step, {:.1} ms more than if all scaled",

@@ -23,7 +23,7 @@ pub struct Measured {
     pub output: Output,
     /// Limits that a good request keeps.
     pub slo: Slo,
-    /// Requests per second that were offered; `None` where others decide when they come.
+    /// Requests per second that were offered; `None` if others decide when they come.
     pub offered: Option<f64>,
     /// Where the time of the closed form's mean step goes, seconds.
     pub step: StepTime,
@@ -34,7 +34,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Generated tokens per second while requests come: the system neither filling nor draining. Where all come at once,
+    /// Generated tokens per second while requests arrive: the system neither filling nor draining. Where all come at once,
     /// of the whole run.
     #[must_use]
     pub fn steady_rate(&self) -> f64 {
@@ -71,7 +71,7 @@ fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
     let spec = |name, label, unit| FigureSpec { name, label, unit };
     let mut all = vec![
         (spec("tokens_per_sec", "tokens/s", "tok/s"), o.output_tokens_per_sec),
-        (spec("steady_tokens_per_sec", "while requests come", "tok/s"), steady(o)),
+        (spec("steady_tokens_per_sec", "while requests arrive", "tok/s"), steady(o)),
         (spec("total_tokens_per_sec", "with prompts", "tok/s"), o.total_tokens_per_sec),
         (spec("requests_per_sec", "requests/s", "1/s"), o.requests_per_sec),
         (spec("ttft_p50_ms", "TTFT p50", "ms"), 1e3 * o.ttft.p50),
@@ -88,7 +88,7 @@ fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
         (spec("running", "requests running", ""), o.running),
         (spec("busy", "replicas stepping", ""), o.busy),
         (spec("kv", "KV blocks in use", ""), o.kv),
-        (spec("prefix_hit", "prompt tokens found", ""), o.prefix_hit),
+        (spec("prefix_hit", "prompt tokens cached", ""), o.prefix_hit),
     ];
     if *slo != Slo::default() {
         all.push((spec("goodput", "goodput", "1/s"), o.goodput));

@@ -25,14 +25,14 @@ pub enum TraceError {
 const LISTED: usize = 3;
 
 fn more(count: usize, described: usize) -> String {
-    if count > described { format!("; and {} lines more", count - described) } else { String::new() }
+    if count > described { format!("; and {} more lines", count - described) } else { String::new() }
 }
 
 fn bad(line: usize, what: impl std::fmt::Display) -> String {
     format!("line {line}: {what}")
 }
 
-/// The requests, or what is wrong with the lines that tell of none.
+/// The requests, or the problems with the lines that tell of none.
 fn gathered(lines: impl Iterator<Item = Result<TraceRequest, String>>) -> Result<Vec<TraceRequest>, TraceError> {
     let (mut requests, mut first, mut count) = (Vec::new(), Vec::new(), 0);
     for line in lines {
@@ -156,9 +156,7 @@ pub fn benchmark(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let whole = serde_json::from_str(text);
     let last = || serde_json::from_str(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(""));
     let r: BenchmarkResult = whole.or_else(|_| last()).map_err(|e| {
-        TraceError::File(format!(
-            "{e}; a benchmark's result holds input_lens and output_lens only in its detailed form"
-        ))
+        TraceError::File(format!("{e}; benchmark results contain input_lens and output_lens only with detailed output"))
     })?;
     let rate = r.request_rate.as_f64().filter(|&rate| rate > 0.0);
     let start = |k: usize| r.start_times.get(k).copied().unwrap_or(rate.map_or(0.0, |rate| k as f64 / rate));
@@ -196,7 +194,7 @@ mod tests {
         let lines = (0..5).map(|k| format!("{k},-{k}.5,1\n")).collect::<String>();
         let all = azure(&format!("TIMESTAMP,ContextTokens,GeneratedTokens\n{lines}9,1,1\n")).unwrap_err().to_string();
         assert!(all.contains("line 2: found \"-0.5\"") && all.contains("line 4:") && !all.contains("line 5:"), "{all}");
-        assert!(all.ends_with("; and 2 lines more"), "{all}");
+        assert!(all.ends_with("; and 2 more lines"), "{all}");
     }
 
     #[test]

@@ -185,7 +185,7 @@ fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
         (spec("step_time_p99_ms", "step time p99", "ms"), 1e3 * output.step.p99),
         (spec("tokens_per_sec", "tokens/s", "tok/s"), output.tokens_per_second),
         (
-            spec("tokens_per_sec_per_accel", "tokens/s of one accelerator", "tok/s"),
+            spec("tokens_per_sec_per_accel", "tokens/s per accelerator", "tok/s"),
             output.tokens_per_second / s.accelerators.max(1.0),
         ),
         (spec("busy", "stages computing", ""), output.busy),

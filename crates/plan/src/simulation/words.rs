@@ -130,7 +130,7 @@ impl FromStr for ArrivalsWord {
             ("trace", Some(file)) if !file.is_empty() => Ok(ArrivalsWord::Trace(PathBuf::from(file))),
             ("gamma", None) => refuse("gamma:CV"),
             ("trace", _) => refuse("trace:FILE"),
-            _ => refuse("a way of arriving"),
+            _ => refuse("an arrival process"),
         }
     }
 }
@@ -328,9 +328,9 @@ impl fmt::Display for RouterWord {
 /// Replicas that come and go: `LEAST..MOST` or `LEAST..MOST:REQUESTS`, requests in flight aimed at per replica.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaleWord {
-    /// Fewest replicas.
+    /// Minimum replicas.
     pub least: u32,
-    /// Most replicas.
+    /// Maximum replicas.
     pub most: u32,
     /// Requests in flight per replica that are aimed at.
     pub target: f64,

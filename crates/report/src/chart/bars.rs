@@ -33,7 +33,7 @@ impl Bar {
 }
 
 impl Bars {
-    /// What the longest bar, interval or limit reaches; 0 where there is nothing to show.
+    /// What the longest bar, interval or limit reaches; 0 if there is nothing to show.
     #[must_use]
     pub fn reach(&self) -> f64 {
         let ends = |bar: &Bar| [Some(bar.total()), bar.interval.map(|(_, high)| high), bar.limit];

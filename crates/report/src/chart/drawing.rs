@@ -4,7 +4,7 @@ use super::{Bars, Plot};
 
 /// Series and parts are distinguished by eight colors (Okabe and Ito's, legible to the color-blind), then again.
 pub const COLOURS: usize = 8;
-/// Most points of a line that are marked one by one.
+/// Maximum points of a line that are marked one by one.
 const MARKED: usize = 40;
 /// Height of a line of the legend.
 const LEGEND: f64 = 22.0;
@@ -24,7 +24,7 @@ pub enum Ink {
     Limit,
     /// A series or part, by its number.
     Colour(usize),
-    /// A share of the first color, per cent: of a heat map.
+    /// A share of the first color, percent: of a heat map.
     Shade(u8),
     /// A place where nothing is.
     None,
@@ -67,7 +67,7 @@ pub struct Drawing {
     pub title: String,
     /// What is drawn, in order.
     pub items: Vec<Item>,
-    /// Names of the colors; empty where one alone needs none.
+    /// Names of the colors; empty if one alone needs none.
     pub legend: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ impl Drawing {
     }
 }
 
-/// Points over two axes; `None` where nothing can be drawn.
+/// Points over two axes; `None` if nothing can be drawn.
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     let (across, up) = plot.ranges()?;
@@ -146,7 +146,7 @@ pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     Some(out)
 }
 
-/// Bars below each other; `None` where nothing has a length.
+/// Bars below each other; `None` if nothing has a length.
 #[must_use]
 pub fn bars(bars: &Bars, width: f64) -> Option<Drawing> {
     const ROW: f64 = 26.0;

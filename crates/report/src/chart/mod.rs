@@ -53,7 +53,7 @@ impl Plot {
         all.filter(|(x, y)| self.across.scale.shows(*x) && self.up.scale.shows(*y))
     }
 
-    /// Both axes' ranges, widened to round ticks; `None` where there is nothing to draw.
+    /// Both axes' ranges, widened to round ticks; `None` if there is nothing to draw.
     #[must_use]
     pub fn ranges(&self) -> Option<(axis::Range, axis::Range)> {
         let across = self.across.range(self.points().map(|(x, _)| x))?;

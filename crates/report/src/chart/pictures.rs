@@ -7,7 +7,7 @@ use super::drawing::{Anchor, COLOURS, Drawing, Ink, Item};
 const LETTER: f64 = 7.4;
 /// Height of a row of bars or lanes.
 const ROW: f64 = 22.0;
-/// Most names of columns and lanes that are written out.
+/// Maximum names of columns and lanes that are written out.
 const LONGEST: usize = 30;
 
 /// Figures over two axes.
@@ -31,7 +31,7 @@ pub struct Heat {
 pub struct Swing {
     /// The lever.
     pub name: String,
-    /// Relative change when it is moved down and up, and what the move is; none where it cannot be moved or run.
+    /// Relative change when it is moved down and up, and what the move is; `None` if it cannot be moved or run.
     pub moves: [(Option<f64>, String); 2],
 }
 
@@ -60,7 +60,7 @@ fn short(name: &str) -> String {
     if cut { name.chars().take(LONGEST - 1).chain(['…']).collect() } else { name.to_owned() }
 }
 
-/// A heat map; `None` where it has no cells.
+/// A heat map; `None` if it has no cells.
 #[must_use]
 pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
     const HIGH: f64 = 34.0;
@@ -114,7 +114,7 @@ fn percent(share: f64) -> u8 {
     (100.0 * share.clamp(0.0, 1.0)).round() as u8
 }
 
-/// A tornado; `None` where nothing moves.
+/// A tornado; `None` if nothing moves.
 #[must_use]
 pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     const ENDS: f64 = 132.0;
@@ -163,7 +163,7 @@ pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     Some(out)
 }
 
-/// Lanes of tasks over time; `None` where there is no time. `ticks` are times and what they say, `kinds` the names of the
+/// Lanes of tasks over time; `None` if there is no time. `ticks` are times and what they say, `kinds` the names of the
 /// kinds of tasks.
 #[must_use]
 pub fn lanes(

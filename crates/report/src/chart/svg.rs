@@ -27,13 +27,13 @@ pub fn alone(drawing: Drawing) -> String {
     text.replacen("</title>", &format!("</title><style>{STYLE}</style>"), 1)
 }
 
-/// Points over two axes, for an HTML document; empty where nothing can be drawn.
+/// Points over two axes, for an HTML document; empty if nothing can be drawn.
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> String {
     drawing::plot(plot, width, height).map_or_else(String::new, |drawing| inline(&drawing))
 }
 
-/// Bars below each other, for an HTML document; empty where nothing has a length.
+/// Bars below each other, for an HTML document; empty if nothing has a length.
 #[must_use]
 pub fn bars(bars: &Bars, width: f64) -> String {
     drawing::bars(bars, width).map_or_else(String::new, |drawing| inline(&drawing))

@@ -23,7 +23,7 @@ pub struct Raster {
 }
 
 impl Raster {
-    /// Nothing, in so many characters.
+    /// Nothing, in this many characters.
     #[must_use]
     pub fn new(columns: usize, rows: usize) -> Raster {
         Raster { columns, rows, dots: vec![0; columns * rows], owners: vec![0; columns * rows] }
@@ -53,7 +53,7 @@ impl Raster {
         }
     }
 
-    /// The braille of a character and the series it is of; `None` where there is nothing.
+    /// The braille of a character and the series it is of; `None` if there is nothing.
     #[must_use]
     pub fn cell(&self, column: usize, row: usize) -> Option<(char, usize)> {
         let at = row * self.columns + column;
@@ -71,14 +71,14 @@ impl Raster {
     }
 }
 
-/// The column or row of a share, where there are so many.
+/// The column or row of a share, where there are this many.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
 pub fn place(share: f64, most: usize) -> usize {
     ((share.clamp(0.0, 1.0) * most as f64) as usize).min(most.saturating_sub(1))
 }
 
-/// The plot in `width` × `height` characters, axes and legend included; empty where nothing can be drawn. In braille,
+/// The plot in `width` × `height` characters, axes and legend included; empty if nothing can be drawn. In braille,
 /// or in ASCII where each series has a letter.
 #[must_use]
 pub fn draw(plot: &Plot, width: usize, height: usize, braille: bool) -> String {

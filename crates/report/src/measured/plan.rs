@@ -28,7 +28,7 @@ pub struct Plan {
     pub parameters: Option<f64>,
     /// The model in the catalog.
     pub model: Option<String>,
-    /// Number format in force on the platform.
+    /// Number format in effect on the platform.
     pub precision: Option<String>,
     /// Batch, lengths, parallelism.
     pub settings: Vec<Setting>,

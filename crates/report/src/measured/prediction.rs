@@ -22,16 +22,16 @@ use atlas_plan::scenario::{Parts, Scenario};
 pub struct Figure {
     /// Its value.
     pub value: f64,
-    /// Lower end, where it is known.
+    /// Lower end, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Upper end, where it is known.
+    /// Upper end, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// What was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
-    /// Prediction over measurement less one, per cent.
+    /// Prediction over measurement less one, percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_percent: Option<f64>,
     /// Whether the measurement lies within the ends.
@@ -140,7 +140,7 @@ pub fn predict(
 ) -> Result<Prediction, String> {
     let at = |group: &str, field: &str| run.get(group).and_then(|group| group.get(field));
     let catalog = library.catalog();
-    let device = at("gpu_info", "device_name").and_then(Value::as_str).ok_or("the file names no device")?;
+    let device = at("gpu_info", "device_name").and_then(Value::as_str).ok_or("the file does not name the device")?;
     let memory = number(run, "gpu_info", "total_memory_gb");
     let sheet = catalog.accelerator_meant(device, memory).ok_or_else(|| format!("{device} is not in the catalog"))?;
     let gpus = number(run, "training_config", "num_gpus").or_else(|| number(run, "gpu_info", "device_count"));
@@ -150,8 +150,8 @@ pub fn predict(
     let model = wanted.iter().chain(&planned).find_map(|name| catalog.model(name).ok());
     let Some(model) = model else {
         return Err(match wanted {
-            Some(name) => format!("no model of the catalog is called {name}; --model names one"),
-            None => "the file names no model; --model names one".to_owned(),
+            Some(name) => format!("no model `{name}` in the catalog; use --model"),
+            None => "the file does not name the model; use --model".to_owned(),
         });
     };
     let mut assumed = Vec::new();
@@ -170,7 +170,7 @@ pub fn predict(
     ];
     let lacks: Vec<&str> = sizes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
     let [(_, Some(global)), (_, Some(length)), (_, Some(gpus))] = sizes else {
-        return Err(format!("the file does not say {}", lacks.join(", ")));
+        return Err(format!("the file does not state {}", lacks.join(", ")));
     };
     let micro = stated("training_config", "micro_batch_size");
     // A layout is of one piece: the configured one where the file says nothing of its own.
@@ -231,7 +231,7 @@ pub fn predict(
     let target = of(target).and_then(|node| Target::decode(&file, &node, &mut problems));
     let workload = of(workload).and_then(|node| Workload::decode(&file, &node, &mut problems));
     let (Some(target), Some(workload)) = (target, workload) else {
-        return Err(format!("its figures make no workload: {}", problems.messages()));
+        return Err(format!("its values do not define a workload: {}", problems.messages()));
     };
     let parts = Parts::of(library, &Arc::new(target), &Arc::new(workload)).map_err(|problems| problems.messages())?;
     let predicted = answer(&parts, measured)?;

@@ -6,7 +6,7 @@ use crate::study::{Block, Cell, Grid, markdown};
 use crate::table::Align;
 use atlas_core::units::significant;
 
-/// Most points of a curve: more cannot be distinguished on a page.
+/// Maximum points of a curve: more cannot be distinguished on a page.
 const MOST_POINTS: usize = 400;
 
 /// What is said.
@@ -18,7 +18,7 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
     out.push(Block::Bars(bars(runs, "tokens/s of all accelerators", "tokens/s", |run| {
         run.predicted.as_ref().map(|predicted| predicted.tokens_per_second)
     })));
-    out.push(Block::Bars(bars(runs, "tokens/s of one accelerator", "tokens/s/accelerator", |_| None)));
+    out.push(Block::Bars(bars(runs, "tokens/s per accelerator", "tokens/s/accelerator", |_| None)));
     let memory = bars(runs, "peak memory of an accelerator, GB", "memory used GB", |run| {
         run.predicted.as_ref().and_then(|predicted| predicted.memory_gb)
     });
@@ -98,7 +98,7 @@ fn points(values: &[f64]) -> Vec<(f64, f64)> {
 fn predicted(runs: &[Measured]) -> Grid {
     let right = |name: &str| (name.to_owned(), Align::Right);
     let mut head = vec![("run".to_owned(), Align::Left), ("figure".to_owned(), Align::Left)];
-    head.extend(["measured", "predicted", "nine of ten between", "error"].map(right));
+    head.extend(["measured", "predicted", "90 % interval", "error"].map(right));
     let mut rows = Vec::new();
     for run in runs {
         let Some(described) = &run.predicted else { continue };

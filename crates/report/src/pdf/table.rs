@@ -47,7 +47,7 @@ fn font(cell: &Cell) -> Font {
     if cell.best { Font::Bold } else { Font::Regular }
 }
 
-/// Widths of columns at a size of letters; `None` where they do not fit on the page.
+/// Widths of columns at a size of letters; `None` if they do not fit on the page.
 fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
     let mut natural = Vec::new();
     let mut least = Vec::new();

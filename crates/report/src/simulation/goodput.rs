@@ -26,13 +26,13 @@ fn with_width(interval: &Interval) -> String {
 pub fn render(study: &Study, width: usize) -> String {
     let i = &study.input;
     let mut out = format!(
-        "failures and checkpoints: {} nodes; one node fails every {} in the mean, any of them every {}\n",
+        "failures and checkpoints: {} nodes; mean time between failures {} per node, {} overall\n",
         i.nodes,
         hours(i.node_mtbf),
         hours(i.mtbf())
     );
     out += &format!(
-        "a checkpoint of {} GB takes {}; Young's interval is {}, Daly's {}\n\n",
+        "a checkpoint of {} GB takes {}; optimal interval: {} (Young), {} (Daly)\n\n",
         units::si(study.checkpoint_bytes * 1e-9),
         hours(i.checkpoint),
         hours(i.young()),
@@ -131,13 +131,10 @@ pub fn plot(study: &Study) -> Plot {
     });
     let series = |name: &str, points| Series { name: name.to_owned(), points, joined: true };
     Plot {
-        title: "Goodput by the work between checkpoints".to_owned(),
-        across: Axis::log("minutes of work between checkpoints"),
-        up: Axis { from_zero: false, ..Axis::linear("share of the time that is work that counts") },
-        series: vec![
-            series("simulated", simulated),
-            series("Daly's expectation, spares without end", theory.collect()),
-        ],
+        title: "Goodput by checkpoint interval".to_owned(),
+        across: Axis::log("checkpoint interval, minutes"),
+        up: Axis { from_zero: false, ..Axis::linear("goodput") },
+        series: vec![series("simulated", simulated), series("Daly's estimate with unlimited spares", theory.collect())],
         here: study.best.map(|best| (best.interval / 60.0, best.goodput.mean)),
     }
 }

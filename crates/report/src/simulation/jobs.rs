@@ -32,7 +32,7 @@ pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -
                 span(r.wait),
                 units::significant(r.contention, 3),
                 units::significant(r.slowdown, 3),
-                if r.cut { "ended by its limit".to_owned() } else { String::new() },
+                if r.cut { "stopped at its time limit".to_owned() } else { String::new() },
             ]),
             None => cells.extend(["", "", "", "", "", "did not end"].map(str::to_owned)),
         }
@@ -40,14 +40,14 @@ pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -
     }
     text += &table.render();
     text += &format!(
-        "\nutilization {}, mean wait {}, p99 {}, {:.2} jobs waiting in the mean, all done after {}\n",
+        "\nutilization {}, mean wait {}, p99 {}, mean queue length {:.2} jobs, all done after {}\n",
         units::percent(out.utilization),
         span(out.wait.mean),
         span(out.wait.p99),
         out.waiting,
         span(out.seconds)
     );
-    text += "contention: time while it ran over the time alone; slowdown: from submission to end over its own time\n";
+    text += "contention: run time / run time without other jobs; slowdown: time from submission to end / run time\n";
     text
 }
 
@@ -101,7 +101,7 @@ pub fn chart(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) ->
         Series { name: "at work".to_owned(), points, joined: true },
         Series { name: "all".to_owned(), points: vec![(0.0, all), (out.seconds / 3600.0, all)], joined: true },
     ];
-    let title = format!("{}: accelerators at work", config.name);
+    let title = format!("{}: accelerators in use", config.name);
     Chart::Plot(Plot { title, across: Axis::linear("hours"), up: Axis::linear("accelerators"), series, here: None })
 }
 

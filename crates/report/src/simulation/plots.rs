@@ -15,7 +15,7 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// Laid out; `None` where there is nothing to show.
+    /// Laid out; `None` if there is nothing to show.
     #[must_use]
     pub fn drawing(&self) -> Option<drawing::Drawing> {
         match self {
@@ -60,7 +60,7 @@ fn breakdown(m: &training::Measured) -> Bars {
     };
     let row = |name: &str, p: &training::Parts| bar(name, parts(p), units::duration_ms(1e3 * p.total()), None);
     Bars {
-        title: "Where a step goes".to_owned(),
+        title: "Step time by part".to_owned(),
         bars: vec![row("simulated", &m.parts), row("closed form", &m.closed_parts())],
     }
 }
@@ -70,7 +70,7 @@ fn share(name: impl Into<String>, share: f64, limit: Option<f64>) -> Bar {
     bar(name, vec![("share".to_owned(), 100.0 * share)], units::percent(share), limit.map(|limit| 100.0 * limit))
 }
 
-/// Most stages that are shown one by one.
+/// Maximum stages that are shown one by one.
 const MOST_STAGES: usize = 24;
 
 fn stages(m: &training::Measured) -> Bars {
@@ -94,7 +94,7 @@ fn iterations(m: &training::Measured) -> Plot {
     let flat = |y: f64| vec![(1.0, y), (m.output.steps.len() as f64, y)];
     let series = |name: &str, points| Series { name: name.to_owned(), points, joined: true };
     Plot {
-        title: "Time of every step".to_owned(),
+        title: "Step time".to_owned(),
         across: Axis { from_zero: false, ..Axis::linear("step") },
         up: Axis::linear("ms"),
         series: vec![
@@ -188,10 +188,10 @@ fn resources(m: &serving::Measured) -> Bars {
         bars: vec![
             share("stepping", o.busy, Some(COMPUTE)),
             share("KV blocks, mean", o.kv, Some(MEMORY)),
-            share("KV blocks, most", o.most_kv, None),
+            share("KV blocks, peak", o.most_kv, None),
             share("device memory, mean", memory, None),
-            share("device memory, most", most, None),
-            share("talking to other ranks", network, Some(NETWORK)),
+            share("device memory, peak", most, None),
+            share("communication between ranks", network, Some(NETWORK)),
         ],
     }
 }

@@ -27,7 +27,7 @@ pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
         text += &format!(", {device}");
     }
     if trace.steps > 1 {
-        text += &format!("; the step of median length of {}", trace.steps);
+        text += &format!("; median step of {}", trace.steps);
     }
     text += "\n\n";
     let recorded = answers.iter().find_map(|(_, answer)| answer.recorded);
@@ -69,7 +69,7 @@ type Part = fn(&Shares) -> f64;
 const ROWS: [(&str, Part); 5] = [
     ("step", |shares| shares.step_s),
     ("kernels run", |shares| shares.compute_s),
-    ("collectives run", |shares| shares.communication_s),
+    ("collectives", |shares| shares.communication_s),
     ("  exposed", |shares| shares.exposed_communication_s),
     ("neither runs", |shares| shares.idle_s),
 ];

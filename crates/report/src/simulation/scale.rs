@@ -20,8 +20,8 @@ pub fn name(work: Work) -> &'static str {
 
 fn heading(work: Work) -> &'static str {
     match work {
-        Work::Fixed => "strong scaling: the same work on more nodes",
-        Work::PerAccelerator => "weak scaling: work that grows with the nodes",
+        Work::Fixed => "strong scaling: constant total work",
+        Work::PerAccelerator => "weak scaling: constant work per accelerator",
     }
 }
 
@@ -98,7 +98,7 @@ fn judged(curve: &Curve) -> String {
     let answered = curve.points.iter().filter(|point| point.answer.is_ok()).count();
     let recommended = curve.recommended.map(|nodes| format!("recommended scale: {nodes} nodes"));
     match (curve.broken_at, &curve.why, recommended) {
-        _ if answered == 0 => "no size can be run".to_owned(),
+        _ if answered == 0 => "no size can run".to_owned(),
         (Some(nodes), Some(why), Some(recommended)) => {
             format!("efficiency falls below {limit} at {nodes} nodes: {why}; {recommended}")
         }
@@ -107,9 +107,9 @@ fn judged(curve: &Curve) -> String {
             format!("efficiency falls below {limit} at {nodes} nodes; {}", recommended.unwrap_or_default())
         }
         (None, _, Some(recommended)) => {
-            format!("efficiency stays at or above {limit} over the sizes requested; {recommended}, the largest")
+            format!("efficiency stays at or above {limit} for all sizes; {recommended}, the largest")
         }
-        (None, _, None) => "there is nothing to compare".to_owned(),
+        (None, _, None) => "nothing to compare".to_owned(),
     }
 }
 

@@ -28,7 +28,7 @@ pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
         out.push('\n');
     }
     if outcome.cancelled {
-        out += "ended early: these are the figures of what was run\n";
+        out += "interrupted: these figures cover only what was simulated so far\n";
     }
     out
 }
@@ -41,7 +41,7 @@ pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
     if let Some(((first, base), others)) = answers.split_first()
         && !others.is_empty()
     {
-        out += &format!("\ndifference from {}, run by run under the same seeds\n", first.name);
+        out += &format!("\ndifference from {}, paired by seed\n", first.name);
         let columns = std::iter::once((String::new(), Align::Left))
             .chain(others.iter().map(|(plan, _)| (plan.name.clone(), Align::Right)));
         let mut table = Table::new(columns);
@@ -149,7 +149,7 @@ fn of_training(m: &training::Measured) -> String {
         o.steps.len()
     );
     out += &format!(
-        "mean step {}, the closed form says {} ({}); {} {}s/s; MFU {}\n",
+        "mean step {}, closed form {} ({}); {} {}s/s; MFU {}\n",
         units::duration_ms(1e3 * o.step.mean),
         units::duration_ms(1e3 * m.analytical_step),
         units::relative(m.analytical_step, o.step.mean),
@@ -161,7 +161,7 @@ fn of_training(m: &training::Measured) -> String {
         "memory {} GB of {} on the fullest device{}\n",
         units::significant(m.memory_total() / units::MEMORY_GB, 3),
         units::significant(m.capacity / units::MEMORY_GB, 3),
-        if m.memory_total() > m.capacity { ": it does not fit, and is simulated as if it did" } else { "" }
+        if m.memory_total() > m.capacity { ": does not fit, simulated anyway" } else { "" }
     );
     out += &allocator(m);
     out
@@ -174,7 +174,7 @@ const DUST: f64 = 1e-6;
 fn allocator(m: &training::Measured) -> String {
     let a = &m.allocation;
     format!(
-        "allocator on stage {}: {} GB in use at most, {} GB reserved, {} of it fragmented\n",
+        "allocator on stage {}: peak {} GB in use, {} GB reserved, {} fragmented\n",
         a.stage,
         units::significant(a.allocated * 1e-9, 3),
         units::significant(a.reserved * 1e-9, 3),
@@ -184,7 +184,7 @@ fn allocator(m: &training::Measured) -> String {
 
 fn breakdown(m: &training::Measured) -> String {
     let mut table = Table::new([
-        ("where a step goes", Align::Left),
+        ("step time by part", Align::Left),
         ("simulated", Align::Right),
         ("", Align::Right),
         ("closed form", Align::Right),
@@ -206,11 +206,11 @@ fn breakdown(m: &training::Measured) -> String {
 fn of_serving(m: &serving::Measured) -> String {
     let (s, o) = (&m.system, &m.output);
     let load = m.offered.map_or_else(
-        || format!("{} requests at a time", units::significant_short(o.running + o.waiting)),
+        || format!("{} concurrent requests", units::significant_short(o.running + o.waiting)),
         |rate| format!("{} requests/s", units::significant_short(rate)),
     );
     let mut out = format!(
-        "{} replicas of tp {}, pp {}; {load}; {} requests counted, prompts of {}, answers of {} tokens in the mean\n",
+        "{} replicas with tp {}, pp {}; {load}; {} requests measured, mean input {} and output {} tokens\n",
         s.layout.dp,
         s.layout.tp,
         s.layout.pp,
@@ -219,13 +219,13 @@ fn of_serving(m: &serving::Measured) -> String {
         units::significant_short(s.osl)
     );
     out += &format!(
-        "{} while requests come, the closed form says {} ({})\n",
+        "{} while requests arrive, closed form {} ({})\n",
         units::with_unit(&units::si(m.steady_rate()), "tok/s"),
         units::with_unit(&units::si(m.analytical_tokens_per_sec), "tok/s"),
         units::relative(m.analytical_tokens_per_sec, m.steady_rate())
     );
     if o.rejected > 0 {
-        out += &format!("{} requests fit no replica and were turned away\n", o.rejected);
+        out += &format!("{} requests did not fit any replica and were rejected\n", o.rejected);
     }
     out
 }
@@ -238,10 +238,10 @@ fn levels(m: &serving::Measured) -> String {
     table.row(["running".to_owned(), units::significant(o.running, 3)]);
     table.row(["KV blocks".to_owned(), units::percent(o.kv), units::percent(o.most_kv)]);
     table.row(["device memory".to_owned(), units::percent(memory), units::percent(most)]);
-    table.row(["replicas stepping".to_owned(), units::percent(o.busy)]);
+    table.row(["replicas busy".to_owned(), units::percent(o.busy)]);
     let mut out = table.render();
     if o.preemptions > 0 {
-        out += &format!("{} preemptions: sequences put back for lack of KV blocks\n", o.preemptions);
+        out += &format!("{} preemptions for lack of KV blocks\n", o.preemptions);
     }
     out
 }
@@ -266,7 +266,7 @@ fn bottlenecks(all: &[Bottleneck], width: usize) -> String {
         }
     }
     if all.iter().all(|one| !one.limiting) {
-        out += "nothing is beyond its threshold\n";
+        out += "nothing exceeds its threshold\n";
     }
     out
 }

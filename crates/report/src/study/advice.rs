@@ -1,4 +1,4 @@
-//! What would make each scenario better: the playbook's advice, worked out on each.
+//! What would make each scenario better: the playbook's advice, computed on each.
 
 use super::{Block, Cell, Entry, Grid, Study};
 use crate::table::Align;
@@ -25,9 +25,9 @@ pub fn improvements(study: &Study, out: &mut Vec<Block>) {
     if named.is_empty() {
         return;
     }
-    out.push(Block::Heading(3, "What would make it better".to_owned()));
+    out.push(Block::Heading(3, "How to improve it".to_owned()));
     out.push(Block::Text(
-        "Rules from the literature, each tried on the scenario: a gain is the scenario estimated again with the change. They \
+        "Rules from the literature, each tested on the scenario: gains are estimated by applying the change. They \
          are single steps; `atlas optimize` looks for the best of all combinations."
             .to_owned(),
     ));

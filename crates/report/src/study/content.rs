@@ -61,14 +61,14 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
             ("tokens_per_sec", "Fastest"),
             ("dollar_per_1m_tokens", "Cheapest per token"),
             ("tpot_ms", "Lowest time per output token"),
-            ("tokens_per_joule", "Most tokens per joule"),
+            ("tokens_per_joule", "Highest energy efficiency"),
         ]
     } else {
         &[
             ("tokens_per_sec", "Fastest"),
             ("dollar_per_1m_tokens", "Cheapest per token"),
             ("mfu", "Highest MFU"),
-            ("tokens_per_joule", "Most tokens per joule"),
+            ("tokens_per_joule", "Highest energy efficiency"),
         ]
     };
     for (name, title) in titles {
@@ -86,7 +86,7 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
         .collect();
     problems.extend(study.failed.iter().map(|(name, why)| format!("{name}: {why}")));
     if !problems.is_empty() {
-        out.push(Block::Heading(3, "What cannot run".to_owned()));
+        out.push(Block::Heading(3, "Cannot run".to_owned()));
         out.push(Block::List(problems));
     }
     let bounds = study
@@ -125,7 +125,7 @@ fn compared(study: &Study) -> Option<String> {
             vec![
                 clause(Knob::Precision, "in ", ""),
                 clause(Knob::Prompt, "sequences of ", " tokens"),
-                clause(Knob::Global, "", " sequences a step"),
+                clause(Knob::Global, "", " sequences per step"),
             ],
         ),
     };
@@ -135,7 +135,7 @@ fn compared(study: &Study) -> Option<String> {
     let mut text = format!("{}.", said.join(", "));
     for entry in &study.entries {
         let price = units::usd(entry.scenario.hourly_usd * f64::from(entry.scenario.num_nodes));
-        text += &format!(" {}: {} accelerators, {price} an hour.", entry.name, entry.scenario.accelerators());
+        text += &format!(" {}: {} accelerators, {price} per hour.", entry.name, entry.scenario.accelerators());
     }
     Some(text)
 }
@@ -149,9 +149,12 @@ fn recommendation(study: &Study) -> Option<String> {
     let (fast, rate) = best(study, "tokens_per_sec")?;
     let (price, rate) = (units::usd(price), shown("tokens_per_sec", rate));
     let advice = if std::ptr::eq(cheap, fast) {
-        format!("{} is both the fastest ({rate}) and the cheapest ({price} per million tokens) that fits.", fast.name)
+        format!(
+            "{} is both the fastest ({rate}) and the cheapest ({price} per million tokens) option that fits.",
+            fast.name
+        )
     } else {
-        format!("{} costs least, {price} per million tokens; {} is the fastest, {rate}.", cheap.name, fast.name)
+        format!("{} is the cheapest, {price} per million tokens; {} is the fastest, {rate}.", cheap.name, fast.name)
     };
     let metric = const { Metric::known("dollar_per_1m_tokens") };
     let (_, high) = metric.interval(&cheap.estimate, &cheap.scenario)?;
@@ -179,7 +182,7 @@ fn interval(entry: &Entry, name: &str) -> String {
 fn comparison(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Comparison".to_owned()));
     if study.entries.len() > 1 {
-        let marks = "Bold: best, with an interval apart from all others. =: tied with the best, the intervals overlap.";
+        let marks = "Bold: best, with an interval that overlaps no other. =: tied with the best.";
         out.push(Block::Text(marks.to_owned()));
     }
     let mut head = vec![("metric".to_owned(), Align::Left)];
@@ -223,7 +226,7 @@ fn differences(study: &Study, out: &mut Vec<Block>) {
     if rows.is_empty() || study.entries.len() < 2 {
         return;
     }
-    out.push(Block::Heading(3, "Where the configurations differ".to_owned()));
+    out.push(Block::Heading(3, "Configuration differences".to_owned()));
     let mut head = vec![("knob".to_owned(), Align::Left)];
     head.extend(study.entries.iter().map(|entry| (entry.name.clone(), Align::Right)));
     out.push(Block::Table(Grid { head, rows }));
@@ -241,7 +244,7 @@ fn charts(study: &Study, out: &mut Vec<Block>) {
 
 /// The key figures of the entries beside each other.
 fn bars(study: &Study, out: &mut Vec<Block>) {
-    out.push(Block::Text("A thin line across a bar is the 90 % interval of its figure.".to_owned()));
+    out.push(Block::Text("Thin lines show 90 % intervals.".to_owned()));
     for name in ["tokens_per_sec", "dollar_per_1m_tokens", "step_time_ms", "ttft_ms", "tpot_ms", "p99_ms", "power_w"] {
         let Some(metric) = Metric::named(name) else { continue };
         let bar = |entry: &Entry| {
@@ -298,14 +301,11 @@ fn curves(study: &Study, out: &mut Vec<Block>) {
     };
     let series: Vec<Series> = study.entries.iter().filter_map(curve).collect();
     if !series.is_empty() {
-        out.push(Block::Heading(
-            3,
-            "Throughput against interactivity, as more requests are served side by side".to_owned(),
-        ));
+        out.push(Block::Heading(3, "Throughput against interactivity as concurrency grows".to_owned()));
         out.push(Block::Plot(Plot {
             title: "throughput against interactivity".to_owned(),
-            across: Axis::linear("tok/s that one user sees"),
-            up: Axis::linear("tok/s of one accelerator"),
+            across: Axis::linear("tok/s per user"),
+            up: Axis::linear("tok/s per accelerator"),
             series,
             here: None,
         }));
@@ -321,7 +321,7 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Where time and memory go".to_owned()));
     let training = study.entries.iter().any(|entry| entry.scenario.mode() == Mode::Training);
     out.push(Block::Text(
-        if training { "Time of one optimizer step." } else { "Time that one output token costs a replica." }.to_owned(),
+        if training { "Time of one optimizer step." } else { "Time per output token of a replica." }.to_owned(),
     ));
     let own = |(name, value): (&'static str, f64)| (name.to_owned(), value);
     let time = detailed().map(|(entry, detail)| Bar {
@@ -332,7 +332,7 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
         limit: None,
     });
     out.push(Block::Bars(Bars { title: "time".to_owned(), bars: time.collect() }));
-    out.push(Block::Text("Memory of the device that holds most; the vertical line is its capacity, and the whisker reaches to the upper bound that decides whether it fits.".to_owned()));
+    out.push(Block::Text("Memory of the fullest device; the vertical line is its capacity, and the whisker ends at the upper bound that determines whether it fits.".to_owned()));
     let memory = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
         parts: detail.memory.parts.parts().map(own).collect(),
@@ -402,7 +402,7 @@ fn assumptions(study: &Study, out: &mut Vec<Block>) {
             points.push(format!("profile {}: {}", profile.name, from(&profile.origin)));
         }
         for (knob, setting) in &entry.overrides {
-            points.push(format!("{} = {setting}, turned by hand", knob.name()));
+            points.push(format!("{} = {setting}, set by the user", knob.name()));
         }
         out.push(Block::List(points));
     }
@@ -418,7 +418,7 @@ fn method(study: &Study, out: &mut Vec<Block>) {
     if uses(Engine::Analytical) {
         out.push(Block::Text(
             "The analytical engine adds up operators on a roofline whose efficiency depends on shape and format, \
-             collectives by an alpha–beta model over the real hierarchy of links, pipeline schedules, overlap, the \
+             collectives with an alpha–beta model over the actual link hierarchy, pipeline schedules, overlap, the \
              scheduler of the serving software, and memory by purpose. Its few constants are physical and fitted on \
              published measurements with one source left out at a time; `atlas validate` prints the errors. Intervals \
              are 90 % prediction intervals: split conformal, from residuals on sources that the fit did not see. They \
@@ -435,12 +435,12 @@ fn method(study: &Study, out: &mut Vec<Block>) {
     }
     if uses(Engine::Benchboard) {
         out.push(Block::Text(
-            "The benchboard engine repeats the estimator of the predecessor dashboard, for comparison: its tokens are those \
-             of the global batch, its work that of one micro-batch; `atlas scenario compare` tells where the analytical \
+            "The benchboard engine reproduces the estimator of the predecessor dashboard: its tokens are those \
+             of the global batch, its work that of one micro-batch; `atlas scenario compare` shows where the analytical \
              engine differs, and why. No interval is known."
                 .to_owned(),
         ));
     }
-    out.push(Block::Heading(3, "To make this again".to_owned()));
+    out.push(Block::Heading(3, "To reproduce this report".to_owned()));
     out.push(Block::Code(study.command.clone()));
 }

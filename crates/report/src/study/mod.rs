@@ -63,7 +63,7 @@ impl Entry {
         Ok(Entry { name, parts, overrides, scenario, estimate })
     }
 
-    /// A metric's value; `None` where it says nothing here.
+    /// A metric's value; `None` if it says nothing here.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         metric.applies_to(&self.scenario).then(|| (metric.get)(&self.estimate, &self.scenario))

@@ -8,7 +8,7 @@ use atlas_core::units;
 use atlas_plan::estimate::Metric;
 use atlas_plan::search::optimize::{Candidate, Optimum, Problem};
 
-/// Most compromises listed.
+/// Maximum compromises listed.
 const MOST: usize = 20;
 
 fn value(metric: &Metric, candidate: &Candidate) -> f64 {
@@ -22,7 +22,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let mut out = vec![Block::Heading(3, problem.parts.target.name.to_string())];
     let axes = problem.space.axes().iter().map(|axis| format!("{} ({})", axis.knob.name(), axis.values.len()));
     let mut points = vec![
-        format!("sought: {} ({})", metric.label, metric.help),
+        format!("objective: {} ({})", metric.label, metric.help),
         format!("turned: {}", axes.collect::<Vec<_>>().join(", ")),
     ];
     points.extend(problem.conditions.iter().map(|condition| format!("where {condition}")));
@@ -46,10 +46,10 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let runners = found.runners_up.iter().enumerate();
     rows.extend(runners.map(|(i, candidate)| row((i + 2).to_string(), candidate, against(best, candidate))));
     for (name, candidate) in [("start", &found.start), ("hill-climb", &found.hill_climb)] {
-        let stands = if Optimum::meets(problem, candidate) { "" } else { "; it breaks a bound" };
+        let stands = if Optimum::meets(problem, candidate) { "" } else { "; violates a constraint" };
         rows.push(row(name.to_owned(), candidate, format!("{}{stands}", against(best, candidate))));
     }
-    let head = vec![left(""), right(metric.label), right("to best"), left("knobs, against the best")];
+    let head = vec![left(""), right(metric.label), right("to best"), left("knobs, compared with the best")];
     out.push(Block::Table(Grid { head, rows }));
     let bound = |bound: &&atlas_plan::search::optimize::Bound| bound.alone.is_some_and(|alone| alone > 0);
     let bounds = found.bounds.iter().filter(bound).map(|bound| {
@@ -62,12 +62,12 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     });
     let rows: Vec<Vec<Cell>> = bounds.collect();
     if !rows.is_empty() {
-        out.push(Block::Text("What bound, and the best there would be without it:".to_owned()));
+        out.push(Block::Text("Cost of each constraint:".to_owned()));
         let head = vec![left("constraint"), right("candidates removed"), right(metric.label)];
         out.push(Block::Table(Grid { head, rows }));
     }
     if found.front.len() > 1 {
-        out.push(Block::Text("The best compromises:".to_owned()));
+        out.push(Block::Text("Pareto front:".to_owned()));
         let mut head: Vec<(String, Align)> = problem.front.iter().map(|metric| right(metric.label)).collect();
         head.push(left("knobs"));
         // Evenly picked where there are more, both ends kept.

@@ -55,7 +55,7 @@ impl<R: Read> Read for ShortLines<R> {
             None => self.length + count,
         };
         if self.length > LONGEST_LINE {
-            let message = format!("a line of more than {LONGEST_LINE} bytes; expected what `atlas sweep --out` writes");
+            let message = format!("a line of more than {LONGEST_LINE} bytes; expected output of `atlas sweep --out`");
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
         }
         Ok(count)
@@ -77,8 +77,8 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     let Some(sought) = sought.copied() else {
         let names: Vec<&str> = figures.iter().map(|(_, metric)| metric.name).collect();
         return Err(match (wanted, names.is_empty()) {
-            (Some(wanted), false) => format!("{name}: no column `{wanted}`; figures are {}", names.join(", ")),
-            _ => format!("{name}: no figure among its columns; expected what `atlas sweep --out FILE.csv` writes"),
+            (Some(wanted), false) => format!("{name}: no column `{wanted}`; metrics: {}", names.join(", ")),
+            _ => format!("{name}: no metric columns; expected output of `atlas sweep --out FILE.csv`"),
         });
     };
     let knobs: Vec<usize> =
@@ -134,10 +134,10 @@ impl Sweep {
 
     fn document(self, name: &str) -> Document {
         let metric = self.sought.1;
-        let title = format!("The sweep in {name}");
+        let title = format!("Sweep: {name}");
         let mut blocks = vec![Block::Heading(1, title.clone())];
         blocks.push(Block::Text(format!(
-            "{} points, {} of them can run; ranked by {}: {}.",
+            "{} points, of which {} can run; ranked by {}: {}.",
             self.points, self.fitting, metric.label, metric.help
         )));
         let rows = self.table();
@@ -150,15 +150,15 @@ impl Sweep {
             let words: Vec<String> = words.map(|(column, word)| format!("{column} = {word}")).collect();
             let shown = first.1.get(self.sought.0).and_then(|text| text.parse().ok()).map(|value| metric.show(value));
             blocks.push(Block::Callout(format!(
-                "The best: {} {} at {}.",
+                "Best: {} {} at {}.",
                 metric.label,
                 shown.unwrap_or_default(),
                 words.join(", ")
             )));
         } else {
-            blocks.push(Block::Callout("No point of it can run.".to_owned()));
+            blocks.push(Block::Callout("No point can run.".to_owned()));
         }
-        blocks.push(Block::Heading(2, "The best points".to_owned()));
+        blocks.push(Block::Heading(2, "Best points".to_owned()));
         blocks.push(Block::Table(rows.clone()));
         blocks.extend(self.charts());
         Document { title, blocks, rows }
@@ -204,10 +204,8 @@ impl Sweep {
             let across = if low > 0.0 && high / low >= 16.0 { Axis::log(name) } else { Axis::linear(name) };
             blocks.push(Block::Heading(2, format!("{} over {name}", self.sought.1.label)));
             let more = lines.len().saturating_sub(MOST_LINES);
-            let some = if more > 0 { format!(" {more} more targets are not drawn.") } else { String::new() };
-            blocks.push(Block::Text(format!(
-                "At each value the best of all points that can run, whatever their other knobs are.{some}"
-            )));
+            let some = if more > 0 { format!(" {more} more targets are not shown.") } else { String::new() };
+            blocks.push(Block::Text(format!("Each value shows the best feasible point over all other knobs.{some}")));
             blocks.push(Block::Plot(Plot {
                 title: format!("{} over {name}", self.sought.1.label),
                 across,

@@ -57,7 +57,7 @@ impl Distribution {
         }
     }
 
-    /// Standard deviation over mean; 0 where the mean is.
+    /// Standard deviation over mean; 0 if the mean is.
     pub fn cv(&self) -> f64 {
         match *self {
             Distribution::Constant(_) => 0.0,

@@ -41,7 +41,7 @@ impl Histogram {
         self.most = self.most.max(x);
     }
 
-    /// The quantile `q`: the middle of its bin, within what was seen; 0 where nothing was.
+    /// The quantile `q`: the middle of its bin, within what was seen; 0 if nothing was.
     pub fn quantile(&self, q: f64) -> f64 {
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;

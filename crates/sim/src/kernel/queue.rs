@@ -203,7 +203,7 @@ impl<E: Copy> EventQueue<E> {
         (index, 0)
     }
 
-    /// Takes an event back. `false` where it has happened, was cancelled before, or never was.
+    /// Takes an event back. `false` if it has happened, was cancelled before, or never was.
     pub fn cancel(&mut self, handle: Handle) -> bool {
         let Some(slot) = self.slots.get_mut(handle.slot as usize) else { return false };
         if slot.generation != handle.generation || !slot.live {

@@ -49,7 +49,7 @@ impl Stream {
         ((self.bits() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// Uniform integer below `n`; 0 where `n` is 0. Biased by less than n / 2^64.
+    /// Uniform integer below `n`; 0 if `n` is 0. Biased by less than n / 2^64.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }

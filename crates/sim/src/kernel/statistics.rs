@@ -151,7 +151,7 @@ impl Quantiles {
     }
 }
 
-/// The quantile `q` of an ascending sample; 0 where it is empty.
+/// The quantile `q` of an ascending sample; 0 if it is empty.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = q.clamp(0.0, 1.0) * last as f64;

@@ -5,7 +5,7 @@
 use super::collectives::{Algorithm, Operation};
 
 /// Seconds of `operation` by `algorithm` over `ranks` ranks, `bytes` as nccl-tests count them, every message taking
-/// `latency` seconds and flowing at `bandwidth` bytes/s, both ways at once. `None` where no short form is known.
+/// `latency` seconds and flowing at `bandwidth` bytes/s, both ways at once. `None` if no short form is known.
 pub fn seconds(
     operation: Operation,
     algorithm: Algorithm,

@@ -74,7 +74,7 @@ impl Algorithm {
     }
 }
 
-/// The messages of `operation` over `ranks` ranks; `None` where the algorithm does not do that, or not for so many ranks.
+/// The messages of `operation` over `ranks` ranks; `None` if the algorithm does not do that, or not for this many ranks.
 pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: f64) -> Option<Transfers> {
     use Operation::{AllGather, AllReduce, AllToAll, Broadcast, PointToPoint, ReduceScatter};
     let mut b = Builder::new(ranks);
@@ -151,7 +151,7 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
     Some(b.finish())
 }
 
-/// Pieces, at least one; `None` where there would be too many messages.
+/// Pieces, at least one; `None` if there would be too many messages.
 fn pieces(chunks: u32, ranks: u32) -> Option<u32> {
     let chunks = chunks.max(1);
     (chunks as usize * ranks as usize <= MOST / 8).then_some(chunks)

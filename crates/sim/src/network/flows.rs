@@ -93,7 +93,7 @@ struct Course {
     remaining: f64,
     since: Time,
     latency: Time,
-    /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
+    /// When it will have left at its present rate. The event that says so may come earlier and is then postpone: most
     /// that are slowed down are speeded up again before.
     ends: Time,
     due: Time,
@@ -146,7 +146,7 @@ impl Flows {
         Flows::over(channels, of)
     }
 
-    /// Links of which nothing is known but their bandwidths, numbered in this order.
+    /// Links about which nothing is known but their bandwidths, numbered in this order.
     pub fn with_bandwidths(bandwidths: impl Iterator<Item = f64>) -> Self {
         let channels: Vec<Channel> = bandwidths.map(|capacity| Channel { capacity, ..Channel::default() }).collect();
         let of = (0..channels.len() as u32).collect();
@@ -289,7 +289,7 @@ impl Flows {
         }
     }
 
-    /// A flow without hops that has room for so many, and where they begin.
+    /// A flow without hops that has room for this many, and where they begin.
     fn place_flow(&mut self, hops: usize) -> (u32, usize) {
         let long = hops > ROOM;
         if let Some(id) = self.free[usize::from(long)].pop() {
@@ -343,7 +343,7 @@ impl Flows {
     }
 }
 
-/// Room for so many hops more: where it begins, and how many they are.
+/// Room for this many hops more: where it begins, and how many they are.
 fn more_hops(hops: &mut Vec<Hop>, room: usize) -> (u32, u32) {
     let first = hops.len();
     let room = room.next_power_of_two();

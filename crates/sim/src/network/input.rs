@@ -82,11 +82,11 @@ pub enum Problem {
     },
 }
 
-/// Most accelerators of one network.
+/// Maximum accelerators of one network.
 const MOST_ACCELERATORS: f64 = 131_072.0;
-/// Most cables between switches.
+/// Maximum cables between switches.
 const MOST_CABLES: f64 = 4e6;
-/// Most accelerators that are all cabled to one another.
+/// Maximum accelerators that are all cabled to one another.
 const MOST_MESHED: f64 = 2048.0;
 
 impl Input {

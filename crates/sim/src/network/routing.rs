@@ -172,7 +172,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// Goes on from the destination, the nearest nodes first, until `from` is reached; `None` where it never is.
+    /// Goes on from the destination, the nearest nodes first, until `from` is reached; `None` if it never is.
     fn reach(&mut self, from: u32) -> Option<()> {
         let (hops, arriving) = (self.hops.as_mut_slice(), &self.arriving);
         while *hops.get(from as usize)? == FAR {

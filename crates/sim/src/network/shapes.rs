@@ -98,7 +98,7 @@ pub enum Fabric {
 }
 
 impl Shape {
-    /// Accelerators; `None` where the product is too large to be described.
+    /// Accelerators; `None` if the product is too large to be described.
     pub fn accelerators(&self) -> Option<u32> {
         match *self {
             Shape::FullMesh { accelerators, .. }

@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 const NONE: u32 = u32::MAX;
 /// Marks a follower that waits only until the message has left, not until it has arrived.
 const ON_LEAVING: u32 = 1 << 31;
-/// Most messages of one run: some gigabytes.
+/// Maximum messages of one run: some gigabytes.
 pub(super) const MOST: usize = 1 << 26;
 
 /// Messages and their order. Ranks are numbers below [`Transfers::ranks`]; a reducing switch, where one takes part, is

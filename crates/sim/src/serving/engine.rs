@@ -136,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// The same engine, drafting nothing where so many sequences run that it does not.
+    /// The same engine, drafting nothing where this many sequences run that it does not.
     pub(super) fn with(&self, running: usize) -> Engine {
         if self.verified > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
             return Engine { verified: 1, draft_cost: 0.0, ..*self };

@@ -32,7 +32,7 @@ pub struct Input {
     pub warm_up: u32,
     /// Tokens of a KV block (`block_size`).
     pub block_size: u32,
-    /// Most prompt tokens of one request in a step, where limited (`long_prefill_token_threshold`).
+    /// Maximum prompt tokens of one request in a step, where limited (`long_prefill_token_threshold`).
     pub long_prefill_token_threshold: Option<u32>,
     /// Requests come through the runtime's front end (HTTP, tokenizing), which costs time; otherwise they are handed
     /// to the engine as they are, as in an offline batch.
@@ -40,7 +40,7 @@ pub struct Input {
     /// Prompts come with their keys and values, so that the generation alone is simulated.
     pub prefilled: bool,
     /// The first requests of a closed load have different shares of their outputs before them, as if they had been under
-    /// way for long; else all begin at once, and where all are alike they end at once for ever.
+    /// way for long; else all begin at once, and where all are identical they end at once forever.
     pub staggered: bool,
     /// Which replica a request goes to.
     pub router: Router,
@@ -159,9 +159,9 @@ pub enum Router {
 /// Replicas that come and go with the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Autoscaling {
-    /// Fewest replicas.
+    /// Minimum replicas.
     pub least: u32,
-    /// Most replicas.
+    /// Maximum replicas.
     pub most: u32,
     /// Requests in flight per replica that are aimed at.
     pub target: f64,
@@ -242,9 +242,9 @@ pub enum Problem {
     },
 }
 
-/// Most requests of one run: their records must fit in memory.
+/// Maximum requests of one run: their records must fit in memory.
 const MOST_REQUESTS: f64 = 50e6;
-/// Most replicas of one run.
+/// Maximum replicas of one run.
 const MOST_REPLICAS: f64 = 65_536.0;
 
 impl Input {

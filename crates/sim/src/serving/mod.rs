@@ -3,7 +3,7 @@
 //! The time of a step is the analytical engine's ([`atlas_perf::serving::step`]), asked anew for every
 //! step with what is really in it; queueing, batching, paging, preemption and bursts follow from the events. The
 //! scheduler is the usual one (decodes first, then chunks of prompts, under a token budget; recomputation
-//! on preemption); with prompts in steps of their own, and a look at the queue every so many steps, a polling one.
+//! on preemption); with prompts in steps of their own, and a look at the queue every this many steps, a polling one.
 //!
 //! * [`input`] – what goes in: plain data
 //! * [`workload`] – which requests arrive when, with what lengths

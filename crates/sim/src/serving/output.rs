@@ -114,7 +114,7 @@ pub struct Output {
     /// Prompt and generated tokens per second of that.
     pub total_tokens_per_sec: f64,
     /// Generated tokens per second between the first counted arrival and the last arrival: the system neither filling
-    /// nor draining. 0 where all arrive together.
+    /// nor draining. 0 if all arrive together.
     pub steady_output_tokens_per_sec: f64,
     /// The system neither filling nor draining.
     pub steady: Steady,

@@ -129,7 +129,7 @@ impl Replica {
         }
     }
 
-    /// Composes the next step; its length, or `None` where there is nothing to do.
+    /// Composes the next step; its length, or `None` if there is nothing to do.
     pub(super) fn begin_step(
         &mut self,
         requests: &mut [Request],
@@ -270,7 +270,7 @@ impl Replica {
     }
 
     /// Whether prompts wait until every attention group has one, so that no group waits for another's: only while all of
-    /// them decode, and not for ever.
+    /// them decode, and not forever.
     fn holds_back(&mut self, requests: &[Request], e: &Engine) -> bool {
         let Some(&first) = self.waiting.front() else {
             self.held = 0;
@@ -285,7 +285,7 @@ impl Replica {
         holds
     }
 
-    /// Whether decoding goes on until more requests wait.
+    /// Whether decoding continues until more requests wait.
     fn gathers(&self, e: &Engine) -> bool {
         e.gathering.is_some_and(|gathering| {
             let few = (self.waiting.len() as f64) < gathering.ratio * self.running.len() as f64;
@@ -471,7 +471,7 @@ impl Replica {
         self.kv.release(first_names(workload, r, shared));
     }
 
-    /// A transferred sequence joins the batch with its first token; `true` where that was also its last.
+    /// A transferred sequence joins the batch with its first token; `true` if that was also its last.
     pub(super) fn join(
         &mut self,
         r: &mut Request,

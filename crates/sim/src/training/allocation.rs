@@ -42,7 +42,7 @@ impl Output {
     }
 }
 
-/// Most passes of a step that are allocated for: their activations are alike, and more would show nothing new.
+/// Maximum passes of a step that are allocated for: their activations are identical, and more would show nothing new.
 const MOST_MICROS: f64 = 256.0;
 /// Tensors of states: no checkpointed run has them in one piece.
 const STATES: u32 = 64;

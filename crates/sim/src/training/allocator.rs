@@ -89,7 +89,7 @@ impl Allocator {
         self.blocks.get_mut(at as usize)
     }
 
-    /// Hands out a block of at least so many bytes.
+    /// Hands out a block of at least this many bytes.
     pub fn allocate(&mut self, bytes: f64) -> Held {
         let wanted = (bytes.max(1.0) as u64).div_ceil(GRAIN) * GRAIN;
         let small = wanted <= SMALL;

@@ -77,7 +77,7 @@ impl Pass {
         Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
     }
 
-    /// The same, in which so many seconds are the output layer's.
+    /// The same, in which this many seconds are the output layer's.
     #[must_use]
     pub fn with_head(self, seconds: f64) -> Pass {
         Pass { head: (seconds / self.compute.max(1e-15)).clamp(0.0, 1.0), ..self }
@@ -307,7 +307,7 @@ fn sharded(i: &TrainingInput) -> f64 {
     i.shard_ranks(ranks)
 }
 
-/// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
+/// Share of the embedding in the weights of a stage that holds it; `None` if it is not trained.
 fn embedding(i: &TrainingInput) -> f64 {
     let one = i.arch.vocab * i.arch.hidden / i.tp.max(Count::ONE);
     if i.trained < 1.0 || i.arch.convolutions.is_some() {

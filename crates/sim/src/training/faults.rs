@@ -24,11 +24,11 @@ pub struct Input {
     pub interval: f64,
     /// For which a checkpoint stops the work.
     pub checkpoint: f64,
-    /// From its end until it is safe on storage, while work goes on (asynchronous checkpoints).
+    /// From its end until it is safe on storage, while work continues (asynchronous checkpoints).
     pub flush: f64,
     /// From a failure until it is noticed.
     pub detection: f64,
-    /// From then until work goes on: new processes, checkpoint loaded.
+    /// From then until work continues: new processes, checkpoint loaded.
     pub restart: f64,
     /// Nodes that stand by.
     pub spares: u32,
@@ -205,7 +205,7 @@ impl Course<'_> {
         let repair = Time::from_seconds(self.input.repair.draw(&mut self.repairs));
         queue.after(repair, Event::Repaired);
         if self.phase == Phase::Starved || self.spares == 0 {
-            // A node that fails while others are awaited is awaited too; one repaired node lets work go on.
+            // A node that fails while others are awaited is awaited too; one repaired node lets work continue.
             self.enter(Phase::Starved, queue);
         } else {
             self.spares -= 1;
@@ -344,7 +344,7 @@ pub fn best_interval(
                 [simulate(&one, seed, progress).map_or(0.0, |o| o.goodput)]
             };
             let [goodput] = replicate(seed, replications, 0.95, goodput);
-            // What was ended early says nothing about its interval.
+            // What was ended early does not apply to its interval.
             if progress.cancelled() {
                 break;
             }

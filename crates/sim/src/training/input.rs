@@ -39,7 +39,7 @@ pub struct Input {
     pub compression: Option<Compression>,
     /// Seconds in which the loader has a step's data ready, one step ahead; 0 = always.
     pub loading: f64,
-    /// Simulate every data-parallel replica, those that are alike too.
+    /// Simulate every data-parallel replica, those that are identical too.
     pub every_replica: bool,
     /// Steps whose tasks are kept for the timeline.
     pub recorded: Option<Range<u32>>,
@@ -134,7 +134,7 @@ pub struct Task {
     pub replica: u32,
     /// Pipeline stage; the sender's for a transfer.
     pub stage: u32,
-    /// Micro-batch; 0 where that means nothing.
+    /// Micro-batch; 0 if that means nothing.
     pub micro: u32,
     /// Chunk of the stage.
     pub chunk: u32,
@@ -211,7 +211,7 @@ impl StageLoad {
     }
 }
 
-/// Replicas that are alike, of which one is simulated.
+/// Replicas that are identical, of which one is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
     /// The one that stands for all.
@@ -241,7 +241,7 @@ pub struct Output {
     pub operators: Vec<Inner>,
     /// The tasks that decided the recorded steps' ends, in order: each waited for the one before it in its step.
     pub critical_path: Vec<u32>,
-    /// Replicas that were simulated; one of those that are alike.
+    /// Replicas that were simulated; one of those that are identical.
     pub replicas: u32,
     /// Events handled.
     pub events: u64,
@@ -259,10 +259,10 @@ fn buckets(system: &TrainingInput) -> u32 {
     (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
 }
 
-/// Most buckets of a chunk, beyond which smaller ones expose no less that could be seen.
+/// Maximum buckets of a chunk, beyond which smaller ones expose no less that could be seen.
 const MOST_BUCKETS: f64 = 64.0;
 
-/// Most passes over all simulated stages and steps, of which each is two or three events.
+/// Maximum passes over all simulated stages and steps, of which each is two or three events.
 const MOST_PASSES: f64 = 1e8;
 
 /// What is not even in a replica: stage, kind of accelerator, bits of the slow factor.
@@ -298,7 +298,7 @@ impl Input {
         self.jitter > 0.0 || self.lengths > 0.0
     }
 
-    /// Replicas sorted by what is slow in them: those that are alike do the same at the same time, so that one stands
+    /// Replicas sorted by what is slow in them: those that are identical do the same at the same time, so that one stands
     /// for all. Where passes are drawn none is like another.
     pub fn classes(&self) -> Vec<Class> {
         let replicas = self.system.dp.get();

@@ -10,7 +10,7 @@
 //! * [`allocation`], [`allocator`] – what a stage holds, in the order of allocation
 //! * [`faults`] – failures, restarts, checkpoints
 //!
-//! Where all replicas are alike one stands for all; that this changes nothing is a test. Where nothing inside a pass can meet
+//! Where all replicas are identical one stands for all; that this changes nothing is a test. Where nothing inside a pass can meet
 //! what runs alongside it, the pass takes what its streams take alone; else it runs task by task. Not modeled: contention
 //! of different stages inside the network's core, other ranks of a stage one by one.
 

@@ -20,7 +20,7 @@ pub struct Traffic {
     pub tensor_exposed: f64,
     /// What it goes through.
     pub tensor_port: Port,
-    /// A gather before and a scatter behind, in place of an all-reduce behind.
+    /// A gather before and a scatter behind, instead of an all-reduce behind.
     pub sequence: bool,
     /// Context parallelism, forward; twice as much backward.
     pub context: f64,
@@ -137,7 +137,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Sends once so many kernels are done.
+    /// Sends once this many kernels are done.
     fn send(&mut self, lane: Lane, action: Action, seconds: f64, port: Port, kernels: u32) {
         if seconds > 0.0 {
             let mut after = [0; LANES];

@@ -201,7 +201,7 @@ impl Program {
         let waited = |count: u32| {
             self.lanes.iter().skip(1).flatten().any(|item| item.after.first().is_some_and(|after| *after == count))
         };
-        // The number of joined kernels that the first so many kernels have become.
+        // The number of joined kernels that the first this many kernels have become.
         let mut become_of = vec![0u32];
         let mut kernels: Vec<Item> = Vec::new();
         let mut met = [0; LANES];

@@ -151,7 +151,7 @@ pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u
     let warm_up = match schedule {
         Schedule::AllForward => total,
         // Chunks more than one: enough of them before the first backward pass that the pipeline never starves. Groups of
-        // fewer micro-batches than stages would wait for each other for ever.
+        // fewer micro-batches than stages would wait for each other forever.
         _ if chunks > 1 && micros.is_multiple_of(stages) => ((stages - stage - 1) * 2 + (chunks - 1) * stages) as usize,
         _ if chunks > 1 => total,
         _ => (stages - stage - 1) as usize,

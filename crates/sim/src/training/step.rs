@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use streams::Streams;
 use wires::{Message, Wires};
 
-/// Most operators that are described of a run: enough for a step of any size to be looked at.
+/// Maximum operators that are described of a run: enough for a step of any size to be looked at.
 const MOST_INSIDE: usize = 2_000_000;
 /// No task.
 const NONE: u32 = u32::MAX;
@@ -54,7 +54,7 @@ impl From<NetworkEvent> for Event {
     }
 }
 
-/// Activations, or their gradients, on their way to the stage that goes on with them.
+/// Activations, or their gradients, on their way to the stage that continues with them.
 #[derive(Debug, Clone, Copy)]
 struct Transfer {
     to: u32,
@@ -136,7 +136,7 @@ struct Process {
     load: StageLoad,
 }
 
-/// What a stage that could not go on has waited for.
+/// What a stage that could not continue has waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waited {
     /// Another stage, or what it sends.
@@ -394,7 +394,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Most tasks of a step for which passes are run task by task only because of the transfers between stages: beyond, passes
+/// Maximum tasks of a step for which passes are run task by task only because of the transfers between stages: beyond, passes
 /// and transfers go through a common port without seeing each other, which delays a transfer by its own length at most.
 const MOST_TASKS: f64 = 5e5;
 

@@ -7,7 +7,7 @@ use atlas_report::table::Align;
 use super::{Cell, shown, speed};
 use crate::tui::app::App;
 
-/// The table, as far as the filter keeps it; `None` before it is worked out.
+/// The table, as far as the filter keeps it; `None` before it is computed.
 #[must_use]
 pub fn document(app: &App) -> Option<Document> {
     let grid = app.panels.fits.table.answer()?;

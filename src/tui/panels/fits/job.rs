@@ -144,7 +144,7 @@ impl Work {
             Err(error) => return Cell::Cannot(error.to_string()),
         };
         if !start.engine.reasons() {
-            return Cell::Cannot(format!("{} engine: not comparable with the others", start.engine.name()));
+            return Cell::Cannot(format!("{} engine: not comparable", start.engine.name()));
         }
         let mut short: Option<f64> = None;
         let mut refused: Option<String> = None;
@@ -180,7 +180,7 @@ impl Work {
         }
         match (short, refused) {
             (Some(bytes), _) => Cell::Short(bytes),
-            (None, why) => Cell::Cannot(why.unwrap_or_else(|| "no layout divides the model".to_owned())),
+            (None, why) => Cell::Cannot(why.unwrap_or_else(|| "no layout divides the model evenly".to_owned())),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! layout the smallest that fits.
 //!
 //! * this file – the state, and what keys do
-//! * `job` – the table, worked out on a thread of its own
+//! * `job` – the table, computed on a thread of its own
 //! * `view` – the picture
 //! * `export` – the same as a document
 

@@ -20,7 +20,7 @@ const VIEW: View = View::Panel(Panel::Fits);
 pub const HEADING: u16 = 2;
 /// Fewest and most columns of a target.
 const COLUMN: (u16, u16) = (13, 26);
-/// Fewest columns of a bar; in less room a single cell stands for it.
+/// Minimum columns of a bar; in less room a single cell stands for it.
 const LEAST_BAR: u16 = 5;
 /// Columns of a speed; the rest of a target's columns is a bar.
 const SPEED: u16 = 9;
@@ -108,15 +108,15 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, VIEW, &title, &remark, app.tour.is_none());
     let dim = canvas.role(Role::Dim);
     let Some(grid) = state.table.answer() else {
-        let text = state.table.trouble().unwrap_or("working out what fits");
+        let text = state.table.trouble().unwrap_or("checking what fits");
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     };
     if rows.is_empty() {
         let text = if grid.rows.is_empty() {
-            "no model of the catalog can run with these settings"
+            "no model in the catalog can run with these settings"
         } else {
-            "nothing matches; Esc shows all"
+            "no matches; Esc shows all"
         };
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;

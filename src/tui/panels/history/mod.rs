@@ -101,7 +101,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let store = app.panels.history.store.clone();
     let (opened, queries) = (app.panels.history.opened, &mut app.queries);
     app.panels.history.listed.ask(opened, &mut queries.serial, effects, |_| {
-        let store = store.ok_or("there is no history: ATLAS_HISTORY is off, or there is no home directory")?;
+        let store = store.ok_or("no history: ATLAS_HISTORY is off, or there is no home directory")?;
         Ok(Arc::new(Read(store)))
     });
 }
@@ -129,7 +129,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
                     watch::of(app, vec![job.to_owned()]);
                     crate::tui::showing::open_from_here(app, View::Panel(Panel::Watch));
                 }
-                None => fail(app, "this submission has no Slurm job; atlas tui --watch LOG follows a log"),
+                None => fail(app, "this submission has no Slurm job; use atlas tui --watch LOG to follow a log"),
             }
         }
         _ => note(app, "Esc goes back to the list", effects),

@@ -48,13 +48,13 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     }
     let all = shown(app);
-    let damaged = if listed.damaged > 0 { format!(", {} files are damaged", listed.damaged) } else { String::new() };
+    let damaged = if listed.damaged > 0 { format!(", {} damaged files", listed.damaged) } else { String::new() };
     let remark = app.filter_remark(Table::History, all.len(), listed.entries.len());
     let remark = remark
         .unwrap_or_else(|| format!("{} {}{damaged}", all.len(), if all.len() == 1 { "entry" } else { "entries" }));
     let inner = canvas.view(area, VIEW, "History", &remark, focused);
     if all.is_empty() {
-        let text = if listed.entries.is_empty() { "no entries yet" } else { "nothing matches; Esc shows all" };
+        let text = if listed.entries.is_empty() { "no entries yet" } else { "no matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width, text, canvas.role(Role::Dim));
     }
     let columns = Columns::of(inner, &all);
@@ -189,7 +189,7 @@ fn page(app: &App) -> Vec<(Role, String)> {
 pub fn info(app: &App) -> String {
     let marked = app.panels.history.marked.is_some();
     match (&app.panels.history.page, here(app)) {
-        (Page::List, Some(entry)) if marked => format!("Enter: what differs from the marked entry; {}", entry.id),
+        (Page::List, Some(entry)) if marked => format!("Enter: compare with the marked entry; {}", entry.id),
         (Page::List, Some(entry)) => format!("{}  {}", entry.id, entry.origin.command.join(" ")),
         (Page::Entry(_), Some(entry)) if entry.kind == atlas_cluster::history::EntryKind::Submission => {
             "Enter watches the job; Esc goes back".to_owned()

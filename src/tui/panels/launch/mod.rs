@@ -87,7 +87,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let question = (app.generation, app.panels.launch.wrap);
     app.panels.launch.files.ask(question, &mut app.queries.serial, effects, |_| {
         let parts = parts.map_err(|problems| problems.to_string())?;
-        let scenario = scenario.ok_or("there is no scenario to launch")?;
+        let scenario = scenario.ok_or("no scenario to launch")?;
         Ok(Arc::new(Make(parts, Box::new(scenario), wrap)))
     });
 }
@@ -104,7 +104,7 @@ pub(super) fn write(app: &mut App, effects: &mut Vec<Effect>) {
     let directory = directory(app);
     let state = &mut app.panels.launch;
     let shown = state.files.answer().filter(|files| state.files.is_fresh() && !files.files.is_empty()).cloned();
-    let Some(files) = shown else { return fail(app, "there are no files to write") };
+    let Some(files) = shown else { return fail(app, "no files to write") };
     state.writes += 1;
     state.written.ask(state.writes, &mut app.queries.serial, effects, |_| Ok(Arc::new(Write(files, directory))));
 }

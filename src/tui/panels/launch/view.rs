@@ -19,7 +19,7 @@ pub fn rows(app: &App) -> usize {
 #[must_use]
 pub fn info(app: &App) -> String {
     let directory = super::directory(app);
-    format!("Enter writes the files to {}/; existing files are not replaced", directory.display())
+    format!("Enter writes the files to {}/; existing files are not overwritten", directory.display())
 }
 
 /// Draws the view.
@@ -41,7 +41,7 @@ fn text(app: &App) -> Vec<(Role, String)> {
     };
     let mut out = Vec::new();
     if !files.refused.is_empty() {
-        out.push((Role::Error, "the tool cannot run this as asked:".to_owned()));
+        out.push((Role::Error, "the tool does not support:".to_owned()));
         out.extend(files.refused.iter().map(|problem| (Role::Warn, format!("  {problem}"))));
     }
     for file in &files.files {

@@ -1,6 +1,6 @@
 //! Every known release of the scenario's software with the figures it would have: what an upgrade brings.
 //!
-//! * this file – the releases worked out, and what keys do
+//! * this file – the releases computed, and what keys do
 //! * `view` – the picture
 //! * `export` – the same as a document
 
@@ -82,7 +82,7 @@ fn differences(before: &[TraitRow], after: &[TraitRow], kind: SoftwareKind) -> V
     pairs.collect()
 }
 
-/// Works out every release of the software in force.
+/// Works out every release of the software in effect.
 fn list(app: &App) -> Listed {
     let answer = &app.answer;
     let (Some(scenario), Some(parts)) = (&answer.scenario, &answer.parts) else { return Listed::default() };
@@ -134,7 +134,7 @@ pub(super) fn opened(app: &mut App) {
     app.panels.releases.listed = None;
 }
 
-/// Works out what the scenario on the screen needs; the cursor begins on the release in force.
+/// Works out what the scenario on the screen needs; the cursor begins on the release in effect.
 pub(super) fn follow(app: &mut App) {
     let fresh = app.panels.releases.listed.as_ref().is_some_and(|(generation, _)| *generation == app.generation);
     if fresh {

@@ -37,7 +37,7 @@ fn below(height: u16) -> u16 {
     if height < 12 { 0 } else { (height / 3).clamp(5, 16) }
 }
 
-/// Releases that are seen at a time in so many lines.
+/// Releases that are seen at a time in this many lines.
 #[must_use]
 pub fn page(lines: usize) -> usize {
     let lines = u16::try_from(lines).unwrap_or(u16::MAX);
@@ -63,7 +63,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let title = format!("Releases of {}", if all.family.is_empty() { "the software" } else { &all.family });
     let inner = canvas.view(area, VIEW, &title, &format!("{} releases", all.rows.len()), app.tour.is_none());
     if all.rows.is_empty() {
-        let text = "no releases of this software are known, or the target names no accelerator";
+        let text = "no known releases of this software, or the target has no accelerator";
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, canvas.role(Role::Dim));
         return;
     }

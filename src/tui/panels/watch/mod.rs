@@ -1,4 +1,4 @@
-//! A running job against its prediction, as its log grows. Without a submission, the job is held against the scenario on
+//! A running job against its prediction, as its log grows. Without a submission, the job is compared with the scenario on
 //! the screen.
 
 pub mod state;

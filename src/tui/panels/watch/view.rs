@@ -13,7 +13,7 @@ use crate::tui::theme::Role;
 const VIEW: View = View::Panel(Panel::Watch);
 /// Columns of the scale left of the chart.
 const SCALE: u16 = 10;
-/// Fewest lines of a chart.
+/// Minimum lines of a chart.
 const LEAST: u16 = 5;
 
 /// What the view says before there is a job.
@@ -68,7 +68,7 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
             Mode::Inference => "serving",
         };
         let text = format!(
-            "No figures of {job} were read so far. The log is compared with the scenario on the screen: select the workload \
+            "No data from {job} yet. The log is compared with the scenario on the screen: select the workload \
              that the job runs."
         );
         out.extend(wrap(&text, usize::from(width)).into_iter().map(|line| (Role::Dim, line)));
@@ -88,7 +88,7 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
             let [low, high] = plan.band.map(duration);
             format!(", predicted {} ({low} to {high})", duration(plan.seconds))
         });
-        out.push((Role::Text, format!("{} a {unit}{predicted}", duration(now))));
+        out.push((Role::Text, format!("{} per {unit}{predicted}", duration(now))));
     }
     if let Some(progress) = state.progress() {
         let planned =
@@ -161,7 +161,7 @@ fn chart(state: &WatchState, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.right(plot.x, plot.bottom(), used.min(plot.width), &last.to_string(), dim);
 }
 
-/// At most so many values: neighboring points are joined.
+/// At most this many values: neighboring points are joined.
 fn means(points: &[Point], columns: usize) -> Vec<f64> {
     let each = points.len().div_ceil(columns.max(1)).max(1);
     let mean = |points: &[Point]| points.iter().map(|point| point.value).sum::<f64>() / points.len().max(1) as f64;

@@ -12,9 +12,9 @@ use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Detail, Metric, Verdict};
 
-/// Fewest columns of a tile.
+/// Minimum columns of a tile.
 const TILE: u16 = 13;
-/// Most tiles.
+/// Maximum tiles.
 const MOST: usize = 5;
 
 /// The figures that have a tile, most important first.

@@ -35,7 +35,7 @@ impl Shell<'_> {
                     for a in assigns {
                         if let AssignValue::Word(w) = &a.value {
                             let other = self.text(w).as_str().to_owned();
-                            // A name that stands for itself would be followed for ever.
+                            // A name that stands for itself would be followed forever.
                             if other != a.name && !self.references.contains_key(&other) {
                                 self.references.insert(a.name.clone(), other);
                             }

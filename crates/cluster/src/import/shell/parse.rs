@@ -13,7 +13,7 @@ pub(crate) struct Parser {
     pub(super) src: Vec<char>,
     pub(super) pos: usize,
     pub(super) line: u32,
-    /// Where reading goes on after the current line: behind its here-documents.
+    /// Where reading continues after the current line: behind its here-documents.
     pub(super) after_line: Option<(usize, u32)>,
     pub(super) depth: u32,
     /// The line of each character, where the text was put together from several places.

@@ -101,7 +101,7 @@ impl Parser {
         true
     }
 
-    /// The body of a here-document; reading goes on on the current line and later jumps over the body.
+    /// The body of a here-document; reading continues on the current line and later jumps over the body.
     pub(super) fn heredoc(&mut self, strip: bool) -> Word {
         let mut delim = String::new();
         let mut quoted = false;

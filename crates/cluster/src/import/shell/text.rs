@@ -68,7 +68,7 @@ impl Text {
         self.s.push_str(&other.s);
     }
 
-    /// The part between two byte offsets; empty where they do not fit.
+    /// The part between two byte offsets; empty if they do not fit.
     pub(crate) fn slice(&self, from: usize, to: usize) -> Text {
         let Some(part) = self.s.get(from..to) else { return Text::new("", self.line()) };
         let mut marks = vec![(0, self.line_at(from))];

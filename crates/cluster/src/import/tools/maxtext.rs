@@ -245,7 +245,7 @@ pub(crate) fn submitted(before: &[Text], out: &mut Out) {
     }
 }
 
-/// Sequences of a step on so many devices.
+/// Sequences of a step on this many devices.
 fn global_batch(devices: i64, at: u32, out: &mut Out) {
     let accum = out.fields.int("grad_accum").unwrap_or(1);
     if let Some(g) = out.fields.int("micro_batch").and_then(|m| m.checked_mul(devices)?.checked_mul(accum)) {

@@ -202,7 +202,7 @@ pub(crate) struct Draft {
     pub(crate) spread: Option<Spread>,
     /// A client that sends the planned load.
     pub(crate) client: Option<Arguments>,
-    /// A manifest of the tool's own kind, in place of wrapping.
+    /// A manifest of the tool's own kind, instead of wrapping.
     pub(crate) manifest: Option<String>,
 }
 

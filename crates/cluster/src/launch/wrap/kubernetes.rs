@@ -22,7 +22,7 @@ pub(crate) fn resource(vendor: &str) -> &'static str {
     }
 }
 
-/// The image in force.
+/// The image in effect.
 pub(crate) fn image_of<'a>(job: &'a Job<'_>, draft: &'a Draft) -> &'a str {
     job.options.image.as_deref().unwrap_or(&draft.image)
 }

@@ -42,7 +42,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
 fn occupants(vendor: &str) -> &'static str {
     match vendor {
         "NVIDIA" => {
-            "# Memory that other processes hold is missing here; they are listed, and not ended.\n\
+            "# List other processes that use accelerator memory; they are not terminated.\n\
              if command -v nvidia-smi > /dev/null; then\n  \
              held=\"$(nvidia-smi --query-compute-apps=pid,used_memory,process_name --format=csv,noheader || true)\"\n  \
              if [ -n \"$held\" ]; then\n    \
@@ -50,7 +50,7 @@ fn occupants(vendor: &str) -> &'static str {
              fi\nfi\n\n"
         }
         "AMD" => {
-            "# Memory that other processes hold is missing here; they are listed, and not ended.\n\
+            "# List other processes that use accelerator memory; they are not terminated.\n\
              held=\"$(ls /sys/class/kfd/kfd/proc 2> /dev/null || true)\"\n\
              if [ -n \"$held\" ]; then\n  \
              printf 'Accelerators are in use by PID:\\n%s\\nEnd yours with kill PID.\\n' \"$held\" >&2\nfi\n\n"

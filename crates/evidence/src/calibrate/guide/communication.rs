@@ -21,7 +21,7 @@ struct Point<'a> {
     pp: f64,
     /// Overhead over omega and gamma: in units of chi.
     overhead: f64,
-    /// What multiplies chi in the time lost: omega and gamma; 1 where the overhead itself was counted.
+    /// What multiplies chi in the time lost: omega and gamma; 1 if the overhead itself was counted.
     weight: f64,
     /// Half the relative width of what the overhead is relative to: an error that all points of it share.
     shared: f64,
@@ -127,7 +127,7 @@ impl<'a> Guide<'a> {
         (points, references)
     }
 
-    /// Without a run free of parallelism: what tp and pp add, relative to each other, with chi_base as it stands.
+    /// Without a run free of parallelism: what tp and pp add, relative to each other, with chi_base as is.
     fn relative_intensity(&mut self, omega: f64) -> bool {
         const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64, super::Communication)>> = BTreeMap::new();

@@ -15,7 +15,7 @@ impl<'a> Guide<'a> {
         self.bonus();
     }
 
-    /// Pairs of rows that are alike but for the switch: the difference of their utilization.
+    /// Pairs of rows that are identical but for the switch: the difference of their utilization.
     fn pairs(&mut self, slot: &Slot, switch: &'static str) {
         let on: Vec<&'a Observation> = self.own().filter(|row| row.switch(switch) == Some(true)).collect();
         let off: Vec<&'a Observation> = self.own().filter(|row| row.switch(switch) == Some(false)).collect();

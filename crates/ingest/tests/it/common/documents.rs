@@ -1,4 +1,4 @@
-//! Documents as the tools write them, with figures that are drawn anew for every case. None is a recorded run.
+//! Documents as the tools write them, with figures that are drawn again for every case. None is a recorded run.
 
 /// Draws figures that differ from each other (splitmix64).
 pub struct Draw(pub u64);

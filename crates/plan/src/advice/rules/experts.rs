@@ -9,7 +9,7 @@ use atlas_core::plan::MoeDispatcher;
 /// Copies of busy experts that published deployments hold, at the least.
 const COPIES: f64 = 32.0;
 
-/// Attention groups that share experts; 1 where the model has none.
+/// Attention groups that share experts; 1 if the model has none.
 fn groups(case: &Case<'_>) -> f64 {
     if case.arch.is_moe() { case.number(Knob::AttentionDp) } else { 1.0 }
 }

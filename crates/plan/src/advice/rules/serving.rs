@@ -14,7 +14,7 @@ fn wide(format: Format) -> bool {
     matches!(format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32)
 }
 
-/// Attention groups in place of tensor parallelism: over a replica, and over the fast domain.
+/// Attention groups instead of tensor parallelism: over a replica, and over the fast domain.
 fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
     if !case.arch.is_moe() || case.scenario.base.plan.attention_dp.is_some_and(|groups| groups > 1.0) {
         return;

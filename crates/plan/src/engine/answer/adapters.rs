@@ -23,7 +23,7 @@ const ONE: [&str; 8] = ["num_nodes=1", "trained=lora", "tp=1", "pp=1", "vpp=1", 
 
 #[test]
 fn frozen_weights_in_4_bit_take_the_memory_that_was_published() {
-    // LLaMA 65B takes less than 48 GB in place of more than 780 GB for all weights (arXiv 2305.14314, abstract); Llama 2 70B
+    // LLaMA 65B takes less than 48 GB instead of more than 780 GB for all weights (arXiv 2305.14314, abstract); Llama 2 70B
     // has 6 % more weights.
     let of = |set: &[&str]| {
         answered(

@@ -38,7 +38,7 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     )
 }
 
-/// The corrections in force for an answer.
+/// The corrections in effect for an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustments {
     /// Of the throughput.
@@ -50,10 +50,10 @@ pub struct Adjustments {
 }
 
 impl Adjustments {
-    /// Those of a scenario that was answered so; `None` where nothing is corrected.
+    /// Those of a scenario that was answered so; `None` if nothing is corrected.
     #[must_use]
     pub fn of(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjustments> {
-        // Runs are held against the closed form: nothing is known of how far a simulation is off.
+        // Runs are compared with the closed form: nothing is known of how far a simulation is off.
         let calibration = scenario.corrections.as_ref().filter(|_| scenario.engine == Engine::Analytical)?;
         let features = Features {
             accelerator: &calibration.corrections.accelerator,

@@ -20,7 +20,7 @@ use atlas_perf::serving::{
 };
 use atlas_perf::traits::MemoryRule;
 
-/// The engine's input of a phase; `None` where machine or model is not known.
+/// The engine's input of a phase; `None` if machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);

@@ -128,8 +128,8 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
         (("rtx-4090-8", "llama3.1-8b-serve"), &["software=llama.cpp", "precision=fp8"], "no kernels for fp8"),
         (("a100-sxm-80gb-8", "llama2-7b-dp8"), &["precision=int8"], "the software has no kernels for int8"),
         (("h100-sxm-128", "llama3.1-70b-train"), &["precision=int8"], "the software has no kernels for int8"),
-        (("h100-sxm-8", "llama3.1-70b-serve"), &["prompt=200000"], "longer than the model's 131072 positions"),
-        (("h100-sxm-8", "llama2-7b-dp8"), &["prompt=131072"], "longer than the model's 4096 positions"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["prompt=200000"], "exceed the model's maximum of 131072"),
+        (("h100-sxm-8", "llama2-7b-dp8"), &["prompt=131072"], "exceed the model's maximum of 4096"),
         (("h100-sxm-8", "bge-large-embed"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-8b-serve"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-8b-train"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
@@ -166,7 +166,7 @@ fn sixteen_bits_take_the_format_of_the_device_and_say_so() {
     assert_eq!(scenario.get(Knob::Precision), Setting::Choice("fp16".into()));
     assert!(estimate.total.tokens_per_sec > 100.0);
     let described = notes::notes(&scenario, &estimate);
-    assert!(described.iter().any(|note| note.contains("does not compute in bf16: fp16 stands in")), "{described:?}");
+    assert!(described.iter().any(|note| note.contains("does not support bf16: using fp16")), "{described:?}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn an_mfu_beyond_what_was_measured_is_reported() {
         (estimate.detail.unwrap().training.unwrap(), notes::notes(&scenario, &estimate).join("\n"))
     };
     let (_, apple) = described(("m3-ultra-1", "llama3.1-8b-train"), &["precision=fp16"]);
-    assert!(apple.contains("no training run on this family"), "{apple}");
+    assert!(apple.contains("no published training run on this family"), "{apple}");
     let (training, usual) = described(("h100-sxm-8", "llama3.1-8b-train"), &[]);
     assert!(training.mfu_causal < 0.61 && !usual.contains("above the best"), "{usual}");
     assert!(training.mfu_causal <= training.mfu && training.hfu <= 1.0);

@@ -32,7 +32,7 @@ const MEMORY_CLOCK: f64 = 0.5;
 pub struct Throttle {
     /// Most that an accelerator draws, over its design power.
     pub share: f64,
-    /// Rate of matrix products over that without a cap.
+    /// Rate of matrix multiplications over that without a cap.
     pub clock: f64,
     /// Rate of memory traffic over that without a cap.
     pub memory: f64,
@@ -118,16 +118,18 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     let tdp = design(scenario);
     if let Some((kw, nodes)) = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)) {
         let racks = (scenario.num_nodes / nodes).ceil();
-        notes.push(format!("{nodes} nodes to a rack of {kw} kW: {racks} racks"));
+        notes.push(format!("{nodes} nodes per rack of {kw} kW: {racks} racks"));
     }
     let Some(watts) = cap(scenario) else { return notes };
     if watts >= tdp {
-        notes.push(format!("a cap of {watts:.0} W has no effect: the design power is {tdp:.0} W"));
+        notes.push(format!("a power cap of {watts:.0} W has no effect: the TDP is {tdp:.0} W"));
     } else if watts < LEAST_SHARE * tdp {
         let least = LEAST_SHARE * tdp;
-        notes.push(format!("{watts:.0} W an accelerator is less than it can be capped at: {least:.0} W are taken"));
+        notes.push(format!("{watts:.0} W per accelerator is below the minimum power cap: using {least:.0} W"));
     } else {
-        notes.push(format!("accelerators are capped at {watts:.0} of {tdp:.0} W: clocks fall where work draws more"));
+        notes.push(format!(
+            "accelerators are capped at {watts:.0} of {tdp:.0} W: clocks drop when the work would draw more"
+        ));
     }
     notes
 }

@@ -19,7 +19,7 @@ use atlas_perf::training::{
 };
 use atlas_perf::traits::{Regather, TrainingTraits, WeightCopies};
 
-/// The engine's input of a phase; `None` where machine or model is not known.
+/// The engine's input of a phase; `None` if machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
     Some(build_input(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))

@@ -75,7 +75,7 @@ fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Es
     };
     vec![
         row(
-            "devices that work at once",
+            "devices working in parallel",
             i.batch / i.worked(),
             devices,
             false,
@@ -91,13 +91,13 @@ fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Es
             "its second term counts the matrices again, experts that no token visits count in full, and attention \
              that grows with the sequence is missing",
         ),
-        row("peak rate, TFLOP/s", i.tflops, peak, false, "it takes the rate in 16 bit for every precision"),
+        row("peak rate, TFLOP/s", i.tflops, peak, false, "it uses the 16-bit rate for every precision"),
         row(
             "utilization, communication included",
             busy,
             mfu,
             false,
-            "it starts from a fixed 35 % (TPUs 55 %), less for a full memory, tensor parallelism and checkpointing; \
+            "it starts from a fixed 35 % (TPUs: 55 %), reduced for full memory, tensor parallelism and checkpointing; \
              only the all-reduce is added, without overlap; the analytical engine adds up operators, links and bubbles",
         ),
     ]

@@ -107,7 +107,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
 }
 
 fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Detail {
-    // Its GiB are held against GB, as it does itself: its verdict would be another otherwise.
+    // Its GiB are compared with GB, as it does itself: its verdict would be another otherwise.
     let bytes = |gib: f64| gib * 1e9;
     let (compute, network) = (answer.compute_ms / 1000.0, answer.all_reduce_ms / 1000.0);
     let mut limits = Limits::of(Cause::ALL.map(|cause| match cause {

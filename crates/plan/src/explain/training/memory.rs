@@ -8,7 +8,7 @@ use atlas_perf::memory::{Ends, Sharded};
 
 impl Reported<'_> {
     /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes of each, and the ranks that they are
-    /// sharded over. `None` where the host holds a part of them or some are packed.
+    /// sharded over. `None` if the host holds a part of them or some are packed.
     pub(super) fn states(&self, name: &'static str) -> Option<Written> {
         let i = &self.input;
         let (kind, bytes, what) = match name {

@@ -70,7 +70,7 @@ pub struct Looked {
 /// The answer of a search.
 #[derive(Debug, Clone)]
 pub struct Optimum {
-    /// The best; `None` where no candidate meets all conditions.
+    /// The best; `None` if no candidate meets all conditions.
     pub best: Option<Candidate>,
     /// The next best, no two alike in all figures.
     pub runners_up: Vec<Candidate>,
@@ -96,7 +96,7 @@ impl Optimum {
             && problem.conditions.iter().all(|condition| condition.holds(&candidate.estimate, &candidate.scenario))
     }
 
-    /// Why a candidate cannot be the answer: its verdict, or the conditions in force that it breaks. Empty where it can.
+    /// Why a candidate cannot be the answer: its verdict, or the conditions in effect that it breaks. Empty if it can.
     #[must_use]
     pub fn objections(&self, problem: &Problem<'_>, candidate: &Candidate) -> Vec<String> {
         if let Some(detail) = candidate.estimate.detail.as_ref().filter(|detail| !detail.verdict.fits()) {
@@ -108,9 +108,9 @@ impl Optimum {
             .map(|condition| match condition {
                 Condition::Figure(metric, ..) => {
                     let value = (metric.get)(&candidate.estimate, &candidate.scenario);
-                    format!("{condition} does not hold: {}", metric.show(value))
+                    format!("{condition} is violated: {}", metric.show(value))
                 }
-                _ => format!("{condition} does not hold"),
+                _ => format!("{condition} is violated"),
             })
             .collect()
     }
@@ -146,7 +146,7 @@ impl Optimum {
             let value = (metric.get)(&best.estimate, &best.scenario);
             if value > patience {
                 warnings.push(format!(
-                    "{} became {}, and no constraint bounds it; the loosest service that MLPerf Inference measures allows {}",
+                    "{} is now {} because no constraint bounds it; the loosest limit in MLPerf Inference is {}",
                     metric.label,
                     metric.show(value),
                     metric.show(patience)

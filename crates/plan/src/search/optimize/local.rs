@@ -9,7 +9,7 @@ use super::walk::{Search, Walker};
 
 /// Random points that are tried for one that no rule cuts off.
 const TRIES: u32 = 20_000;
-/// Most moves of a pair of axes that are looked at: two axes of a hundred values have ten thousand.
+/// Maximum moves of a pair of axes that are looked at: two axes of a hundred values have ten thousand.
 const PAIR: usize = 4096;
 
 /// A place's worth: broken rules and conditions, then the score. Less is better.
@@ -66,7 +66,7 @@ impl Worker<'_> {
                     self.walker.tally.starts += 1;
                     self.climb(worth);
                 }
-                // Where chance finds no layout that can be, trying for ever would not either.
+                // Where chance finds no layout that can be, trying forever would not either.
                 None => barren += 1,
             }
         }

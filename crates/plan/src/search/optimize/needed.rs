@@ -105,7 +105,7 @@ fn change(problem: &Problem<'_>, knob: Knob, to: &Setting) -> Change {
     Change { knob, at: values.len() - 1, values }
 }
 
-/// The candidate with these values; `None` where it cannot be, or the rules of the space exclude it.
+/// The candidate with these values; `None` if it cannot be, or the rules of the space exclude it.
 fn candidate(problem: &Problem<'_>, changes: &[Change]) -> Option<Candidate> {
     let mut scenario = problem.start.clone();
     // What stays as it is at the start is not set, so that what follows from the rest can follow.

@@ -29,7 +29,7 @@ const LATENCY: [(&str, f64, &[&str]); 2] = [
 
 /// Model chunks of a stage up to which every number is tried; beyond it, those that divide the layers.
 const EVERY_VPP: f64 = 8.0;
-/// Most model chunks of a stage.
+/// Maximum model chunks of a stage.
 const MOST_VPP: f64 = 20.0;
 
 /// Conditions that hold by default, unless one on the same figures is stated: a twentieth of the memory stays free; the first

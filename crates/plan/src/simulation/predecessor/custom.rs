@@ -67,7 +67,7 @@ const OPERATIONS: [(&str, Exchange); 5] = [
 
 const ROUTES: [(&str, Route); 3] = [("ring", Route::Ring), ("tree", Route::Tree), ("direct", Route::Direct)];
 
-/// Most phases of a pattern.
+/// Maximum phases of a pattern.
 const MOST: usize = 64;
 
 /// Reads `custom_pattern`.

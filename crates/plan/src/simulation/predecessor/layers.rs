@@ -48,7 +48,7 @@ pub(super) fn sums(layers: &[Layer], width: f64) -> Sums {
     }
 }
 
-/// Reads `layers`; `None` where the configuration has no such list.
+/// Reads `layers`; `None` if the configuration has no such list.
 pub(super) fn decode(fields: &mut Fields<'_>, usual: &Model) -> Option<Vec<Layer>> {
     let node = fields.node("layers")?;
     let most = MOST_LAYERS as usize;

@@ -32,7 +32,7 @@ impl Predecessor {
         self.training.num_nodes * self.hardware.num_gpus_per_node
     }
 
-    /// The accelerator: the catalog's, with the figures that are stated; and its data sheet where the catalog knows it.
+    /// The accelerator: the catalog's, with the figures that are stated; and its datasheet where the catalog knows it.
     fn device(&self, catalog: &Catalog) -> (Accelerator, Option<Arc<atlas_catalog::Accelerator>>) {
         let name = self.hardware.gpu_model.trim();
         let known = KNOWN.iter().find(|(word, ..)| word.eq_ignore_ascii_case(name)).map_or(name, |(_, id, _)| id);
@@ -43,7 +43,7 @@ impl Predecessor {
         let own = device.peak(Precision::Bf16);
         let by = self.hardware.compute_tflops * 1e12 / own.max(1.0);
         device.flops = device.flops.map(|rate| rate * by);
-        // A faster device than the data sheet's has the power for it.
+        // A faster device than the datasheet's has the power for it.
         device.tdp_w *= by.max(1.0);
         device.mem_bytes = self.hardware.memory_gb * 1e9;
         device.nic_bw = self.hardware.network_bandwidth_gbps * 1e9;
@@ -129,7 +129,7 @@ impl Predecessor {
         }
     }
 
-    /// Seconds in which gradients of so many bytes are reduced over the network, by its events.
+    /// Seconds in which gradients of this many bytes are reduced over the network, by its events.
     ///
     /// # Errors
     /// What the network refuses.

@@ -144,7 +144,7 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
 }
 
 proptest! {
-    /// Flows come and go on a line.
+    /// Flows are added to and removed from a link.
     #[test]
     fn incremental_rates_are_the_rates_of_filling_anew(
         bandwidths in prop::collection::vec(1.0f64..9.0, 2..8),

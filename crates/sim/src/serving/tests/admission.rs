@@ -26,7 +26,7 @@ fn a_scheduler_that_seldom_looks_lets_requests_wait() {
     assert!((run(1.0, Count::new(30)).ttft.mean - run(1.0, Count::ONE).ttft.mean).abs() < 1e-9);
 }
 
-/// Waiting requests interrupt decoding when enough of them wait, or after so many steps.
+/// Waiting requests interrupt decoding when enough of them wait, or after this many steps.
 #[test]
 fn requests_gather_as_the_closed_form_says() {
     for osl in [20.0, 200.0] {

@@ -93,7 +93,7 @@ fn the_steady_state_is_near_the_analytical_answer() {
     }
 }
 
-/// Equal requests that begin at once stay in step for ever; found under way, some of them are together and most are not.
+/// Equal requests that begin at once stay in step forever; found under way, some of them are together and most are not.
 #[test]
 fn bursts_of_equal_requests_persist_in_part() {
     let case = ServingInput { isl: 4000.0, ..closed(32.0) };
@@ -137,7 +137,7 @@ fn prompts_of_all_attention_groups_cost_little_more_than_one() {
     assert!(one < four && four < 3.0 * one, "{one} {four}");
 }
 
-/// TensorRT-LLM holds prompts back until every attention group has one, but not for ever.
+/// TensorRT-LLM holds prompts back until every attention group has one, but not forever.
 #[test]
 fn prompts_wait_for_one_another_where_groups_are_balanced() {
     let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };

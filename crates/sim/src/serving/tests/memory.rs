@@ -31,7 +31,7 @@ impl<'a> Scene<'a> {
         Scene { engine, replica, workload: Workload::new(input, 1), requests, now: Time::ZERO, gaps }
     }
 
-    /// One step; `false` where there is nothing to do.
+    /// One step; `false` if there is nothing to do.
     fn step(&mut self) -> bool {
         let Scene { engine, replica, workload, requests, now, gaps } = self;
         let Some(length) = replica.begin_step(requests, workload, engine, *now) else { return false };

@@ -286,7 +286,7 @@ impl Job<'_> {
         }
     }
 
-    /// Sends what a pass has computed to the stage that goes on with it.
+    /// Sends what a pass has computed to the stage that continues with it.
     fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
         let at = self.position(stage, pass.chunk);
         let backward = pass.kind == PassKind::Backward;

@@ -1,4 +1,4 @@
-//! Steps begin and end: all stages together, behind one optimizer, or each for itself, where the schedule lets a stage go on
+//! Steps begin and end: all stages together, behind one optimizer, or each for itself, where the schedule lets a stage continue
 //! behind an optimizer of its own (arXiv 2401.10241, section 4).
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
@@ -22,7 +22,7 @@ pub(super) struct Round {
 }
 
 impl Job<'_> {
-    /// Whether every stage goes on behind an optimizer of its own.
+    /// Whether every stage continues behind an optimizer of its own.
     fn apart(&self) -> bool {
         self.input.system.schedule.own_optimizers() && self.stages > 1
     }

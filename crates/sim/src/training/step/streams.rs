@@ -150,7 +150,7 @@ impl Job<'_> {
         self.retime_data(number, queue);
     }
 
-    /// A layer-wise collective that has its port to itself goes on at the rate that kernels leave it.
+    /// A layer-wise collective that has its port to itself continues at the rate that kernels leave it.
     fn retime_data(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let process = &mut self.processes[number as usize];

@@ -53,7 +53,7 @@ fn stated_layers_of_the_ends_are_what_the_stages_compute() {
     assert!(run_of(&stated(Count::new(20), Count::new(18))).step.mean < run_of(&pipelined()).step.mean);
 }
 
-/// The last of a few steps: where stages go on without waiting for each other, the first one fills an empty pipeline.
+/// The last of a few steps: where stages continue without waiting for each other, the first one fills an empty pipeline.
 fn settled_step(system: &TrainingInput) -> f64 {
     let input = Input { steps: 4, recorded: None, ..Input::of(system, &Constants::default()) };
     *simulate(&input, 1, &Progress::new()).unwrap().steps.last().unwrap()

@@ -1,4 +1,4 @@
-//! A scenario put to the event engine: what the closed form computes, the events let happen.
+//! A scenario passed to the event engine: what the closed form computes, the events let happen.
 //!
 //! Inputs, memory, power, prices and verdicts are those of the analytical answer; times, rates and their spread come
 //! from the simulation. Independent runs under successive seeds say how far chance carries; their spread widens the

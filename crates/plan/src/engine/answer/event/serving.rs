@@ -11,7 +11,7 @@ use atlas_perf::serving::{Load, ServingEstimate, ServingInput, bottleneck, estim
 use atlas_sim::kernel::{Distribution, Progress, Quantiles, Tally};
 use atlas_sim::serving::{Arrivals, Input, Output, Router, Slo, simulate};
 
-/// Least number of requests that a run with random draws counts: ten of them determine the 99th percentile.
+/// Minimum number of requests that a run with random draws counts: ten of them determine the 99th percentile.
 const LEAST_REQUESTS: f64 = 1000.0;
 /// Times that the load in flight is replaced in a run at least.
 const LEAST_TURNS: f64 = 6.0;
@@ -54,7 +54,7 @@ impl Answer {
 }
 
 /// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
-/// one. `None` where it cannot be simulated, for lack of memory.
+/// one. `None` if it cannot be simulated, for lack of memory.
 #[must_use]
 pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     let system = &match system.load {
@@ -132,7 +132,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     let [ttft, tpot, e2e] = settings.slo_ms.map(|limit| limit.map_or(f64::INFINITY, |ms| 1e-3 * ms));
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
-    // Requests that are all alike and begin at once would end at once for ever. No engine is found like that after a
+    // Requests that are all identical and begin at once would end at once forever. No engine is found like that after a
     // while: outputs end where the model ends them, clients come and go.
     input.staggered = match system.load {
         Load::Closed { concurrency, requests } => !drawn && requests >= 2.0 * WARM_UP_TURNS * concurrency,
@@ -146,7 +146,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         Load::Closed { concurrency, .. } => {
             let mut in_flight = concurrency.round().max(1.0);
             if !drawn {
-                // Replicas that are alike and equally loaded do the same at the same time: one represents all.
+                // Replicas that are identical and equally loaded do the same at the same time: one represents all.
                 if let Some(one) = alone(&system, in_flight) {
                     in_flight = one;
                     input.system.layout.dp = Count::ONE;

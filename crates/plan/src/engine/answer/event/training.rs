@@ -11,7 +11,7 @@ use atlas_sim::kernel::{Distribution, Progress, Tally};
 use atlas_sim::training::input::StageLoad;
 use atlas_sim::training::{Hosts, Input, Output, Slow, faults, simulate};
 
-/// Failures that a course of failures is watched for, so that its goodput is known to about a per cent.
+/// Failures that a course of failures is watched for, so that its goodput is known to about a percent.
 const FAILURES: f64 = 2000.0;
 /// Checkpoints that a course takes at most.
 const MOST_CHECKPOINTS: f64 = 500_000.0;
@@ -47,7 +47,7 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
     input
 }
 
-/// Tokens per second and accelerator of a job on even hardware, as measurements are predicted; `None` where it cannot be
+/// Tokens per second and accelerator of a job on even hardware, as measurements are predicted; `None` if it cannot be
 /// simulated.
 #[must_use]
 pub fn rate(system: &TrainingInput) -> Option<f64> {
@@ -65,7 +65,7 @@ pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreak
 
 /// A step of a job on even hardware, and what its stages do in it.
 fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
-    // Where stages go on without waiting for each other, only the first step fills an empty pipeline.
+    // Where stages continue without waiting for each other, only the first step fills an empty pipeline.
     let steps = if system.schedule.own_optimizers() { 3 } else { 1 };
     let input = Input { steps, recorded: None, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
@@ -187,7 +187,7 @@ fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
 }
 
 /// Events of a course that is simulated: a tenth of a second of computing, and far more than a course takes in which work
-/// goes on.
+/// continues.
 const MOST_EVENTS_OF_A_COURSE: f64 = 2e6;
 
 /// What failures and checkpoints do to a long run.
@@ -198,7 +198,7 @@ struct Failing {
     interval: f64,
 }
 
-/// A long course of failures, of a job whose step takes so long; `None` where nothing fails and nothing is saved.
+/// A long course of failures, of a job whose step takes so long; `None` if nothing fails and nothing is saved.
 fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Failing> {
     let fails = settings.node_mtbf.is_some();
     if !fails && settings.checkpoint_interval.is_none() {
