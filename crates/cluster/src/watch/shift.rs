@@ -6,6 +6,8 @@ use super::track::Point;
 
 /// Points on either side of a change.
 const LEAST: usize = 4;
+/// Points on either side of one that make its neighborhood.
+const HALF: usize = 4;
 
 /// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,10 +98,11 @@ pub fn all(points: &[Point]) -> Vec<Shift> {
 /// Logarithms of the values, single outliers clipped.
 fn clipped(points: &[Point]) -> Vec<f64> {
     let logs: Vec<f64> = points.iter().map(|point| point.value.max(1e-12).ln()).collect();
-    let half = 4_usize;
     let center = |index: usize| {
-        let (from, to) = (index.saturating_sub(half), (index + half + 1).min(logs.len()));
-        quantile(&mut logs.get(from..to).unwrap_or_default().to_vec(), 0.5)
+        let (from, to) = (index.saturating_sub(HALF), (index + HALF + 1).min(logs.len()));
+        let mut window = [0.0; 2 * HALF + 1];
+        window.iter_mut().zip(logs.get(from..to).unwrap_or_default()).for_each(|(slot, log)| *slot = *log);
+        quantile(window.get_mut(..to - from).unwrap_or_default(), 0.5)
     };
     let centers: Vec<f64> = (0..logs.len()).map(center).collect();
     let mut away: Vec<f64> = logs.iter().zip(&centers).map(|(log, center)| (log - center).abs()).collect();
