@@ -70,8 +70,9 @@ impl Known {
     }
 }
 
-/// Whether a word is a part of a name; a number alone is not, since it is part of too many.
+/// Whether a word is a part of a name; a number alone is not, since it is part of too many. Nothing, as before the star of
+/// `*`, is part of every name.
 fn is_part(word: &str, name: &str) -> bool {
-    let number = word.chars().all(|c| c.is_ascii_digit());
+    let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
     !number && name.to_lowercase().contains(word)
 }

@@ -106,6 +106,11 @@ impl Question {
             match hardware.count {
                 None if hardware.name.ends_with('*') => found.extend(all().map(|target| (target, None))),
                 None => found.extend(all().next().map(|target| (target, None))),
+                // Accelerators of any kind: every target with so many.
+                Some(count) if hardware.name == "*" => {
+                    let of_size = |target: &&KnownTarget| target.per_node.saturating_mul(target.nodes) == count;
+                    found.extend(all().filter(of_size).map(|target| (target, None)));
+                }
                 Some(count) => {
                     let exactly = all().find(|target| target.per_node.saturating_mul(target.nodes) == count);
                     let nodes = |target: &KnownTarget| {
@@ -143,6 +148,7 @@ impl Question {
 impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count {
+            Some(count) if self.name == "*" => write!(f, "{count} gpus"),
             Some(count) => write!(f, "{count} {}", self.name),
             None => f.write_str(&self.name),
         }

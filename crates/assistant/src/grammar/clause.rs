@@ -2,6 +2,7 @@
 
 use super::super::question::usual_relation;
 use super::super::{Hardware, Known, Objective, Question};
+use super::spoken;
 use super::trouble::Trouble;
 use super::words::Piece;
 use atlas_config::Mode;
@@ -11,9 +12,11 @@ use atlas_plan::search::condition::Relation;
 use atlas_plan::search::{Condition, figure};
 
 /// Words that say nothing of their own.
-const FILLERS: [&str; 22] = [
-    "a", "an", "the", "for", "with", "and", "to", "me", "at", "of", "per", "token", "is", "what", "which", "that",
-    "lowest", "best", "using", "in", "i", "can",
+const FILLERS: [&str; 43] = [
+    "a", "an", "the", "for", "with", "and", "to", "me", "my", "at", "of", "per", "token", "is", "what", "which",
+    "that", "lowest", "highest", "most", "best", "using", "in", "i", "can", "it", "way", "please", "show", "find",
+    "give", "run", "use", "model", "models", "size", "length", "hardware", "machine", "machines", "setup", "any",
+    "each",
 ];
 
 /// Reads pieces into a question.
@@ -69,9 +72,18 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// A bound without a figure: what such a bound usually is.
+    /// A sign without a figure before it: a bound, or what is to be the highest or lowest, as in `max throughput`.
     fn bare(&mut self, sign: &'static str) -> Result<(), Trouble> {
         let Some(bound) = self.take() else { return Err(Trouble::NoBound { sign }) };
+        match Objective::named(&bound.to_lowercase()) {
+            Some(objective) => self.question.objective = Some(objective),
+            None => self.bound(sign, bound)?,
+        }
+        Ok(())
+    }
+
+    /// A bound without a figure: what such a bound usually is.
+    fn bound(&mut self, sign: &'static str, bound: String) -> Result<(), Trouble> {
         let letters = bound.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
         let training = self.question.mode == Some(Mode::Training);
         // `under 50 ms tpot`: the figure stands behind its bound.
@@ -115,7 +127,7 @@ impl<'k> Reader<'k> {
     }
 
     fn word(&mut self, word: &str) -> Result<(), Trouble> {
-        let lower = word.to_lowercase();
+        let lower = self.number(word.to_lowercase());
         let bounded = metric_of(&lower).is_some() || Knob::named(&lower).is_ok();
         if let Some(Piece::Sign(_)) = self.pieces.peek()
             && bounded
@@ -135,6 +147,10 @@ impl<'k> Reader<'k> {
         if self.quantity(&lower) {
             return Ok(());
         }
+        if let Some((knob, setting)) = spoken::joined(&lower) {
+            self.set(knob, setting);
+            return Ok(());
+        }
         if self.valued(&lower)? {
             return Ok(());
         }
@@ -145,10 +161,37 @@ impl<'k> Reader<'k> {
                 self.question.hardware.push(Hardware { count: None, name: lower });
                 self.listing = true;
             }
-            _ if FILLERS.contains(&lower.as_str()) => {}
-            _ => return Err(Trouble::unknown(word)),
+            _ if FILLERS.contains(&lower.as_str()) || spoken::is_any_accelerator(&lower) => {}
+            _ => return self.unnamed(word, lower),
         }
         Ok(())
+    }
+
+    /// A word that names neither a figure, a knob, a target nor a workload.
+    fn unnamed(&mut self, word: &str, lower: String) -> Result<(), Trouble> {
+        if let Some((knob, setting)) = spoken::alone(&lower) {
+            self.set(knob, setting);
+            return Ok(());
+        }
+        if lower == "batch" {
+            return Err(Trouble::Batch);
+        }
+        if spoken::is_size(&lower) {
+            self.question.model.push(lower);
+            return Err(Trouble::no_workload(&self.question.model, self.question.mode, self.known));
+        }
+        Err(Trouble::unknown(word))
+    }
+
+    /// A number in front of what is counted, in digits: `one h100`, `8x h100`.
+    fn number(&mut self, lower: String) -> String {
+        let Some(next) = self.peek().map(str::to_lowercase) else { return lower };
+        let counted = self.known.names_target(&next) || spoken::counted(&next).is_some();
+        let times = || lower.strip_suffix(['x', '×']).filter(|count| count.parse::<u32>().is_ok());
+        match spoken::digits(&lower).or_else(times).filter(|_| counted || spoken::is_any_accelerator(&next)) {
+            Some(digits) => digits.to_owned(),
+            None => lower,
+        }
     }
 
     /// Words with a meaning of their own.
@@ -159,7 +202,9 @@ impl<'k> Reader<'k> {
         }
         match lower {
             "serve" | "serving" | "inference" | "infer" => self.question.mode = Some(Mode::Inference),
-            "train" | "training" => self.question.mode = Some(Mode::Training),
+            "train" | "training" | "finetune" | "fine-tune" | "finetuning" | "fine-tuning" => {
+                self.question.mode = Some(Mode::Training)
+            }
             "fits" | "fit" => self.constrain(Condition::Fits),
             _ => return false,
         }
@@ -169,9 +214,23 @@ impl<'k> Reader<'k> {
 
     /// A member of a list of hardware: a name, or a number and a name.
     fn hardware(&mut self, lower: &str) -> bool {
+        // `8xh100`
+        let times = lower.split_once(['x', '×']).and_then(|(count, name)| Some((count.parse::<u32>().ok()?, name)));
+        if let Some((count, name)) = times.filter(|(_, name)| {
+            // A target may itself be called `8xh100`.
+            !name.is_empty() && self.known.names_target(name) && !self.known.names_target(lower)
+        }) {
+            self.question.hardware.push(Hardware { count: Some(count), name: name.to_owned() });
+            self.listing = true;
+            return true;
+        }
         if let Ok(count) = lower.parse::<u32>() {
             let next = self.peek().map(str::to_lowercase);
-            if let Some(name) = next.filter(|name| self.known.names_target(name)) {
+            let named = |name: String| match name {
+                name if spoken::is_any_accelerator(&name) => Some("*".to_owned()),
+                name => self.known.names_target(&name).then_some(name),
+            };
+            if let Some(name) = next.and_then(named) {
                 self.pieces.next();
                 self.question.hardware.push(Hardware { count: Some(count), name });
                 return true;
@@ -199,7 +258,21 @@ impl<'k> Reader<'k> {
             self.question.tokens = Some(tokens);
             return true;
         }
-        lower.parse::<u32>().is_ok() && self.hardware(lower)
+        let number = lower.starts_with(|c: char| c.is_ascii_digit());
+        number && (self.hardware(lower) || self.counted(lower))
+    }
+
+    /// `1000 users`, `8k context`.
+    fn counted(&mut self, lower: &str) -> bool {
+        let noun = |reader: &mut Reader<'_>| spoken::counted(&reader.peek()?.to_lowercase());
+        let Some(knob) = noun(self) else { return false };
+        let Ok(setting) = knob.parse(lower, &[]) else { return false };
+        self.set(knob, setting);
+        // `8k input tokens`, `100 concurrent users`
+        while noun(self) == Some(knob) || self.peek().is_some_and(|word| matches!(word, "tokens" | "tok")) {
+            self.pieces.next();
+        }
+        true
     }
 
     /// A figure or a knob, and the value that stands behind it without a sign.
@@ -216,7 +289,7 @@ impl<'k> Reader<'k> {
                 return Ok(true);
             }
         }
-        let Ok(knob) = Knob::named(lower) else { return Ok(false) };
+        let Some(knob) = Knob::named(lower).ok().or_else(|| spoken::counted(lower)) else { return Ok(false) };
         // A word that also names a model or hardware is a knob only where a value of it follows.
         match knob.parse(&value, &[]) {
             Ok(setting) => {
@@ -225,6 +298,10 @@ impl<'k> Reader<'k> {
                 Ok(true)
             }
             Err(_) if self.known.names_target(lower) || self.known.names_workload(lower) => Ok(false),
+            // `price of h100`
+            Err(_) if FILLERS.contains(&value.to_lowercase().as_str()) => {
+                Err(Trouble::Alone { word: lower.to_owned() })
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -241,7 +318,15 @@ impl<'k> Reader<'k> {
                 ("=", _) => "<=",
                 _ => sign,
             };
-            self.constrain(Condition::parse(&format!("{}{sign}{value}", metric.name))?);
+            match (Condition::parse(&format!("{}{sign}{value}", metric.name)), Objective::named(&word.to_lowercase())) {
+                (Ok(condition), _) => self.constrain(condition),
+                // `throughput under 20ms`: the bound is of another figure.
+                (Err(_), Some(objective)) => {
+                    self.question.objective = Some(objective);
+                    self.bound(sign, value)?;
+                }
+                (Err(error), None) => return Err(error.into()),
+            }
             return Ok(());
         }
         let Ok(knob) = Knob::named(word) else { return Err(Trouble::unknown(word)) };

@@ -8,10 +8,12 @@
 //! | `tpot<50ms`, `ttft under 2s`, `tpot 50ms`, `$/1M<2`, `tp<=8`, `fits`, `10% free` | a constraint |
 //! | `under 50ms`, `under 60d`, `<$2` | the constraint that such a bound usually is |
 //! | `tp=8`, `tp 8`, `precision fp8` | a knob that is set |
+//! | `tp8`, `fp8`, `sglang`, `1000 users`, `8k context` | the same, as it is said |
 //! | `1T tokens` | how long a training run is |
-//! | `on h100, h200`, `128 h100`, `h100*` | the hardware |
+//! | `on h100, h200`, `128 h100`, `8xh100`, `h100*`, `64 gpus` | the hardware |
 
 mod clause;
+mod spoken;
 mod trouble;
 mod words;
 

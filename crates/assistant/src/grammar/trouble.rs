@@ -24,6 +24,11 @@ pub enum Trouble {
         /// The word.
         word: String,
     },
+    /// A batch, of which there are several.
+    #[error(
+        "`batch`: which one? In training microbatch=4 or global=512; in serving concurrency=256 or max_num_seqs=256"
+    )]
+    Batch,
     /// A bound without a figure that could be several.
     #[error("{bound}: which metric? Use tpot{sign}{bound} or ttft{sign}{bound}")]
     Unclear {

@@ -219,3 +219,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn settings_are_read_as_people_say_them() {
+    let set = |line: &str| read(line).settings;
+    let number = |knob, value| vec![(knob, Setting::Number(value))];
+    assert_eq!(set("tp8"), number(Knob::Tp, 8.0));
+    assert_eq!(set("1000 users"), number(Knob::Concurrency, 1000.0));
+    assert_eq!(set("100 concurrent users"), number(Knob::Concurrency, 100.0));
+    assert_eq!(set("8k context"), number(Knob::Prompt, 8000.0));
+    assert_eq!(set("context 8k"), number(Knob::Prompt, 8000.0));
+    assert_eq!(set("two nodes"), number(Knob::NumNodes, 2.0));
+    for (line, knob, choice) in
+        [("fp8", Knob::Precision, "fp8"), ("sglang", Knob::Software, "sglang"), ("zero3", Knob::Sharding, "zero3")]
+    {
+        assert_eq!(set(line), [(knob, Setting::Choice(choice.into()))], "{line}");
+    }
+    let question = read("cheapest way to serve 70b with sglang at fp8 on 4 nodes of h200");
+    assert_eq!(question.to_string(), "serve 70b cheapest software=sglang precision=fp8 num_nodes=4 on h200");
+    assert_eq!(read("highest throughput under 20ms").to_string(), "fastest tpot<20ms");
+    assert_eq!(read("max throughput").to_string(), "fastest");
+}
+
+#[test]
+fn hardware_is_counted_as_people_say_it() {
+    for line in ["8xh100", "8x h100", "eight h100", "8 h100 gpus"] {
+        assert_eq!(targets(line), [("h100-sxm-8".into(), None)], "{line}");
+    }
+    // Any accelerators: every target with so many of them.
+    assert_eq!(targets("fastest 70b training on 128 gpus"), [("h100-sxm-128".into(), None)]);
+    assert_eq!(targets("cheapest gpu for 70b on 8 gpus").len(), 4);
+    assert_eq!(read("on 128 gpus").to_string(), "on 128 gpus");
+}
+
+#[test]
+fn what_could_be_several_things_or_none_is_said() {
+    let said = |line: &str| parse(line, &known()).unwrap_err().to_string();
+    assert!(said("batch size 64").contains("microbatch") && said("batch size 64").contains("concurrency"));
+    assert!(said("llama 32b on h100").contains("no workload is called `llama 32b`"), "{}", said("llama 32b on h100"));
+    assert!(!said("cheepest").contains("?."), "{}", said("cheepest"));
+}

@@ -1,0 +1,63 @@
+//! Settings and numbers as people say them, without the name of a knob: `fp8`, `sglang`, `zero3`, `tp8`, `1000 users`.
+
+use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, Setting, ValueType};
+
+/// Knobs of the layout, whose value is often written without a sign: `tp8`.
+const LAYOUT: [Knob; 6] = [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Cp, Knob::Ep, Knob::Vpp];
+
+/// `tp8`, `pp2`.
+pub(super) fn joined(word: &str) -> Option<(Knob, Setting)> {
+    let (name, value) = word.split_at_checked(word.find(|c: char| c.is_ascii_digit())?)?;
+    let knob = LAYOUT.into_iter().find(|knob| knob.name() == name)?;
+    Some((knob, knob.parse(value, &[]).ok()?))
+}
+
+/// The setting that a word states by itself: a format, software, or a choice that one knob alone offers.
+pub(super) fn alone(word: &str) -> Option<(Knob, Setting)> {
+    let set = |knob: Knob| Some((knob, knob.parse(word, &[]).ok()?));
+    let offers = |choices: &[&str]| choices.iter().any(|choice| choice.eq_ignore_ascii_case(word));
+    let only = || {
+        let mut offering = KNOBS.iter().filter(|spec| matches!(spec.kind, ValueType::Choice(all) if offers(all)));
+        let first = offering.next()?;
+        offering.next().is_none().then_some(first.knob)
+    };
+    set(Knob::Precision).or_else(|| set(Knob::Software)).or_else(|| set(only()?))
+}
+
+/// The knob that a noun behind a number stands for: `1000 users`, `8k context`, `4 nodes`.
+pub(super) fn counted(noun: &str) -> Option<Knob> {
+    let name = match noun {
+        "context" | "input" => Knob::Prompt.name(),
+        "output" => Knob::Generate.name(),
+        "user" | "concurrent" => Knob::Concurrency.name(),
+        "node" => Knob::NumNodes.name(),
+        noun => noun,
+    };
+    let knob = Knob::named(name).ok()?;
+    matches!(knob.spec().kind, ValueType::Number { .. }).then_some(knob)
+}
+
+/// Whether a word stands for accelerators of any kind.
+pub(super) fn is_any_accelerator(word: &str) -> bool {
+    matches!(word, "gpu" | "gpus" | "accelerator" | "accelerators" | "device" | "devices" | "chips")
+}
+
+/// A small number in words.
+pub(super) fn digits(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "one" | "single" => "1",
+        "two" => "2",
+        "three" => "3",
+        "four" => "4",
+        "six" => "6",
+        "eight" => "8",
+        "sixteen" => "16",
+        _ => return None,
+    })
+}
+
+/// Whether a word is the size of a model: `70b`, `1.5b`.
+pub(super) fn is_size(word: &str) -> bool {
+    let digits = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok();
+    word.strip_suffix('b').is_some_and(|size| size.rsplit('x').all(digits))
+}
