@@ -485,7 +485,8 @@ fn run_ends_with_what_bounds_it_where_time_and_memory_go_and_advice() {
     let files = analytical(dir.path());
     let args = ["run", "--workload-dir", &files, "--target", "node", "--workload", "train"];
     let table = stdout(&atlas(dir.path(), &args).assert().code(0));
-    for part in ["bottleneck: bound by compute", "verdict: fits", "optimizer step time", "device memory", "\nadvice\n"]
+    for part in
+        ["bottleneck: bound by compute", "verdict: fits", "time of an optimizer step", "device memory", "\nadvice\n"]
     {
         assert!(table.contains(part), "{part} in {table}");
     }
