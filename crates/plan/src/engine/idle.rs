@@ -4,7 +4,7 @@ use crate::knob::Knob;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::plan::{DraftMethod, Engine, KvTransfer};
+use atlas_core::plan::{DraftMethod, Engine, KvTransfer, MoeDispatcher};
 use atlas_perf::serving::reuse::Prompt;
 use atlas_perf::traits::MicroBatchOverlap;
 
@@ -56,6 +56,14 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
                 machine.domain
             ));
         }
+    }
+    let straight = scenario.moe_dispatcher(phase) != MoeDispatcher::AllToAll;
+    if straight && model.is_moe() && groups > 1.0 && !scenario.writes_directly() {
+        notes.push(
+            "tokens sent straight to experts (moe_dispatcher) are written over links between accelerators; these are joined by \
+             PCIe: the answer is for software that writes over it"
+                .to_owned(),
+        );
     }
     if phase.spreads_experts() && model.is_moe() && groups > 1.0 && !scenario.in_force.serving.wide_ep {
         notes.push(format!(

@@ -365,3 +365,18 @@ fn an_overlap_that_the_software_lacks_is_named() {
     assert!(of(&[&layout[..], &["vpp=1"]].concat()).contains("only between model chunks (vpp above 1)"));
     assert!(!of(&[&layout[..], &["vpp=3"]].concat()).contains("only between model chunks"));
 }
+
+#[test]
+fn tokens_are_sent_straight_to_experts_over_links_and_not_over_pcie() {
+    let library = library();
+    let layout = ["tp=1", "attention_dp=4", "ep=4", "moe_dispatcher=deepep"];
+    for (target, links) in [("h100-sxm-8", true), ("rtx-4090-8", false)] {
+        let parts = Parts::find(&library, target, "gpt-oss-120b-serve").unwrap();
+        let stated = overrides(Engine::Analytical, &layout);
+        let scenario = Scenario::resolve(&parts, &stated).unwrap();
+        assert_eq!(scenario.software_supports(&scenario.base), links, "{target}");
+        assert_eq!(said(&parts, &stated).contains("joined by PCIe"), !links, "{target}");
+        let gathered = Scenario::resolve(&parts, &overrides(Engine::Analytical, &layout[..3])).unwrap();
+        assert!(gathered.software_supports(&gathered.base), "{target}");
+    }
+}

@@ -287,8 +287,16 @@ impl Scenario {
                     && (t.attention_dp || plan.attention_dp.is_none_or(|groups| groups <= 1.0))
                     && (t.pools || phase.pools().is_none())
                     && (t.wide_ep || !phase.spreads_experts())
+                    && (self.writes_directly() || self.moe_dispatcher(phase) == MoeDispatcher::AllToAll)
             }
         }
+    }
+
+    /// Whether accelerators write to one another's memory, as what sends tokens straight to experts does: their links do not
+    /// pass through the host's PCIe tree.
+    #[must_use]
+    pub fn writes_directly(&self) -> bool {
+        self.machine.is_none_or(|machine| !machine.device.over_pcie(machine.device.link_bw))
     }
 
     /// What is recomputed. Where nothing is stated and the software recomputes nothing, the least that fits.
