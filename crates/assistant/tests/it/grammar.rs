@@ -256,6 +256,6 @@ fn hardware_is_counted_as_people_say_it() {
 fn what_could_be_several_things_or_none_is_said() {
     let said = |line: &str| parse(line, &known()).unwrap_err().to_string();
     assert!(said("batch size 64").contains("microbatch") && said("batch size 64").contains("concurrency"));
-    assert!(said("llama 32b on h100").contains("no workload is called `llama 32b`"), "{}", said("llama 32b on h100"));
+    assert!(said("llama 32b on h100").contains("no workload matches `llama 32b`"), "{}", said("llama 32b on h100"));
     assert!(!said("cheepest").contains("?."), "{}", said("cheepest"));
 }

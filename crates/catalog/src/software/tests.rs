@@ -288,7 +288,7 @@ fn recipes_differ_from_defaults_where_the_software_says_so() {
     assert_eq!(training("deepspeed", &H100).default.most_sharding_with_pipeline, Sharding::Zero1);
     assert!(resolve("vllm", SoftwareKind::Serving, &H100).unwrap().training.is_none());
     let error = resolve("vllm", SoftwareKind::Training, &H100).unwrap_err().to_string();
-    assert_eq!(error, "vllm has no part in training");
+    assert_eq!(error, "vllm does not support training");
 }
 
 #[test]
