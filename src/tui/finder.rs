@@ -73,7 +73,8 @@ pub(super) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
     status::note(app, format!("{text}: {} {}", place.kind(), place.name()), effects);
 }
 
-fn go(app: &mut App, place: &Place) {
+/// Goes to a place.
+pub(super) fn go(app: &mut App, place: &Place) {
     match Some(place) {
         Some(Place::Target(name)) => {
             app.pane = Pane::Targets;

@@ -7,14 +7,15 @@ pub use state::{Command, Deed};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::app::{App, Overlay, Palette, View};
+use super::app::{App, Overlay, Palette, Place, View};
 use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
 use super::panels::Panel;
-use super::{asking, assistant, history, race, showing, status, sweeping, tour};
+use super::{asking, assistant, finder, history, race, showing, status, sweeping, tour};
 use atlas_assistant::{Intent, Question, offline, parse};
 use atlas_core::sort;
+use atlas_plan::knob::KNOBS;
 use atlas_plan::search::figure;
 
 /// Other words for actions.
@@ -74,6 +75,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action>
             app.figure = metric;
             showing::explain(app);
         }
+        Deed::Knob(knob) => finder::go(app, &Place::Knob(knob)),
         Deed::Action(action) => return Some(action),
         Deed::Theme(index) => {
             app.theme = index;
@@ -149,15 +151,21 @@ fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
     let text = command.text.to_lowercase();
     let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
     let also = match command.deed {
-        Deed::Action(action) => ALSO.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words),
-        Deed::Explain(metric) => metric.name,
-        _ => "",
+        Deed::Action(action) => {
+            ALSO.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words).to_owned()
+        }
+        Deed::Explain(metric) if metric.name.contains("co2") => format!("{} carbon emissions", metric.name),
+        Deed::Explain(metric) => metric.name.to_owned(),
+        Deed::Knob(knob) => knob.spec().aliases.join(" "),
+        Deed::Theme(_) => "mode colors".to_owned(),
+        _ => String::new(),
     };
     let all = || name.split([' ', ',', ';', '-']).chain(also.split([' ', '_']));
     let typed = words.join(" ");
     let kind = match command.deed {
         Deed::Action(_) => 0,
         Deed::Explain(_) => 1,
+        Deed::Knob(_) => 3,
         _ => 2,
     };
     let tier = match () {
@@ -213,6 +221,12 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         keys: &[],
         deed: Deed::Explain(metric),
     }));
+    let mode = app.answer.mode();
+    all.extend(KNOBS.iter().filter(|spec| spec.mode.is_none_or(|of| of == mode)).map(|spec| Command {
+        text: format!("{}: {}", spec.name, spec.help),
+        keys: &[],
+        deed: Deed::Knob(spec.knob),
+    }));
     let mut ranked: Vec<((u8, usize), Command)> =
         all.into_iter().filter_map(|command| Some((tier(&command, &words)?, command))).collect();
     sort::by_key(&mut ranked, |(tier, _)| *tier);
@@ -228,9 +242,12 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         let text = format!("ask: {question}");
         matches.insert(0, Command { text, keys: &["Enter"], deed: Deed::Question(question) });
     }
-    // A figure that does not apply to this scenario.
-    let silent =
-        figure::named(typed).map(|metric| format!("{} does not apply to this scenario: {}", metric.label, metric.help));
+    // A figure that this scenario does not have: what merely mentions it is not what was meant.
+    let silent = figure::named(typed).filter(|metric| !named && !app.answer.metrics().any(|known| known == *metric));
+    if silent.is_some() {
+        matches.clear();
+    }
+    let silent = silent.map(|metric| format!("{} does not apply to this scenario: {}", metric.label, metric.help));
     let trouble = silent.or(trouble).filter(|_| matches.is_empty());
     (matches, trouble)
 }
@@ -265,6 +282,8 @@ mod tests {
             ("undo", "undo"),
             ("brk", "breakdown"),
             ("cheapest tpot under 50ms", "race: cheapest tpot<50ms"),
+            ("pipeline stages", "pp: "),
+            ("fp8", "set: precision=fp8"),
         ];
         for (typed, first) in expected {
             let rows = rows(typed);
