@@ -249,6 +249,16 @@ pub(super) fn accept_bound(app: &mut App) {
     }
 }
 
+/// Begins a search in a view that was opened without one, with the bounds that are there.
+pub(super) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
+    let searched = shown(app).is_some() || app.queries.optimum.progress().is_some();
+    if app.view == View::Optimum && app.answer.outcome.is_ok() && !searched {
+        search(app, effects);
+        // The cursor stays on the form.
+        app.view_row = 0;
+    }
+}
+
 /// Begins the search.
 pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
@@ -263,7 +273,10 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
         let (from, parts) = from.zip(parts).ok_or("no scenario to start from")?;
         Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
     });
-    app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();
+    // Nothing is searched again for the same question: its answer is shown.
+    let to = if app.queries.optimum.is_fresh() { Row::Candidate(0) } else { Row::Search };
+    let place = |wanted: Row| rows(app).iter().position(|row| *row == wanted);
+    app.view_row = place(to).or_else(|| place(Row::Search)).unwrap_or_default();
 }
 
 /// The question that the form states.

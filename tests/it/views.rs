@@ -302,6 +302,15 @@ fn the_optimizer_finds_what_the_library_finds_and_enter_takes_it() {
 }
 
 #[test]
+fn opening_the_optimizer_searches_and_leaves_the_cursor_on_the_form() {
+    let mut h = serving(120, 40);
+    h.keys("6");
+    assert!(h.app.queries.optimum.answer().is_some_and(|found| !found.candidates.is_empty()));
+    assert_eq!(optimum::here(&h.app), optimum::Row::Objective);
+    assert!(h.text().contains("without TTFT"), "{}", h.text());
+}
+
+#[test]
 fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
     let mut h = serving(120, 40);
     h.keys("S<Down><Enter>x");
@@ -327,9 +336,8 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
 #[test]
 fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
     let mut h = serving(120, 40);
-    h.keys("S");
     h.idle = true;
-    h.keys("R<Esc>");
+    h.keys("S<Esc>");
     assert!(h.orders.is_empty() && h.app.view == View::Optimum, "Esc stops it");
     h.keys("R");
     assert_eq!(h.orders.len(), 1, "and it can begin again");

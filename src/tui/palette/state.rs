@@ -21,6 +21,8 @@ pub enum Deed {
     Sweep(Knob, Option<Knob>),
     /// Explains a figure.
     Explain(&'static Metric),
+    /// Goes to a knob in its pane.
+    Knob(Knob),
     /// Carries out a question in words.
     Ask(Arc<Question>),
     /// Asks the assistant.

@@ -108,7 +108,8 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
 
 fn searching(app: &App) -> String {
     match app.queries.optimum.progress() {
-        Some(progress) => progress.describe(),
+        // The rate and what is left would not fit, and there is a bar.
+        Some(progress) => format!("{:.0} %", 100.0 * progress.share()),
         None => size(app).map_or_else(String::new, |size| {
             #[expect(clippy::cast_precision_loss, reason = "described in four digits")]
             let size = units::si(size as f64);
