@@ -23,11 +23,11 @@ const FIGURE: u16 = 9;
 /// Columns of the figure that ranks.
 const OBJECTIVE: u16 = 12;
 /// Fewest and most columns of a whisker.
-const WHISKER: (u16, u16) = (15, 31);
+const WHISKER: (u16, u16) = (12, 31);
 /// Minimum columns of a layout.
 const LAYOUT: u16 = 28;
 /// Columns of the evidence: measured rows, and our error on the nearest.
-const EVIDENCE: u16 = 13;
+const EVIDENCE: u16 = 12;
 /// A margin below which a constraint is only just kept.
 const NARROW: f64 = 0.05;
 
@@ -156,7 +156,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (whisker_x, whisker_width) = columns.whisker;
     let span = span(&rows, metric);
     if whisker_width > 0 {
-        canvas.text(whisker_x, top, whisker_width, "90 % interval", dim);
+        canvas.text(whisker_x, top, whisker_width, "90 % range", dim);
         if let Some((low, high)) = span {
             let text = format!("{} to {}", scale.show(low), scale.show(high));
             canvas.text(whisker_x, top + 1, whisker_width, &text, dim);
@@ -164,7 +164,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     if let Some(x) = columns.evidence {
         canvas.right(x, top, EVIDENCE, "evidence", heading_style);
-        canvas.right(x, top + 1, EVIDENCE, "rows, error", dim);
+        canvas.right(x, top + 1, EVIDENCE, "rows, err", dim);
     }
     let layout_width = inner.right().saturating_sub(columns.layout);
     canvas.text(columns.layout, top, layout_width, "layout", heading_style);

@@ -78,8 +78,12 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::ClearBaseline => clear_baseline(app, effects),
         Action::Show(view) if mode == Mode::Race && !matches!(view, View::Race | View::Main | View::Compare) => {
             showing::open_from_race(app, view, effects);
+            optimum::opened(app, effects);
         }
-        Action::Show(view) => show(app, view),
+        Action::Show(view) => {
+            show(app, view);
+            optimum::opened(app, effects);
+        }
         Action::Sort if mode == Mode::Compare => compare::order(app),
         Action::Sort => tables::sort(app, effects),
         Action::SortByName => compare::order_by_name(app),
