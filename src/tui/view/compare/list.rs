@@ -135,7 +135,9 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             && let Some(value) = answer.value(metric)
         {
             let ratio = value / base;
-            let style = ratio_style(canvas, metric.better, ratio);
+            // The intervals of tied figures overlap: neither is known to be better.
+            let tied = here.checked_sub(from).and_then(|slot| stand.get(slot)?.get(index)) == Some(&Standing::Tied);
+            let style = if tied { dim } else { ratio_style(canvas, metric.better, ratio) };
             let text = ratio_text(ratio, RATIO);
             canvas.right(inner.right() - 9, y, 8, &text, style);
         }
