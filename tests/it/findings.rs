@@ -7,6 +7,7 @@ use atlas_document::Sources;
 use atlas_fabric::demo::{Pane, View};
 use atlas_fabric::tui::app::Overlay;
 use atlas_fabric::tui::keymap::{BINDINGS, Mode};
+use atlas_fabric::tui::message::Message;
 use atlas_plan::estimate::Metric;
 
 use crate::tasks::Start;
@@ -30,6 +31,22 @@ fn a01_the_example_of_the_readme_is_answered_by_the_engine_of_the_catalog() {
     let start = Start::of(&Sources { targets: Some(file), ..Sources::built_in() });
     let scenario = start.app.answer.scenario.as_ref().unwrap();
     assert!(scenario.engine.reasons(), "{}", scenario.engine.name());
+}
+
+/// What to do about a problem is wrapped within its frame, not cut.
+#[test]
+fn the_help_of_a_problem_is_read_in_full_at_every_width() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("targets.yaml");
+    std::fs::write(&file, "- name: MINE\n\tfoo: 1\n").unwrap();
+    let mut start = Start::of(&Sources { targets: Some(file), ..Sources::built_in() });
+    start.keys("!");
+    for columns in 80..130 {
+        start.send(Message::Resize(columns, 40));
+        let text = start.text();
+        let body = text.lines().filter(|line| line.starts_with('│'));
+        assert!(body.clone().count() > 0 && body.clone().all(|line| !line.contains('…')), "{columns}\n{text}");
+    }
 }
 
 /// A2: the first tour was absurd.

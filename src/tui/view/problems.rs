@@ -10,7 +10,8 @@ use crate::tui::theme::Role;
 use atlas_document::{Diagnostic, Severity};
 
 fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
-    let width = usize::from(width.saturating_sub(4));
+    // The frame, a margin on either side, and the indentation.
+    let width = usize::from(width.saturating_sub(6));
     let role = if problem.severity == Severity::Error { Role::Error } else { Role::Warn };
     let path = if problem.path.is_empty() { String::new() } else { format!("  {}", problem.path) };
     let mut lines = vec![(role, format!("{} {}{path}", problem.severity.name(), problem.location()))];
