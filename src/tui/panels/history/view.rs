@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use super::{Page, entry, here, shown};
 use crate::cli::history as text;
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, fit};
+use crate::tui::draw::{Canvas, fit, wrap};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::panels::{Panel, lines, wrapped};
 use crate::tui::tables::state::Table;
@@ -54,8 +54,15 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         .unwrap_or_else(|| format!("{} {}{damaged}", all.len(), if all.len() == 1 { "entry" } else { "entries" }));
     let inner = canvas.view(area, VIEW, "History", &remark, focused);
     if all.is_empty() {
-        let text = if listed.entries.is_empty() { "no entries yet" } else { "no matches; Esc shows all" };
-        canvas.text(inner.x + 1, inner.y, inner.width, text, canvas.role(Role::Dim));
+        let text = match listed.entries.is_empty() {
+            true => "No entries yet. Saved predictions, submitted jobs, watched runs and measurements appear here.",
+            false => "no matches; Esc shows all",
+        };
+        let (width, style) = (inner.width.saturating_sub(2), canvas.role(Role::Dim));
+        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(width))) {
+            canvas.text(inner.x + 1, y, width, &line, style);
+        }
+        return;
     }
     let columns = Columns::of(inner, &all);
     let heading = canvas.role(Role::Heading);
@@ -194,6 +201,7 @@ pub fn info(app: &App) -> String {
         (Page::Entry(_), Some(entry)) if entry.kind == atlas_cluster::history::EntryKind::Submission => {
             "Enter watches the job; Esc goes back".to_owned()
         }
+        (Page::List, None) => "predictions, jobs, runs and measurements".to_owned(),
         _ => "Esc goes back to the list".to_owned(),
     }
 }
