@@ -17,12 +17,12 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = &app.now.setup;
     let track = workload.track.as_deref().unwrap_or("parity");
     let record = Record::new(&setup.target, workload, track, "pre-opt", scenario, &setup.overrides, estimate);
+    // A track that nobody states, and the usual seed, say nothing in a name.
+    let long = record.file_name();
+    let short = long.strip_suffix(&format!("_{track}_{}.json", record.seed)).map(|name| format!("{name}.json"));
+    let name = short.filter(|_| workload.track.is_none()).unwrap_or(long);
     match serde_json::to_string_pretty(&record) {
-        Ok(json) => effects.push(Effect::Save(Box::new(Saving {
-            dir: app.out.clone(),
-            name: record.file_name(),
-            json: json + "\n",
-        }))),
+        Ok(json) => effects.push(Effect::Save(Box::new(Saving { dir: app.out.clone(), name, json: json + "\n" }))),
         Err(error) => fail(app, format!("cannot write the record: {error}")),
     }
 }
