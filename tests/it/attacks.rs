@@ -69,7 +69,7 @@ fn a_pipe_is_not_watched_as_a_log() {
     assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
     let (code, described) = limited(dir.path(), &["watch", "pipe", "--once"].map(OsStr::new));
     assert_eq!(code, Some(1), "{described}");
-    assert!(described.contains("pipe cannot be read: not a regular file"), "{described}");
+    assert!(described.contains("not a regular file"), "{described}");
 }
 
 #[test]
