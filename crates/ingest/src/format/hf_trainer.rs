@@ -146,7 +146,7 @@ impl Recognizer for HfTrainer {
         }
         let mut notes = Vec::new();
         let mut facts = self.training.facts("steps", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.set("train_records", all.n);
         facts.set("eval_records", self.evals.len());
         facts.some("loss", ends(&all.loss));
@@ -171,7 +171,7 @@ impl Recognizer for HfTrainer {
         self.config.merge(&context.settings);
         let steps = field(&self.state, "global_step").or(self.steps).or_else(|| self.config.get("total_steps"));
         let mut training = self.training;
-        let timed = !training.all.seconds.is_empty();
+        let timed = !training.all().seconds.is_empty();
         if timed {
             notes.push("step times are those of the progress bar, which smooths them".to_owned());
         } else if let (None, Some((steps, seconds))) = (runtime, self.progress) {

@@ -23,6 +23,7 @@ pub mod llmperf;
 pub mod maxtext;
 pub mod megatron;
 pub mod megatron_bridge;
+mod megatron_layout;
 pub mod mllog;
 pub mod mlperf_inference;
 pub mod nanogpt;
