@@ -47,5 +47,7 @@ pub mod settings;
 pub mod sglang_batch;
 pub mod torch_all_reduce;
 pub mod torchtitan;
+pub mod torchtune;
 pub mod trtllm;
+pub mod verl;
 pub mod wandb;
