@@ -19,7 +19,7 @@ pub trait Watched: Sync {
     /// Asks the work to end soon.
     fn cancel(&self);
 
-    /// How the bar tells it, in indicatif's words.
+    /// The template of the bar, in the syntax of indicatif.
     fn template(&self, what: &str) -> String {
         format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}, {{per_sec}}, {{eta}} left")
     }
@@ -51,14 +51,14 @@ impl Watched for simulation::Gauge {
 
 /// Exit code of a program that Ctrl-C ended, as shells have it.
 const INTERRUPTED: i32 = 130;
-/// How often the watcher looks.
+/// Longest time between two looks at the progress.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// What Ctrl-C and SIGTERM mean to the process.
 struct Signals {
-    /// One has come while work was watched. It stays: what is asked to end once begins no further work.
+    /// A signal has come while work was watched. It stays set, so that no further work begins.
     stop: Arc<AtomicBool>,
-    /// No work is watched, so that a signal ends the process as if it was not caught.
+    /// No work is watched: a signal ends the process as if it were not caught.
     idle: Arc<AtomicBool>,
 }
 
@@ -90,7 +90,7 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
     let (answer, cancelled) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| show(gauge, patience, what, &signals.stop, &over));
         let answer = {
-            // Also where the work panics: the watcher must not wait for ever.
+            // Also if the work panics: the watcher must not wait forever.
             let _ends = Ends(&over);
             work()
         };
@@ -99,7 +99,7 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
     if !signals.stop.load(Relaxed) {
         signals.idle.store(true, Relaxed);
     } else if !cancelled {
-        // It came when the work was done: nothing is partial, and what is left to do is not wanted.
+        // The signal came after the work was done: its result is whole, but is no longer wanted.
         std::process::exit(INTERRUPTED);
     }
     Ok(answer)
@@ -116,7 +116,7 @@ impl Drop for Ends<'_> {
 /// Shows how far the work is until it is over, and answers whether it was asked to end.
 fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) -> bool {
     let began = Instant::now();
-    let somebody_looks = io::stderr().is_terminal();
+    let on_terminal = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
     let mut cancelled = false;
     while !over.load(Relaxed) {
@@ -125,7 +125,7 @@ fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool,
             cancelled = true;
         }
         let (done, total) = gauge.progress();
-        if bar.is_none() && somebody_looks && total > 0 && began.elapsed() > patience {
+        if bar.is_none() && on_terminal && total > 0 && began.elapsed() > patience {
             let template = gauge.template(what);
             let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
             let made = ProgressBar::new(total).with_style(style.progress_chars("##-"));
