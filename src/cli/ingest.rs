@@ -201,7 +201,7 @@ fn fill(settings: &mut Config, workload: &Workload) {
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
         let origins: serde_json::Map<String, Value> =
-            sort::filled(reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.described().into())));
+            sort::filled(reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.description().into())));
         let benchmarks = predecessor::benchmarks(&file.file, reading, context);
         json!({
             "tool": reading.tool, "format": reading.format, "kind": reading.kind,

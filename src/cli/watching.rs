@@ -19,7 +19,7 @@ pub trait Watched: Sync {
     /// Asks the work to stop soon.
     fn cancel(&self);
 
-    /// How the bar tells it, in indicatif's words.
+    /// The template of the bar, in the syntax of indicatif.
     fn template(&self, what: &str) -> String {
         format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}, {{per_sec}}, {{eta}} left")
     }
@@ -51,7 +51,7 @@ impl Watched for simulation::Gauge {
 
 /// Exit code of a program that Ctrl-C ended, as shells have it.
 const INTERRUPTED: i32 = 130;
-/// How often the watcher looks.
+/// Longest time between two looks at the progress.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// What Ctrl-C and SIGTERM mean to the process.
@@ -116,7 +116,7 @@ impl Drop for Ends<'_> {
 /// Shows the progress until the work is done, and returns whether it was canceled.
 fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) -> bool {
     let began = Instant::now();
-    let somebody_looks = io::stderr().is_terminal();
+    let on_terminal = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
     let mut cancelled = false;
     while !over.load(Relaxed) {
@@ -125,7 +125,7 @@ fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool,
             cancelled = true;
         }
         let (done, total) = gauge.progress();
-        if bar.is_none() && somebody_looks && total > 0 && began.elapsed() > patience {
+        if bar.is_none() && on_terminal && total > 0 && began.elapsed() > patience {
             let template = gauge.template(what);
             let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
             let made = ProgressBar::new(total).with_style(style.progress_chars("##-"));

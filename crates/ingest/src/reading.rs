@@ -93,13 +93,6 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The former name of [`Origin::description`].
-    #[doc(hidden)]
-    #[must_use]
-    pub fn described(self) -> &'static str {
-        self.description()
-    }
-
     /// The origin in words.
     #[must_use]
     pub fn description(self) -> &'static str {

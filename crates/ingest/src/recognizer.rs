@@ -88,6 +88,8 @@ pub fn all() -> Vec<Box<dyn Recognizer>> {
         Box::<format::deepspeed::DeepSpeed>::default(),
         Box::<format::deepspeed_chat::DeepSpeedChat>::default(),
         Box::<format::torchtitan::TorchTitan>::default(),
+        Box::<format::torchtune::TorchTune>::default(),
+        Box::<format::verl::Verl>::default(),
         Box::<format::nanotron::Nanotron>::default(),
         Box::<format::litgpt::LitGpt>::default(),
         Box::<format::maxtext::MaxText>::default(),

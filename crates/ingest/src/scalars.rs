@@ -160,7 +160,7 @@ impl Scalars {
             training.push(record.step);
         }
         let mut facts = training.facts("steps", 1, context);
-        let all = &training.all;
+        let all = training.all();
         facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
         facts.some("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
         facts.some("max_memory_gb", all.memory.max());

@@ -22,7 +22,11 @@ pub(crate) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 
 /// Without leading ASCII blanks; much faster than Unicode white space.
 pub(crate) fn unblanked(text: &str) -> &str {
-    without(text, |byte| byte.is_ascii_whitespace())
+    let mut rest = text.as_bytes();
+    while let [b' ' | b'\t' | b'\n' | b'\r' | b'\x0c', behind @ ..] = rest {
+        rest = behind;
+    }
+    text.get(text.len() - rest.len()..).unwrap_or_default()
 }
 
 /// Without leading ASCII bytes of this kind.
@@ -130,76 +134,78 @@ const TENS: [f64; EXACT_POWER + 1] = [
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let text = unblanked(text);
     let bytes = text.as_bytes();
-    let start = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
-    let number = Digits::at(bytes, start);
-    if number.end == start {
+    let (negative, start) = match bytes.first() {
+        Some(b'-') => (true, 1),
+        Some(b'+') => (false, 1),
+        _ => (false, 0),
+    };
+    let mut rest = bytes.get(start..)?;
+    let mut mantissa = 0;
+    let mut count = digits(&mut rest, &mut mantissa);
+    let commas = rest.first() == Some(&b',') && (1..=3).contains(&count);
+    if commas {
+        count += separated(&mut rest, &mut mantissa);
+    }
+    let mut decimals = 0;
+    if let [b'.', behind @ ..] = rest
+        && (count > 0 || matches!(behind, [b'0'..=b'9', ..]))
+    {
+        rest = behind;
+        decimals = digits(&mut rest, &mut mantissa);
+        count += decimals;
+    }
+    if count == 0 {
         return not_a_number(text, start);
     }
-    let (mut at, mut power) = (number.end, 0_i32);
-    if let Some(b'e' | b'E') = bytes.get(at) {
-        let sign = bytes.get(at + 1).filter(|byte| matches!(byte, b'-' | b'+'));
-        let first = at + 1 + usize::from(sign.is_some());
-        let digits = bytes.get(first..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit());
-        let (length, value) = digits.fold((0, 0_i32), |(length, value), byte| {
-            (length + 1, value.saturating_mul(10).saturating_add(i32::from(byte - b'0')))
-        });
+    let mut power = 0;
+    if let [b'e' | b'E', behind @ ..] = rest {
+        let (small, mut behind) = match behind {
+            [b'-', behind @ ..] => (true, behind),
+            [b'+', behind @ ..] => (false, behind),
+            _ => (false, behind),
+        };
+        let mut exponent = 0;
+        let length = digits(&mut behind, &mut exponent);
         if length > 0 {
-            at = first + length;
-            power = if sign == Some(&b'-') { -value } else { value };
+            rest = behind;
+            // Longer ones are beyond all doubles.
+            power = if length < 10 { exponent as i32 } else { i32::MAX };
+            power = if small { -power } else { power };
         }
     }
+    let at = text.len() - rest.len();
     let rest = text.get(at..)?;
-    let power = power.saturating_sub(number.decimals as i32);
-    if let Some(scale) = TENS.get(power.unsigned_abs() as usize).filter(|_| number.count <= EXACT_DIGITS) {
-        let value = if power < 0 { number.mantissa as f64 / scale } else { number.mantissa as f64 * scale };
-        return Some((if bytes.first() == Some(&b'-') { -value } else { value }, rest));
+    let power = power.saturating_sub(decimals as i32);
+    if let Some(scale) = TENS.get(power.unsigned_abs() as usize).filter(|_| count <= EXACT_DIGITS) {
+        let value = if power < 0 { mantissa as f64 / scale } else { mantissa as f64 * scale };
+        return Some((if negative { -value } else { value }, rest));
     }
     let written = text.get(..at)?;
-    let value = if number.commas { written.replace(',', "").parse() } else { written.parse() };
+    let value = if commas { written.replace(',', "").parse() } else { written.parse() };
     Some((value.ok()?, rest))
 }
 
-/// The digits of a number as a whole number, and how they were written.
-struct Digits {
-    mantissa: u64,
-    count: usize,
-    /// Digits behind the point.
-    decimals: usize,
-    commas: bool,
-    /// Where the number ends.
-    end: usize,
+/// Takes the digits at the beginning of `rest`, appends them to a number, and returns how many there are.
+fn digits(rest: &mut &[u8], number: &mut u64) -> usize {
+    let length = rest.len();
+    while let [digit @ b'0'..=b'9', behind @ ..] = *rest {
+        *number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        *rest = behind;
+    }
+    length - rest.len()
 }
 
-impl Digits {
-    fn at(bytes: &[u8], start: usize) -> Digits {
-        let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-        let (mut at, mut count, mut mantissa) = (start, 0, 0_u64);
-        let (mut commas, mut point) = (false, None);
-        loop {
-            match bytes.get(at) {
-                Some(byte @ b'0'..=b'9') => {
-                    mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
-                    count += 1;
-                }
-                Some(b'.') if point.is_none() && (digit(at + 1) || at > start) => point = Some(count),
-                // A thousands separator is preceded by digits and followed by three.
-                Some(b',')
-                    if point.is_none()
-                        && at > start
-                        && digit(at + 1)
-                        && digit(at + 2)
-                        && digit(at + 3)
-                        && !digit(at + 4)
-                        && (commas || at - start <= 3) =>
-                {
-                    commas = true;
-                }
-                _ => break,
-            }
-            at += 1;
-        }
-        Digits { mantissa, count, decimals: count - point.unwrap_or(count), commas, end: at }
+/// The same for groups of three digits, each behind a thousands separator.
+fn separated(rest: &mut &[u8], number: &mut u64) -> usize {
+    let mut count = 0;
+    while let [b',', a, b, c, behind @ ..] = *rest
+        && [a, b, c].iter().all(|byte| byte.is_ascii_digit())
+        && !matches!(behind, [b'0'..=b'9', ..])
+    {
+        *rest = rest.get(1..).unwrap_or_default();
+        count += digits(rest, number);
     }
+    count
 }
 
 /// `nan` or `inf` at `start`, behind the sign.

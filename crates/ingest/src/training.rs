@@ -175,8 +175,8 @@ pub enum Copies {
 /// Steps of all runs of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Training {
-    /// All records as one run.
-    pub all: Run,
+    /// All records as one run, once there are several; see [`Training::all`].
+    joined: Run,
     /// The runs, in order.
     pub runs: Vec<Run>,
     /// Records of other ranks.
@@ -217,14 +217,28 @@ impl Training {
         if another {
             self.recent.clear();
             self.recent.push_back(key);
+            if let [only] = self.runs.as_slice() {
+                self.joined = only.clone();
+            }
             self.runs.push(Run::default());
         }
-        self.all.push(&step);
+        if self.runs.len() > 1 {
+            self.joined.push(&step);
+        }
         if let Some(run) = self.runs.last_mut() {
             run.push(&step);
         }
         self.fresh.push(step);
         true
+    }
+
+    /// All records as one run.
+    #[must_use]
+    pub fn all(&self) -> &Run {
+        match self.runs.as_slice() {
+            [only] => only,
+            _ => &self.joined,
+        }
     }
 
     /// Returns the steps since the last call.
@@ -241,7 +255,7 @@ impl Training {
 
     /// Marks the runs whose first step took twice the median or more: a tool that compiles does so at every start.
     pub fn find_cold_starts(&mut self) {
-        for run in self.runs.iter_mut().chain([&mut self.all]) {
+        for run in self.runs.iter_mut().chain([&mut self.joined]) {
             let first_and_median = run.seconds.first().zip(run.seconds.median());
             run.cold = run.seconds.len() > 2 && first_and_median.is_some_and(|(first, median)| first >= 2.0 * median);
         }
@@ -250,25 +264,25 @@ impl Training {
     /// Whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.all.n == 0
+        self.runs.is_empty()
     }
 
     /// The batch in which all runs agree.
     fn batch(&self) -> Option<f64> {
-        let batch = self.all.batch;
+        let batch = self.all().batch;
         batch.filter(|_| self.runs.iter().all(|run| run.batch == batch))
     }
 
     /// The steps planned in which all runs agree.
     fn planned(&self) -> Option<u64> {
-        let planned = self.all.planned;
+        let planned = self.all().planned;
         planned.filter(|_| self.runs.iter().all(|run| run.planned == planned))
     }
 
     /// Facts all formats share: records, first and last step under the tool's name for them, step times, loss.
     pub fn facts(&self, steps: &str, usual: usize, context: &Context) -> Facts {
         let mut facts = Facts::default();
-        let all = &self.all;
+        let all = self.all();
         facts.set("n_records", all.n);
         if let (Some(first), Some(last)) = (all.first_step, all.last_step) {
             facts.set(steps, json!([first, last]));
@@ -321,8 +335,8 @@ impl Training {
                 reading.facts.set(name, value.clone());
             }
         }
-        let seconds = &self.all.seconds;
-        let (settles, dropped) = (seconds.change_point(), seconds.warmup(context.warmup, self.all.starts(), usual));
+        let all = self.all();
+        let (settles, dropped) = (all.seconds.change_point(), all.seconds.warmup(context.warmup, all.starts(), usual));
         if settles > dropped && self.runs.len() < 2 {
             reading.notes.push(format!(
                 "{dropped} records of warm-up were taken off, but the time settles after {settles}: \

@@ -68,7 +68,7 @@ fn one(reading: &Reading, context: &Context) -> String {
     let mut known = false;
     for (name, value, origin) in reading.config.iter() {
         known = true;
-        configuration.row([format!("  {name}"), shown(value), origin.described().to_owned()]);
+        configuration.row([format!("  {name}"), shown(value), origin.description().to_owned()]);
     }
     if known {
         out += &format!("\n{}", configuration.render());
@@ -211,8 +211,8 @@ pub fn formats() -> String {
         (
             "training",
             "Megatron-LM (old and new), Megatron-DeepSpeed, Megatron-Bridge, MindSpeed, GPT-NeoX, Primus, NeMo 1 and 2, \
-             DLLogger, DeepSpeed (timer, pipeline, chat), torchtitan, Hugging Face Trainer (output, trainer_state.json), \
-             nanotron, LitGPT, MaxText, Levanter, Composer (llm-foundry), nanoGPT and its speed runs, InternEvo, picotron, NxD, MLPerf training, outputs of notebooks, TensorBoard event files, \
+             DLLogger, DeepSpeed (timer, pipeline, chat), torchtitan, torchtune, Hugging Face Trainer (output, \
+             trainer_state.json; axolotl, ms-swift), verl, nanotron, LitGPT, MaxText, Levanter, Composer (llm-foundry), nanoGPT and its speed runs, InternEvo, picotron, NxD, MLPerf training, outputs of notebooks, TensorBoard event files, \
              Weights & Biases (history as JSON Lines or CSV, CSV of a chart)",
         ),
         (

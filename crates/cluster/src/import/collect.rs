@@ -64,6 +64,9 @@ impl Collector {
                 config_file(engine, &args, files, &mut out);
                 serving_launcher(&p, &launcher, engine, cmd.line, &mut out);
                 visible_devices(cmd, &mut out);
+                for (name, value) in &cmd.env {
+                    engine.variable(name, &Node::str(value.as_str(), value.line()), &mut out);
+                }
                 engine.finish(&mut out);
                 slurm::srun(before, &mut out);
                 self.servers.push((engine, out));
@@ -250,6 +253,11 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
             if !known {
                 out.strange.push((f.name.clone(), f.node.line));
             }
+        } else if key == "nproc_per_node" {
+            // Behind `--`, for the launcher.
+            out.int("accelerators_per_node", &f.node);
+        } else if key == "nnodes" {
+            out.int("nodes", &f.node);
         } else if framework != "nanotron" {
             hf::flag(&key, &f.node, out);
         }
@@ -259,6 +267,7 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
         match (framework, leaf) {
             ("nemo", "num_nodes") => out.int("nodes", node),
             ("nemo", "devices") => out.int("accelerators_per_node", node),
+            ("nemo", "peft") => out.text("adapter", node),
             _ => megatron::flag(&names::snake(leaf), node, out) || hf::flag(&names::snake(leaf), node, out),
         };
     }
@@ -425,7 +434,7 @@ pub(super) fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(
 }
 
 /// `--config file` of vLLM and SGLang: flags on the command line win.
-fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &mut Out) {
+pub(super) fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &mut Out) {
     if engine == Engine::Trtllm {
         return;
     }

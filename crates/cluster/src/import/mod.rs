@@ -24,6 +24,7 @@ mod runs;
 mod script;
 mod shell;
 mod slurm;
+mod systemd;
 mod toml_doc;
 mod tools;
 mod unknown;
@@ -178,6 +179,8 @@ fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) ->
         doc.map_or(Content::Empty, |d| Content::Documents(vec![d]))
     } else if ends(&[".sh", ".slurm", ".sbatch", ".bash", ".sub", ".job", ".pbs"]) || shell_like {
         Content::Script(text.clone())
+    } else if let Some(script) = systemd::script(&text) {
+        Content::Script(script)
     } else if let Some(doc) = yaml_or_json(&text, ends(&[".yaml", ".yml"]), &mut skipped) {
         Content::Documents(doc)
     } else if looks_like_toml(&text) {

@@ -127,6 +127,11 @@ pub(crate) fn find(words: &[Text]) -> Option<Program> {
                 |w: &Text| ["training=", "peft=", "stages=", "training."].iter().any(|p| w.as_str().starts_with(p));
             let own =
                 if base(s) == "main.py" && words.iter().any(stages) { Some(ProgramKind::NemoLauncher) } else { None };
+            // Megatron-LM takes flags, Megatron-Bridge the settings of a recipe.
+            let recipe = base(s).starts_with("pretrain_") || base(s).starts_with("finetune_");
+            let set = |w: &Text| ["model.", "train.", "dataset."].iter().any(|p| w.as_str().starts_with(p));
+            let recipe = recipe && words.iter().skip(i).any(|w| set(w) && w.as_str().contains('='));
+            let own = if recipe { Some(ProgramKind::Bridge) } else { own };
             match own.or_else(|| script(base(s), s)) {
                 Some(kind) => return Some(Program { kind, at: i, args: i + 1, name: base(s).to_owned() }),
                 None if fallback.is_none() && base(s) != "gaudi_spawn.py" => {

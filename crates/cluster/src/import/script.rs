@@ -306,21 +306,11 @@ fn server(servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
     let both = |r: &str| roles.iter().flatten().any(|x| x == r);
     let engine = servers.first().map(|(e, _)| *e);
     if both("prefill") && both("decode") {
-        let mut devices = Some(0_i64);
-        for ((engine, mut o), role) in servers.into_iter().zip(roles) {
-            let Some(role) = role else { continue };
+        let halves = servers.into_iter().zip(roles).filter_map(|((engine, mut o), role)| {
             engine.count(&mut o);
-            devices = devices.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
-            out.strange.append(&mut o.strange);
-            out.missing.append(&mut o.missing);
-            if !out.roles.iter().any(|(r, _)| *r == role) {
-                out.roles.push((role, o.fields));
-            }
-        }
-        serving::settle_roles(out);
-        if let Some(n) = devices.filter(|n| *n > 0) {
-            out.fields.imply("num_accelerators", n, 0);
-        }
+            Some((role?, o))
+        });
+        serving::disaggregated(halves.collect(), out);
         return;
     }
     if let Some(mut o) = merge_runs(servers.into_iter().map(|(_, o)| o).collect()) {

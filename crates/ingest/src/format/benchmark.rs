@@ -86,7 +86,6 @@ fn reading(document: &Value, context: &Context) -> Reading {
     let memory = number("memory_metrics", "peak_memory_allocated_gb");
     memory.into_iter().for_each(|value| run.memory.push(value));
     let seconds = run.seconds.clone();
-    training.all = run.clone();
     training.runs.push(run);
 
     let mut facts = training.facts("steps", 1, context);
@@ -95,7 +94,7 @@ fn reading(document: &Value, context: &Context) -> Reading {
     facts.some("reported_avg_step_time_s", number("performance_metrics", "avg_step_time_seconds"));
     facts.some("reported_tokens_per_s_per_gpu", number("performance_metrics", "tokens_per_second_per_gpu"));
     facts.some("reported_tokens_per_s", number("performance_metrics", "tokens_per_second"));
-    let stats = training.all.stats(&seconds, 1, context);
+    let stats = training.all().stats(&seconds, 1, context);
     let sizes = (config.get("global_batch_size"), config.get("seq_len"), config.get("num_gpus"));
     if let (Some(stats), (Some(batch), Some(length), Some(gpus))) = (stats, sizes) {
         facts.set("median_tokens_per_s_per_gpu", batch * length / stats.median / gpus);

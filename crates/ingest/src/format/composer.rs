@@ -70,7 +70,7 @@ impl Recognizer for Composer {
             return Vec::new();
         }
         let mut facts = self.training.facts("batches", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
         facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
         if let Some((total, of_one)) = self.rates.filter(|(_, of_one)| *of_one > 0.0) {

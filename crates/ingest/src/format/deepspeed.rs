@@ -153,7 +153,7 @@ impl DeepSpeed {
             config.number("global_batch_size", *first, how);
         }
         let mut facts = self.timer.facts("global_steps", 1, context);
-        let all = &self.timer.all;
+        let all = self.timer.all();
         let stats = all.stats(&self.current, 1, context);
         facts.some("samples_per_s_current", stats.map(|stats| stats.json()));
         facts.some("samples_per_s_running_avg_last", self.running);

@@ -98,7 +98,7 @@ impl Recognizer for DeepSpeedChat {
             let mut config = self.config.clone();
             let how = Origin::Derived("samples/s x seconds a step");
             config.number("global_batch_size", self.rlhf_batch(), how);
-            let all = &self.rlhf.all;
+            let all = self.rlhf.all();
             facts.some("generate_time_s", all.stats(&self.generate, 1, context).map(|stats| stats.json()));
             facts.some("training_time_s", all.stats(&self.training_time, 1, context).map(|stats| stats.json()));
             facts.some("samples_per_s_avg_last", self.rlhf_rate);

@@ -33,6 +33,10 @@ pub struct HfTrainer {
     /// Steps and seconds that the progress of a notebook states.
     progress: Option<(u64, f64)>,
     steps: Option<f64>,
+    /// Whether step times come from a progress bar.
+    smoothed: bool,
+    /// The last step of ms-swift, and seconds until then.
+    elapsed: Option<(u64, f64)>,
 }
 
 impl Recognizer for HfTrainer {
@@ -146,11 +150,13 @@ impl Recognizer for HfTrainer {
         }
         let mut notes = Vec::new();
         let mut facts = self.training.facts("steps", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.set("train_records", all.n);
         facts.set("eval_records", self.evals.len());
         facts.some("loss", ends(&all.loss));
         facts.some("num_tokens_last", self.tokens);
+        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
+        facts.some("max_memory_gb", all.memory.max());
         if !self.evals.is_empty() {
             facts.set("eval_samples_per_second", self.evals);
             facts.set("eval_runtime_s", self.eval_seconds);
@@ -171,22 +177,29 @@ impl Recognizer for HfTrainer {
         self.config.merge(&context.settings);
         let steps = field(&self.state, "global_step").or(self.steps).or_else(|| self.config.get("total_steps"));
         let mut training = self.training;
-        let timed = !training.all.seconds.is_empty();
-        if timed {
+        let timed = !training.all().seconds.is_empty();
+        if self.smoothed {
             notes.push("step times are those of the progress bar, which smooths them".to_owned());
-        } else if let (None, Some((steps, seconds))) = (runtime, self.progress) {
-            facts.set("progress_steps", steps);
-            facts.set("progress_elapsed_s", seconds);
-            if let Some(run) = training.runs.last_mut() {
-                run.seconds.push(seconds / steps as f64);
+        }
+        match (runtime, self.progress) {
+            _ if timed => {}
+            (None, Some((steps, seconds))) => {
+                facts.set("progress_steps", steps);
+                facts.set("progress_elapsed_s", seconds);
+                if let Some(run) = training.runs.last_mut() {
+                    run.seconds.push(seconds / steps as f64);
+                }
             }
-        } else if let (Some(runtime), Some(steps)) = (runtime, steps.filter(|steps| *steps > 0.0)) {
-            // One figure over all steps, including warm-up: these files have no better one.
-            if training.is_empty() {
-                training.push(Step { seconds: Some(runtime / steps), ..Step::default() });
-            } else if let Some(run) = training.runs.last_mut() {
-                run.seconds.push(runtime / steps);
+            (Some(runtime), _) => {
+                // One figure over all steps, including warm-up: these files have no better one.
+                let mean = steps.filter(|steps| *steps > 0.0).map(|steps| runtime / steps);
+                match (training.runs.last_mut(), mean) {
+                    (Some(run), Some(mean)) => run.seconds.push(mean),
+                    (None, Some(_)) => drop(training.push(Step { seconds: mean, ..Step::default() })),
+                    (_, None) => {}
+                }
             }
+            (None, None) => {}
         }
         let format = if self.state.is_some() { "hf-trainer-state" } else { "hf-trainer-stdout" };
         if self.summaries > 1 {
@@ -292,6 +305,20 @@ impl HfTrainer {
         }
     }
 
+    /// Counter and time of a record of ms-swift. Its speed is the mean since the start, so the time since the record before
+    /// follows from two of them.
+    fn swift(&mut self, record: &Value) -> Option<Bar> {
+        let (step, total) = record.get("global_step/max_steps")?.as_str()?.split_once('/')?;
+        let (step, total): (u64, u64) = (step.trim().parse().ok()?, total.trim().parse().ok()?);
+        let number = |name: &str| record.get(name).and_then(json_number).filter(|value| *value > 0.0);
+        let mean = number("train_speed(s/it)").or_else(|| number("train_speed(iter/s)").map(f64::recip));
+        let elapsed = mean.map(|mean| mean * step as f64);
+        let (before, then) = self.elapsed.filter(|(before, _)| *before < step).unwrap_or_default();
+        let seconds = elapsed.map(|now| (now - then) / (step - before) as f64).filter(|seconds| *seconds > 0.0);
+        self.elapsed = elapsed.map(|now| (step, now));
+        Some(Bar { step, total, seconds })
+    }
+
     fn record(&mut self, record: &Value, line: u64) -> Outcome {
         let number = |name: &str| record.get(name).and_then(json_number);
         if record.get("train_runtime").is_some() {
@@ -311,17 +338,24 @@ impl HfTrainer {
         else {
             return Outcome::No;
         };
-        let bar = self.bar.filter(|_| number("step").is_none());
+        let swift = self.swift(record);
+        let bar = self.bar.filter(|_| number("step").is_none() && swift.is_none());
         if let Some(bar) = bar {
             self.total = self.total.or(Some(bar.total));
+            self.smoothed |= bar.seconds.is_some();
         }
+        let state = bar.or(swift);
+        // ms-swift and axolotl add memory in binary gigabytes, axolotl the rate of one accelerator.
+        let memory = number("memory(GiB)").or_else(|| number("memory/max_mem_allocated(gib)"));
         self.training.push(Step {
-            step: number("step").map(|step| step.max(0.0) as u64).or(bar.map(|bar| bar.step)),
-            planned: bar.map(|bar| bar.total),
-            seconds: bar.and_then(|bar| bar.seconds),
+            step: number("step").map(|step| step.max(0.0) as u64).or(state.map(|state| state.step)),
+            planned: state.map(|state| state.total),
+            seconds: state.and_then(|state| state.seconds),
             loss: Some(loss),
             learning_rate: number("learning_rate"),
             grad_norm: number("grad_norm"),
+            tokens_per_gpu: number("tokens_per_second_per_gpu").filter(|rate| *rate > 0.0),
+            memory_gb: memory.map(|gib| gib * 1.073_741_824),
             line,
             ..Step::default()
         });

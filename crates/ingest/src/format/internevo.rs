@@ -52,7 +52,7 @@ impl Recognizer for InternEvo {
             return Vec::new();
         }
         let mut facts = self.training.facts("steps", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
         facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
         facts.some("consumed_tokens_last", self.tokens);

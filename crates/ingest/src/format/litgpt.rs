@@ -73,7 +73,7 @@ impl Recognizer for LitGpt {
             return Vec::new();
         }
         let mut facts = self.training.facts("iterations", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.set("micro_iterations", all.n);
         facts.set("optimizer_steps", self.steps);
         facts.some("iter_time_ms", all.stats(&self.milliseconds, 1, context).map(|stats| stats.json()));

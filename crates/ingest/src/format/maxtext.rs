@@ -69,7 +69,7 @@ impl Recognizer for MaxText {
         }
         self.training.find_cold_starts();
         let mut facts = self.training.facts("steps", WARMUP, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("tflops_per_device_reported", all.stats(&all.tflops, WARMUP, context).map(|stats| stats.json()));
         facts.some("tokens_per_s_per_device", all.stats(&all.tokens, WARMUP, context).map(|stats| stats.json()));
         let reading = Reading {

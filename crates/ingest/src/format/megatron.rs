@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde_json::{Value, json};
 
+use super::megatron_layout::{Layout, LossName, Meaning};
 use crate::lines::Line;
 use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
@@ -19,6 +20,11 @@ use crate::training::{LISTED, Step, Training};
 
 /// The trigger word of iteration lines.
 static ELAPSED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("elapsed time per iteration"));
+
+/// Lines whose prefix is looked at.
+const PREFIXES: usize = 64;
+/// Layouts that are learned: a log that goes back and forth between several is searched.
+const MOST_LAYOUTS: u32 = 64;
 
 /// The differences between descendants.
 #[derive(Debug, Default, Clone, Copy)]
@@ -39,6 +45,10 @@ pub struct Megatron {
     config: Config,
     marks: Marks,
     dialect: Dialect,
+    /// How the last line was laid out that was searched for its fields, and the dialect of such lines.
+    layout: Option<(Layout, Dialect)>,
+    /// Layouts so far.
+    layouts: u32,
     /// Whether the current line belongs to another log.
     begins: bool,
     skipped: Option<f64>,
@@ -81,13 +91,6 @@ struct Dialect {
     primus: Option<bool>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LossName {
-    Spaced,
-    Hyphened,
-    Underscored,
-}
-
 impl Dialect {
     /// Whether two lines cannot belong to the same log.
     fn differs(self, other: Dialect) -> bool {
@@ -114,6 +117,9 @@ impl Recognizer for Megatron {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
+        if let Some(taken) = self.laid_out(line) {
+            return taken;
+        }
         if ELAPSED.find(text.as_bytes()).is_none() {
             let parameters = after(text, "Total number of parameters in billions:").and_then(number);
             if !self.training.is_empty() && self.config.differs("parameters_billion", parameters) {
@@ -148,6 +154,21 @@ impl Recognizer for Megatron {
 }
 
 impl Megatron {
+    /// Reads a line that is laid out as one before, once the prefixes of enough lines were looked at.
+    fn laid_out(&mut self, line: Line<'_>) -> Option<Outcome> {
+        let (layout, dialect) = self.layout.as_ref().filter(|_| line.whole && self.training.all().n >= PREFIXES)?;
+        let dialect = *dialect;
+        let mut step = Step { line: line.number, ..Step::default() };
+        let mut extras = Extras { dialect, ..Extras::default() };
+        let (now, planned) = layout.read(line.text, |meaning, value| {
+            if let Some(slot) = slot(meaning, &mut step, &mut extras) {
+                *slot = Some(if meaning == Meaning::Milliseconds { value * 1e-3 } else { value });
+            }
+        })?;
+        (step.step, step.planned) = (Some(now), planned);
+        (!self.dialect.differs(dialect) && self.take(step, extras) > 0).then_some(Outcome::Took)
+    }
+
     /// Lines around the iterations: memory of ranks, sizes, validation.
     fn about(&mut self, text: &str) -> bool {
         let mut found = false;
@@ -236,7 +257,7 @@ impl Megatron {
                 if taken == 0 {
                     let primus = has(field, "[rank-");
                     extras.dialect.primus = Some(primus);
-                    if self.training.all.n < 64 || primus {
+                    if self.training.all().n < PREFIXES || primus {
                         self.prefix(field);
                     }
                 }
@@ -244,7 +265,13 @@ impl Megatron {
             }
             self.field(field.trim_ascii(), &mut step, &mut extras);
         }
-        taken + self.take(step, extras)
+        let dialect = extras.dialect;
+        taken += self.take(step, extras);
+        if taken == 1 && self.layouts < MOST_LAYOUTS {
+            self.layouts += 1;
+            self.layout = Layout::of(line.text).map(|layout| (layout, dialect));
+        }
+        taken
     }
 
     /// The prefix of the counter.
@@ -267,48 +294,19 @@ impl Megatron {
         let colon = memchr::memchr(b':', bytes).or_else(|| memchr::memrchr(b' ', bytes));
         let parts = colon.and_then(|at| Some((field.get(..at)?, field.get(at + 1..)?)));
         let Some((key, value)) = parts else { return };
-        let key = key.trim_ascii_end();
-        match key.as_bytes().first() {
-            Some(b'e') if key.starts_with("elapsed time per iteration") => {
-                let scale = if key.ends_with("(s)") || key.ends_with("(sec)") { 1.0 } else { 1e-3 };
+        let meaning = Meaning::of(key.trim_ascii_end());
+        match meaning {
+            Meaning::Seconds | Meaning::Milliseconds => {
+                let scale = if meaning == Meaning::Seconds { 1.0 } else { 1e-3 };
                 extras.dialect.seconds = Some(scale == 1.0);
                 step.seconds = paired(extras, "step_time_ms", value, 1e3 * scale).map(|time| time * scale);
             }
-            Some(b't') if key.starts_with("throughput per GPU") => {
+            Meaning::Throughput => {
                 self.marks.throughput = true;
                 step.tflops_per_gpu = paired(extras, "tflops_per_gpu", value, 1.0);
             }
-            Some(b't') if key.starts_with("tokens per GPU") || key.starts_with("tokens per gpu") => {
-                step.tokens_per_gpu = paired(extras, "tokens_per_s_per_gpu", value, 1.0);
-            }
-            Some(b'l') if matches!(key, "lm loss" | "lm-loss" | "lm_loss" | "loss") => {
-                extras.dialect.loss = match key {
-                    "lm-loss" => Some(LossName::Hyphened),
-                    "lm_loss" => Some(LossName::Underscored),
-                    "lm loss" => Some(LossName::Spaced),
-                    _ => None,
-                };
-                step.loss = number(value);
-            }
-            Some(b'l') if key == "learning rate" => step.learning_rate = number(value),
-            Some(b'g') if key == "global batch size" => step.batch = number(value),
-            Some(b'g') if key == "grad norm" => step.grad_norm = number(value),
-            Some(b'n') if key == "number of skipped iterations" => extras.skipped = number(value),
-            Some(b'n') if key == "number of nan iterations" => extras.nan = number(value),
-            Some(b'c') if key == "consumed samples" => extras.samples = number(value),
-            Some(b'c') if key == "consumed tokens" => extras.tokens = number(value),
-            Some(b's') if key == "samples per second" => self.marks.deepspeed = true,
-            Some(_) if key.ends_with("samples/sec") => self.marks.neox = true,
-            Some(b'T') if key == "TFLOPs" => {
-                self.marks.deepspeed = true;
-                step.tflops_per_gpu = number(value);
-            }
-            Some(b'a') if key == "approx flops per GPU" => step.tflops_per_gpu = number(value),
-            Some(b'a') if key == "actual seqlen" => {
-                extras.seq_len = number(value);
-                self.marks.deepspeed = true;
-            }
-            Some(b'h' | b'r') if key.ends_with("mem usage/free/total/usage_ratio") => {
+            Meaning::TokensPerGpu => step.tokens_per_gpu = paired(extras, "tokens_per_s_per_gpu", value, 1.0),
+            Meaning::MemoryUsage => {
                 self.marks.primus = true;
                 let parts: Vec<f64> = value.split('/').filter_map(number).collect();
                 // Some versions count binary and say so.
@@ -322,8 +320,19 @@ impl Megatron {
                     extras.pairs.insert("hip_mem_gb".to_owned(), json!(parts));
                 }
             }
-            Some(b'm') if key.starts_with("max_memory_allocated") => step.memory_gb = number(value),
-            _ => {}
+            _ => {
+                match meaning {
+                    Meaning::Loss(name) => extras.dialect.loss = name,
+                    Meaning::DeepSpeedRate | Meaning::DeepSpeedTflops | Meaning::ActualSeqLen => {
+                        self.marks.deepspeed = true;
+                    }
+                    Meaning::NeoxRate => self.marks.neox = true,
+                    _ => {}
+                }
+                if let Some(slot) = slot(meaning, step, extras) {
+                    *slot = number(value);
+                }
+            }
         }
     }
 
@@ -431,18 +440,18 @@ impl Megatron {
         let training = &self.training;
         let mut facts = training.facts("iterations", 1, context);
         facts.some("tflops_per_gpu_reported", {
-            training.all.stats(&training.all.tflops, 1, context).map(|stats| stats.json())
+            training.all().stats(&training.all().tflops, 1, context).map(|stats| stats.json())
         });
         facts.some("tokens_per_s_per_gpu", {
-            training.all.stats(&training.all.tokens, 1, context).map(|stats| stats.json())
+            training.all().stats(&training.all().tokens, 1, context).map(|stats| stats.json())
         });
         facts.some("skipped_iterations_total", self.skipped.or(Some(0.0)).map(tidy));
         facts.some("nan_iterations_total", self.nan.map(tidy));
         facts.some("consumed_samples_last", self.consumed_samples.map(tidy));
         facts.some("consumed_tokens_last", self.consumed_tokens[1].map(tidy));
-        if let ([Some(before), Some(now)], Some(1)) = (self.consumed_tokens, training.all.log_interval()) {
+        if let ([Some(before), Some(now)], Some(1)) = (self.consumed_tokens, training.all().log_interval()) {
             facts.set("tokens_per_iteration", tidy(now - before));
-            if let Some(batch) = training.all.batch.filter(|batch| *batch > 0.0) {
+            if let Some(batch) = training.all().batch.filter(|batch| *batch > 0.0) {
                 let how = Origin::Derived("tokens an iteration / sequences an iteration");
                 self.config.number("seq_len", Some((now - before) / batch), how);
             }
@@ -452,7 +461,7 @@ impl Megatron {
             facts.some("max_allocated_mb_max", self.max_allocated);
             facts.some("max_reserved_mb_max", self.max_reserved);
         }
-        facts.some("max_memory_gb", training.all.memory.max());
+        facts.some("max_memory_gb", training.all().memory.max());
         if !self.validation.is_empty() {
             facts.set("validation", self.validation);
         }
@@ -460,7 +469,7 @@ impl Megatron {
             facts.set("pair_order", "[instant, average]");
             facts.set("records", self.pairs);
             // The tokens of one GPU and step give the sequence length.
-            let all = &training.all;
+            let all = training.all();
             let gpus = training.runs.first().and_then(|run| run.config.get("num_gpus"));
             let known = (all.tokens.first(), all.seconds.first(), all.batch, gpus.or(self.config.get("num_gpus")));
             if let (Some(tokens), Some(seconds), Some(batch), Some(gpus)) = known {
@@ -477,6 +486,26 @@ impl Megatron {
         let reading = Reading { tool, format, weight: Weight::Steps, facts, config: self.config, ..Reading::default() };
         self.training.reading(reading, 1, context)
     }
+}
+
+/// Where the number of a field is kept.
+fn slot<'a>(meaning: Meaning, step: &'a mut Step, extras: &'a mut Extras) -> Option<&'a mut Option<f64>> {
+    Some(match meaning {
+        Meaning::Seconds | Meaning::Milliseconds => &mut step.seconds,
+        Meaning::Throughput | Meaning::DeepSpeedTflops | Meaning::ApproximateFlops => &mut step.tflops_per_gpu,
+        Meaning::TokensPerGpu => &mut step.tokens_per_gpu,
+        Meaning::Loss(_) => &mut step.loss,
+        Meaning::LearningRate => &mut step.learning_rate,
+        Meaning::Batch => &mut step.batch,
+        Meaning::GradNorm => &mut step.grad_norm,
+        Meaning::MaxMemory => &mut step.memory_gb,
+        Meaning::Skipped => &mut extras.skipped,
+        Meaning::Nan => &mut extras.nan,
+        Meaning::Samples => &mut extras.samples,
+        Meaning::Tokens => &mut extras.tokens,
+        Meaning::ActualSeqLen => &mut extras.seq_len,
+        Meaning::DeepSpeedRate | Meaning::NeoxRate | Meaning::MemoryUsage | Meaning::Other => return None,
+    })
 }
 
 /// The number that a field states; of `instant/average` the instant, and both are added to the list of records.

@@ -47,7 +47,7 @@ impl Recognizer for Bridge {
             return Vec::new();
         }
         let mut facts = self.training.facts("iterations", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
         facts.set("records", self.records);
         let reading = Reading {

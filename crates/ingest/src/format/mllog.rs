@@ -195,7 +195,7 @@ impl MlLog {
         // `32xNVIDIA DGX H100` counts nodes, not devices: it is ignored.
         config.merge(&context.settings);
         let mut facts = self.training.facts("steps", 1, context);
-        let timed = self.training.all.n;
+        let timed = self.training.all().n;
         facts.set("n_records", self.records);
         for name in [
             "submission_benchmark",
@@ -212,7 +212,7 @@ impl MlLog {
         ] {
             facts.some(name, self.named.get(name).cloned());
         }
-        let all = &self.training.all;
+        let all = self.training.all();
         let rate = all.stats(&all.seconds, 1, context);
         let rate = rate.and_then(|stats| tokens_per_second(&config, None, stats.mean));
         facts.some("tokens_per_s_no_warmup", rate);

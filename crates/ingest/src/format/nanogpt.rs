@@ -80,7 +80,7 @@ impl Recognizer for NanoGpt {
             facts.some("val_loss", ends(&self.validated));
             facts.some("eval_train_loss", ends(&self.evaluated));
         }
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
         if let Some(tokens) = self.tokens_per_iteration {
             facts.set("tokens_per_iteration", tidy(tokens));
@@ -212,8 +212,8 @@ impl Recognizer for ModdedNanoGpt {
             return Vec::new();
         }
         let mut facts = self.training.facts("steps", 1, context);
-        facts.set("n_train_records", self.training.all.n);
-        facts.some("planned_steps", self.training.all.planned);
+        facts.set("n_train_records", self.training.all().n);
+        facts.some("planned_steps", self.training.all().planned);
         facts.some("last_step", self.last_step);
         facts.some("step_avg_ms_last", self.average);
         if let Some(stats) =
@@ -224,7 +224,7 @@ impl Recognizer for ModdedNanoGpt {
             facts.set("step_time_ms_from_differences", steps);
         }
         facts.some("timer_reset_after_step", self.clock.reset_after);
-        facts.some("loss", ends(&self.training.all.loss));
+        facts.some("loss", ends(&self.training.all().loss));
         facts.set("val_records", self.validations);
         facts.some("val_loss", ends(&self.validation_loss));
         let mut config = Config::default();

@@ -69,7 +69,7 @@ impl Recognizer for Nanotron {
             return Vec::new();
         }
         let mut facts = self.training.facts("iterations", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
         facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
         facts.some("tokens_per_s_last", self.total);

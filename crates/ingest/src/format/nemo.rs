@@ -65,7 +65,7 @@ impl Recognizer for Nemo2 {
             return Vec::new();
         }
         let mut facts = self.training.facts("global_steps", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("global_step_max", all.max_step);
         facts.set("restarts", self.training.runs.len().saturating_sub(1));
         facts.some("consumed_samples_last", self.consumed.map(tidy));
@@ -116,7 +116,7 @@ impl Recognizer for Nemo1 {
             return Vec::new();
         }
         let mut facts = self.training.facts("global_steps", 1, context);
-        facts.some("global_step_max", self.training.all.max_step);
+        facts.some("global_step_max", self.training.all().max_step);
         facts.some("consumed_samples_last", self.consumed.map(tidy));
         facts.set("records", self.records);
         let mut notes = Vec::new();
@@ -314,7 +314,7 @@ impl Recognizer for DlLogger {
         let mut config = self.config;
         config.merge(&context.settings);
         let mut facts = self.training.facts("steps", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("consumed_samples_last", self.consumed.map(tidy));
         let stats = all.stats(&all.seconds, 1, context);
         let rate = stats.and_then(|stats| tokens_per_second(&config, all.batch, stats.mean));

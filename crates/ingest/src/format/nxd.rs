@@ -61,8 +61,8 @@ impl Recognizer for Nxd {
             return Vec::new();
         }
         let mut facts = self.training.facts("steps", 1, context);
-        facts.some("samples_per_s", self.training.all.stats(&self.rate, 1, context).map(|stats| stats.json()));
-        facts.some("loss", ends(&self.training.all.loss));
+        facts.some("samples_per_s", self.training.all().stats(&self.rate, 1, context).map(|stats| stats.json()));
+        facts.some("loss", ends(&self.training.all().loss));
         let mut notes = vec!["throughput is sequences a second, averaged over the last steps".to_owned()];
         let batch = context.settings.get("global_batch_size").filter(|batch| *batch > 0.0);
         match (batch, self.training.runs.as_mut_slice()) {

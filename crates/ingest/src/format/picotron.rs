@@ -73,7 +73,7 @@ impl Recognizer for Picotron {
             return Vec::new();
         }
         let mut facts = self.training.facts("steps", 1, context);
-        let all = &self.training.all;
+        let all = self.training.all();
         facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
         facts.some("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
         facts.some("consumed_tokens_last", self.tokens.map(tidy));

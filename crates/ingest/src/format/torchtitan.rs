@@ -124,8 +124,8 @@ impl Recognizer for TorchTitan {
             facts.set("memory_gib", gib);
             facts.set("memory_percent", share);
         }
-        facts.set("loss", json!({"n": self.training.all.loss.len(), "first": self.ends[0], "last": self.ends[1]}));
-        let all = &self.training.all;
+        facts.set("loss", json!({"n": self.training.all().loss.len(), "first": self.ends[0], "last": self.ends[1]}));
+        let all = self.training.all();
         facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
         facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
         if !self.validation.is_empty() {

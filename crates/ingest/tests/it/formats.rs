@@ -250,3 +250,67 @@ fn bandwidths_of_more_ranks_than_are_listed_show_that_the_list_is_cut() {
     let facts = facts(text);
     assert_eq!((facts["op"].as_str(), facts["ranks"].as_u64()), (Some("all_reduce"), Some(8)));
 }
+
+#[test]
+fn a_step_of_torchtune_has_a_rate_and_no_time() {
+    let text = "Step 1 | loss:1.6102 lr:2e-05 tokens_per_second_per_gpu:1211.2 peak_memory_active:32.1 peak_memory_alloc:30 \n\
+                Step 2 | loss:1.5102 lr:2e-05 tokens_per_second_per_gpu:3011.5 peak_memory_active:38.1 peak_memory_alloc:36 \n\
+                Step 3 | loss:1.4102 lr:2e-05 tokens_per_second_per_gpu:3012.5 peak_memory_active:38.1 peak_memory_alloc:36 \n";
+    let ingested = read("torchtune.log", text.as_bytes());
+    let reading = &ingested.readings[0];
+    assert_eq!((reading.format, reading.runs[0].last_step), ("torchtune", Some(3)));
+    assert_eq!(reading.facts.get("tokens_per_s_per_gpu").unwrap()["mean_no_warmup"], 3012.0);
+    assert!((reading.facts.number("max_memory_gb").unwrap() - 36.0 * 1.073_741_824).abs() < 1e-9);
+    assert!(reading.runs[0].seconds.is_empty());
+}
+
+#[test]
+fn a_step_of_verl_has_its_parts_and_tells_the_number_of_accelerators() {
+    let line = |step: u32, seconds: f64| {
+        let tokens = 1928.0 * seconds * 8.0;
+        format!(
+            "(TaskRunner pid=12034) step:{step} - actor/entropy:np.float64(0.41) - actor/grad_norm:0.21 - actor/lr:1e-06 \
+             - perf/max_memory_allocated_gb:60 - timing_s/gen:{} - timing_s/update_actor:18.0 - timing_s/step:{seconds} \
+             - perf/total_num_tokens:{tokens:.0} - perf/throughput:1928.0\n",
+            seconds / 2.0
+        )
+    };
+    let ingested = read("verl.log", format!("{}{}{}", line(1, 80.0), line(2, 60.0), line(3, 62.0)).as_bytes());
+    let reading = &ingested.readings[0];
+    assert_eq!((reading.format, reading.runs[0].seconds.kept()), ("verl", &[80.0, 60.0, 62.0][..]));
+    assert_eq!(reading.config.get("num_gpus"), Some(8.0));
+    let parts = reading.facts.get("mean_seconds_of_parts").unwrap();
+    assert_eq!((&parts["update_actor"], parts["gen"].as_f64()), (&json!(18.0), Some(101.0 / 3.0)));
+}
+
+#[test]
+fn the_speed_of_swift_is_a_mean_and_two_of_them_give_the_time_between() {
+    let line = |step: u32, speed: &str| {
+        format!(
+            "{{'loss': 1.7{step}, 'token_acc': 0.61, 'grad_norm': 2.77, 'learning_rate': 1.1e-05, 'memory(GiB)': 32.0, \
+             {speed}, 'epoch': 0.01, 'global_step/max_steps': '{step}/873', 'elapsed_time': '8s'}}\n"
+        )
+    };
+    // After 1, 5 and 10 steps 20, 40 and 60 s: 20, 5 and 4 s a step.
+    let text = [
+        line(1, "'train_speed(iter/s)': 0.05"),
+        line(5, "'train_speed(iter/s)': 0.125"),
+        line(10, "'train_speed(s/it)': 6.0"),
+    ];
+    let ingested = read("swift.log", text.concat().as_bytes());
+    let reading = &ingested.readings[0];
+    assert_eq!(reading.runs[0].seconds.kept(), [20.0, 5.0, 4.0]);
+    assert_eq!((reading.runs[0].last_step, reading.runs[0].planned), (Some(10), Some(873)));
+    assert!(reading.notes.iter().all(|note| !note.contains("progress bar")), "{:?}", reading.notes);
+}
+
+#[test]
+fn axolotl_states_the_rate_of_one_accelerator() {
+    let text = "{'loss': 1.5, 'grad_norm': 0.5, 'learning_rate': 2e-05, 'memory/max_mem_active(gib)': 21.0, \
+                'memory/max_mem_allocated(gib)': 20.0, 'tokens_per_second_per_gpu': 3000.0, 'epoch': 0.1}\n\
+                {'loss': 1.4, 'grad_norm': 0.5, 'learning_rate': 2e-05, 'memory/max_mem_active(gib)': 21.0, \
+                'memory/max_mem_allocated(gib)': 20.0, 'tokens_per_second_per_gpu': 3010.0, 'epoch': 0.2}\n";
+    let facts = facts(text);
+    assert_eq!(facts["tokens_per_s_per_gpu"]["last"], 3010.0);
+    assert!((facts["max_memory_gb"].as_f64().unwrap() - 21.474_836_48).abs() < 1e-9);
+}

@@ -242,6 +242,9 @@ impl Program<'_> {
     /// Trainers and recipes.
     fn set_up(&mut self, name: &str, args: &[Argument], line: u32) {
         let kind = last(name);
+        if kind.ends_with("Executor") {
+            self.training.fields.set("launcher", "nemo-run", line);
+        }
         let framework = match self.package {
             Package::Nemo => "nemo",
             Package::Bridge => "megatron-bridge",
@@ -350,6 +353,7 @@ fn is_setup(name: &str) -> bool {
             | "MegatronStrategy"
             | "Trainer"
             | "SlurmExecutor"
+            | "LocalExecutor"
             | "OptimizerConfig"
     ) || name.ends_with("DataModule")
         || name.ends_with("_mixed")

@@ -13,6 +13,13 @@ pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
     if script == "setup_experiment.py" {
         out.fields.set("launcher", "nemo-run", 0);
     }
+    // A script of one recipe is named after it: `pretrain_qwen3_30b_a3b.py`.
+    let stem = script.trim_end_matches(".py");
+    if let Some(name) = stem.strip_prefix("pretrain_").or_else(|| stem.strip_prefix("finetune_"))
+        && name.split('_').any(names::is_size)
+    {
+        recipe(name, 0, out);
+    }
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {
             out.strange.push((f.name.clone(), f.node.line));

@@ -5,7 +5,7 @@ use crate::import::fields::Out;
 use crate::import::shell::Text;
 use crate::import::value::{Node, Value};
 
-use super::serving::Engine;
+use super::serving::{self, Engine};
 
 /// Reads the services; those that serve a model are counted.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
@@ -50,13 +50,21 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             out.fields.put(e.clone());
         }
     }
+    for (_, o) in &mut servers {
+        if let Some(e) = o.fields.remove("devices_per_replica") {
+            o.fields.set("num_accelerators", e.value, e.at);
+        }
+    }
+    let plays = |(_, o): &(String, Out), role: &str| o.fields.str("role") == Some(role);
+    if ["prefill", "decode"].iter().all(|role| servers.iter().any(|s| plays(s, role))) {
+        let halves = servers.into_iter().filter_map(|(_, o)| Some((o.fields.str("role")?.to_owned(), o)));
+        serving::disaggregated(halves.collect(), out);
+        return;
+    }
     let mut total = Some(0_i64);
     for (name, mut o) in servers {
         o.fields.remove("kind");
         o.fields.remove("framework");
-        if let Some(e) = o.fields.remove("devices_per_replica") {
-            o.fields.set("num_accelerators", e.value, e.at);
-        }
         total = total.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
         let mut v = crate::import::fields::Fields::default();
         v.set("name", name, 0);
@@ -106,6 +114,7 @@ fn service(s: &Node) -> Option<Out> {
         if engine == Engine::Tgi {
             engine.flag(&k.to_ascii_lowercase(), v, &mut out);
         }
+        engine.variable(k, v, &mut out);
         if matches!(k.as_str(), "CUDA_VISIBLE_DEVICES" | "NVIDIA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES")
             && let Some(t) = v.text().filter(|t| t != "all")
         {

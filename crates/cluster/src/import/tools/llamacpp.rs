@@ -34,10 +34,10 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
             true
         }
         "ctx_size" => out.int("max_model_len", node),
-        "batch_size" => out.int("batch_size", node),
-        "ubatch_size" => out.int("ubatch_size", node),
+        "batch_size" | "batch" => out.int("batch_size", node),
+        "ubatch_size" | "ubatch" => out.int("ubatch_size", node),
         "threads" => out.int("threads", node),
-        "parallel" => out.int("max_num_seqs", node),
+        "parallel" | "n_parallel" => out.int("max_num_seqs", node),
         "n_gpu_layers" | "gpu_layers" => out.int("gpu_layers", node),
         "n_predict" | "predict" => out.int("max_output_tokens", node),
         "flash_attn" => flash(out, node),

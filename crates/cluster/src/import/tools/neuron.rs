@@ -83,6 +83,7 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
                 out.fields.imply("optimizer", "adam", n.line);
                 true
             }
+            "use_mix_precision" => n.on() != Some(true) || out.set("precision", "mixed", n.line),
             "sequence_parallel_enabled" => out.flag("sequence_parallel", n),
             // The folder of a model's configuration, not its name.
             "model_path" if !n.text().is_some_and(|t| t.contains('/')) => true,

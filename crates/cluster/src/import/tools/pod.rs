@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::argv;
-use crate::import::collect::{Collector, count_visible};
+use crate::import::collect::{Collector, config_file, count_visible};
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::program;
@@ -187,7 +187,9 @@ pub(crate) fn read(
         let flags = args.iter().any(|w| w.as_str().starts_with('-'));
         let own = script.is_none() && (flags || words.is_empty()) && program::find(&words).is_none();
         if own {
-            engine.command(&argv::parse(&args), &mut out);
+            let args = argv::parse(&args);
+            engine.command(&args, &mut out);
+            config_file(engine, &args, files, &mut out);
         } else if script.is_some() {
             return None;
         }
@@ -205,6 +207,8 @@ pub(crate) fn read(
                 || (engine == Engine::Tgi && !matches!(k.as_str(), "MODEL_ID" | "PORT"))
             {
                 engine.flag(k, v, &mut pod.out);
+            } else if k.starts_with("LLAMA_ARG_") {
+                engine.variable(k, v, &mut pod.out);
             } else if k == "MODEL_ID" && !pod.out.fields.has("model") {
                 super::model(&mut pod.out, v);
             } else {

@@ -131,6 +131,17 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Files
         if let Some(v) = n.at("parallelism.expert") {
             o.flag("expert_parallel", v);
         }
+        // With workers a replica is several pods: the ranks of data, or the stages of a pipeline, over those of one pod.
+        let count = |path: &str| n.at(&format!("parallelism.{path}")).and_then(Node::int).filter(|n| *n > 0);
+        let pods = match (count("data"), count("dataLocal")) {
+            (Some(ranks), Some(local)) => ranks / local,
+            _ => count("pipeline").unwrap_or(1),
+        };
+        if let (Some((g, at)), true) = (gpu, n.has("worker") && pods > 1) {
+            o.fields.set("accelerators_per_node", g, at);
+            o.fields.set("nodes_per_replica", pods, n.get("parallelism").map_or(at, |p| p.line));
+            gpu = Some((g.saturating_mul(pods), at));
+        }
         if let Some(v) = n.get("replicas") {
             o.int("replicas", v);
         }
@@ -317,6 +328,10 @@ pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut Out) -> bool
                 out.conflict(format!("tensor parallel size {tp} needs {need} accelerators, but {t} gives {all}"), at);
             } else {
                 out.fields.imply("num_accelerators", all, n.line);
+                if let Some(count) = count {
+                    out.fields.imply("nodes", count, n.line);
+                    out.fields.imply("accelerators_per_node", *per, n.line);
+                }
             }
         } else if let Some(a) = names::accelerator_in(&t) {
             out.fields.imply("accelerator", a, n.line);

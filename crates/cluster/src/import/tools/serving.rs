@@ -77,6 +77,15 @@ impl Engine {
         }
     }
 
+    /// Reads a variable that llama-server takes instead of an option, which it gives way to.
+    pub(crate) fn variable(self, name: &str, node: &Node, out: &mut Out) {
+        if let (Engine::LlamaCpp, Some(key)) = (self, name.strip_prefix("LLAMA_ARG_")) {
+            let mut own = Out::default();
+            self.flag(&key.to_ascii_lowercase(), node, &mut own);
+            out.fields.fill(&own.fields);
+        }
+    }
+
     /// Reads a command's arguments; the first word may be the model.
     pub(crate) fn command(self, args: &Args, out: &mut Out) {
         out.fields.set("kind", "serving", args.flags.first().map_or(0, |f| f.node.line));
@@ -220,6 +229,23 @@ const SHARED: &[&str] = &[
     "launcher",
     "role",
 ];
+
+/// Combines the servers of a disaggregated deployment by their role.
+pub(crate) fn disaggregated(servers: Vec<(String, Out)>, out: &mut Out) {
+    let mut devices = Some(0_i64);
+    for (role, mut o) in servers {
+        devices = devices.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
+        out.strange.append(&mut o.strange);
+        out.missing.append(&mut o.missing);
+        if !out.roles.iter().any(|(known, _)| *known == role) {
+            out.roles.push((role, o.fields));
+        }
+    }
+    settle_roles(out);
+    if let Some(n) = devices.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, 0);
+    }
+}
 
 /// Moves what all roles have in common to the whole, and keeps the rest with the role.
 pub(crate) fn settle_roles(out: &mut Out) {
