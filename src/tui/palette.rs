@@ -298,7 +298,7 @@ mod tests {
         hands.keys(":goodput");
         assert!(hands.text().contains("goodput does not apply to this scenario"), "{}", hands.text());
         hands.keys("<Esc>:zzqx");
-        assert!(hands.text().contains("`zzqx` is not known"), "{}", hands.text());
+        assert!(hands.text().contains("unknown word `zzqx`"), "{}", hands.text());
         hands.keys("<Enter>");
         assert!(matches!(hands.app.overlay, Some(Overlay::Palette(_))), "what was typed stays");
     }

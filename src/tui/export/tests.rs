@@ -64,7 +64,7 @@ fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
 #[test]
 fn every_view_has_a_document_in_every_format_it_offers() {
     for (keys, part, charted) in [
-        ("Wjj", "What would make it better", true),
+        ("Wjj", "How to improve it", true),
         ("WjjC", "8xMI300X", true),
         ("Wjj3", "memory", true),
         ("Wjj8", "gain", false),
@@ -115,7 +115,7 @@ fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
     h.keys("Wjj/tp<Enter><Right>");
     let text = document(&h.app, "").unwrap().write(DocumentFormat::Markdown);
     assert!(text.contains("atlas report --target 8xH100 --workload") && text.contains("--set tp=16"), "{text}");
-    assert!(text.contains("8xH100 (as in the files)"));
+    assert!(text.contains("8xH100 (saved values)"));
 }
 
 #[test]

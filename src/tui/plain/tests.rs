@@ -44,7 +44,7 @@ fn a_question_races_and_a_number_applies_a_row() {
 fn knobs_are_set_by_a_question_or_by_row_and_value() {
     let mut plain = plain();
     let text = plain.answer("tp=8");
-    assert!(text.contains("against saved values"), "{text}");
+    assert!(text.contains("compared with saved values"), "{text}");
     let tp = |plain: &Plain| plain.app.answer.scenario.as_ref().unwrap().get(Knob::Tp);
     assert_eq!(tp(&plain), Setting::Number(8.0));
     let list = plain.answer("to the knobs");
@@ -92,7 +92,7 @@ fn every_line_typed_to_the_open_assistant_is_a_question_until_back_and_yes_appli
     let first = plain.answer("what limits throughput?");
     assert!(first.contains("bound by"), "{first}");
     let second = plain.answer("what does mfu mean?");
-    assert!(second.to_lowercase().contains("utilization") && second.contains("Ask in words"), "{second}");
+    assert!(second.to_lowercase().contains("utilization") && second.contains("Ask in plain English"), "{second}");
     assert_eq!(plain.answer(""), second, "an empty line repeats the answer");
     let third = plain.answer("what if tp=8?");
     assert!(third.contains("With tp"), "{third}");
@@ -109,7 +109,7 @@ fn every_line_typed_to_the_open_assistant_is_a_question_until_back_and_yes_appli
 #[test]
 fn what_is_not_known_is_said_and_quit_ends() {
     let mut plain = plain();
-    assert!(plain.answer("zzqx").contains("`zzqx` is not known"));
+    assert!(plain.answer("zzqx").contains("unknown word `zzqx`"));
     assert!(plain.answer("help").contains("undo"));
     plain.answer("quit");
     assert!(plain.quit);
@@ -123,7 +123,7 @@ fn every_task_of_the_interface_can_be_done_in_lines() {
             &["Question: cheapest tpot<50ms", "\n4. "],
         ),
         (&["405b"], &["llama3.1-405b-train", "✗"]),
-        (&["prompt=8192"], &["TTFT", "against saved values"]),
+        (&["prompt=8192"], &["TTFT", "compared with saved values"]),
         (&["goal", "9000"], &["Goal for", "1. "]),
         (&["optimize", "keys R"], &["apply candidate 1"]),
         (&["compare"], &["h100-sxm-8", "h200-sxm-8"]),

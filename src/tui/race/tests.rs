@@ -114,7 +114,7 @@ fn the_race_follows_every_key_of_its_question_and_esc_brings_the_old_one_back() 
     hands.keys("<Esc>").work();
     assert_eq!(layouts(&hands), before);
     hands.keys("/ wibble");
-    assert!(hands.text().contains("`wibble` is not known"), "{}", hands.text());
+    assert!(hands.text().contains("unknown word `wibble`"), "{}", hands.text());
 }
 
 #[test]

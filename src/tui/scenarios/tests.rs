@@ -36,7 +36,7 @@ fn a_tab_has_its_own_scenario_history_and_place() {
     h.keys("<A-1>");
     assert_eq!(h.app.tabs.current(), 0);
     h.keys("<A-9>");
-    assert!(h.app.status.as_ref().unwrap().text.contains("there is no tab 9"));
+    assert!(h.app.status.as_ref().unwrap().text.contains("no tab 9"));
     h.keys("<C-n>");
     assert!(h.app.now.setup.overrides.is_empty() && h.app.tabs.count() == 3);
 }

@@ -185,12 +185,12 @@ fn a_bad_theme_gets_all_its_complaints_at_once() {
     let (theme, problems) = read(text, ColorDepth::TrueColor);
     assert!(theme.is_none());
     for expected in [
-        "t.yaml:1:10: error: extends: there is no theme called `bse`; did you mean `base`?",
+        "t.yaml:1:10: error: extends: unknown theme `bse`; did you mean `base`?",
         "t.yaml:2:1: warning: palete: unknown key; kept but ignored; did you mean `palette`?",
-        "t.yaml:4:3: error: palette.red: `red` is a color already; choose another name",
+        "t.yaml:4:3: error: palette.red: `red` is already the name of a color; choose another name",
         "t.yaml:5:9: error: palette.many: found a list of 4, expected one to three colors",
         "t.yaml:7:11: error: roles.accent: found text \"skyy\", expected a color",
-        "t.yaml:8:3: warning: roles.borderfocused: there is no such role; did you mean `border-focused`?",
+        "t.yaml:8:3: warning: roles.borderfocused: unknown role; did you mean `border-focused`?",
         "t.yaml:9:15: error: roles.good.fg: found 300, expected a color",
         "error: roles.good.bold: found text \"perhaps\", expected true or false",
         "warning: roles.good.color: unknown key",

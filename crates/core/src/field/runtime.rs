@@ -16,7 +16,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Engine,
         ValueType::Choice(Engine::NAMES),
         &[],
-        "estimation engine: closed form, discrete-event simulation, or a legacy model",
+        "estimation engine: closed form, discrete events, or a legacy model",
     ),
     entry(
         Knob::Software,
@@ -25,7 +25,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Engine,
         ValueType::Software,
         &["software"],
-        "training framework or serving engine with release, such as vllm@0.11; default: the newest known release",
+        "framework or engine with release, such as vllm@0.11; default: the newest known",
     )
     .reasoned(),
     entry(
@@ -35,7 +35,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ranks(65_536.0),
         &["runtime_tuning", "microbatch"],
-        "micro-batch size: sequences per device and step; in serving, concurrent requests",
+        "micro-batch: sequences per device and step; in serving, requests",
     )
     .files(1.0, 1e6)
     .unit("seq")
@@ -47,7 +47,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ranks(16_777_216.0),
         &["batch", "global"],
-        "global batch size: sequences per optimizer step, over all replicas",
+        "global batch: sequences per optimizer step, over all replicas",
     )
     .slot(count!(global))
     .files(1.0, 1e9)
@@ -61,7 +61,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Format::NAMES),
         &["precision", "weights"],
-        "weight format; also the format of matrix multiplications if the hardware supports it",
+        "weight format; also that of matrix products if supported",
     )
     .slot(word!(Format, format))
     .reasoned(),
@@ -72,7 +72,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Format::NAMES),
         &["precision", "compute"],
-        "format of matrix multiplications if it differs from the weights (W8A16, W4A8)",
+        "format of matrix products if not the weights' (W8A16, W4A8)",
     )
     .slot(word!(Format, compute))
     .reasoned(),
@@ -83,7 +83,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         real(1.0, 32.0, 0.5),
         &["precision", "weight_bits"],
-        "bits per weight including scales, for formats defined by their size (GGUF, EXL2)",
+        "bits per weight with scales, for formats defined by size (GGUF, EXL2)",
     )
     .slot(number!(weight_bits))
     .given()
