@@ -47,7 +47,7 @@ fn knobs_are_set_by_a_question_or_by_row_and_value() {
     assert!(text.contains("compared with saved values"), "{text}");
     let tp = |plain: &Plain| plain.app.answer.scenario.as_ref().unwrap().get(Knob::Tp);
     assert_eq!(tp(&plain), Setting::Number(8.0));
-    let list = plain.answer("to the knobs");
+    let list = plain.answer("go to the knobs");
     is_linear(&list);
     let row = list.lines().find(|line| line.contains(". tp ")).unwrap();
     let prompt = plain.answer(row.split('.').next().unwrap());
