@@ -298,9 +298,9 @@ pub enum IngestFormat {
     /// Tables to read
     #[default]
     Table,
-    /// Everything found, one object a file
+    /// Everything that was found, one object per file
     Json,
-    /// The benchmark JSON of the predecessor comparison tool, one object a training run
+    /// Benchmark JSON of the predecessor comparison tool, one object per training run
     Benchmark,
     /// Measurements
     Yaml,

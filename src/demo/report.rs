@@ -49,7 +49,7 @@ pub struct Run {
     pub target: Arc<Target>,
     /// The workload.
     pub workload: Arc<Workload>,
-    /// The profile in force.
+    /// The profile in effect.
     pub profile: Option<Arc<Profile>>,
     /// The scenario as the files have it.
     pub scenario: Scenario,

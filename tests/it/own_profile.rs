@@ -52,7 +52,7 @@ fn settings_that_no_profile_has_are_refused_and_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();
     files(dir.path());
     for (set, expected) in [
-        ("utilization.bas=0.5", "no coefficient utilization.bas"),
+        ("utilization.bas=0.5", "unknown coefficient utilization.bas"),
         ("utilization.base=fast", "expected a number"),
         ("utilization.base=3", "from 0.005 to 1"),
         ("utilization.base", "expected PATH=VALUE"),

@@ -16,14 +16,14 @@ use atlas_plan::simulation::predecessor::Predecessor;
 use clap::ValueEnum;
 use std::sync::Arc;
 
-/// The predecessor simulator's presets.
+/// Presets of the predecessor simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
-    /// 8 A100 of one node train BERT base's size
+    /// Model of BERT-base size on 8 A100 (1 node)
     Small,
-    /// 32 A100 of 4 nodes train GPT-2 large's size
+    /// Model of GPT-2-large size on 32 A100 (4 nodes)
     Medium,
-    /// 128 H100 of 16 nodes train a decoder of 48 layers
+    /// 48-layer decoder on 128 H100 (16 nodes)
     Large,
 }
 
@@ -66,7 +66,7 @@ pub(in crate::cli) fn parts(
     let parts = pick::pick(library, &pair.target, &pair.workload)?;
     let overrides = knobs.overrides(parts.fabrics())?;
     if overrides.get(&Knob::Engine).is_some_and(|engine| engine.to_string() != Engine::Event.name()) {
-        let refused = "--set engine: simulations are the event engine's; `atlas run` asks the others";
+        let refused = "--set engine: simulations always use the event engine; use `atlas run` for other engines";
         return Err(Failure::usage([refused]).into());
     }
     Ok((parts, overrides))

@@ -31,7 +31,7 @@ impl Snapshot {
     }
 }
 
-/// Most undo steps of a scenario, and the most memory that they may take in total.
+/// Maximum undo steps of a scenario, and the most memory that they may take in total.
 pub(in crate::tui) const MOST_STEPS: usize = 1000;
 
 const MOST_STEP_BYTES: usize = 512 << 10;

@@ -15,7 +15,7 @@ pub struct Measured {
     pub rows: Arc<Vec<Observation>>,
     /// What could not be read.
     pub problems: Vec<String>,
-    /// Rows beside predictions of the scenario's target, worked out when they are looked at.
+    /// Rows beside predictions of the scenario's target, computed when they are looked at.
     pub(in crate::tui) judged: OnceCell<Vec<Judged>>,
     /// A proposed calibration.
     pub proposal: Option<Arc<Proposal>>,

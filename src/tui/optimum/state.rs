@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Seeking {
     /// Index of the objective among those that apply.
     pub objective: usize,
-    /// The user's own bounds by their metric's name, `None` where a default was removed. Defaults hold otherwise.
+    /// The user's own bounds by their metric's name, `None` if a default was removed. Defaults hold otherwise.
     pub bounds: BTreeMap<&'static str, Option<Condition>>,
     /// Whether accelerators may stay idle.
     pub idle: bool,

@@ -11,7 +11,7 @@ use atlas_plan::knob::Knob;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Most tabs, limited by the strip and the session file.
+/// Maximum tabs, limited by the strip and the session file.
 pub const MOST: usize = 32;
 
 /// Closed tabs that can be brought back.

@@ -10,7 +10,7 @@ use atlas_plan::scenario::Scenario;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Most cached simulations, and the most memory that they may take. The latest is kept whatever its size.
+/// Maximum cached simulations, and the most memory that they may take. The latest is kept whatever its size.
 pub(in crate::tui) const REMEMBERED: usize = 24;
 
 pub(in crate::tui) const REMEMBERED_BYTES: usize = 64 << 20;

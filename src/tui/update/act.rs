@@ -114,7 +114,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
         Action::Calibrate => measured::propose(app, effects),
-        Action::Discard if !measured::discard(app, effects) => note(app, "there is no proposal", effects),
+        Action::Discard if !measured::discard(app, effects) => note(app, "no proposed calibration to discard", effects),
         Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::NamePoint => history::name(app),

@@ -33,7 +33,7 @@ impl WritePlan {
             lines.extend(diff(&file.before, &file.after));
         }
         if !self.left.is_empty() {
-            let text = format!("not written, since no file holds it: {}", self.left.join(", "));
+            let text = format!("not written because no file contains it: {}", self.left.join(", "));
             lines.push((Role::Dim, text));
         }
         lines
@@ -42,7 +42,7 @@ impl WritePlan {
 
 /// Removed and added lines, each with the line above. The texts differ by inserted or replaced lines.
 pub(in crate::tui) fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
-    /// Most lines that one knob puts in.
+    /// Maximum lines that one knob puts in.
     const AHEAD: usize = 4;
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let mut lines = Vec::new();

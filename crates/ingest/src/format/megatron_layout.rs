@@ -140,12 +140,15 @@ fn zeroed(byte: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    type ReadLine = (u64, Option<u64>, Vec<(Meaning, f64)>);
 
     const LINE: &str = " [2026-01-01 00:00:31] iteration       10/     100 | elapsed time per iteration (ms): 812.3 | \
                         lm loss: 7.98E+00 | load_balancing_loss: 1.0 |";
 
-    fn read(layout: &Layout, text: &str) -> Option<(u64, Option<u64>, Vec<(Meaning, f64)>)> {
+    fn read(layout: &Layout, text: &str) -> Option<ReadLine> {
         let mut out = Vec::new();
         let (now, planned) = layout.read(text, |meaning, value| out.push((meaning, value)))?;
         Some((now, planned, out))

@@ -26,7 +26,7 @@ fn system(run: &Value) -> Vec<(&'static str, String)> {
         ("platform", at("", "platform")),
         ("software stack", stack),
         ("PyTorch", at("gpu_info", "pytorch_version")),
-        ("cores of an accelerator", at("gpu_info", "gpu_cores")),
+        ("cores per accelerator", at("gpu_info", "gpu_cores")),
         ("layout", at("parallelism_config", "strategy_name")),
         ("precision", at("gpu_info", "precision")),
     ];
@@ -92,14 +92,14 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
 
     let price = given.usd_per_gpu_hour.or_else(|| {
         if let Some((plan, usd)) = plan.and_then(|plan| Some((plan, plan.usd_per_gpu_hour?))) {
-            notes.push(format!("{} $/h an accelerator: {}", significant(usd, 3), plan.file));
+            notes.push(format!("{} $/h per accelerator: {}", significant(usd, 3), plan.file));
             return Some(usd);
         }
         let prices = catalog.prices_of(&known.as_ref()?.id);
         let cheapest =
             prices.iter().min_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()))?;
         let usd = cheapest.usd_per_accelerator_hour();
-        notes.push(format!("{} $/h an accelerator: {}, {}", significant(usd, 3), cheapest.provider, cheapest.date));
+        notes.push(format!("{} $/h per accelerator: {}, {}", significant(usd, 3), cheapest.provider, cheapest.date));
         Some(usd)
     });
     let cost = rate.zip(gpus).zip(price).map(|((rate, gpus), price)| economics::cost(rate, gpus * price));
@@ -130,8 +130,8 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let (up, down) = (Some(true), Some(false));
     let figures = vec![
         figure("accelerators", gpus, None),
-        figure("sequences a step", sizes.0, None),
-        figure("tokens a sequence", sizes.1, None),
+        figure("sequences per step", sizes.0, None),
+        figure("tokens per sequence", sizes.1, None),
         figure("tokens/s", rate, up),
         figure("tokens/s/accelerator", per_gpu, up),
         figure("step time, mean s", seconds, down),

@@ -17,8 +17,8 @@ pub fn alike(runs: &mut [Measured]) {
                 first.name
             ));
         }
-        // Runs that see the same number of sequences a step should have like losses after as many steps.
-        let batch = |run: &Measured| run.figure("sequences a step").zip(run.figure("tokens a sequence"));
+        // Runs that see the same number of sequences per step should have like losses after as many steps.
+        let batch = |run: &Measured| run.figure("sequences per step").zip(run.figure("tokens per sequence"));
         let last = run.steps.loss.len().min(first.steps.loss.len());
         if last >= 10 && batch(run).is_some() && batch(run) == batch(first) {
             let tail = |steps: &Steps| {
@@ -55,7 +55,7 @@ pub(super) fn sanity(steps: &Steps, notes: &mut Vec<String>) {
             ));
         }
         if losses.iter().any(|loss| *loss < 0.05) {
-            notes.push("the loss falls below 0.05: the run learns its data by heart, or they repeat".to_owned());
+            notes.push("the loss falls below 0.05: the run memorizes its data, or the data repeats".to_owned());
         }
     }
     let rates = &steps.learning_rate;

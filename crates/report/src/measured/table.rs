@@ -5,7 +5,7 @@ use super::{Measured, system_rows};
 use crate::table::{Align, Table};
 use atlas_core::units::significant;
 
-/// Most runs whose names fit above their columns.
+/// Maximum runs whose names fit above their columns.
 const NAMED: usize = 3;
 
 /// The runs as a table, ratios to the first behind the second and later ones. Many runs are numbered, with a list of their
@@ -108,11 +108,11 @@ fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
             }
         };
         line(format!("predicted {name}"), &|figure| Some(significant(figure.value, 5)));
-        line("  nine of ten lie between".to_owned(), &|figure| {
+        line("  90 % interval".to_owned(), &|figure| {
             Some(format!("{}–{}", significant(figure.low?, 4), significant(figure.high?, 4)))
         });
         let error = |figure: prediction::Figure| Some(format!("{:+.1}", figure.error_percent?));
-        let what = if name == "tokens/s" { "prediction over measurement, %" } else { "  over measurement, %" };
+        let what = if name == "tokens/s" { "prediction / measurement, %" } else { "  / measurement, %" };
         line(what.to_owned(), &error);
     }
 }

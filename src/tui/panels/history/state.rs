@@ -22,7 +22,7 @@ pub enum Page {
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// Where the history is; `None` where nothing is kept.
+    /// Where the history is; `None` if nothing is kept.
     pub store: Option<Store>,
     /// What was read, by how often the view was opened.
     pub listed: Query<u64, Arc<Listed>>,

@@ -16,7 +16,7 @@ pub struct Listed {
     pub family: String,
     /// The releases, newest first.
     pub rows: Vec<Row>,
-    /// The place of the release in force.
+    /// The place of the release in effect.
     pub current: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ pub struct Row {
     pub refused: Option<String>,
     /// Traits that it changed against the release before.
     pub brought: Vec<Difference>,
-    /// Traits in which it differs from the release in force.
+    /// Traits in which it differs from the release in effect.
     pub differs: Vec<Difference>,
 }
 

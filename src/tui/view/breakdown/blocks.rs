@@ -101,9 +101,9 @@ pub(super) fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Br
     let of = |bytes: f64| bytes / memory.capacity.max(1.0);
     let excess = memory.excess();
     rows.push(if excess > 0.0 {
-        Row::Complaint("memory of a device", format!("{} too little", gb(excess)))
+        Row::Complaint("device memory", format!("{} short", gb(excess)))
     } else {
-        Row::Heading("memory of a device", format!("of {}", gb(memory.capacity)))
+        Row::Heading("device memory", format!("of {}", gb(memory.capacity)))
     });
     let mut from = 0.0;
     for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
@@ -163,11 +163,8 @@ pub(super) fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
     let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let title = if detail.training.is_some() {
-        (Of::Step, "time of an optimizer step")
-    } else {
-        (Of::Token, "decode step time")
-    };
+    let title =
+        if detail.training.is_some() { (Of::Step, "optimizer step time") } else { (Of::Token, "decode step time") };
     time(&mut left, title, &detail.time, before.map(|before| &before.time), 1e3);
     left.push(Row::Blank);
     limits(&mut left, detail);
@@ -175,7 +172,7 @@ pub(super) fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     if let Some(serving) = &detail.serving {
         right.push(Row::Blank);
         let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
-        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, 1.0);
+        time(&mut right, (Of::FirstToken, "time to first token"), &serving.first_token, before, 1.0);
     }
     Some([left, right])
 }
