@@ -234,7 +234,7 @@ fn a_shipped_entry_is_written_here_before_it_is_edited() {
     let mut session = Session::run(dir.path(), command);
     session.wait_for("$10.47");
     session.keys("e");
-    session.wait_for("e again copies it to workload/targets.yaml");
+    session.wait_for("press e again to copy it to workload/targets.yaml");
     assert!(!dir.path().join("workload").exists(), "nothing is written unasked");
     session.keys("e");
     session.wait_for("$5.26");
@@ -265,7 +265,7 @@ fn a_figure_goes_to_the_clipboard() {
     let mut session = Session::run(dir.path(), command);
     session.wait_for("Results");
     session.keys("Hy");
-    session.wait_for("on the clipboard");
+    session.wait_for("copied ");
     let bytes = session.bytes.lock().unwrap().clone();
     let text = String::from_utf8_lossy(&bytes);
     // NVIDIA_H100_8x_NVLink in base64.
@@ -336,7 +336,7 @@ fn it_reopens_where_it_was_left() {
     session.keys("Kjj ");
     session.wait_for("1 changed");
     session.keys("TC");
-    session.wait_for("C Compare on");
+    session.wait_for("C Compare gpt5_1t_train");
     session.keys("]t");
     session.wait_for("theme:");
     session.keys("q");
@@ -450,7 +450,7 @@ fn a_view_is_exported_and_nothing_is_written_over_unasked() {
     // It is there now: the first Enter asks, the second does it.
     std::fs::write(&file, "mine").unwrap();
     session.keys("x\r");
-    session.wait_for("press Enter again to overwrite it");
+    session.wait_for("already exists");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     session.keys("\r");
     session.wait("the file", |_| {
