@@ -17,7 +17,7 @@
 //! To plug in another engine or view: a struct that holds what is to be done and is a [`Job`]; a variant of [`Product`] for
 //! what comes out; a [`Query`] in [`Queries`] with a type for its question; a line in `arrived`; and a call of
 //! [`Query::ask`] in `follow`, or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
-//! to the engine or looks at [`Gauge::cancelled`] itself.
+//! to the engine or looks at `Gauge::cancelled` itself.
 
 mod ask;
 pub mod job;

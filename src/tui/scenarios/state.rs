@@ -24,7 +24,7 @@ pub struct Tab {
     pub id: TabId,
     /// Its name, if it has one.
     pub name: Option<Arc<str>>,
-    /// The scenario, its marks and its baseline. Outdated for the current tab, whose state is [`App::now`].
+    /// The scenario, its marks and its baseline. Outdated for the current tab, whose state is `App::now`.
     pub now: Snapshot,
     /// States to undo to, oldest first.
     pub past: Vec<Snapshot>,

@@ -53,7 +53,7 @@ pub enum Cell {
         layout: (f64, f64),
         /// Share of the memory that stays free.
         free: f64,
-        /// The figure of [`speed`].
+        /// The figure of `speed`.
         speed: f64,
         /// Price of a million tokens, where there is one.
         price: Option<f64>,

@@ -29,7 +29,7 @@ pub struct Row {
     pub release: String,
     /// When it came out, as far as known.
     pub date: String,
-    /// The figures of [`metrics`], in their order.
+    /// The figures of `metrics`, in their order.
     pub values: Vec<Option<f64>>,
     /// Why it cannot run the scenario, in a few words.
     pub refused: Option<String>,
