@@ -17,7 +17,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = &app.now.setup;
     let track = workload.track.as_deref().unwrap_or("parity");
     let record = Record::new(&setup.target, workload, track, "pre-opt", scenario, &setup.overrides, estimate);
-    // A track that nobody states, and the usual seed, say nothing in a name.
+    // A track that is not stated, and the usual seed, are left out of the name.
     let long = record.file_name();
     let short = long.strip_suffix(&format!("_{track}_{}.json", record.seed)).map(|name| format!("{name}.json"));
     let name = short.filter(|_| workload.track.is_none()).unwrap_or(long);

@@ -196,7 +196,7 @@ impl Seeker<'_> {
         (Setting::Number(value), found)
     }
 
-    /// A value of [`DIGITS`] digits beside an exact one that reaches the goal as well: nobody sets more.
+    /// A value of [`DIGITS`] digits beside an exact one that reaches the goal as well: more digits are never set.
     fn rounded(&mut self, knob: Knob, exact: f64) -> Option<(f64, f64)> {
         [0.0, HALF_DIGIT, -HALF_DIGIT].into_iter().find_map(|share| {
             let value: f64 = significant(exact * (1.0 + share), DIGITS).parse().ok()?;
