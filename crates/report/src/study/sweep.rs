@@ -238,7 +238,7 @@ b,w,4,2,,,fits
     fn the_best_points_are_those_that_can_run() {
         let document = read(FILE.as_bytes(), "x.csv", None).unwrap();
         let text = document.write(DocumentFormat::Markdown);
-        assert!(text.contains("6 points, 4 of them can run"), "{text}");
+        assert!(text.contains("6 points, of which 4 can run"), "{text}");
         assert!(text.contains("target = a, workload = w, tp = 2, microbatch = 1"), "{text}");
         assert_eq!(document.rows.rows.len(), 4);
         // By another figure, where less is better.
@@ -250,8 +250,8 @@ b,w,4,2,,,fits
     #[test]
     fn what_is_no_sweep_is_refused_in_words() {
         for (text, objective, part) in [
-            ("", None, "no figure"),
-            ("a,b\n1,2\n", None, "no figure"),
+            ("", None, "no metric columns"),
+            ("a,b\n1,2\n", None, "no metric columns"),
             (FILE, Some("mfu"), "no column `mfu`"),
             ("target,tokens_per_sec\n", None, "no points"),
             ("target,tokens_per_sec\na\n", None, "x.csv"),

@@ -122,9 +122,9 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
     let library = library();
     for (pair, set, expected) in [
         (("v100-sxm-8", "llama3.1-8b-serve"), &["precision=fp8"][..], "the software has no kernels for fp8"),
-        (("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8", "compute=fp8"], "does not compute in fp8"),
-        (("tpu-v6e-8", "llama3.1-8b-serve"), &["precision=tf32"], "does not compute in tf32"),
-        (("tpu-v5p-128", "llama3.1-8b-serve"), &["precision=fp32"], "does not compute in fp32"),
+        (("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8", "compute=fp8"], "the accelerator does not support fp8"),
+        (("tpu-v6e-8", "llama3.1-8b-serve"), &["precision=tf32"], "the accelerator does not support tf32"),
+        (("tpu-v5p-128", "llama3.1-8b-serve"), &["precision=fp32"], "the accelerator does not support fp32"),
         (("rtx-4090-8", "llama3.1-8b-serve"), &["software=llama.cpp", "precision=fp8"], "no kernels for fp8"),
         (("a100-sxm-80gb-8", "llama2-7b-dp8"), &["precision=int8"], "the software has no kernels for int8"),
         (("h100-sxm-128", "llama3.1-70b-train"), &["precision=int8"], "the software has no kernels for int8"),
@@ -133,8 +133,8 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
         (("h100-sxm-8", "bge-large-embed"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-8b-serve"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-8b-train"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
-        (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=2"], "a replica takes 4"),
-        (("h200-sxm-8", "deepseek-v3-serve"), &["prefill_accelerators=4"], "a replica takes 8"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=2"], "a replica needs 4"),
+        (("h200-sxm-8", "deepseek-v3-serve"), &["prefill_accelerators=4"], "a replica needs 8"),
     ] {
         let (_, estimate) = answered(&library, Engine::Analytical, pair, set);
         let described = estimate.detail.unwrap().verdict.describe();
@@ -202,7 +202,7 @@ fn software_that_does_not_run_on_a_vendors_accelerators_is_named() {
     let library = library();
     let says = |pair, set: &[&str]| {
         let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
-        notes::notes(&scenario, &estimate).iter().any(|note| note.contains("does not run on accelerators of"))
+        notes::notes(&scenario, &estimate).iter().any(|note| note.contains("the estimate assumes equivalent software"))
     };
     assert!(says(("tpu-v5p-128", "llama3.1-70b-train"), &["software=megatron-core"]));
     assert!(says(("m3-ultra-1", "gpt-oss-120b-serve"), &["tp=1", "software=vllm"]));
