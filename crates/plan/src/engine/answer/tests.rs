@@ -122,7 +122,11 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
     let library = library();
     for (pair, set, expected) in [
         (("v100-sxm-8", "llama3.1-8b-serve"), &["precision=fp8"][..], "the software has no kernels for fp8"),
-        (("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8", "compute=fp8"], "the accelerator does not support fp8"),
+        (
+            ("a100-sxm-80gb-8", "llama3.1-8b-serve"),
+            &["precision=fp8", "compute=fp8"],
+            "the accelerator does not support fp8",
+        ),
         (("tpu-v6e-8", "llama3.1-8b-serve"), &["precision=tf32"], "the accelerator does not support tf32"),
         (("tpu-v5p-128", "llama3.1-8b-serve"), &["precision=fp32"], "the accelerator does not support fp32"),
         (("rtx-4090-8", "llama3.1-8b-serve"), &["software=llama.cpp", "precision=fp8"], "no kernels for fp8"),
