@@ -141,7 +141,7 @@ pub(crate) fn looks_same(a: &Cell, symbol: &str, b: &Cell) -> bool {
         && (!a.modifier.intersects(ON_BLANK) || a.fg == b.fg)
 }
 
-/// Compares colors. Nearly all are none or of 24 bits, for which a call of the derived comparison would be slow.
+/// Compares colors. Most are unset or 24-bit, and calling the derived comparison for those is slow.
 #[inline(always)]
 fn same_color(a: Color, b: Color) -> bool {
     match (a, b) {
