@@ -113,6 +113,18 @@ impl Linear {
         }
     }
 
+    /// Kernels of a prompt beyond the single one that advances the state by a token. Origin: the kernels that
+    /// `mamba_chunk_scan_combined` of mamba_ssm (cumulative sum, chunk states, passing, products, scan) and
+    /// `chunk_gated_delta_rule` of flash-linear-attention (two norms, cumulative sum, scaled products, triangular solve,
+    /// recomputation, states, outputs) launch.
+    pub fn chunk_kernels(&self) -> f64 {
+        match self.kind {
+            LinearKind::Mamba1 => 0.0,
+            LinearKind::Mamba2 => 4.0,
+            LinearKind::GatedDelta => 7.0,
+        }
+    }
+
     /// FLOPs on vector units for one token, forward: Mamba-1's scan (discretise, multiply, add, read out).
     pub fn vector_flops(&self) -> f64 {
         match self.kind {

@@ -275,8 +275,9 @@ fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option
     if !row.text("backend").eq_ignore_ascii_case("sglang") || !blackwell {
         return;
     }
-    if record.number("concurrency").is_some_and(|n| n >= 16.0) {
-        record.assume("recv_interval", 30.0, "InferenceMAX's scripts for SGLang on Blackwell");
+    if let Some(concurrency) = record.number("concurrency") {
+        let interval = if concurrency >= 16.0 { 30.0 } else { 10.0 };
+        record.assume("recv_interval", interval, "InferenceMAX's scripts for SGLang on Blackwell");
     }
     if shape.is_some_and(|shape| shape.latent) {
         record.assume("kv_cache", "fp8", "InferenceMAX's scripts for DeepSeek under SGLang on Blackwell");

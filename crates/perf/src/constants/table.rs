@@ -140,9 +140,6 @@ constant_set! {
         /// Share of the 16-bit rate left when weights are unpacked inside the GEMM (W4A16, W8A16).
         /// Origin: fitted; Marlin (arXiv 2408.11743) reports 0.8-0.9 at large batches.
         unpack_fraction: 0.5858, "1", 0.2, 1.0, fitted 0.75;
-        /// Width of a rank's slice of a layer's weights at which a GEMM reaches half its rate (tiles, waves).
-        /// Origin: fixed; free fits wander between 800 and 2,000 without gain.
-        slice_half: 1500.0, "elements", 0.0, 2.0e4, fixed;
         /// Share of the rate that grouped GEMMs over experts keep relative to one dense GEMM. Origin: fitted.
         grouped_fraction: 0.6095, "1", 0.1, 1.0, fitted 0.6;
         /// Rows to which a matrix multiplication's tile pads a few tokens: what it computes no less than.
@@ -252,9 +249,6 @@ constant_set! {
         /// Steps by which batched admission and streaming delay a first token. Origin: fitted; published configurations
         /// set `stream_interval` to 10-20.
         batched_steps: 6.983, "steps", 0.0, 40.0, fitted 6.0;
-        /// Time by which polled admission and streaming delay a first token. Origin: fitted; published configurations
-        /// set `scheduler_recv_interval` to 10-30 steps.
-        polled_seconds: 0.1397, "s", 0.0, 1.0, fitted 0.2;
         /// Arrival and service variability entering Allen-Cunneen, (ca^2 + cs^2) / 2. Origin: fixed; Poisson arrivals,
         /// nearly deterministic prefill.
         variability: 0.6, "1", 0.0, 4.0, fixed;

@@ -94,7 +94,9 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         queue: transfer,
         burst: 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service,
         prefill: latency,
-        overhead: apart + super::latency::cadence(input, c, step.total()),
+        overhead: apart
+            + super::latency::cadence(input, c, step.total())
+            + super::latency::polling(input, batch) * step.total(),
     };
     let token = TokenTime::Steps { steps, seconds: step.total(), tokens: (input.osl - 1.0).max(1.0) };
     let tpot = token.seconds();

@@ -6,7 +6,7 @@
 
 use super::fabric::Fabric;
 use super::input::{Layout, ServingInput};
-use super::rates::linear_rate;
+use super::rates::{Slice, linear_rate};
 use super::steady_state::computed;
 use crate::accelerator::Precision;
 use crate::constants::Constants;
@@ -32,8 +32,9 @@ pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pac
     let tp = f64::from(layout.tp.max(Count::ONE));
     // Weights of a layer over the width, which is a rank's slice of the language model's layers too.
     let slice = images.params / images.layers.max(1.0) / images.hidden.max(1.0) / tp;
-    let products =
-        images.product_flops / tp / (pace.mature * linear_rate(acc, c, Precision::Bf16, false, slice)).max(1.0);
+    let products = images.product_flops
+        / tp
+        / (pace.mature * linear_rate(acc, c, Precision::Bf16, false, Slice::layer(slice))).max(1.0);
     let rate = pace.mature
         * c.attention_fraction
         * roofline::best_rate(acc, c, Precision::Bf16)

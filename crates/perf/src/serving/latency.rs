@@ -78,19 +78,26 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, cycle: &Cycle, waiting: 
     // Own prefill: the chunk that carries it, alone or in the company of decoding sequences.
     let own = cycle.prompt_alone
         + if input.chunked_prefill && cycle.batch > 1.0 { chunks * cycle.decode_step * 0.5 } else { 0.0 };
-    let busy = (cycle.batch * cycle.prefill / life).min(0.95);
-    let others = (cycle.batch - 1.0).max(0.0);
-    let random = queue::mean_wait(busy / cycle.prefill.max(1e-12), cycle.prefill, 1.0, c.variability)
-        .min(others * cycle.prefill * 0.5);
+    // Arrivals follow steps: while a step takes in prompts, sequences beside them gain a token each, so that a mixed step
+    // counts as one of all steps, however long it takes.
+    let (busy, service) = if input.chunked_prefill {
+        (cycle.prefill_share, chunks * cycle.mixed_step)
+    } else {
+        (cycle.batch * cycle.prefill / life, cycle.prefill)
+    };
+    let (busy, others) = (busy.min(0.95), (cycle.batch - 1.0).max(0.0));
+    let random =
+        queue::mean_wait(busy / service.max(1e-12), service, 1.0, c.variability).min(others * cycle.prefill * 0.5);
     // Steps in flight must end first, and the scheduler runs ahead of the accelerator.
     let boundary = if cycle.batch > 1.0 { c.boundary_steps * cycle.decode_step } else { 0.0 };
     FirstToken {
         slot: waiting * life / cycle.batch.max(1e-12),
         queue: random + boundary,
-        burst: 0.5 * burst_share(input, c) * others * cycle.prefill,
+        burst: 0.5 * others * burst_wait(input, c, cycle),
         prefill: own,
         overhead: FrontEnd::of(input, c).apart()
             + cadence(input, c, cycle.decode_step)
+            + polling(input, cycle.batch) * cycle.decode_step
             + gathering(input, cycle.batch) * cycle.decode_step,
     }
 }
@@ -104,8 +111,24 @@ pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
             let filled = super::steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
             c.batched_steps * step * (1.0 - filled).max(0.0)
         }
-        Admission::Polled => c.polled_seconds,
+        Admission::Polled => 0.0,
     }
+}
+
+/// Decode steps until a polling scheduler looks at its queue, where `running` sequences decode: half of the steps that it
+/// skips. It looks at once while nothing decodes (SGLang's `SchedulerRecvSkipper`).
+pub fn polling(input: &ServingInput, running: f64) -> f64 {
+    match input.admission {
+        Admission::Polled if running > 1.0 => 0.5 * (f64::from(input.recv_interval) - 1.0),
+        _ => 0.0,
+    }
+}
+
+/// Seconds for which a request waits for each of those that arrive with it, averaged over all requests. A burst fills whole
+/// steps with its prompts; where others decode meanwhile, it costs no more than they are held up.
+fn burst_wait(input: &ServingInput, c: &Constants, cycle: &Cycle) -> f64 {
+    let steady = steady_burst_share(input, c);
+    (burst_share(input, c) - steady) * cycle.prompt_packed + steady * cycle.prompt_packed.min(cycle.prefill)
 }
 
 /// Decode steps for which a request waits on average until enough others do, where `running` sequences decode.

@@ -5,8 +5,31 @@ use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
 use crate::roofline;
 
-/// FLOP/s of linear layers in a format, on many tokens.
-pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: f64) -> f64 {
+/// What a rank multiplies of a layer: the width of its slice of all products together, and how often these read or write
+/// a token's hidden vector.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slice {
+    /// Weights over the hidden size.
+    pub width: f64,
+    /// Passes over the hidden vector.
+    pub passes: f64,
+}
+
+impl Slice {
+    /// Attention and MLP read it and write it each.
+    pub(super) fn layer(width: f64) -> Slice {
+        Slice { width, passes: 4.0 }
+    }
+
+    /// One MLP reads it and writes it.
+    pub(super) fn mlp(width: f64) -> Slice {
+        Slice { width, passes: 2.0 }
+    }
+}
+
+/// FLOP/s of linear layers in a format, on many tokens. Narrow slices pass as many activations for less arithmetic: of 2
+/// FLOPs for each weight and token, `width` / (`width` + passes × peak / bandwidth) of the rate is left at 2 bytes a pass.
+pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: Slice) -> f64 {
     let share = c.serving_products * roofline::best_fraction(acc, c);
     let narrow = match format {
         Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
@@ -14,7 +37,8 @@ pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, u
         _ => 1.0,
     };
     let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
-    acc.peak(format) * share * narrow * unpacked * slice / (slice + c.slice_half)
+    let half = slice.passes * acc.peak(format) / acc.mem_bw.max(1.0);
+    acc.peak(format) * share * narrow * unpacked * slice.width / (slice.width + half)
 }
 
 /// Share of the rooflines that stacks for this family reach.

@@ -66,6 +66,8 @@ pub struct Shape {
     pub kernels: f64,
     /// Those of them that only prompts longer than the indexer's selection need.
     pub index_kernels: f64,
+    /// Kernels that only prompts need: linear mixers compute them in chunks.
+    pub chunk_kernels: f64,
     /// Bytes of all weights on one rank, embedding counted.
     pub resident_bytes: f64,
 }
@@ -128,6 +130,7 @@ impl Shape {
             // The ranks that share one expert, where experts are spread over a part of them.
             expert_slice: expert / a.hidden.max(Count::ONE) / (ranks / l.ep.max(Count::ONE)).max(1.0),
             index_kernels,
+            chunk_kernels: a.linear.map_or(0.0, |linear| layers * linear.share * linear.chunk_kernels()),
             kernels: 8.0 * layers
                 + 5.0 * moe_layers
                 // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.

@@ -7,7 +7,7 @@ use super::front_end::FrontEnd;
 use super::images;
 use super::input::{AllReduce, Layout, Load, ServingInput, Stack};
 use super::launch::Launch;
-use super::rates::{linear_rate, maturity, tile};
+use super::rates::{Slice, linear_rate, maturity, tile};
 use super::shape::Shape;
 pub use super::time::StepTime;
 use crate::accelerator::{Generation, Precision};
@@ -174,11 +174,11 @@ impl Machine {
             },
         );
         Machine {
-            dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
-            mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
+            dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice)),
+            mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice)),
             expert_rate: mature_arithmetic
                 * c.grouped_fraction
-                * linear_rate(acc, c, f.expert, f.expert_unpack, shape.expert_slice.max(1.0)),
+                * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice.max(1.0))),
             attention_rate: mature_arithmetic
                 * c.attention_fraction
                 * roofline::best_rate(acc, c, Precision::Bf16)
@@ -401,7 +401,8 @@ impl Machine {
             } else {
                 0.0
             };
-            issued = issued.max((s.kernels - skipped) * self.launch.prompt);
+            out.launch += s.chunk_kernels * self.launch.kernel;
+            issued = issued.max((s.kernels + s.chunk_kernels - skipped) * self.launch.prompt);
         }
         issued = issued.max(s.layers * self.launch.piece);
         (out, issued)

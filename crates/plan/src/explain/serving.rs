@@ -112,7 +112,6 @@ impl Reported<'_> {
             "burst_share" => chunked,
             "burst_share_separate" => !chunked,
             "batched_steps" => served.admission == Admission::Batched,
-            "polled_seconds" => served.admission == Admission::Polled,
             _ => true,
         }
     }
@@ -179,7 +178,6 @@ impl Reported<'_> {
                     "narrow8_fraction",
                     "narrow4_fraction",
                     "unpack_fraction",
-                    "slice_half",
                     "grouped_fraction",
                     "attention_fraction",
                     "neuron_fraction",
@@ -241,7 +239,7 @@ impl Reported<'_> {
             "images" => (
                 "GEMMs, attention, activations and all-reduces of the vision encoder, per request",
                 vec![bandwidth(), self.knob("tp", Knob::Tp)],
-                &["serving_products", "attention_fraction", "memory_fraction", "slice_half", "kernel_prefill"],
+                &["serving_products", "attention_fraction", "memory_fraction", "kernel_prefill"],
             ),
             _ => ("computed by the engine", Vec::new(), &[]),
         };

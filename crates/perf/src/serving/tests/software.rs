@@ -19,19 +19,21 @@ fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
     assert!(of(256.0) > 2.0 * of(1.0));
 }
 
+/// The mixer of a state-space model.
+const LINEAR: Linear = Linear {
+    kind: LinearKind::Mamba2,
+    share: 1.0,
+    heads: Count::new(128),
+    head_dim: Count::new(64),
+    state: Count::new(128),
+    groups: Count::new(8),
+    taps: Count::new(4),
+};
+
 #[test]
 fn a_recurrent_state_costs_the_same_at_every_length() {
-    let linear = Linear {
-        kind: LinearKind::Mamba2,
-        share: 1.0,
-        heads: Count::new(128),
-        head_dim: Count::new(64),
-        state: Count::new(128),
-        groups: Count::new(8),
-        taps: Count::new(4),
-    };
     let of_state = |state: u32| {
-        let linear = Some(Linear { state: Count::new(state), ..linear });
+        let linear = Some(Linear { state: Count::new(state), ..LINEAR });
         Architecture { attention_share: 0.0, linear, ..Architecture::default() }
     };
     let arch = of_state(128);
@@ -153,6 +155,49 @@ fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
     // Long prompts keep the accelerator longer than the host needs to launch them.
     let long = |eager_prompts| run(&ServingInput { eager_prompts, isl: 60_000.0, ..closed(1.0) }).ttft.mean;
     assert!((long(true) / long(false) - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn a_polling_scheduler_delays_first_tokens_by_half_of_the_steps_it_skips() {
+    let of = |concurrency, interval| {
+        run(&ServingInput {
+            admission: Admission::Polled,
+            recv_interval: Count::new(interval),
+            osl: 1000.0,
+            ..closed(concurrency)
+        })
+    };
+    let (often, seldom) = (of(16.0, 1), of(16.0, 31));
+    assert!(((seldom.ttft.mean - often.ttft.mean) / (15.0 * often.itl.p50) - 1.0).abs() < 0.02);
+    // It looks at once while nothing decodes.
+    assert!((of(1.0, 31).ttft.mean - of(1.0, 1).ttft.mean).abs() < 1e-9);
+}
+
+#[test]
+fn prompts_of_linear_mixers_are_computed_in_chunks_by_more_kernels() {
+    let of = |kind| {
+        let linear = Linear { kind, ..LINEAR };
+        let arch = Architecture { linear: Some(linear), attention_share: 0.0, ..Architecture::default() };
+        run(&ServingInput { arch, eager_prompts: true, isl: 16.0, ..closed(1.0) })
+    };
+    let (mamba, delta) = (of(LinearKind::Mamba2), of(LinearKind::GatedDelta));
+    assert!(delta.first_token.prefill > 1.05 * mamba.first_token.prefill);
+}
+
+#[test]
+fn the_prompts_of_a_burst_fill_whole_steps() {
+    // Alone, each of these short prompts is bound by the launches of its kernels; together they share them.
+    let of = |concurrency| {
+        run(&ServingInput {
+            eager_prompts: true,
+            chunked_prefill: false,
+            isl: 64.0,
+            osl: 1000.0,
+            ..closed(concurrency)
+        })
+    };
+    let (few, many) = (of(2.0).first_token.burst, of(64.0).first_token.burst);
+    assert!(many < 0.4 * 63.0 * few, "{many} {few}");
 }
 
 #[test]

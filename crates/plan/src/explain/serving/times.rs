@@ -4,6 +4,7 @@ use super::Reported;
 use crate::explain::expression::{Written, sum};
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
+use atlas_perf::serving::Admission;
 use atlas_perf::serving::terms::{Rate, TokenTime};
 
 impl Reported<'_> {
@@ -108,14 +109,14 @@ impl Reported<'_> {
                 "prefill" => {
                     ("the own prompt, in the company of decoding sequences", &["serving_products", "kernel_prefill"])
                 }
-                "overhead" => (
-                    "accepting, tokenizing, the first response",
-                    &["request_overhead", "batched_steps", "polled_seconds"],
-                ),
+                "overhead" => ("accepting, tokenizing, the first response", &["request_overhead", "batched_steps"]),
                 _ => ("the engine's figure", &[]),
             };
             let mut bearing =
                 self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>());
+            if name == "overhead" && self.whole.scenario.base.served.admission == Admission::Polled {
+                bearing.push(self.knob("n_poll", Knob::RecvInterval));
+            }
             if name == "prefill" {
                 bearing.extend([
                     self.prompt(),
