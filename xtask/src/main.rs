@@ -148,8 +148,11 @@ fn root() -> PathBuf {
 /// Prints how a fit fares on sources that it did not see.
 fn fitted(refit: &atlas_evidence::validate::Refit) {
     for judged in &refit.judged {
-        let all = &judged.all;
-        eprintln!("{}: {} rows, median {:.1} %, p90 {:.1} %", judged.title, all.n, all.median, all.p90);
+        let (all, [stated, withheld]) = (&judged.all, judged.inside.map(|share| 100.0 * share));
+        eprintln!(
+            "{}: {} rows, median {:.1} %, p90 {:.1} %, inside {stated:.0} % ({withheld:.0} % with releases withheld)",
+            judged.title, all.n, all.median, all.p90
+        );
     }
     eprintln!("wrote constants and intervals; run `cargo xtask accuracy` next");
 }

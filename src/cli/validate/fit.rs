@@ -83,7 +83,11 @@ fn fitted(refit: &Refit) -> String {
         table.section("all");
         table.row(cells("all rows", &one.all));
         out += &table.render();
-        out += &format!("{}\n\n", of_medians("groups'", &one.groups, &one.all));
+        let [stated, withheld] = one.inside.map(|share| 100.0 * share);
+        out += &format!("{}\n", of_medians("groups'", &one.groups, &one.all));
+        out += &format!(
+            "Inside the interval of the other groups: {stated:.0} %, {withheld:.0} % with releases withheld.\n\n"
+        );
     }
     let mut table = Table::new([
         ("90 % interval, factors", Align::Left),

@@ -47,6 +47,9 @@ pub struct Judged {
     pub groups: BTreeMap<String, Stats>,
     /// Of all rows.
     pub all: Stats,
+    /// Share of the rows within the interval that the other sources need: of rows that state a release, and of all rows
+    /// as if none did.
+    pub inside: [f64; 2],
 }
 
 /// The 90 % interval of a regime: factors on a prediction between which the measurement lies.
@@ -139,7 +142,18 @@ pub fn refit() -> Result<Refit, ValidateError> {
         let some = || cases.iter().zip(&errors).filter(|(case, _)| metrics.contains(&case.metric));
         let relative = |error: &Errors| error.as_stated.exp() - 1.0;
         let groups = grouped(some().map(|(case, error)| (held_out::unit_name(case), relative(error))));
-        Judged { title, groups, all: stats(&some().map(|(_, error)| relative(error)).collect::<Vec<_>>()) }
+        Judged {
+            title,
+            groups,
+            all: stats(&some().map(|(_, error)| relative(error)).collect::<Vec<_>>()),
+            inside: Release::ALL.map(|release| {
+                let of: Vec<bool> = inside(&cases, &errors, release)
+                    .into_iter()
+                    .filter_map(|(case, inside)| metrics.contains(&case.metric).then_some(inside))
+                    .collect();
+                of.iter().filter(|inside| **inside).count() as f64 / of.len().max(1) as f64
+            }),
+        }
     };
     let held = |(case, error): (&Case, &Errors)| HeldOut {
         id: case.id.clone(),
@@ -156,32 +170,46 @@ pub fn refit() -> Result<Refit, ValidateError> {
     })
 }
 
-/// Intervals of every regime of the cases: of rows that state a release, or of all rows as if none of them did.
-fn bands(cases: &[Case], errors: &[Errors], release: Release) -> Vec<Band> {
+/// The residuals of the cases: of rows that state a release, or of all rows as if none of them did.
+fn residuals<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'a Case, Residual<'a>)> {
     let error = |error: &Errors| match release {
         Release::Stated => error.as_stated,
         Release::Assumed => error.without_release,
     };
-    let some: Vec<(&Case, &Errors)> =
-        cases.iter().zip(errors).filter(|(case, _)| release == Release::Assumed || case.release == release).collect();
-    let cases: Vec<&Case> = some.iter().map(|(case, _)| *case).collect();
-    let residuals: Vec<Residual<'_>> = some.iter().map(|(case, e)| Residual::of(case, error(e))).collect();
+    let counts = |case: &Case| release == Release::Assumed || case.release == release;
+    let some = cases.iter().zip(errors).filter(|(case, _)| counts(case));
+    some.map(|(case, e)| (case, Residual::of(case, error(e)))).collect()
+}
+
+/// Whether each case lies within the interval of its regime, computed from the sources other than its own.
+fn inside<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'a Case, bool)> {
+    let (cases, residuals): (Vec<&Case>, Vec<Residual<'_>>) = residuals(cases, errors, release).into_iter().unzip();
+    let mut known: BTreeMap<(&str, &str, &str), Factors> = BTreeMap::new();
+    let of = |(case, r): (&'a Case, &Residual<'a>)| {
+        let factors = known
+            .entry((r.figure, r.regime, r.unit))
+            .or_insert_with(|| conformal::factors(&residuals, r.regime, r.figure, Some(r.unit)));
+        (case, factors.contains((-r.error).exp()))
+    };
+    cases.into_iter().zip(&residuals).map(of).collect()
+}
+
+/// Intervals of every regime of the cases.
+fn bands(cases: &[Case], errors: &[Errors], release: Release) -> Vec<Band> {
+    let held: Vec<(&Case, bool)> = inside(cases, errors, release);
+    let residuals: Vec<Residual<'_>> = residuals(cases, errors, release).into_iter().map(|(_, r)| r).collect();
     let regimes: BTreeSet<(&str, &str)> = residuals.iter().map(|r| (r.figure, r.regime)).collect();
     let band = |&(figure, regime): &(&'static str, &'static str)| {
-        let of = || residuals.iter().zip(&cases).filter(|(r, _)| r.regime == regime && r.figure == figure);
-        let units: BTreeSet<&str> = of().map(|(r, _)| r.unit).collect();
-        let without: BTreeMap<&str, Factors> =
-            units.iter().map(|unit| (*unit, conformal::factors(&residuals, regime, figure, Some(unit)))).collect();
+        let of = || residuals.iter().zip(&held).filter(|(r, _)| r.regime == regime && r.figure == figure);
         let rows = of().count();
-        let inside = of().filter(|(r, _)| without.get(r.unit).is_some_and(|f| f.contains((-r.error).exp()))).count();
         Band {
             regime,
             release,
             rows,
-            sources: units.len(),
-            shipped: of().next().map_or(Factors::EXACT, |(_, case)| case.interval(release)),
+            sources: of().map(|(r, _)| r.unit).collect::<BTreeSet<&str>>().len(),
+            shipped: of().next().map_or(Factors::EXACT, |(_, (case, _))| case.interval(release)),
             found: conformal::factors(&residuals, regime, figure, None),
-            covered: inside as f64 / rows.max(1) as f64,
+            covered: of().filter(|(_, (_, inside))| *inside).count() as f64 / rows.max(1) as f64,
         }
     };
     regimes.iter().map(band).collect()
