@@ -100,42 +100,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.811, 1.317, assumed 0.669, 1.204;
+    DenseOneDomain: "training, dense, one domain", stated 0.810, 1.317, assumed 0.670, 1.201;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.266, assumed 0.752, 1.266;
+    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.267, assumed 0.750, 1.263;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.560, 1.537, assumed 0.515, 1.513;
+    Experts: "training, mixture of experts", stated 0.560, 1.536, assumed 0.514, 1.516;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.827, 1.219, assumed 0.827, 1.219;
+    Adapters: "training, adapters", stated 0.828, 1.220, assumed 0.828, 1.220;
     /// Other accelerators whose training several sources measured.
     OtherVendors: "training, other accelerators", stated 0.442, 1.250, assumed 0.442, 1.250;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.671, 1.659, assumed 0.684, 1.678;
+    CompiledEngine: "serving, compiled engine", stated 0.677, 1.637, assumed 0.677, 1.628;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.471, 1.834, assumed 0.507, 1.611;
+    NativeRuntime: "serving, native runtime", stated 0.473, 1.833, assumed 0.505, 1.579;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.642, 1.774, assumed 0.361, 1.103;
+    PythonBatch: "serving, Python engine, static batch", stated 0.646, 1.738, assumed 0.374, 1.122;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.400, 1.448, assumed 0.355, 1.455;
+    PythonOffline: "serving, Python engine, offline", stated 0.400, 1.467, assumed 0.358, 1.549;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.366, 1.995, assumed 0.306, 1.794;
+    PythonServer: "serving, Python engine, server", stated 0.381, 2.231, assumed 0.330, 1.987;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.596, 2.605, assumed 0.263, 1.946;
+    Cdna: "serving, CDNA", stated 0.595, 2.632, assumed 0.251, 1.873;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.468, 1.946, assumed 0.363, 1.689;
+    OtherServing: "serving, other accelerators", stated 0.464, 1.856, assumed 0.414, 1.850;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.654, 1.408, assumed 0.660, 1.409;
+    Tpot: "TPOT", stated 0.660, 1.431, assumed 0.649, 1.421;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.465, 2.349, assumed 0.482, 2.140;
+    LightTtft: "TTFT, at most 32 requests", stated 0.557, 2.834, assumed 0.583, 2.873;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.318, 3.937, assumed 0.347, 3.344;
+    HeavyTtft: "TTFT, more requests", stated 0.336, 3.427, assumed 0.389, 3.650;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
