@@ -223,7 +223,7 @@ pub(super) fn described(
     let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.as_ref().map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
-    let mut used = power::Use::serving(input, out);
+    let mut used = power::Use::serving(input, out, scenario.terms.clock_share);
     if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
         used = used.while_active(seen.busy);
     }
