@@ -280,12 +280,19 @@ fn what_an_expert_tries_first_is_tried() {
     // The same in bf16: W8A8 before anything else that keeps the load.
     let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[("precision", "bf16")]);
     assert!(names(&all).iter().any(|name| name.contains("fp8") || name.contains("8-bit")), "{:?}", names(&all));
-    // 405B with cp 2 where memory wants it, full recomputation where little is missing.
+    // Full recomputation where little is missing.
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("recompute", "full")]);
     let partial = all.iter().find(|advice| advice.changes.contains(&(Knob::Recompute, Setting::Choice("auto".into()))));
     assert!(partial.is_some_and(|advice| advice.gain > 0.1), "{:?}", names(&all));
-    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("micro", "2"), ("prompt", "16384")]);
-    assert!(!all.is_empty());
+    // Long sequences: context parallelism, as in NVIDIA's recipes.
+    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("prompt", "16384")]);
+    let longer = all.iter().find(|advice| advice.rule.name == "context parallelism from 8k tokens");
+    assert!(longer.is_some_and(|advice| advice.gain > 0.05), "{:?}", names(&all));
+    // Long prompts that disturb decoding: pools of their own.
+    let set = [("prompt", "8192"), ("generate", "256"), ("concurrency", "128")];
+    let all = shipped("h100-sxm-64", "llama3.1-70b-serve", &set);
+    let apart = all.iter().find(|advice| advice.rule.name == "prefill and decode apart");
+    assert!(apart.is_some_and(|advice| advice.gain > 0.2), "{:?}", names(&all));
 }
 
 #[test]

@@ -240,6 +240,19 @@ fn a_power_cap_slows_training_more_than_decoding_and_saves_energy() {
 }
 
 #[test]
+fn a_spot_price_that_nobody_states_is_said_to_be_missing_and_what_adds_one() {
+    let answer = paid("h100-sxm-8", "spot", &[]);
+    let notes = atlas_plan::engine::notes::notes(&answer.0, &answer.1);
+    let missing = notes.iter().find(|note| note.contains("no spot price")).expect("a note");
+    assert!(missing.contains("cost.prices.spot") && missing.contains("workload/prices.yaml"), "{missing}");
+    // No cost is made up.
+    assert_eq!(answer.0.usd_node_hour(), 0.0);
+    let known = paid("h100-sxm-8", "marketplace", &[]);
+    let notes = atlas_plan::engine::notes::notes(&known.0, &known.1);
+    assert!(notes.iter().any(|note| note.starts_with("marketplace price: median of")), "{notes:?}");
+}
+
+#[test]
 fn a_target_file_says_what_owning_costs() {
     let dir = tempfile::tempdir().unwrap();
     let text = "- name: mine\n  vendor: NVIDIA\n  accelerator: nvidia-h100-sxm-80gb\n  accelerators_per_node: 8\n  num_nodes: 2\n  \

@@ -33,6 +33,8 @@ pub struct Cost {
     pub kg_co2e_per_kwh: Option<f64>,
     /// Power limit of an accelerator, W.
     pub power_cap: Option<f64>,
+    /// Limit of an accelerator's core clock over its maximum.
+    pub clock_share: Option<f64>,
     /// Power available to a rack, kW.
     pub rack_kw: Option<f64>,
     /// Nodes per rack.
@@ -74,6 +76,7 @@ impl Cost {
         // Files write 0 for no limit.
         let positive = |limit: &f64| *limit > 0.0;
         let power_cap = cost.number_of(Knob::PowerCap).filter(positive);
+        let clock_share = cost.number_of(Knob::ClockShare);
         let rack_kw = cost.number_of(Knob::RackKw).filter(positive);
         let nodes_per_rack = cost.count_of(Knob::NodesPerRack).and_then(Count::nonzero);
         let capex_usd_node = cost.number_of(Knob::CapexUsdNode);
@@ -98,6 +101,7 @@ impl Cost {
             peak_hours,
             kg_co2e_per_kwh,
             power_cap,
+            clock_share,
             rack_kw,
             nodes_per_rack,
             capex_usd_node,

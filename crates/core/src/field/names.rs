@@ -239,6 +239,8 @@ pub enum Knob {
     KgCo2ePerKwh,
     /// Power limit of an accelerator.
     PowerCap,
+    /// Limit of an accelerator's core clock.
+    ClockShare,
     /// Power available to a rack.
     RackKw,
     /// Nodes of a rack.

@@ -141,6 +141,17 @@ pub(super) const TARGET: &[Field] = &[
     .of_target()
     .reasoned(),
     entry(
+        Knob::ClockShare,
+        "clock_share",
+        &["clock_limit"],
+        Group::Target,
+        real(0.1, 1.0, 0.05),
+        &["cost", "clock_share"],
+        "limit of the core clock over its maximum (nvidia-smi -lgc); memory keeps its own clock; 1: no limit",
+    )
+    .of_target()
+    .reasoned(),
+    entry(
         Knob::RackKw,
         "rack_kw",
         &[],

@@ -2,8 +2,9 @@
 
 use super::{Advice, Changes, LEAST_GAIN, Objective, Rule, gain};
 use crate::engine;
-use crate::estimate::{Estimate, Metric, Verdict};
+use crate::estimate::{Estimate, Metric, Serving, Verdict};
 use crate::scenario::{Parts, Scenario};
+use crate::search::optimize::{TPOT_MS, TTFT_MS};
 use atlas_perf::serving::formats::stored_bytes;
 
 /// A scenario on which changes are tried, one after the other.
@@ -68,13 +69,18 @@ impl<'a> Trial<'a> {
         let before = (metric.get)(&self.before, &self.base);
         let fixes = !self.fits();
         let (ran, held) = (self.base.software_supports(&self.base.base), weights_gb(&self.base));
+        let served = self.before.detail.and_then(|detail| detail.serving);
+        let together = self.base.base.pools().is_none();
         let (scenario, estimate) = self.turn(&changes)?;
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
         let gain = gain(metric, before, after);
         // What the software cannot run is no advice, unless the scenario requests it already.
         let supported = scenario.software_supports(&scenario.base) || !ran;
-        let runs = after_verdict.fits() && supported && !crowded(estimate, held, &scenario);
+        let runs = after_verdict.fits()
+            && supported
+            && !crowded(estimate, held, &scenario)
+            && !breaks_a_bound(served, together, estimate, &scenario);
         let shown = runs && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
         let text = String::new();
         shown.then_some(Advice { rule, text, changes, metric, before, after, gain, fixes, rate, after_verdict })
@@ -107,6 +113,19 @@ fn weights_gb(scenario: &Scenario) -> f64 {
 fn crowded(after: &Estimate, before_gb: f64, scenario: &Scenario) -> bool {
     let gb = weights_gb(scenario);
     after.detail.is_none() && gb > before_gb && gb > scenario.memory_gb_per_accel
+}
+
+/// Whether changes exceed a bound on the first token or on the others, and not only because the scenario exceeded it already.
+/// Bounds are the workload's own; those of a search as well where one pool becomes two, which trades one for the other.
+fn breaks_a_bound(before: Option<Serving>, together: bool, after: &Estimate, scenario: &Scenario) -> bool {
+    let (Some(before), Some(after)) = (before, after.detail.and_then(|detail| detail.serving)) else { return false };
+    let split = together && scenario.base.pools().is_some();
+    let breaks = |stated: Option<f64>, usual: f64, [before, ..]: [f64; 4], [after, ..]: [f64; 4]| {
+        stated.or(split.then_some(usual)).is_some_and(|most| after > most && after > before)
+    };
+    let stated = &scenario.base.plan.simulation;
+    breaks(stated.slo_ttft_ms, TTFT_MS, before.ttft_ms, after.ttft_ms)
+        || breaks(stated.slo_tpot_ms, TPOT_MS, before.tpot_ms, after.tpot_ms)
 }
 
 /// Whether an estimate says that the scenario runs; engines that do not check say so.

@@ -32,6 +32,13 @@ fn generation(sheet: &Sheet) -> Generation {
     }
 }
 
+/// Whether users can limit the core clock of a device: `nvidia-smi --lock-gpu-clocks`, `amd-smi set --clk-limit sclk` and
+/// `xpu-smi config --frequencyrange` do; the tools of Apple, Google, AWS, Huawei, Gaudi and dataflow machines set none.
+#[must_use]
+pub fn clock_can_be_limited(sheet: &Sheet) -> bool {
+    matches!(sheet.vendor.as_str(), "NVIDIA" | "AMD") || (sheet.vendor == "Intel" && sheet.generation != "Gaudi")
+}
+
 /// GB/s one way where the catalog leaves the scale-up link blank.
 fn blank_link(vendor: &str) -> f64 {
     match vendor {

@@ -185,7 +185,11 @@ fn paid(scenario: &Scenario) -> Option<String> {
     (!known).then(|| match basis {
         PriceBasis::Owned => "no purchase price known: set cost.capex_usd_node".to_owned(),
         basis => {
-            format!("no {0} price known for this accelerator: set cost.prices.{0} or hourly_usd", basis.name())
+            format!(
+                "no {0} price of this accelerator is known, of the target or in the catalog: set cost.prices.{0} in the target, \
+                 or add a dated offer with `basis: {0}` to workload/prices.yaml",
+                basis.name()
+            )
         }
     })
 }

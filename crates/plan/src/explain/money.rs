@@ -252,6 +252,9 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
             bearing.push(Term::input(symbol, metric.help, "", share).from(Origin::Engine("computed by the engine")));
         }
     }
+    if scenario.terms.clock_share < 1.0 {
+        bearing.push(inputs.knob("f_clock", Knob::ClockShare));
+    }
     let how = "idle, active, compute and memory power, capped at the TDP";
     let accelerators = Term::input("P_acc", "accelerators of a node", "W", power.accelerators)
         .from(Origin::Engine(how))

@@ -273,13 +273,13 @@ const TARGET: &str = "
   interconnect: { type: NVLink 4, bw_GBps: 900, domain_size: 8 }
   network: { type: IB, Gbps_per_accel: 400, topology: fat-tree, oversubscription: 4 }
   cost: { hourly_usd: 40, basis: on-demand, energy_included: true, energy_watts_node: 10200, pue: 1.2, usd_per_kwh: 0.1,
-    peak_usd_per_kwh: 0.2, peak_hours: 8, kg_co2e_per_kwh: 0.4, power_cap: 600, rack_kw: 40, nodes_per_rack: 4,
-    capex_usd_node: 250000, network_share: 0.2, spares_share: 0.02, staff_usd_node_year: 2000, usd_per_kw_month: 150,
+    peak_usd_per_kwh: 0.2, peak_hours: 8, kg_co2e_per_kwh: 0.4, power_cap: 600, clock_share: 0.9, rack_kw: 40,
+    nodes_per_rack: 4, capex_usd_node: 250000, network_share: 0.2, spares_share: 0.02, staff_usd_node_year: 2000, usd_per_kw_month: 150,
     capital_cost: 0.08, amortization_years: 4, utilization: 0.8 }
 ";
 
 /// Every field of a target that is no text about it, and another value of it.
-const FIELDS: [(&str, &str); 31] = [
+const FIELDS: [(&str, &str); 32] = [
     ("accelerator: nvidia-h100-sxm-80gb", "accelerator: nvidia-h200-sxm"),
     ("accelerators_per_node: 8", "accelerators_per_node: 4"),
     ("num_nodes: 32", "num_nodes: 64"),
@@ -304,6 +304,7 @@ const FIELDS: [(&str, &str); 31] = [
     ("peak_usd_per_kwh: 0.2", "peak_usd_per_kwh: 0.3"),
     ("peak_hours: 8", "peak_hours: 12"),
     ("power_cap: 600", "power_cap: 400"),
+    ("clock_share: 0.9", "clock_share: 0.7"),
     ("rack_kw: 40", "rack_kw: 30"),
     ("nodes_per_rack: 4", "nodes_per_rack: 5"),
     ("network_share: 0.2", "network_share: 0.3"),

@@ -48,6 +48,8 @@ pub struct Terms {
     pub peak_hours: f64,
     /// Most that an accelerator may draw, W, where that is limited below its design power.
     pub power_cap: Option<f64>,
+    /// Limit of the core clock over its maximum; 1 where there is none.
+    pub clock_share: f64,
     /// Power of a rack, kW, where that is limited.
     pub rack_kw: Option<f64>,
     /// Nodes of a rack; `None`: as many as its power allows.
@@ -77,6 +79,7 @@ impl Terms {
             peak_usd_per_kwh: cost.peak_usd_per_kwh,
             peak_hours: cost.peak_hours.unwrap_or(0.0),
             power_cap: cost.power_cap,
+            clock_share: cost.clock_share.unwrap_or(1.0),
             rack_kw: cost.rack_kw,
             nodes_per_rack: cost.nodes_per_rack,
             network_share: cost.network_share.unwrap_or(NETWORK_SHARE),

@@ -21,6 +21,8 @@ pub struct Machine {
     pub domain: f64,
     /// Downlinks over uplinks of the network between domains.
     pub oversubscription: f64,
+    /// Boost clock that the datasheet states, MHz.
+    pub boost_mhz: Option<f64>,
 }
 
 impl Machine {
@@ -65,7 +67,14 @@ impl Machine {
         }
         let sound = device.mem_bw > 0.0 && device.mem_bytes > 0.0 && device.flops.iter().any(|rate| *rate > 0.0);
         let oversubscription = target.network.as_ref().and_then(|n| n.oversubscription).unwrap_or(1.0);
-        let mut machine = Machine { device, dies: f64::from(dies), reach: reach * dies, domain: 1.0, oversubscription };
+        let mut machine = Machine {
+            device,
+            dies: f64::from(dies),
+            reach: reach * dies,
+            domain: 1.0,
+            oversubscription,
+            boost_mhz: sheet.boost_clock_mhz,
+        };
         machine.spread(target.accelerators());
         sound.then_some(machine)
     }
@@ -73,7 +82,7 @@ impl Machine {
     /// One node of 8 devices, for tests.
     #[cfg(test)]
     pub(crate) fn alone(device: Accelerator) -> Machine {
-        Machine { device, dies: 1.0, reach: 8.0, domain: 8.0, oversubscription: 1.0 }
+        Machine { device, dies: 1.0, reach: 8.0, domain: 8.0, oversubscription: 1.0, boost_mhz: None }
     }
 
     /// Lets the close fabric join what there is of this many accelerators: a slice of a pod is a fabric of its own.

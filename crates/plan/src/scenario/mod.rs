@@ -33,7 +33,9 @@ pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
 pub use software::{SERVING_SOFTWARE, Served, SoftwareInForce, TRAINING_SOFTWARE};
 
+use crate::engine::datasheet;
 use crate::knob::{KnobError, Overrides};
+use atlas_catalog::Accelerator as Sheet;
 use atlas_catalog::model::Draft;
 use atlas_config::profile::Coefficients;
 use atlas_config::{Efficiency, Mode};
@@ -291,6 +293,10 @@ impl Scenario {
             );
         }
         lacks.extend(self.lacks_of_images());
+        let fixed = |sheet: &Arc<Sheet>| self.terms.clock_share < 1.0 && !datasheet::clock_can_be_limited(sheet);
+        if let Some(sheet) = parts.accelerator.as_ref().filter(|sheet| fixed(sheet)) {
+            lacks.push(format!("clock_share 1: no tool of its vendor limits the clock of `{}`", sheet.id));
+        }
         lacks.join(", and ")
     }
 

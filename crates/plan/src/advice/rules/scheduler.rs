@@ -103,9 +103,9 @@ pub(super) static RULES: &[Rule] = &[
         "prompts then never wait for decoding steps, nor decoding for prompts",
         "Zhong et al., DistServe, arXiv 2401.09670; Patel et al., Splitwise, arXiv 2311.18677",
         |case, out| {
-            if case.dp >= 2.0 && case.number(Knob::PrefillAccelerators) == 0.0 {
-                for share in [4.0, 2.0] {
-                    let replicas = (case.dp / share).floor().max(1.0);
+            if case.dp >= 2.0 && case.scenario.base.pools().is_none() && prompts_disturb(case) {
+                for share in [0.25, 0.5, 0.75] {
+                    let replicas = (share * case.dp).floor().clamp(1.0, case.dp - 1.0);
                     out.push(vec![number(Knob::PrefillAccelerators, replicas * case.replica())]);
                 }
             }
@@ -133,6 +133,17 @@ pub(super) static RULES: &[Rule] = &[
     ),
 ];
 
+/// Longest gaps between tokens, over the usual one, from which on prompts visibly disturb decoding: jitter alone makes less.
+const DISTURBED: f64 = 1.1;
+
+/// Whether tokens wait for prompts, or prompts for others: what pools of their own avoid.
+fn prompts_disturb(case: &Case<'_>) -> bool {
+    let Some(serving) = case.detail().and_then(|detail| detail.serving) else { return false };
+    let [_, usual, _, longest] = serving.itl_ms;
+    let waited: f64 = ["slot", "queue", "burst"].map(|part| serving.first_token.part(part)).iter().sum();
+    longest > DISTURBED * usual || waited > serving.first_token.part("prefill")
+}
+
 /// What requests in flight must bring, at [`KNEE`] a doubling.
 pub(super) fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
     let more = changes.iter().find_map(|(knob, setting)| match (knob, setting) {
@@ -141,4 +152,71 @@ pub(super) fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
     });
     let doublings = (more.unwrap_or_default() / case.concurrency()).max(1.0).log2();
     (1.0 + KNEE).powf(doublings) - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::advice::{Advice, Objective, advise};
+    use crate::engine::estimate;
+    use crate::estimate::Estimate;
+    use crate::knob::{KnobValues as _, Overrides, assignment};
+    use crate::scenario::{Parts, Scenario};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    fn tokens_and_firsts(estimate: &Estimate) -> (f64, f64) {
+        let serving = estimate.detail.unwrap().serving.unwrap();
+        (serving.tpot_ms[0], serving.ttft_ms[0])
+    }
+
+    /// What is advised of pools: both latencies before and after.
+    fn apart(workload: &str, set: &[&str]) -> Option<((f64, f64), (f64, f64))> {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h100-sxm-64", workload).unwrap();
+        let set = set.iter().map(|text| assignment(text).unwrap());
+        let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
+        let mut scenario = Scenario::resolve(&parts, &set).unwrap();
+        let before = estimate(&scenario);
+        let all = advise(&scenario, &parts, &before, Objective::Latency);
+        let of_pools = |advice: &&Advice| advice.rule.name == "prefill and decode apart";
+        let advice = all.iter().find(of_pools)?.clone();
+        for (knob, setting) in &advice.changes {
+            scenario.set(*knob, setting, &parts).unwrap();
+        }
+        assert!(advice.gain > 0.0);
+        Some((tokens_and_firsts(&before), tokens_and_firsts(&estimate(&scenario))))
+    }
+
+    const LONG: [&str; 2] = ["prompt=8192", "generate=256"];
+
+    fn long(more: &[&str]) -> Option<((f64, f64), (f64, f64))> {
+        apart("llama3.1-70b-serve", &[&LONG[..], more].concat())
+    }
+
+    #[test]
+    fn pools_are_advised_where_prompts_disturb_tokens_and_the_software_has_them() {
+        let (before, after) = long(&["concurrency=128"]).unwrap();
+        assert!(
+            after.0 < 0.85 * before.0 && after.1 < before.1,
+            "time per token and first token {before:?} → {after:?}"
+        );
+        // One request alone waits for no other's prompt.
+        assert_eq!(long(&["concurrency=1"]), None);
+        // Software without pools, a single replica.
+        assert_eq!(long(&["concurrency=128", "software=tgi"]), None);
+        assert_eq!(long(&["concurrency=128", "tp=8", "dp=1"]), None);
+    }
+
+    #[test]
+    fn pools_that_break_a_bound_are_not_advised() {
+        // Twice the requests wait 5 s in front of the pool, more than the 2 s that searches allow where nothing is stated.
+        assert_eq!(long(&["concurrency=256"]), None);
+        let (before, after) = long(&["concurrency=256", "slo_ttft_ms=10000"]).unwrap();
+        assert!(before.1 < 2000.0 && after.1 > 3000.0, "{before:?} → {after:?}");
+        assert_eq!(long(&["concurrency=256", "slo_ttft_ms=3000"]), None);
+        // A bound that only the pools keep.
+        let (before, after) = long(&["concurrency=128", "slo_ttft_ms=700"]).unwrap();
+        assert!(before.1 > 700.0 && after.1 < 700.0, "{before:?} → {after:?}");
+    }
 }

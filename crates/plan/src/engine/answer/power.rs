@@ -56,19 +56,19 @@ pub struct Use {
 }
 
 impl Use {
-    /// While training.
+    /// While training, at this clock over the highest.
     #[must_use]
-    pub fn training(out: &TrainingEstimate) -> Use {
+    pub fn training(out: &TrainingEstimate, clock: f64) -> Use {
         let t = &out.time;
-        let streaming =
-            STREAMED * (t.elementwise + t.optimizer) + GEMM_TRAFFIC * (t.gemm + t.attention + t.recompute + t.images);
+        let streaming = STREAMED * throttle::traffic(clock) * (t.elementwise + t.optimizer)
+            + GEMM_TRAFFIC * clock * (t.gemm + t.attention + t.recompute + t.images);
         let memory = (streaming / out.step_seconds.max(1e-12)).clamp(0.0, 1.0);
         Use { compute: out.hfu.clamp(0.0, 1.0), memory, active: 1.0 }
     }
 
-    /// Of the accelerators that serve.
+    /// Of the accelerators that serve, at this clock over the highest.
     #[must_use]
-    pub fn serving(input: &ServingInput, out: &ServingEstimate) -> Use {
+    pub fn serving(input: &ServingInput, out: &ServingEstimate, clock: f64) -> Use {
         // With random arrivals the system is empty with the probability of a Poisson count of 0 (M/G/∞).
         let active = match input.load {
             Load::Open { .. } => 1.0 - (-out.batch).exp(),
@@ -79,8 +79,8 @@ impl Use {
             | Load::PrefillOnly { batch: in_flight }
             | Load::Burst { requests: in_flight } => (in_flight / replicas(input)).min(1.0),
         };
-        let streaming = STREAMED * (out.time.weights + out.time.kv + out.time.activations)
-            + GEMM_TRAFFIC * (out.time.compute + out.time.images);
+        let streaming = STREAMED * throttle::traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
+            + GEMM_TRAFFIC * clock * (out.time.compute + out.time.images);
         let memory = active * streaming / out.time.total().max(1e-12);
         // What generates nothing multiplies neither embedding nor output layer.
         let arch = &input.arch;
@@ -106,10 +106,13 @@ impl Use {
     }
 }
 
-/// Watts of an accelerator of this design power, so used.
+/// Watts of an accelerator of this design power, so used at this clock over the highest. What running takes falls with
+/// frequency and voltage; an operation's energy, with the voltage alone.
 #[must_use]
-pub fn device(tdp_w: f64, used: &Use) -> f64 {
-    let dynamic = ACTIVE_SHARE * used.active + COMPUTE_SHARE * used.compute + MEMORY_SHARE * used.memory;
+pub fn device(tdp_w: f64, used: &Use, clock: f64) -> f64 {
+    let running = ACTIVE_SHARE * used.active * clock.powf(throttle::EXPONENT);
+    let arithmetic = COMPUTE_SHARE * used.compute * clock.powf(throttle::EXPONENT - 1.0);
+    let dynamic = running + arithmetic + MEMORY_SHARE * used.memory;
     tdp_w * (IDLE_SHARE + dynamic).min(1.0)
 }
 
@@ -127,8 +130,8 @@ pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> NodePower {
     let (tdp, count) = (design(scenario), scenario.accelerators_per_node);
     let share = at_work.clamp(0.0, 1.0);
     let allowed = throttle::cap(scenario).map_or(tdp, |cap| cap.max(throttle::LEAST_SHARE * tdp));
-    let at_work = device(tdp, used).min(allowed);
-    let accelerators = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default()));
+    let at_work = device(tdp, used, scenario.terms.clock_share).min(allowed);
+    let accelerators = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default(), 1.0));
     let around = (scenario.node_watts - count * tdp).max(0.0);
     let load = (accelerators / (count * tdp).max(1e-9)).min(1.0);
     NodePower { accelerators, around: around * (AROUND_IDLE + (AROUND_LOADED - AROUND_IDLE) * load) }
@@ -141,11 +144,11 @@ mod tests {
     #[test]
     fn an_accelerator_draws_between_idle_and_its_design_power() {
         let all = Use { compute: 1.0, memory: 1.0, active: 1.0 };
-        assert!((device(700.0, &Use::default()) - 98.0).abs() < 1e-9);
-        assert!((device(700.0, &all) - 700.0).abs() < 1e-9);
+        assert!((device(700.0, &Use::default(), 1.0) - 98.0).abs() < 1e-9);
+        assert!((device(700.0, &all, 1.0) - 700.0).abs() < 1e-9);
         // The best large multiplication meets the design power, neither more nor less.
         let multiplying = Use { compute: FLOP_SHARE_AT_TDP, memory: GEMM_TRAFFIC, active: 1.0 };
-        assert!((device(700.0, &multiplying) - 700.0).abs() < 1e-9);
+        assert!((device(700.0, &multiplying, 1.0) - 700.0).abs() < 1e-9);
     }
 
     #[test]
@@ -153,7 +156,7 @@ mod tests {
         let mut before = 0.0;
         for step in 0..=20 {
             let share = f64::from(step) / 20.0;
-            let now = device(1000.0, &Use { compute: 0.4 * share, memory: share, active: 1.0 });
+            let now = device(1000.0, &Use { compute: 0.4 * share, memory: share, active: 1.0 }, 1.0);
             assert!(now >= before);
             before = now;
         }
@@ -163,8 +166,8 @@ mod tests {
     fn published_figures_of_single_accelerators_are_met() {
         // Shares of use by hand: 405B in fp8 on 8 H100 reads its 51 GB of weights 40 times a second.
         let decoding = Use { compute: 0.15, memory: 0.62, active: 1.0 };
-        assert!((device(700.0, &decoding) / 459.0 - 1.0).abs() < 0.1, "{}", device(700.0, &decoding));
+        assert!((device(700.0, &decoding, 1.0) / 459.0 - 1.0).abs() < 0.1, "{}", device(700.0, &decoding, 1.0));
         let training = Use { compute: 0.45, memory: 0.3, active: 1.0 };
-        assert!((550.0..=700.0).contains(&device(700.0, &training)));
+        assert!((550.0..=700.0).contains(&device(700.0, &training, 1.0)));
     }
 }

@@ -134,7 +134,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
     let release = Release::assumed_if(scenario.in_force.release_assumed);
     let interval::Factors { low, high } = interval::training(&input, release);
-    let used = power::Use::training(out);
+    let used = power::Use::training(out, scenario.terms.clock_share);
     let devices = scenario.accelerators() * dies;
     let power = power::node(scenario, &used, input.accelerators / devices);
     let detail = Detail {
