@@ -14,7 +14,7 @@ use crate::knob::{Knob, Setting};
 use atlas_config::Mode;
 use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
-use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack};
+use atlas_perf::serving::{Admission, HostOverlap, Load, ServingEstimate, ServingInput, Stack, StepInputs};
 
 /// The derivation of a figure; `None` for figures that serving does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
@@ -94,6 +94,7 @@ impl Reported<'_> {
         let formats = &served.formats;
         let mixture = self.whole.scenario.model.is_some_and(|model| model.is_moe());
         let eager = served.stack == Stack::Eager;
+        let in_python = matches!(served.stack, Stack::Graphed | Stack::Eager);
         let chunked = self.whole.scenario.get(Knob::ChunkedPrefill) == Setting::Toggle(true);
         let multiplies = |all: &[Precision]| all.contains(&formats.dense) || (mixture && all.contains(&formats.expert));
         match constant {
@@ -108,7 +109,8 @@ impl Reported<'_> {
             "kernel_graph" | "kernel_prefill" => !eager,
             "step_compiled" => served.stack == Stack::Compiled,
             "front_end" => served.stack == Stack::Graphed,
-            "step_python" => matches!(served.stack, Stack::Graphed | Stack::Eager),
+            "step_python" => in_python && served.inputs == StepInputs::Rebuilt,
+            "step_incremental" => in_python && served.inputs == StepInputs::Incremental,
             "burst_share" => chunked,
             "burst_share_separate" => !chunked,
             "batched_steps" => served.admission == Admission::Batched,
@@ -234,7 +236,7 @@ impl Reported<'_> {
             "host" => (
                 "scheduling, input preparation, sampling, streaming and admission between steps",
                 vec![self.knob("server", Knob::Software), self.batch()],
-                &["step_python", "step_compiled", "host_per_sequence", "host_exposed", "front_end"],
+                &["step_python", "step_incremental", "step_compiled", "host_per_sequence", "host_exposed", "front_end"],
             ),
             "images" => (
                 "GEMMs, attention, activations and all-reduces of the vision encoder, per request",
