@@ -137,6 +137,10 @@ impl Machine {
         // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
         // each of its experts' ranks, at most one per rank, and back.
         let exchanges = if layout.attention_dp > 1.0 { 2.0 * shape.moe_layers } else { 0.0 };
+        if input.all_reduce == AllReduce::Fused {
+            // Each sum has the addition and the norm behind it, which have no kernel of their own.
+            shape.kernels -= reduces;
+        }
         if input.stack == Stack::Eager {
             // Collectives are launched as kernels are.
             shape.kernels += reduces + exchanges;

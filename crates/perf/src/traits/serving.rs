@@ -117,6 +117,8 @@ words! {
         Direct = "direct",
         /// By the collective library, whose protocol and launch cost more for a few tokens.
         Library = "library",
+        /// Directly, and in mixtures of experts inside a node, by a kernel that adds the residual and normalizes as well.
+        Fused = "fused",
     }
 
     /// How drafted tokens are verified.

@@ -16,7 +16,8 @@ use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::serving::{
-    Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Stack, kv, step,
+    AllReduce, Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Stack, kv,
+    step,
 };
 use atlas_perf::traits::MemoryRule;
 
@@ -79,7 +80,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         tuned_products: served.tuned_products,
         inputs: served.inputs,
         kernels: served.kernels,
-        all_reduce: served.all_reduce,
+        all_reduce: all_reduce(scenario, phase, &arch),
         expanded_drafts: served.expanded_drafts,
         host: scenario.host_overlap(phase),
         attention: served.attention,
@@ -154,6 +155,21 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
         (Some(LoadKind::Open), None) => Load::Closed { concurrency, requests },
         // Without continuous batching requests run side by side as one batch.
         (Some(LoadKind::Closed) | None, None) => Load::Static { batch: concurrency },
+    }
+}
+
+/// How activations are summed: software that adds and normalizes in the same kernel does so in mixtures of experts whose
+/// replicas stay inside a node and neither attend data-parallel nor send tokens straight to experts.
+fn all_reduce(scenario: &Scenario, phase: &Phase, arch: &Architecture) -> AllReduce {
+    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+    let inside =
+        |layout: &Layout| layout.attention_dp <= 1.0 && f64::from(layout.tp) <= scenario.accelerators_per_node * dies;
+    let layouts = phase.pools().map_or([phase.decode_layout(); 2], |pools| [pools.prefill, pools.decode]);
+    match phase.served.all_reduce {
+        AllReduce::Fused if !arch.is_moe() || phase.spreads_experts() || !layouts.iter().all(inside) => {
+            AllReduce::Direct
+        }
+        stated => stated,
     }
 }
 

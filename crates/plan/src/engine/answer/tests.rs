@@ -215,3 +215,27 @@ fn software_that_does_not_run_on_a_vendors_accelerators_is_named() {
     // A plug-in runs in its place.
     assert!(!says(("tpu-v6e-8", "llama3.1-70b-serve"), &["software=vllm"]));
 }
+
+#[test]
+fn sums_that_also_normalize_save_kernels_in_mixtures_inside_a_node() {
+    let library = library();
+    let gain = |target: &str, workload: &str, set: &[&str]| {
+        let of = |release: &str| {
+            let software = format!("software=sglang@{release}");
+            let set = [&["concurrency=1", software.as_str()], set].concat();
+            serving(&library, Engine::Analytical, (target, workload), &set).1.tpot_ms[0]
+        };
+        of("0.5.6") / of("0.5.8")
+    };
+    let sliced = gain("h100-sxm-8", "gpt-oss-120b-serve", &["tp=8"]);
+    assert!((1.01..1.1).contains(&sliced), "{sliced}");
+    // Dense models, attention groups, replicas that sum nothing, and replicas over two nodes.
+    for (target, workload, set) in [
+        ("h100-sxm-8", "llama3.1-70b-serve", &["tp=8"][..]),
+        ("h100-sxm-8", "gpt-oss-120b-serve", &["tp=1", "attention_dp=8", "ep=8"]),
+        ("h100-sxm-8", "gpt-oss-120b-serve", &["tp=1"]),
+        ("h100-sxm-64", "gpt-oss-120b-serve", &["tp=16"]),
+    ] {
+        assert_eq!(gain(target, workload, set), 1.0, "{target} {workload} {set:?}");
+    }
+}
