@@ -34,6 +34,7 @@ pub(crate) mod reports;
 pub(crate) mod scalars;
 pub(crate) mod segment;
 pub mod series;
+pub mod step_log;
 pub mod step_trace;
 pub(crate) mod tensorboard;
 pub(crate) mod text;
