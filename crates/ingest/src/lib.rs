@@ -19,6 +19,7 @@ pub mod job_trace;
 pub mod joint;
 pub(crate) mod json;
 pub mod lines;
+pub(crate) mod markdown;
 pub mod measurement;
 pub mod named;
 pub(crate) mod notebook;

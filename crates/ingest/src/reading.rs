@@ -300,6 +300,20 @@ pub struct Reading {
     pub document: Option<Box<Value>>,
 }
 
+impl Reading {
+    /// The reading of a list of results, whose length is the fact `count`; `None` if it is empty.
+    #[must_use]
+    pub fn of_results(count: &'static str, results: Vec<Value>) -> Option<Reading> {
+        if results.is_empty() {
+            return None;
+        }
+        let mut facts = Facts::default();
+        facts.set(count, results.len());
+        facts.set("results", results);
+        Some(Reading { facts, ..Reading::default() })
+    }
+}
+
 /// Information of the caller about a file, and options for reading.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
