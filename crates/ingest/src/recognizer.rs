@@ -22,6 +22,14 @@ pub enum Outcome {
     Begins,
 }
 
+impl Outcome {
+    /// Offers the objects of a list one by one: taken, if any of them is.
+    pub fn of_entries(list: &[Value], mut offer: impl FnMut(&Value) -> Outcome) -> Outcome {
+        let taken = list.iter().filter(|entry| entry.is_object() && offer(entry) == Outcome::Took).count();
+        if taken > 0 { Outcome::Took } else { Outcome::No }
+    }
+}
+
 /// Reads one format, or one family of formats.
 pub trait Recognizer: Send {
     /// Trigger words: every relevant line contains one. While [`Recognizer::open`] is true, all lines are offered.

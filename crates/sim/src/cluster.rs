@@ -1,18 +1,19 @@
 //! Several jobs on one cluster: how long each job waits under each scheduler, what stays idle, and which jobs slow each other down.
 //!
-//! A job has all its accelerators at once, and but for [`Scheduler::Gang`] from its beginning to its end. Which ones they
-//! are plays a part where a [`Fabric`] is given: jobs whose collectives cross the same uplinks hold each other up
-//! (`contention`), as long as they run together.
+//! A job gets all its accelerators at once and, except under [`Scheduler::Gang`], keeps them until it ends. With a
+//! [`Fabric`], their location matters: jobs whose collectives cross the same uplinks slow each other down (`contention`)
+//! while they run at the same time.
 
 mod contention;
+mod fabric;
 mod gang;
 mod hosts;
 mod turns;
 
 use super::kernel::{Progress, Quantiles};
 use super::range::{OutOfRange, Ranges};
-pub use contention::{Fabric, Traffic};
-pub use hosts::Placement;
+pub use contention::Traffic;
+pub use fabric::{Fabric, Placement};
 
 /// The input.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,15 +37,14 @@ pub struct Job {
     pub accelerators: u32,
     /// How long it runs alone, seconds.
     pub seconds: f64,
-    /// How long its owner says it runs: it is ended then at the latest. Infinite by default, which a scheduler
-    /// takes for as long as it runs alone.
+    /// Time limit, at which it is ended. Infinite by default: the scheduler then assumes its time alone.
     pub limit: f64,
     /// What it sends.
     pub traffic: Traffic,
 }
 
 impl Job {
-    /// Seconds for which a scheduler believes it will run.
+    /// Seconds that the scheduler assumes it will run.
     fn promised(&self) -> f64 {
         if self.limit.is_finite() { self.limit } else { self.seconds }
     }
@@ -55,7 +55,7 @@ impl Job {
 pub enum Scheduler {
     /// First come, first served: no job overtakes another.
     Fifo,
-    /// First come, first served, but whoever does not delay the one in front may pass it (EASY; Lifka, JSSPP 1995;
+    /// First come, first served, but a job that does not delay the first one may overtake it (EASY; Lifka, JSSPP 1995;
     /// Slurm's `sched/backfill` with one reservation).
     Backfill,
     /// Jobs take turns, all accelerators of a job at once.
@@ -65,7 +65,7 @@ pub enum Scheduler {
     },
 }
 
-/// One job's course, seconds.
+/// Times of one job, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct JobRecord {
     /// When it began.
@@ -74,9 +74,9 @@ pub struct JobRecord {
     pub end: f64,
     /// From submission to beginning.
     pub wait: f64,
-    /// From submission to end over its own time.
+    /// Time from submission to end over its run time alone.
     pub slowdown: f64,
-    /// Its time while it ran over the time that this takes alone: what others' traffic cost it.
+    /// Run time over run time alone: the slowdown by other jobs' traffic.
     pub contention: f64,
     /// Whether its limit ended it.
     pub cut: bool,
@@ -89,18 +89,18 @@ pub struct Output {
     pub jobs: Vec<Option<JobRecord>>,
     /// Seconds before beginning.
     pub wait: Quantiles,
-    /// Time in the system over own time.
+    /// Time from submission to end over run time alone.
     pub slowdown: Quantiles,
-    /// Until the last job ended.
+    /// Time until the last job ended.
     pub seconds: f64,
-    /// Mean share of accelerators that work.
+    /// Mean share of accelerators in use.
     pub utilization: f64,
     /// Mean number of jobs that wait.
     pub waiting: f64,
 }
 
 impl Input {
-    /// All that makes no sense.
+    /// Everything that is invalid.
     pub fn problems(&self) -> Vec<OutOfRange> {
         let mut r = Ranges::default();
         r.check("accelerators", f64::from(self.accelerators), 1.0, f64::from(u32::MAX));
@@ -129,7 +129,7 @@ impl Input {
 ///
 /// # Errors
 ///
-/// Everything in the input that makes no sense, at once.
+/// Everything in the input that is invalid, at once.
 pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn small_jobs_pass_without_delaying_the_first() {
+    fn backfilled_jobs_do_not_delay_the_first() {
         // Four of eight run for 100 s; the first in line needs all eight; a short and a long small job stand behind it.
         let jobs = vec![job(0.0, 4, 100.0), job(1.0, 8, 50.0), job(2.0, 2, 40.0), job(3.0, 2, 150.0)];
         let fifo = run_of(Scheduler::Fifo, 8, jobs.clone());
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_end_jobs_and_nonsense_is_reported() {
+    fn limits_end_jobs_and_invalid_numbers_are_reported() {
         let o = run_of(Scheduler::Fifo, 1, vec![Job { limit: 5.0, ..job(0.0, 1, 10.0) }]);
         assert_eq!(o.jobs[0].map(|r| (r.end, r.cut)), Some((5.0, true)));
         let wide =
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_across_one_uplink_hold_each_other_up_while_both_run() {
+    fn jobs_on_one_uplink_slow_each_other_while_both_run() {
         let gang = Scheduler::Gang { slice: 10.0 };
         for scheduler in [Scheduler::Fifo, Scheduler::Backfill, gang] {
             // Spread over both leaves, both jobs cross both uplinks: the second comes after fifty of a hundred seconds,
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_ends_a_job_that_others_hold_up() {
+    fn a_limit_ends_a_job_that_contention_slows() {
         let limited = Job { limit: 80.0, ..sending(0.0, 60.0) };
         let out = shared(Scheduler::Fifo, Placement::Spread, vec![limited, sending(0.0, 100.0)]);
         let (first, second) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());

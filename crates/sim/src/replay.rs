@@ -1,4 +1,4 @@
-//! A recorded step run again: tasks that wait for others, on lanes that do one task at a time.
+//! Runs a recorded step again: tasks with dependencies, on lanes that run one task at a time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,7 +12,7 @@ pub struct Task {
     pub lane: Option<u32>,
     /// How long it takes, s.
     pub seconds: f64,
-    /// Between the end of what it waits for and its begin, s.
+    /// Delay between the end of its dependencies and its beginning, s.
     pub delay: f64,
     /// Tasks that it waits for, by their place in the list.
     pub after: Vec<u32>,
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn communication_hides_behind_compute_until_it_takes_longer() {
+    fn communication_overlaps_compute_until_it_takes_longer() {
         let step = |network: f64| {
             let tasks = [task(0, 1.0, &[]), task(1, network, &[0]), task(0, 2.0, &[0]), task(0, 0.5, &[1, 2])];
             replay(&tasks).unwrap().seconds
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_missing_tasks_are_refused() {
+    fn cyclic_and_missing_dependencies_are_refused() {
         assert_eq!(replay(&[task(0, 1.0, &[1]), task(0, 1.0, &[0])]), Err(ReplayError::Circle(2)));
         assert_eq!(replay(&[task(0, 1.0, &[4])]), Err(ReplayError::Task(0)));
         assert_eq!(replay(&[task(0, f64::NAN, &[])]), Err(ReplayError::Task(0)));

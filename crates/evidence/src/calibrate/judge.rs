@@ -1,8 +1,10 @@
-//! Measured alongside predicted, before and after a calibration; and what the guide asks of measurements.
+//! Measured and predicted figures before and after a calibration, and the guide's criteria for measurements.
 
+use super::bench::Bench;
+use super::figure::Figure;
 use super::observation::Observation;
 use super::parameter::Figures;
-use super::predict::{Bench, Figure, interval, predicted};
+use super::predict::{interval, predicted};
 use super::{Outcome, Start};
 use crate::validate::case::RowScenario;
 use atlas_config::{Corrections, Efficiency, Mode};
@@ -10,7 +12,7 @@ use atlas_core::plan::Engine;
 use atlas_plan::scenario::{Corrected, Parts, Scenario};
 use std::sync::Arc;
 
-/// A figure of a row alongside its predictions.
+/// A figure of a row and its predictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The row.
@@ -21,7 +23,7 @@ pub struct Judged {
     pub engine: Engine,
     /// What was measured.
     pub measured: f64,
-    /// Its 95 % interval, where the row tells one.
+    /// Its 95 % interval, if the row states one.
     pub measured_interval: Option<[f64; 2]>,
     /// Predicted with the numbers in effect.
     pub before: f64,
@@ -29,7 +31,7 @@ pub struct Judged {
     pub before_interval: Option<[f64; 2]>,
     /// Predicted with the numbers found.
     pub after: Option<f64>,
-    /// Accelerators, where the row tells.
+    /// Accelerators, if the row states them.
     pub accelerators: Option<f64>,
     /// Training or inference.
     pub mode: Mode,

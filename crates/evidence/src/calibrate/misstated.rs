@@ -41,7 +41,7 @@ pub fn format(word: &str) -> Option<Format> {
     })
 }
 
-/// What is wrong with the value of a column, in words; `None` if it can be meant, or where the column is unknown.
+/// Why the value of a column is implausible; `None` if it is plausible or the column is unknown.
 #[must_use]
 pub fn misstated(name: &str, value: &Value) -> Option<String> {
     let column = column(name)?;
@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_cannot_be_meant_is_found_and_what_can_is_not() {
+    fn implausible_cells_are_found_and_plausible_ones_are_not() {
         for (name, value) in [
             ("mode", json!("trainin")),
             ("precision", json!("fp99")),

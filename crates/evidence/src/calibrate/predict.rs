@@ -1,112 +1,23 @@
 //! A measured row as a scenario of either engine: what would have been predicted for it.
 
 use atlas_core::count::Count;
-use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::json;
 
+use super::bench::Bench;
+pub use super::figure::Figure;
 use super::observation::Observation;
 use super::rows;
 use crate::validate::case::RowScenario;
-use atlas_catalog::Catalog;
-use atlas_config::library::Library;
 use atlas_config::profile::Coefficients;
-use atlas_config::{Mode, Target, Workload};
+use atlas_config::{Mode, Workload};
 use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, parse};
 use atlas_plan::engine;
 use atlas_plan::scenario::{FABRIC, Parts, Scenario};
 
-/// What rows are compared with.
-#[derive(Debug, Clone)]
-pub struct Bench<'a> {
-    /// All documents.
-    pub library: &'a Library,
-    /// The target the rows were measured on.
-    pub target: &'a Arc<Target>,
-    /// The workload that fills what rows do not say.
-    pub workload: Option<&'a Arc<Workload>>,
-    /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
-    pub own_first: bool,
-    /// The scenario of the calibrated model before a row is applied over it.
-    template: OnceCell<Option<Scenario>>,
-    /// Names by which devices are described apart.
-    devices: OnceCell<HashSet<String>>,
-}
-
-/// A figure of a row that an engine predicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// Tokens per second of the whole run.
-    TokensPerSec,
-    /// Median latency, ms.
-    P50Ms,
-    /// 95th percentile, ms.
-    P95Ms,
-    /// 99th percentile, ms.
-    P99Ms,
-    /// Time per output token, ms.
-    TpotMs,
-    /// Power of a node, W.
-    NodePowerW,
-    /// Share of the FLOP/s.
-    FlopUtilization,
-}
-
-impl Figure {
-    /// All of them.
-    pub const ALL: [Figure; 7] = [
-        Figure::TokensPerSec,
-        Figure::P50Ms,
-        Figure::P95Ms,
-        Figure::P99Ms,
-        Figure::TpotMs,
-        Figure::NodePowerW,
-        Figure::FlopUtilization,
-    ];
-
-    /// Its name, that of the metric.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Figure::TokensPerSec => "tokens_per_sec",
-            Figure::P50Ms => "p50_ms",
-            Figure::P95Ms => "p95_ms",
-            Figure::P99Ms => "p99_ms",
-            Figure::TpotMs => "tpot_ms",
-            Figure::NodePowerW => "node_power_w",
-            Figure::FlopUtilization => "flop_utilization",
-        }
-    }
-
-    /// What a row says of it.
-    #[must_use]
-    pub fn measured(self, row: &Observation) -> Option<super::observation::Measured> {
-        match self {
-            Figure::TokensPerSec => row.throughput(),
-            Figure::NodePowerW => row.figure("power_w"),
-            other => row.figure(other.name()),
-        }
-        .filter(|measured| measured.value.is_finite() && measured.value > 0.0)
-    }
-}
-
-impl<'a> Bench<'a> {
-    /// What rows are compared with; a workload fills what they do not say.
-    #[must_use]
-    pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
-        Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
-    }
-
-    /// The same, where rows that say enough themselves are answered by themselves.
-    #[must_use]
-    pub fn own_first(self) -> Bench<'a> {
-        Bench { own_first: true, ..self }
-    }
-
+impl Bench<'_> {
     /// The workload under which the calibrated model sees rows.
     fn stand_in(&self) -> Option<Arc<Workload>> {
         match self.workload {
@@ -121,7 +32,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Where the numbers behind an engine's prediction of a row are written.
+    /// The documents that an engine's prediction of a row is based on.
     #[must_use]
     pub fn parts(&self, row: &Observation, engine: Engine) -> Option<Parts> {
         if engine != Engine::SemiEmpirical {
@@ -149,7 +60,7 @@ impl<'a> Bench<'a> {
         Some(scenario)
     }
 
-    /// The device that a row names, where the catalog knows it and it is not the target's.
+    /// The device that a row names, if it is in the catalog and not the target's.
     #[must_use]
     pub fn foreign(&self, row: &Observation) -> Option<String> {
         let own = telling(self.target.accelerator.as_deref()?)?;
@@ -165,7 +76,7 @@ impl<'a> Bench<'a> {
         (!words.any(|word| word == own)).then_some(named)
     }
 
-    /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
+    /// Accelerators of a row. If not stated: those of the whole target for a log, one for a row of a table.
     #[must_use]
     pub fn accelerators(&self, row: &Observation) -> f64 {
         let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
@@ -217,7 +128,7 @@ impl<'a> Bench<'a> {
     }
 
     pub(super) fn resolved(&self, row: &Observation) -> Result<RowScenario, String> {
-        // Rows that say enough themselves are answered by themselves, where that is requested.
+        // Rows that are complete are predicted without the workload, if requested.
         if self.own_first && self.workload.is_some() {
             let alone = Bench { workload: None, ..self.clone() };
             if let Ok((_, found)) = rows::resolve(&alone, row) {
@@ -228,28 +139,11 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The part of an accelerator's key that tells it from others: the first that holds a number, `h200` of
+/// The part of an accelerator's key that identifies it: the first that contains a digit, `h200` of
 /// `nvidia-h200-sxm-141gb`.
 #[must_use]
 pub fn telling(key: &str) -> Option<String> {
     key.split('-').find(|part| part.chars().any(|c| c.is_ascii_digit())).map(str::to_lowercase)
-}
-
-/// The catalog's model of a name as logs write it: a path, an owner, a suffix of the format left out.
-pub(super) fn model_of(catalog: &Catalog, name: &str) -> Option<String> {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let last = last.rsplit("--").next().unwrap_or(last).to_lowercase();
-    let shorter = |text: &str| text.rsplit_once('-').map(|(head, _)| head.to_owned());
-    let mut tried = last.clone();
-    for _ in 0..3 {
-        if let Ok(model) = catalog.model(&tried) {
-            return Some(model.id.clone());
-        }
-        // `-fp8`, `-hf`, `-instruct`: what a name ends with is seldom its size.
-        let Some(head) = shorter(&tried) else { break };
-        tried = head;
-    }
-    None
 }
 
 fn workload_of(document: &serde_json::Value) -> Result<Arc<Workload>, Diagnostics> {

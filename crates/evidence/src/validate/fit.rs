@@ -1,8 +1,8 @@
 //! Fits the constants of hardware, training and serving together, by robust least squares on logarithmic errors.
 
 use super::case::{Case, Input, Metric};
-use super::held_out::unit_name;
 use super::least_squares::{self, Loss, Settings, Weighed};
+use super::unit::unit_name;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingEstimate;
 use atlas_perf::{serving, training};
@@ -114,7 +114,7 @@ fn weighed(cases: &[&Case]) -> Vec<Weighed> {
     cases.iter().map(weighed).collect()
 }
 
-/// The constants that fit the cases best. Every fit starts from the literature, so that no fold knows of the others.
+/// The constants that fit the cases best. Every fit starts from values of the literature, so that folds are independent.
 #[must_use]
 pub fn fit(cases: &[&Case]) -> Constants {
     let prior = Constants::literature();

@@ -6,13 +6,14 @@ use super::case::{Case, Metric};
 use super::conformal::{self, Residual};
 use super::held_out::Errors;
 use super::report::{Stats, grouped, stats};
+use super::unit::unit_name;
 use super::{MeasurementKind, ValidateError, exam, fit, held_out, shipped, table};
 use atlas_catalog::Catalog;
 use atlas_perf::constants::Constants;
 use atlas_perf::interval::{Factors, Release};
 use serde::Serialize;
 
-/// A set of constants fitted, and how it fares on what it has not seen.
+/// Fitted constants, and their errors on rows that the fit did not see.
 #[derive(Debug, Clone, Serialize)]
 pub struct Refit {
     /// Every constant.
@@ -141,7 +142,7 @@ pub fn refit() -> Result<Refit, ValidateError> {
     let judge = |(title, metrics): &(&'static str, &[Metric])| {
         let some = || cases.iter().zip(&errors).filter(|(case, _)| metrics.contains(&case.metric));
         let relative = |error: &Errors| error.as_stated.exp() - 1.0;
-        let groups = grouped(some().map(|(case, error)| (held_out::unit_name(case), relative(error))));
+        let groups = grouped(some().map(|(case, error)| (unit_name(case), relative(error))));
         Judged {
             title,
             groups,
@@ -158,7 +159,7 @@ pub fn refit() -> Result<Refit, ValidateError> {
     let held = |(case, error): (&Case, &Errors)| HeldOut {
         id: case.id.clone(),
         metric: case.metric.name(),
-        without: held_out::unit_name(case).to_owned(),
+        without: unit_name(case).to_owned(),
         regime: case.regime,
         log_error: error.as_stated,
     };

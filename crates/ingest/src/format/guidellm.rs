@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Context, Facts, Reading, Weight};
+use crate::reading::{Context, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Agreed;
 use crate::text::{number, owned_cells};
@@ -111,20 +111,14 @@ impl Recognizer for GuideLlm {
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.results.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = Facts::default();
-        facts.set("blocks", self.results.len());
-        facts.set("results", self.results);
+        let Some(reading) = Reading::of_results("blocks", self.results) else { return Vec::new() };
         vec![Reading {
             tool: "guidellm",
             format: self.format,
             kind: "serving",
             weight: Weight::Record,
-            facts,
             config: self.settings.config(context),
-            ..Reading::default()
+            ..reading
         }]
     }
 }

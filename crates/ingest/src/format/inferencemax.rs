@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 use super::serving_json::metric;
 use crate::json::json_number;
 use crate::lines::Line;
+use crate::markdown;
 use crate::quantity::Measure;
-use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::reading::{Context, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Agreed;
 use crate::text::number;
@@ -85,7 +86,7 @@ impl Recognizer for InferenceMax {
             self.columns.clear();
             return Outcome::No;
         }
-        let cells: Vec<&str> = text.trim_matches('|').split('|').map(str::trim).collect();
+        let cells = markdown::cells(text);
         if cells.iter().any(|cell| cell.starts_with("TPUT per GPU")) && cells.contains(&"Conc") {
             self.columns = cells.iter().map(|cell| column(cell)).collect();
             return Outcome::Took;
@@ -93,7 +94,7 @@ impl Recognizer for InferenceMax {
         if self.columns.is_empty() {
             return Outcome::No;
         }
-        if cells.iter().all(|cell| cell.bytes().all(|byte| matches!(byte, b'-' | b':'))) {
+        if markdown::is_rule(&cells) {
             return Outcome::Took;
         }
         if cells.len() != self.columns.len() {
@@ -112,8 +113,7 @@ impl Recognizer for InferenceMax {
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         if let Some(list) = document.as_array() {
-            let took = list.iter().filter(|entry| entry.is_object() && self.json(entry, 0) == Outcome::Took).count();
-            return if took > 0 { Outcome::Took } else { Outcome::No };
+            return Outcome::of_entries(list, |entry| self.json(entry, 0));
         }
         let Some(map) = document.as_object() else { return Outcome::No };
         if !["hw", "conc", "tput_per_gpu"].iter().all(|name| map.contains_key(*name)) {
@@ -139,20 +139,14 @@ impl Recognizer for InferenceMax {
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.results.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = Facts::default();
-        facts.set("blocks", self.results.len());
-        facts.set("results", self.results);
+        let Some(reading) = Reading::of_results("blocks", self.results) else { return Vec::new() };
         vec![Reading {
             tool: "inferencemax",
             format: if self.table { "inferencemax-table" } else { "inferencemax-json" },
             kind: "serving",
             weight: Weight::Record,
-            facts,
             config: self.settings.config(context),
-            ..Reading::default()
+            ..reading
         }]
     }
 }

@@ -1,24 +1,28 @@
 //! Levanter: `Progress on:train 1.20kit/10.0kit rate:2.3it/s remaining:1:03:45 elapsed:08:40 postfix:loss=3.21`.
 
 use crate::lines::Line;
-use crate::observation::Observation;
-use crate::reading::{Context, Reading, Weight};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::recognizer::Outcome;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader};
 use crate::text::{after, human, leading, number_after};
-use crate::training::{Step, Training};
+use crate::training::Step;
+
+/// Recognizes it.
+pub type Levanter = StepReader<Lines>;
 
 /// Reads its progress lines.
 #[derive(Debug, Default)]
-pub struct Levanter {
-    training: Training,
-}
+pub struct Lines;
 
-impl Recognizer for Levanter {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["Progress on:train"]
-    }
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "levanter",
+        format: "levanter",
+        triggers: &["Progress on:train"],
+        notes: &["step times are those of the progress bar, which smooths and rounds them"],
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let Some(rest) = after(line.text, "Progress on:train") else { return Outcome::No };
         let rate = after(rest, "rate:").and_then(leading).filter(|(rate, _)| rate.is_finite() && *rate > 0.0);
         let seconds = rate.and_then(|(rate, unit)| match unit {
@@ -31,7 +35,7 @@ impl Recognizer for Levanter {
         };
         let (count, planned) = rest.split_once("it/").unwrap_or((rest, ""));
         let exact = |text: &str| human(text).filter(|count| *count >= 0.0).map(|count| count as u64);
-        self.training.push(Step {
+        log.push(Step {
             // Thousands are rounded to three digits: several steps may have the same.
             step: exact(count).filter(|_| !count.trim_end().ends_with(|c: char| c.is_ascii_alphabetic())),
             planned: exact(planned),
@@ -41,25 +45,5 @@ impl Recognizer for Levanter {
             ..Step::default()
         });
         Outcome::Took
-    }
-
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let facts = self.training.facts("steps", 1, context);
-        let reading = Reading {
-            tool: "levanter",
-            format: "levanter",
-            weight: Weight::Steps,
-            facts,
-            notes: vec!["step times are those of the progress bar, which smooths and rounds them".to_owned()],
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }

@@ -2,18 +2,19 @@
 //! older `iter 0 step 1: loss 1.8, iter time: 1234.5ms (optimizer.step)`. Times are those of micro-batches.
 
 use crate::lines::Line;
-use crate::observation::Observation;
 use crate::quantity::{Measure, quantity};
-use crate::reading::{Context, Reading, Weight};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::recognizer::Outcome;
 use crate::series::Series;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary};
 use crate::text::{has, number_after};
-use crate::training::{Step, Training, ends};
+use crate::training::Step;
+
+/// Recognizes it.
+pub type LitGpt = StepReader<Lines>;
 
 /// Reads its iteration lines.
 #[derive(Debug, Default)]
-pub struct LitGpt {
-    training: Training,
+pub struct Lines {
     milliseconds: Series,
     steps: u64,
     training_time: Option<f64>,
@@ -22,12 +23,17 @@ pub struct LitGpt {
     summarized: bool,
 }
 
-impl Recognizer for LitGpt {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["iter time:", "Training time:", "Training Time:", "Memory used:", "Memory Used:", "Tok/sec:"]
-    }
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "litgpt",
+        format: "litgpt",
+        triggers: &["iter time:", "Training time:", "Training Time:", "Memory used:", "Memory Used:", "Tok/sec:"],
+        counter: "iterations",
+        notes: &["times are those of micro-batches, not of optimizer steps"],
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
         if has(text, "iter time:") {
             // The time is the last field: `iter time: 1205.55 ms`.
@@ -36,7 +42,7 @@ impl Recognizer for LitGpt {
             let (Some(iteration), Some(seconds)) = (number_after(text, "iter "), seconds) else {
                 return Outcome::Skipped("a LitGPT iteration without counter or time");
             };
-            let new = self.training.push(Step {
+            let new = log.push(Step {
                 step: Some(iteration as u64),
                 seconds: Some(seconds),
                 loss: number_after(text, "loss train:").or_else(|| number_after(text, "loss ")),
@@ -64,26 +70,13 @@ impl Recognizer for LitGpt {
         if noted { Outcome::Noted } else { Outcome::No }
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("iterations", 1, context);
-        let all = self.training.all();
-        facts.set("micro_iterations", all.n);
-        facts.set("optimizer_steps", self.steps);
-        facts.some("iter_time_ms", all.stats(&self.milliseconds, 1, context).map(|stats| stats.json()));
-        facts.some("training_time_s", self.training_time);
-        facts.some("memory_used_gb", self.memory);
-        facts.some("tokens_per_s", self.rate);
-        facts.some("loss", ends(&all.loss));
-        let notes = vec!["times are those of micro-batches, not of optimizer steps".to_owned()];
-        let reading =
-            Reading { tool: "litgpt", format: "litgpt", weight: Weight::Steps, facts, notes, ..Reading::default() };
-        vec![self.training.reading(reading, 1, context)]
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let records = summary.all().n;
+        summary.facts.set("micro_iterations", records);
+        summary.facts.set("optimizer_steps", self.steps);
+        summary.series("iter_time_ms", &self.milliseconds);
+        summary.facts.some("training_time_s", self.training_time);
+        summary.facts.some("memory_used_gb", self.memory);
+        summary.facts.some("tokens_per_s", self.rate);
     }
 }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Config, Context, Facts, Reading, Weight, tidy};
+use crate::markdown;
+use crate::reading::{Config, Context, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{has, leading, number_after};
 use crate::training::LISTED;
@@ -67,7 +68,7 @@ impl Recognizer for LlamaBatched {
             }
             return Outcome::Noted;
         }
-        let cells: Vec<&str> = text.trim_matches('|').split('|').map(str::trim).collect();
+        let cells = markdown::cells(text);
         if cells.contains(&"S_TG t/s") {
             let of = |cell: &&str| COLUMNS.iter().find(|(name, ..)| name == cell).map(|(.., ours)| *ours);
             self.columns = cells.iter().map(of).collect();
@@ -76,7 +77,7 @@ impl Recognizer for LlamaBatched {
         if self.columns.is_empty() {
             return Outcome::No;
         }
-        if cells.iter().all(|cell| cell.bytes().all(|byte| matches!(byte, b'-' | b':'))) {
+        if markdown::is_rule(&cells) {
             return Outcome::Took;
         }
         if cells.len() != self.columns.len() {
@@ -98,8 +99,7 @@ impl Recognizer for LlamaBatched {
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         if let Some(list) = document.as_array() {
-            let took = list.iter().filter(|entry| entry.is_object() && self.json(entry, 0) == Outcome::Took).count();
-            return if took > 0 { Outcome::Took } else { Outcome::No };
+            return Outcome::of_entries(list, |entry| self.json(entry, 0));
         }
         let figure = |name: &str| document.get(name).and_then(json_number).filter(|value| value.is_finite());
         if figure("speed_pp").is_none() || figure("speed_tg").is_none() {
@@ -123,12 +123,7 @@ impl Recognizer for LlamaBatched {
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
         let mut out = Vec::new();
         for (format, results) in [("llama-batched-bench", self.batched), ("llama-sweep-bench", self.sweep)] {
-            if results.is_empty() {
-                continue;
-            }
-            let mut facts = Facts::default();
-            facts.set("n_records", results.len());
-            facts.set("results", results);
+            let Some(reading) = Reading::of_results("n_records", results) else { continue };
             let mut config = Config::default();
             config.merge(&context.settings);
             out.push(Reading {
@@ -136,9 +131,8 @@ impl Recognizer for LlamaBatched {
                 format,
                 kind: "llama_bench",
                 weight: Weight::Result,
-                facts,
                 config,
-                ..Reading::default()
+                ..reading
             });
         }
         out

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::markdown;
+use crate::reading::{Context, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Agreed;
 use crate::text::{has, leading, number, owned_cells};
@@ -100,21 +101,15 @@ impl Recognizer for LlamaBench {
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.results.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = Facts::default();
-        facts.set("n_records", self.results.len());
-        facts.set("results", self.results);
+        let Some(reading) = Reading::of_results("n_records", self.results) else { return Vec::new() };
         let config = self.settings.config(context);
         vec![Reading {
             tool: "llama_bench",
             format: self.format,
             kind: "llama_bench",
             weight: Weight::Result,
-            facts,
             config,
-            ..Reading::default()
+            ..reading
         }]
     }
 }
@@ -128,7 +123,7 @@ impl LlamaBench {
 
     fn markdown_row(&mut self, text: &str) -> Outcome {
         let values = row(text);
-        if values.iter().all(|cell| cell.bytes().all(|byte| matches!(byte, b'-' | b':'))) {
+        if markdown::is_rule(&values) {
             return Outcome::Took;
         }
         // Another table begins without a line between them.

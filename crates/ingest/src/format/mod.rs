@@ -24,6 +24,7 @@ pub mod maxtext;
 pub mod megatron;
 pub mod megatron_bridge;
 mod megatron_layout;
+mod megatron_surroundings;
 pub mod mllog;
 pub mod mlperf_inference;
 pub mod nanogpt;

@@ -4,41 +4,49 @@
 use serde_json::json;
 
 use crate::lines::Line;
-use crate::observation::Observation;
 use crate::quantity::{milliseconds_after, seconds_after};
-use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::reading::{Origin, tidy};
+use crate::recognizer::Outcome;
 use crate::series::Series;
+use crate::step_log::{MFU_PERCENT, Spec, StepFormat, StepLog, StepReader, Summary};
 use crate::text::{after, has, leading, number_after, whole};
 use crate::training::{Step, Training, ends};
 
-/// Reads nanoGPT.
+/// Recognizes nanoGPT.
+pub type NanoGpt = StepReader<Lines>;
+
+/// Recognizes the speed runs.
+pub type ModdedNanoGpt = StepReader<Timings>;
+
+/// Reads the lines of nanoGPT.
 #[derive(Debug, Default)]
-pub struct NanoGpt {
-    training: Training,
-    config: Config,
+pub struct Lines {
     tokens_per_iteration: Option<f64>,
     /// Losses of `step 250: train loss 2.4531, val loss 2.4601`.
     evaluated: Series,
     validated: Series,
 }
 
-impl Recognizer for NanoGpt {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["iter ", ", val loss ", "tokens per iteration will be", "number of parameters:"]
-    }
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "nanogpt",
+        format: "nanogpt",
+        triggers: &["iter ", ", val loss ", "tokens per iteration will be", "number of parameters:"],
+        counter: "iterations",
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
         if let Some(tokens) = number_after(text, "tokens per iteration will be") {
-            if !self.training.is_empty() && self.tokens_per_iteration.is_some_and(|known| known != tokens) {
+            if !log.is_empty() && self.tokens_per_iteration.is_some_and(|known| known != tokens) {
                 return Outcome::Begins;
             }
             self.tokens_per_iteration = Some(tokens);
             return Outcome::Noted;
         }
         if let Some(millions) = number_after(text, "number of parameters:").filter(|_| text.trim_end().ends_with('M')) {
-            self.config.number("parameters_billion", Some(millions / 1e3), Origin::File);
+            log.config.number("parameters_billion", Some(millions / 1e3), Origin::File);
             return Outcome::Noted;
         }
         if let Some((_, rest)) = after(text, "step ").and_then(leading)
@@ -55,7 +63,7 @@ impl Recognizer for NanoGpt {
         let Some(seconds) = seconds_after(rest, "time", 1.0).filter(|seconds| *seconds > 0.0) else {
             return Outcome::Skipped("a nanoGPT iteration without a time");
         };
-        self.training.push(Step {
+        log.push(Step {
             step: Some(iteration as u64),
             seconds: Some(seconds),
             loss: number_after(rest, ""),
@@ -66,47 +74,28 @@ impl Recognizer for NanoGpt {
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("iterations", 1, context);
+    fn summarize(self, summary: &mut Summary<'_>) {
         if !self.validated.is_empty() {
-            facts.set("val_records", self.validated.len());
-            facts.some("val_loss", ends(&self.validated));
-            facts.some("eval_train_loss", ends(&self.evaluated));
+            summary.facts.set("val_records", self.validated.len());
+            summary.facts.some("val_loss", ends(&self.validated));
+            summary.facts.some("eval_train_loss", ends(&self.evaluated));
         }
-        let all = self.training.all();
-        facts.some("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
+        summary.picked(MFU_PERCENT);
         if let Some(tokens) = self.tokens_per_iteration {
-            facts.set("tokens_per_iteration", tidy(tokens));
-            if let Some(length) = context.settings.get("seq_len").filter(|length| *length > 0.0) {
+            summary.facts.set("tokens_per_iteration", tidy(tokens));
+            if let Some(length) = summary.context.settings.get("seq_len").filter(|length| *length > 0.0) {
                 let how = Origin::Derived("tokens per iteration / sequence length");
-                self.config.number("global_batch_size", Some(tokens / length), how);
+                summary.config.number("global_batch_size", Some(tokens / length), how);
             }
-            let stats = all.stats(&all.seconds, 1, context);
-            facts.some("tokens_per_s_no_warmup", stats.map(|stats| tokens / stats.mean));
+            let stats = summary.stats(&summary.all().seconds);
+            summary.facts.some("tokens_per_s_no_warmup", stats.map(|stats| tokens / stats.mean));
         }
-        let reading = Reading {
-            tool: "nanogpt",
-            format: "nanogpt",
-            weight: Weight::Steps,
-            facts,
-            config: self.config,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }
 
-/// Reads the speed runs.
+/// Reads the lines of the speed runs.
 #[derive(Debug, Default)]
-pub struct ModdedNanoGpt {
-    training: Training,
+pub struct Timings {
     /// The validations, from which steps are timed if the log has no other lines.
     validated: Training,
     validation_clock: Clock,
@@ -115,6 +104,8 @@ pub struct ModdedNanoGpt {
     average: Option<f64>,
     clock: Clock,
     last_step: Option<u64>,
+    /// Whether the log has no steps but those that were validated.
+    only_validations: bool,
 }
 
 /// The clock of training, which is reset after the first steps.
@@ -149,12 +140,16 @@ impl Clock {
     }
 }
 
-impl Recognizer for ModdedNanoGpt {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["train_time:"]
-    }
+impl StepFormat for Timings {
+    const SPEC: Spec = Spec {
+        tool: "nanogpt",
+        format: "modded-nanogpt",
+        triggers: &["train_time:"],
+        notes: &["step times are differences of the clock of training, since its last reset"],
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
         let counter = after(text, "step:").or_else(|| after(text, "step ")).and_then(leading);
         let Some((step, rest)) = counter else { return Outcome::No };
@@ -167,7 +162,7 @@ impl Recognizer for ModdedNanoGpt {
         let (training, clock) = if validating {
             (&mut self.validated, &mut self.validation_clock)
         } else {
-            (&mut self.training, &mut self.clock)
+            (&mut log.training, &mut self.clock)
         };
         if training.runs.last().is_some_and(|run| run.planned.is_some() && planned.is_some() && run.planned != planned)
         {
@@ -189,57 +184,42 @@ impl Recognizer for ModdedNanoGpt {
         clock.push(step, milliseconds);
         self.validations += u64::from(validating);
         validation.into_iter().for_each(|loss| self.validation_loss.push(loss));
-        if !validating || self.training.is_empty() {
+        if !validating || log.is_empty() {
             self.last_step = Some(step);
             self.average = milliseconds_after(rest, "step_avg:", 1e-3).or(self.average);
         }
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
+    fn close(&mut self, log: &mut StepLog) {
+        if log.is_empty() {
+            log.training = std::mem::take(&mut self.validated);
+            self.clock = std::mem::take(&mut self.validation_clock);
+            self.only_validations = true;
+        }
     }
 
-    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
-        let mut notes = vec!["step times are differences of the clock of training, since its last reset".to_owned()];
-        if self.training.is_empty() {
-            (self.training, self.clock) = (self.validated, self.validation_clock);
-            notes.push(
-                "only validations are timed: steps between them are averaged, validation not included".to_owned(),
-            );
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let Summary { training, facts, config, notes, context, .. } = summary;
+        if self.only_validations {
+            let averaged = "only validations are timed: steps between them are averaged, validation not included";
+            notes.push(averaged.to_owned());
         }
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("steps", 1, context);
-        facts.set("n_train_records", self.training.all().n);
-        facts.some("planned_steps", self.training.all().planned);
+        facts.set("n_train_records", training.all().n);
+        facts.some("planned_steps", training.all().planned);
         facts.some("last_step", self.last_step);
         facts.some("step_avg_ms_last", self.average);
-        if let Some(stats) =
-            self.clock.differences.stats(1.min(self.clock.differences.len().saturating_sub(1)), context.seed)
-        {
+        let differences = &self.clock.differences;
+        if let Some(stats) = differences.stats(1.min(differences.len().saturating_sub(1)), context.seed) {
             let steps = json!({"n": stats.n - stats.warmup_dropped, "median": stats.median, "mean": stats.mean,
                 "std": stats.std, "p95": stats.p95});
             facts.set("step_time_ms_from_differences", steps);
         }
         facts.some("timer_reset_after_step", self.clock.reset_after);
-        facts.some("loss", ends(&self.training.all().loss));
         facts.set("val_records", self.validations);
         facts.some("val_loss", ends(&self.validation_loss));
-        let mut config = Config::default();
         // The speed runs use one node and print its devices first.
         let how = Origin::Derived("one node with the devices that nvidia-smi lists");
         config.number("num_gpus", context.settings.get("gpus_per_node"), how);
-        let reading = Reading {
-            tool: "nanogpt",
-            format: "modded-nanogpt",
-            weight: Weight::Steps,
-            facts,
-            config,
-            notes,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }

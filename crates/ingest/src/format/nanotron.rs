@@ -1,29 +1,35 @@
 //! nanotron: `iteration: 1 / 15 | consumed_tokens: 512 | elapsed_time_per_iteration_ms: 4.71K | …`, numbers abbreviated.
 
 use crate::lines::Line;
-use crate::observation::Observation;
-use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::reading::{Origin, tidy};
+use crate::recognizer::Outcome;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU, TOKENS_PER_GPU};
 use crate::text::{after, human, labeled, leading, whole};
-use crate::training::{Step, Training};
+use crate::training::Step;
+
+/// Recognizes it.
+pub type Nanotron = StepReader<Lines>;
 
 /// Reads its step lines.
 #[derive(Debug, Default)]
-pub struct Nanotron {
-    training: Training,
-    config: Config,
+pub struct Lines {
     tokens: Option<f64>,
     total: Option<f64>,
     per_gpu: Option<f64>,
     reserved: Option<f64>,
 }
 
-impl Recognizer for Nanotron {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["time_per_iteration_ms:"]
-    }
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "nanotron",
+        format: "nanotron",
+        triggers: &["time_per_iteration_ms:"],
+        counter: "iterations",
+        series: &[TOKENS_PER_GPU, TFLOPS_PER_GPU],
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let Some(counter) = after(line.text, "iteration:").and_then(leading) else { return Outcome::No };
         let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
         step.planned = counter.1.trim_start().strip_prefix('/').and_then(whole);
@@ -52,7 +58,7 @@ impl Recognizer for Nanotron {
         if step.seconds.is_none() {
             return Outcome::Skipped("a nanotron step without a readable time");
         }
-        if self.training.push(step) {
+        if log.push(step) {
             self.tokens = tokens.or(self.tokens);
             self.total = total.or(self.total);
             self.per_gpu = step.tokens_per_gpu.or(self.per_gpu);
@@ -60,18 +66,9 @@ impl Recognizer for Nanotron {
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("iterations", 1, context);
-        let all = self.training.all();
-        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
-        facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let Summary { training, facts, config, .. } = summary;
+        let all = training.all();
         facts.some("tokens_per_s_last", self.total);
         facts.some("consumed_tokens_last", self.tokens);
         facts.some("model_tflops_per_gpu_last", all.tflops.last());
@@ -79,24 +76,15 @@ impl Recognizer for Nanotron {
         if let (Some(total), Some(per_gpu)) = (self.total, self.per_gpu.filter(|rate| *rate > 0.0)) {
             let gpus = (total / per_gpu).round();
             facts.set("num_gpus_implied", tidy(gpus));
-            self.config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s over tokens/s/GPU"));
+            config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s over tokens/s/GPU"));
         }
         if let (Some(tokens), Some(batch), Some(step)) = (self.tokens, all.batch, all.last_step) {
             // The count of tokens is rounded to three digits, sequences are not.
             let length = tokens / (batch * step.max(1) as f64);
-            if length >= 1.0 && self.training.runs.len() == 1 && (length - length.round()).abs() < 0.01 {
+            if length >= 1.0 && training.runs.len() == 1 && (length - length.round()).abs() < 0.01 {
                 let how = Origin::Derived("consumed tokens / (iterations x batch)");
-                self.config.number("seq_len", Some(length.round()), how);
+                config.number("seq_len", Some(length.round()), how);
             }
         }
-        let reading = Reading {
-            tool: "nanotron",
-            format: "nanotron",
-            weight: Weight::Steps,
-            facts,
-            config: self.config,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }

@@ -4,26 +4,33 @@ use serde_json::{Value, json};
 
 use crate::json;
 use crate::lines::Line;
-use crate::observation::Observation;
-use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::reading::{Origin, tidy};
+use crate::recognizer::Outcome;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU};
 use crate::text::{after, between, has, leading, number, number_after, whole};
-use crate::training::{LISTED, Step, Training, tokens_per_second};
+use crate::training::{LISTED, Step, tokens_per_second};
+
+/// Recognizes step lines of NeMo 2.
+pub type Nemo2 = StepReader<Lines>;
+
+/// Recognizes progress bars of NeMo 1.
+pub type Nemo1 = StepReader<Bars>;
+
+/// Recognizes NVIDIA's DLLogger.
+pub type DlLogger = StepReader<Records>;
 
 /// `Training epoch 0, iteration 1/19 | lr: … | global_step: 1 | train_step_timing in s: 7.549 | …`
 #[derive(Debug, Default)]
-pub struct Nemo2 {
-    training: Training,
+pub struct Lines {
     consumed: Option<f64>,
     steps: Vec<Value>,
 }
 
-impl Recognizer for Nemo2 {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["Training epoch"]
-    }
+impl StepFormat for Lines {
+    const SPEC: Spec =
+        Spec { tool: "nemo", format: "nemo2", triggers: &["Training epoch"], counter: "global_steps", ..Spec::DEFAULT };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let Some(rest) = after(line.text, "Training epoch") else { return Outcome::No };
         let Some(counter) = after(rest, "iteration").and_then(leading) else { return Outcome::No };
         let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
@@ -47,7 +54,7 @@ impl Recognizer for Nemo2 {
         if step.seconds.is_none() {
             return Outcome::Skipped("a NeMo step line without train_step_timing");
         }
-        if self.training.push(step) {
+        if log.push(step) {
             self.consumed = consumed.or(self.consumed);
             if self.steps.len() < LISTED {
                 self.steps.push(json!([step.step, step.seconds]));
@@ -56,30 +63,19 @@ impl Recognizer for Nemo2 {
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("global_steps", 1, context);
-        let all = self.training.all();
-        facts.some("global_step_max", all.max_step);
-        facts.set("restarts", self.training.runs.len().saturating_sub(1));
-        facts.some("consumed_samples_last", self.consumed.map(tidy));
-        facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
-        facts.set("all_steps", self.steps);
-        let reading = Reading { tool: "nemo", format: "nemo2", weight: Weight::Steps, facts, ..Reading::default() };
-        vec![self.training.reading(reading, 1, context)]
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let (most, runs) = (summary.all().max_step, summary.training.runs.len());
+        summary.facts.some("global_step_max", most);
+        summary.facts.set("restarts", runs.saturating_sub(1));
+        summary.facts.some("consumed_samples_last", self.consumed.map(tidy));
+        summary.picked(TFLOPS_PER_GPU);
+        summary.facts.set("all_steps", self.steps);
     }
 }
 
 /// `Epoch 0: : 47%|████▋ | 7/15 [06:19<07:13, reduced_train_loss=11.50, global_step=5.000, train_step_timing in s=49.5]`
 #[derive(Debug, Default)]
-pub struct Nemo1 {
-    training: Training,
+pub struct Bars {
     consumed: Option<f64>,
     records: Vec<Value>,
     without_timing: usize,
@@ -87,19 +83,23 @@ pub struct Nemo1 {
     offset: Option<(f64, Option<u64>, f64)>,
 }
 
-impl Recognizer for Nemo1 {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["reduced_train_loss=", "train_step_timing in s=", "train_step_timing="]
-    }
+impl StepFormat for Bars {
+    const SPEC: Spec = Spec {
+        tool: "nemo",
+        format: "nemo1-progress",
+        triggers: &["reduced_train_loss=", "train_step_timing in s=", "train_step_timing="],
+        counter: "global_steps",
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         // If carriage returns were lost, several bars are on one line.
         let starts: Vec<usize> = line.text.match_indices("Epoch ").map(|(at, _)| at).collect();
         let mut outcome = Outcome::No;
         for (index, start) in starts.iter().enumerate() {
             let end = starts.get(index + 1).copied().unwrap_or(line.text.len());
             let bar = line.text.get(*start..end).unwrap_or_default();
-            outcome = match (self.bar(bar, line.number), outcome) {
+            outcome = match (self.bar(bar, line.number, log), outcome) {
                 (Outcome::Took, _) | (_, Outcome::Took) => Outcome::Took,
                 (now, _) => now,
             };
@@ -107,36 +107,19 @@ impl Recognizer for Nemo1 {
         outcome
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("global_steps", 1, context);
-        facts.some("global_step_max", self.training.all().max_step);
-        facts.some("consumed_samples_last", self.consumed.map(tidy));
-        facts.set("records", self.records);
-        let mut notes = Vec::new();
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let most = summary.all().max_step;
+        summary.facts.some("global_step_max", most);
+        summary.facts.some("consumed_samples_last", self.consumed.map(tidy));
+        summary.facts.set("records", self.records);
         if self.without_timing > 0 {
             let n = self.without_timing;
-            notes.push(format!("{n} bars without train_step_timing: the running average of the bar is used"));
+            summary.notes.push(format!("{n} bars without train_step_timing: the running average of the bar is used"));
         }
-        let reading = Reading {
-            tool: "nemo",
-            format: "nemo1-progress",
-            weight: Weight::Steps,
-            facts,
-            notes,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }
 
-impl Nemo1 {
+impl Bars {
     /// The step of a bar. Beyond three digits the global step is rounded (`1.23e+3`): then it follows from the
     /// position in the bar.
     fn counted(&mut self, bar: &str, global: Option<f64>, now: f64, epoch: f64, of: Option<u64>) -> f64 {
@@ -162,7 +145,7 @@ impl Nemo1 {
         now + offset
     }
 
-    fn bar(&mut self, bar: &str, line: u64) -> Outcome {
+    fn bar(&mut self, bar: &str, line: u64, log: &mut StepLog) -> Outcome {
         let metrics = ["reduced_train_loss=", "train_step_timing in s=", "train_step_timing="];
         let Some((position, inside)) = bar.split_once('[').filter(|_| metrics.iter().any(|name| has(bar, name))) else {
             return Outcome::No;
@@ -211,7 +194,7 @@ impl Nemo1 {
             }
         }
         if self.records.last() != Some(&record) {
-            if self.training.push(step) && self.records.len() < LISTED {
+            if log.push(step) && self.records.len() < LISTED {
                 self.records.push(record);
             }
             self.consumed = consumed.or(self.consumed);
@@ -222,14 +205,12 @@ impl Nemo1 {
 
 /// `DLLL {"timestamp": …, "step": 0, "data": {"train_step_timing in s": 107.35, …}}`, also without the mark.
 #[derive(Debug, Default)]
-pub struct DlLogger {
-    training: Training,
-    config: Config,
+pub struct Records {
     consumed: Option<f64>,
 }
 
-impl DlLogger {
-    fn record(&mut self, record: &Value, line: u64) -> Outcome {
+impl Records {
+    fn record(&mut self, record: &Value, line: u64, log: &mut StepLog) -> Outcome {
         let (Some(step), Some(data)) = (record.get("step"), record.get("data").and_then(Value::as_object)) else {
             return Outcome::No;
         };
@@ -251,14 +232,14 @@ impl DlLogger {
             ] {
                 let value = data.get(name).or_else(|| data.get(name.trim_start_matches("cfg/")));
                 if let Some(value) = value {
-                    self.config.note(ours, value.clone(), Origin::File);
+                    log.config.note(ours, value.clone(), Origin::File);
                 }
             }
             if let (Some(nodes), Some(devices)) = (
                 data.get("trainer/num_nodes").and_then(json::json_number),
                 data.get("trainer/devices").and_then(json::json_number),
             ) {
-                self.config.number("num_gpus", Some(nodes * devices), Origin::File);
+                log.config.number("num_gpus", Some(nodes * devices), Origin::File);
             }
             return Outcome::Noted;
         }
@@ -267,7 +248,7 @@ impl DlLogger {
             return Outcome::No;
         };
         let counter = step.as_u64().or_else(|| step.as_array()?.last()?.as_u64());
-        self.training.push(Step {
+        log.push(Step {
             step: counter.or_else(|| value("global_step").map(|step| step as u64)),
             seconds: Some(seconds),
             loss: value("reduced_train_loss").or_else(|| value("loss")),
@@ -281,17 +262,15 @@ impl DlLogger {
     }
 }
 
-impl Recognizer for DlLogger {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["DLLL {"]
-    }
+impl StepFormat for Records {
+    const SPEC: Spec = Spec { tool: "nemo", format: "nemo-dllogger", triggers: &["DLLL {"], ..Spec::DEFAULT };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let Some(document) = after(line.text, "DLLL {") else { return Outcome::No };
         let start = line.text.len() - document.len();
         let document = line.text.get(line.text.get(..start).and_then(|text| text.rfind('{')).unwrap_or(start)..);
         match document.and_then(|document| json::json(document.as_bytes()).ok()) {
-            Some(record) => match self.record(&record, line.number) {
+            Some(record) => match self.record(&record, line.number, log) {
                 Outcome::No => Outcome::Skipped("a DLLogger record without a step time"),
                 other => other,
             },
@@ -299,34 +278,15 @@ impl Recognizer for DlLogger {
         }
     }
 
-    fn json(&mut self, document: &Value, line: u64) -> Outcome {
-        self.record(document, line)
+    fn json(&mut self, document: &Value, line: u64, log: &mut StepLog) -> Outcome {
+        self.record(document, line, log)
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut config = self.config;
-        config.merge(&context.settings);
-        let mut facts = self.training.facts("steps", 1, context);
-        let all = self.training.all();
-        facts.some("consumed_samples_last", self.consumed.map(tidy));
-        let stats = all.stats(&all.seconds, 1, context);
-        let rate = stats.and_then(|stats| tokens_per_second(&config, all.batch, stats.mean));
-        facts.some("tokens_per_s_no_warmup", rate);
-        let reading = Reading {
-            tool: "nemo",
-            format: "nemo-dllogger",
-            weight: Weight::Steps,
-            facts,
-            config,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
+    fn summarize(self, summary: &mut Summary<'_>) {
+        summary.config.merge(&summary.context.settings);
+        summary.facts.some("consumed_samples_last", self.consumed.map(tidy));
+        let (all, stats) = (summary.all(), summary.stats(&summary.all().seconds));
+        let rate = stats.and_then(|stats| tokens_per_second(&summary.config, all.batch, stats.mean));
+        summary.facts.some("tokens_per_s_no_warmup", rate);
     }
 }

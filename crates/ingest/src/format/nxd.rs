@@ -2,32 +2,32 @@
 //! learning_rate : 1.20e-04 throughput : 3.92 grad-norm : 2.0`, the throughput in sequences a second.
 
 use crate::lines::Line;
-use crate::observation::Observation;
-use crate::reading::{Config, Context, Reading, Weight};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::recognizer::Outcome;
 use crate::series::Series;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary};
 use crate::text::{after, leading, number_after};
-use crate::training::{Copies, Step, Training, ends};
+use crate::training::{Copies, Step};
+
+/// Recognizes it.
+pub type Nxd = StepReader<Lines>;
 
 /// Reads its step lines.
-#[derive(Debug)]
-pub struct Nxd {
-    training: Training,
+#[derive(Debug, Default)]
+pub struct Lines {
     rate: Series,
 }
 
-impl Default for Nxd {
-    fn default() -> Nxd {
-        Nxd { training: Training::new(Copies::EveryRank), rate: Series::default() }
-    }
-}
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "nxd",
+        format: "nxd-log",
+        triggers: &["step_loss"],
+        copies: Copies::EveryRank,
+        notes: &["throughput is sequences a second, averaged over the last steps"],
+        ..Spec::DEFAULT
+    };
 
-impl Recognizer for Nxd {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["step_loss"]
-    }
-
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
         let Some(loss) = number_after(text, "step_loss") else { return Outcome::No };
         let Some(rate) = number_after(text, "throughput").filter(|rate| *rate > 0.0) else {
@@ -38,7 +38,7 @@ impl Recognizer for Nxd {
         let Some((step, _)) = step.filter(|(step, _)| *step >= 0.0) else {
             return Outcome::Skipped("a neuronx-distributed step without a counter");
         };
-        let new = self.training.push(Step {
+        let new = log.push(Step {
             step: Some(step as u64),
             loss: Some(loss),
             learning_rate: number_after(text, "learning_rate"),
@@ -52,40 +52,21 @@ impl Recognizer for Nxd {
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("steps", 1, context);
-        facts.some("samples_per_s", self.training.all().stats(&self.rate, 1, context).map(|stats| stats.json()));
-        facts.some("loss", ends(&self.training.all().loss));
-        let mut notes = vec!["throughput is sequences a second, averaged over the last steps".to_owned()];
-        let batch = context.settings.get("global_batch_size").filter(|batch| *batch > 0.0);
-        match (batch, self.training.runs.as_mut_slice()) {
+    fn summarize(self, summary: &mut Summary<'_>) {
+        summary.series("samples_per_s", &self.rate);
+        let batch = summary.context.settings.get("global_batch_size").filter(|batch| *batch > 0.0);
+        match (batch, summary.training.runs.as_mut_slice()) {
             (Some(batch), [run]) => {
                 for rate in self.rate.kept() {
                     run.seconds.push(batch / rate);
                 }
-                notes.push("step times are the batch over the throughput".to_owned());
+                summary.notes.push("step times are the batch over the throughput".to_owned());
             }
             (Some(_), _) => {}
             (None, _) => {
-                notes.push("the batch is not in the log: --set global_batch_size=N gives step times".to_owned())
+                let missing = "the batch is not in the log: --set global_batch_size=N gives step times";
+                summary.notes.push(missing.to_owned());
             }
         }
-        let reading = Reading {
-            tool: "nxd",
-            format: "nxd-log",
-            weight: Weight::Steps,
-            facts,
-            config: Config::default(),
-            notes,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }

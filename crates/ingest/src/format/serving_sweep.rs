@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::lines::Line;
-use crate::reading::{Context, Facts, Reading, Weight};
+use crate::reading::{Context, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Agreed;
 use crate::text::{has, number, owned_cells};
@@ -71,21 +71,15 @@ impl Recognizer for Sweep {
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.results.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = Facts::default();
-        facts.set("blocks", self.results.len());
-        facts.set("results", self.results);
+        let Some(reading) = Reading::of_results("blocks", self.results) else { return Vec::new() };
         vec![Reading {
             tool: "vllm_bench",
             format: "serving-sweep-csv",
             kind: "serving",
             weight: Weight::Result,
-            facts,
             config: self.settings.config(context),
             notes: vec!["output throughput is that of one request where the column does not say otherwise".to_owned()],
-            ..Reading::default()
+            ..reading
         }]
     }
 }

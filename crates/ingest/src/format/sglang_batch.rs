@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Config, Context, Facts, Reading, Weight};
+use crate::reading::{Config, Context, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::training::LISTED;
 
@@ -61,12 +61,7 @@ impl Recognizer for OneBatch {
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.results.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = Facts::default();
-        facts.set("n_records", self.results.len());
-        facts.set("results", self.results);
+        let Some(reading) = Reading::of_results("n_records", self.results) else { return Vec::new() };
         let mut config = Config::default();
         config.merge(&context.settings);
         vec![Reading {
@@ -74,9 +69,8 @@ impl Recognizer for OneBatch {
             format: "sglang-one-batch-jsonl",
             kind: "serving",
             weight: Weight::Record,
-            facts,
             config,
-            ..Reading::default()
+            ..reading
         }]
     }
 }

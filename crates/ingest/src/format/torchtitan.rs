@@ -6,17 +6,18 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::lines::Line;
-use crate::observation::Observation;
-use crate::reading::{Config, Context, Origin, Reading, Weight, object};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::reading::{Config, Origin, object};
+use crate::recognizer::Outcome;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU, TOKENS_PER_GPU};
 use crate::text::{after, find, has, labeled, leading, number, number_after};
-use crate::training::{Copies, LISTED, Step, Training};
+use crate::training::{Copies, LISTED, Step};
+
+/// Recognizes it.
+pub type TorchTitan = StepReader<Lines>;
 
 /// Reads its metrics.
-#[derive(Debug)]
-pub struct TorchTitan {
-    training: Training,
-    config: Config,
+#[derive(Debug, Default)]
+pub struct Lines {
     lines: usize,
     repeats: bool,
     /// Sums over ranks: count, tokens/s, MFU and how many had one.
@@ -27,30 +28,20 @@ pub struct TorchTitan {
     ends: [Option<f64>; 2],
 }
 
-impl Default for TorchTitan {
-    fn default() -> TorchTitan {
-        TorchTitan {
-            training: Training::new(Copies::EveryRank),
-            config: Config::default(),
-            lines: 0,
-            repeats: false,
-            by_step: BTreeMap::new(),
-            records: Vec::new(),
-            validation: Vec::new(),
-            memory: None,
-            ends: [None; 2],
-        }
-    }
-}
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "torchtitan",
+        format: "torchtitan",
+        triggers: &["tps:", "wps:", "device mesh with", "total parameters", "global batch size "],
+        copies: Copies::EveryRank,
+        ..Spec::DEFAULT
+    };
 
-impl Recognizer for TorchTitan {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["tps:", "wps:", "device mesh with", "total parameters", "global batch size "]
-    }
-
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
-        let Some(steps) = find(text, "step:").and_then(|at| text.get(at..)) else { return self.about(text) };
+        let Some(steps) = find(text, "step:").and_then(|at| text.get(at..)) else {
+            return about(text, &mut log.config);
+        };
         let (mut step, mut rate, mut loss, mut memory) = (None, None, None, None);
         let mut record = Step { line: line.number, ..Step::default() };
         for (name, value) in labeled(steps) {
@@ -67,7 +58,7 @@ impl Recognizer for TorchTitan {
                 _ => {}
             }
         }
-        let (Some(step), Some(rate)) = (step, rate) else { return self.about(text) };
+        let (Some(step), Some(rate)) = (step, rate) else { return about(text, &mut log.config) };
         let (step, mfu) = (step as u64, record.mfu);
         if text.get(..text.len() - steps.len()).is_some_and(|front| front.ends_with("validate ")) {
             if let Some(loss) = loss.filter(|_| self.validation.len() < LISTED) {
@@ -96,22 +87,15 @@ impl Recognizer for TorchTitan {
         }
         // The device uses binary units; the figures of a measurement are decimal.
         record.memory_gb = memory.map(|(gib, _)| gib * 1.073_741_824);
-        self.training.push(Step { step: Some(step), loss, tokens_per_gpu: Some(rate), ..record });
+        log.push(Step { step: Some(step), loss, tokens_per_gpu: Some(rate), ..record });
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("steps", 1, context);
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let Summary { training, facts, .. } = summary;
         facts.set("n_lines", self.lines);
         facts.set("distinct_steps", self.by_step.keys().copied().collect::<Vec<u64>>());
-        if self.training.runs.len() < 2 {
+        if training.runs.len() < 2 {
             let mean = |pick: fn(&[f64; 4]) -> [f64; 2]| -> Value {
                 let pairs = self.by_step.iter().map(|(step, sums)| (step, pick(sums)));
                 let pairs = pairs.filter(|(_, [_, count])| *count > 0.0);
@@ -124,10 +108,10 @@ impl Recognizer for TorchTitan {
             facts.set("memory_gib", gib);
             facts.set("memory_percent", share);
         }
-        facts.set("loss", json!({"n": self.training.all().loss.len(), "first": self.ends[0], "last": self.ends[1]}));
-        let all = self.training.all();
-        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
-        facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
+        facts.set("loss", json!({"n": training.all().loss.len(), "first": self.ends[0], "last": self.ends[1]}));
+        summary.picked(TOKENS_PER_GPU);
+        summary.picked(TFLOPS_PER_GPU);
+        let facts = &mut summary.facts;
         if !self.validation.is_empty() {
             facts.set("validation", self.validation);
         }
@@ -135,39 +119,28 @@ impl Recognizer for TorchTitan {
             facts.set("ranks_repeat_a_step", true);
         }
         facts.set("records", self.records);
-        let reading = Reading {
-            tool: "torchtitan",
-            format: "torchtitan",
-            weight: Weight::Steps,
-            facts,
-            config: self.config,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }
 
-impl TorchTitan {
-    /// The lines before the first step.
-    fn about(&mut self, text: &str) -> Outcome {
-        if let Some(mesh) = after(text, "device mesh with") {
-            // `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`
-            let Some((_, sizes)) = mesh.split_once("], [") else { return Outcome::No };
-            let sizes = sizes.split([',', ']']).filter_map(number);
-            self.config.number("num_gpus", Some(sizes.product()), Origin::File);
-            return Outcome::Noted;
-        }
-        if let Some(size) = number_after(text, "size:").filter(|_| has(text, "total parameters")) {
-            self.config.number("parameters_billion", Some(size / 1e9), Origin::File);
-            return Outcome::Noted;
-        }
-        if has(text, "global batch size ") && has(text, "sequence length") {
-            self.config.number("micro_batch_size", number_after(text, "local batch size"), Origin::File);
-            self.config.number("global_batch_size", number_after(text, "global batch size"), Origin::File);
-            self.config.number("seq_len", number_after(text, "sequence length"), Origin::File);
-            self.config.number("total_steps", number_after(text, "total steps"), Origin::File);
-            return Outcome::Noted;
-        }
-        Outcome::No
+/// The lines before the first step.
+fn about(text: &str, config: &mut Config) -> Outcome {
+    if let Some(mesh) = after(text, "device mesh with") {
+        // `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`
+        let Some((_, sizes)) = mesh.split_once("], [") else { return Outcome::No };
+        let sizes = sizes.split([',', ']']).filter_map(number);
+        config.number("num_gpus", Some(sizes.product()), Origin::File);
+        return Outcome::Noted;
     }
+    if let Some(size) = number_after(text, "size:").filter(|_| has(text, "total parameters")) {
+        config.number("parameters_billion", Some(size / 1e9), Origin::File);
+        return Outcome::Noted;
+    }
+    if has(text, "global batch size ") && has(text, "sequence length") {
+        config.number("micro_batch_size", number_after(text, "local batch size"), Origin::File);
+        config.number("global_batch_size", number_after(text, "global batch size"), Origin::File);
+        config.number("seq_len", number_after(text, "sequence length"), Origin::File);
+        config.number("total_steps", number_after(text, "total steps"), Origin::File);
+        return Outcome::Noted;
+    }
+    Outcome::No
 }

@@ -1,24 +1,28 @@
 //! torchtune: `Step 2 | loss:1.51 lr:2e-05 tokens_per_second_per_gpu:3011.2 peak_memory_active:38.1 …`.
 
 use crate::lines::Line;
-use crate::observation::Observation;
-use crate::reading::{Context, Reading, Weight};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::recognizer::Outcome;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TOKENS_PER_GPU};
 use crate::text::{after, labeled, leading, number};
-use crate::training::{Step, Training};
+use crate::training::Step;
+
+/// Recognizes it.
+pub type TorchTune = StepReader<Lines>;
 
 /// Reads its step lines.
 #[derive(Debug, Default)]
-pub struct TorchTune {
-    training: Training,
-}
+pub struct Lines;
 
-impl Recognizer for TorchTune {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["tokens_per_second_per_gpu:"]
-    }
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "torchtune",
+        format: "torchtune",
+        triggers: &["tokens_per_second_per_gpu:"],
+        series: &[TOKENS_PER_GPU],
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let counter = after(line.text, "Step ").and_then(leading);
         let Some((counter, fields)) = counter.filter(|(_, rest)| rest.trim_ascii_start().starts_with('|')) else {
             return Outcome::No;
@@ -38,24 +42,12 @@ impl Recognizer for TorchTune {
         if step.tokens_per_gpu.is_none() {
             return Outcome::Skipped("a torchtune step without a readable rate");
         }
-        self.training.push(step);
+        log.push(step);
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("steps", 1, context);
-        let all = self.training.all();
-        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
-        facts.some("max_memory_gb", all.memory.max());
-        let reading =
-            Reading { tool: "torchtune", format: "torchtune", weight: Weight::Steps, facts, ..Reading::default() };
-        vec![self.training.reading(reading, 1, context)]
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let most = summary.all().memory.max();
+        summary.facts.some("max_memory_gb", most);
     }
 }

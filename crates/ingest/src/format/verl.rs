@@ -3,30 +3,35 @@
 use serde_json::{Map, Value, json};
 
 use crate::lines::Line;
-use crate::observation::Observation;
-use crate::reading::{Config, Context, Origin, Reading, Weight};
-use crate::recognizer::{Outcome, Recognizer};
+use crate::reading::Origin;
+use crate::recognizer::Outcome;
 use crate::series::Series;
+use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TOKENS_PER_GPU};
 use crate::text::{number, whole};
-use crate::training::{Step, Training};
+use crate::training::Step;
 
 /// The parts of a step of reinforcement learning whose times are read.
 const PARTS: [&str; 6] = ["gen", "old_log_prob", "ref", "values", "adv", "update_actor"];
 
+/// Recognizes it.
+pub type Verl = StepReader<Lines>;
+
 /// Reads its step lines.
 #[derive(Debug, Default)]
-pub struct Verl {
-    training: Training,
-    config: Config,
+pub struct Lines {
     parts: [Series; PARTS.len()],
 }
 
-impl Recognizer for Verl {
-    fn triggers(&self) -> &'static [&'static str] {
-        &["timing_s/step:"]
-    }
+impl StepFormat for Lines {
+    const SPEC: Spec = Spec {
+        tool: "verl",
+        format: "verl",
+        triggers: &["timing_s/step:"],
+        series: &[TOKENS_PER_GPU],
+        ..Spec::DEFAULT
+    };
 
-    fn line(&mut self, line: Line<'_>) -> Outcome {
+    fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let Some(fields) = line.text.trim_ascii_start().strip_prefix("step:") else { return Outcome::No };
         let mut fields = fields.split(" - ");
         let counter = fields.next().and_then(whole);
@@ -54,31 +59,22 @@ impl Recognizer for Verl {
         if step.step.is_none() || step.seconds.is_none() {
             return Outcome::Skipped("a verl step without a counter or a readable time");
         }
-        if self.training.push(step) {
+        if log.push(step) {
             self.parts.iter_mut().zip(parts).for_each(|(series, value)| value.into_iter().for_each(|v| series.push(v)));
             if let (Some(tokens), Some(seconds), Some(rate)) = (tokens, step.seconds, step.tokens_per_gpu) {
                 let gpus = tokens / (seconds * rate);
                 if gpus >= 0.99 && (gpus - gpus.round()).abs() < 0.01 * gpus {
                     let how = Origin::Derived("tokens / (step time x tokens/s/GPU)");
-                    self.config.number("num_gpus", Some(gpus.round()), how);
+                    log.config.number("num_gpus", Some(gpus.round()), how);
                 }
             }
         }
         Outcome::Took
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
-    }
-
-    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        if self.training.is_empty() {
-            return Vec::new();
-        }
-        let mut facts = self.training.facts("steps", 1, context);
-        let all = self.training.all();
-        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
-        facts.some("max_memory_gb", all.memory.max());
+    fn summarize(self, summary: &mut Summary<'_>) {
+        let most = summary.all().memory.max();
+        summary.facts.some("max_memory_gb", most);
         let mut parts = Map::new();
         for (name, series) in PARTS.iter().zip(&self.parts) {
             if let Some(mean) = series.mean() {
@@ -86,16 +82,7 @@ impl Recognizer for Verl {
             }
         }
         if !parts.is_empty() {
-            facts.set("mean_seconds_of_parts", Value::Object(parts));
+            summary.facts.set("mean_seconds_of_parts", Value::Object(parts));
         }
-        let reading = Reading {
-            tool: "verl",
-            format: "verl",
-            weight: Weight::Steps,
-            facts,
-            config: self.config,
-            ..Reading::default()
-        };
-        vec![self.training.reading(reading, 1, context)]
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn noted(text: &str, name: &str) -> Option<f64> {
     text.split(';').filter(|clause| !disowned(clause)).find_map(|clause| noted_in(clause, name))
 }
 
-/// Whether a clause says that its numbers do not hold.
+/// Whether a clause retracts its numbers.
 fn disowned(clause: &str) -> bool {
     ["does not multiply", "does not match", "inconsistent", "cannot use", "expert TP"]
         .iter()
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_the_notes_disown_do_not_count() {
+    fn numbers_that_notes_retract_do_not_count() {
         assert_eq!(noted("source topology \"TP=8 PP=4\" does not multiply to 32 cores", "tp"), None);
         assert_eq!(noted("expert TP=2; TP4", "tp"), Some(4.0));
     }

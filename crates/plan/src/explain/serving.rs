@@ -14,7 +14,7 @@ use crate::knob::{Knob, Setting};
 use atlas_config::Mode;
 use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
-use atlas_perf::serving::{Admission, HostOverlap, Load, ServingEstimate, ServingInput, Stack, StepInputs};
+use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack, StepInputs};
 
 /// The derivation of a figure; `None` for figures that serving does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {

@@ -97,7 +97,7 @@ pub fn document(study: &Study) -> Value {
         study.choices.iter().map(|choice| json!({"interval": choice.interval, "goodput": interval(&choice.goodput)}));
     let shares = SHARES.iter().zip(&study.shares).map(|(name, share)| (name.replace(' ', "_"), interval(share)));
     json!({
-        "nodes": i.nodes,
+        "nodes": f64::from(i.nodes),
         "accelerator_mtbf": study.mtbf,
         "node_mtbf": i.node_mtbf,
         "job_mtbf": i.mtbf(),
@@ -121,7 +121,7 @@ pub fn document(study: &Study) -> Value {
     })
 }
 
-/// Goodput over the interval between checkpoints, Daly's expectation alongside it.
+/// Goodput over the checkpoint interval, with Daly's expectation.
 #[must_use]
 pub fn plot(study: &Study) -> Plot {
     let simulated = study.choices.iter().map(|choice| (choice.interval / 60.0, choice.goodput.mean)).collect();

@@ -33,7 +33,7 @@ pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
     out
 }
 
-/// Several plans alongside each other, with the differences from the first, run by run under the same seeds.
+/// Several plans compared, with differences from the first from runs with the same seeds.
 #[must_use]
 pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
     let pairs: Vec<(&Plan, &Outcome)> = answers.iter().map(|(plan, outcome)| (plan, outcome)).collect();
@@ -234,7 +234,11 @@ fn levels(m: &serving::Measured) -> String {
     let o = &m.output;
     let (memory, most) = m.memory_use();
     let mut table = Table::new([("level", Align::Left), ("mean", Align::Right), ("most", Align::Right)]);
-    table.row(["waiting".to_owned(), units::significant(o.waiting, 3), units::significant_short(o.most_waiting)]);
+    table.row([
+        "waiting".to_owned(),
+        units::significant(o.waiting, 3),
+        units::significant_short(o.most_waiting as f64),
+    ]);
     table.row(["running".to_owned(), units::significant(o.running, 3)]);
     table.row(["KV blocks".to_owned(), units::percent(o.kv), units::percent(o.most_kv)]);
     table.row(["device memory".to_owned(), units::percent(memory), units::percent(most)]);

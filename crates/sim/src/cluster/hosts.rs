@@ -1,16 +1,6 @@
 //! Which hosts a job gets: under few leaves, so that it crosses few uplinks, or spread over all of them.
 
-use super::contention::Fabric;
-
-/// How jobs are applied over the leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Placement {
-    /// Under as few leaves as possible, the fullest that suffices first (Slurm's `topology/tree`).
-    #[default]
-    Packed,
-    /// Host by host under the leaf with the most left (Slurm's `--distribution=cyclic` over switches).
-    Spread,
-}
+use super::fabric::{Fabric, Placement};
 
 /// Accelerators that are free, host by host.
 #[derive(Debug, Clone)]
@@ -30,7 +20,7 @@ impl Hosts {
         Hosts { free, per_host, per_leaf: fabric.hosts_per_leaf.max(1) as usize, placement: fabric.placement }
     }
 
-    /// Gives a job its accelerators: hosts, and how many of each. As many must be free.
+    /// Allocates a job's accelerators: hosts, and how many of each. That many must be free.
     pub(super) fn take(&mut self, accelerators: u32) -> Vec<(u32, u32)> {
         let mut out: Vec<(u32, u32)> = Vec::new();
         let mut left = accelerators;
@@ -114,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everybody_gets_what_they_ask_for_and_nothing_is_lost(
+        fn every_job_gets_its_accelerators_and_none_is_lost(
             all in 1u32..200, sizes in prop::collection::vec(1u32..60, 1..20), spread in any::<bool>(),
         ) {
             let placement = if spread { Placement::Spread } else { Placement::Packed };

@@ -1,5 +1,5 @@
-//! How far long work is, and the request to end it: shared among the worker, the observer and whoever cancels. Share it by
-//! reference, or in an [`std::sync::Arc`].
+//! Progress of long work, and its cancellation. Shared by reference, or in an [`std::sync::Arc`], between the worker and the
+//! thread that shows progress or cancels.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -20,13 +20,13 @@ pub struct Progress {
 const WHOLE: f64 = 1e6;
 
 impl Progress {
-    /// Nothing done, and not asked to end.
+    /// Nothing done, and not cancelled.
     #[must_use]
     pub fn new() -> Self {
         Progress::default()
     }
 
-    /// One for a part of the work: it counts for itself, and whoever ends the whole ends the part.
+    /// The progress of a part of the work: it counts separately, and cancelling the whole cancels it.
     #[must_use]
     pub fn part(&self) -> Progress {
         Progress { cancelled: Arc::clone(&self.cancelled), ..Progress::default() }
@@ -47,7 +47,7 @@ impl Progress {
         }
     }
 
-    /// Asks the work to stop soon. It still answers, with what it has.
+    /// Asks the work to stop soon. It still returns the results so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_run_of_several_counts_as_its_part() {
+    fn a_run_of_several_reports_its_share_of_the_progress() {
         let progress = Progress::new();
         assert_eq!(progress.share(), 0.0);
         progress.set(0.5);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_the_whole_ends_its_parts_which_count_for_themselves() {
+    fn cancelling_the_whole_cancels_parts_which_count_separately() {
         let whole = Progress::new();
         whole.expect(10);
         let part = whole.part();

@@ -1,5 +1,5 @@
-//! How devices sit in hosts: ranks in order, tensor parallelism the quickest, then context, data and pipeline parallelism,
-//! in this order. A slow host slows every stage that has a rank on it.
+//! Placement of ranks on hosts: in order, with tensor parallelism as the innermost dimension, then context, data and pipeline
+//! parallelism. A slow host slows every stage that has a rank on it.
 
 use super::input::{OtherKind, Place, Slow};
 use crate::kernel::Stream;
@@ -16,24 +16,24 @@ const SLOW_HOSTS: u32 = 40;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hosts {
     /// Devices of the job.
-    pub devices: f64,
+    pub devices: u32,
     /// Devices of one host.
-    pub per_host: f64,
+    pub per_host: u32,
 }
 
 impl Hosts {
-    /// How many there are.
+    /// Number of hosts.
     #[must_use]
     pub fn count(&self) -> u32 {
-        (self.devices / self.per_host.max(1.0)).ceil().max(1.0) as u32
+        self.devices.div_ceil(self.per_host.max(1)).max(1)
     }
 
     /// The (stage, replica) places that have a rank on a host, by their number: stages one after the other, replicas within.
     fn places(&self, host: u32, system: &TrainingInput) -> impl Iterator<Item = u64> + use<> {
-        let each = self.per_host.max(1.0) as u64;
+        let each = u64::from(self.per_host.max(1));
         let process = (system.tp * system.cp).max(1.0) as u64;
         let all = u64::from(system.dp.max(Count::ONE).get()) * u64::from(system.pp.max(Count::ONE).get());
-        let ranks = u64::from(host) * each..((u64::from(host) + 1) * each).min(self.devices.max(1.0) as u64);
+        let ranks = u64::from(host) * each..((u64::from(host) + 1) * each).min(u64::from(self.devices.max(1)));
         ranks.map(move |rank| rank / process).filter(move |place| *place < all)
     }
 
@@ -45,7 +45,7 @@ impl Hosts {
         let (mut kinds, counts): (Vec<OtherKind>, Vec<u32>) = kinds.iter().cloned().unzip();
         let hosts = self.count();
         let mut first = hosts.saturating_sub(counts.iter().sum());
-        // How slow each place is, and by which kind; the job's own until another one is met.
+        // The step time of each place and the kind that determines it; `None` for the job's own.
         let own = step(system);
         let mut places: BTreeMap<u64, (f64, Option<usize>)> = BTreeMap::new();
         let mut meet = |hosts: Range<u32>, seconds: f64, kind: Option<usize>| {
@@ -57,7 +57,7 @@ impl Hosts {
             }
         };
         // Of the job's own hosts only the last can share a place with another kind's.
-        let process = (system.tp * system.cp / self.per_host.max(1.0)).ceil().max(1.0) as u32;
+        let process = (system.tp * system.cp / f64::from(self.per_host.max(1))).ceil().max(1.0) as u32;
         meet(first.saturating_sub(process)..first, own, None);
         for (number, (kind, count)) in kinds.iter().zip(&counts).enumerate() {
             let last = first.saturating_add(*count).min(hosts);
@@ -73,8 +73,7 @@ impl Hosts {
         kinds
     }
 
-    /// So many hosts drawn by the seed, every set of them as likely as any other, and the stages that they slow, once each:
-    /// a stage waits for the slowest of its ranks.
+    /// Draws `wanted` hosts at random and returns the stages that they slow, once each: a stage waits for its slowest rank.
     #[must_use]
     pub fn slow(&self, system: &TrainingInput, wanted: u32, factor: f64, seed: u64) -> Vec<Slow> {
         let hosts = u64::from(self.count());
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_hold_their_ranks_places_and_every_place_once_or_more() {
+    fn every_place_is_on_the_hosts_of_its_ranks() {
         let system = TrainingInput {
             tp: Count::new(2),
             pp: Count::new(4),
@@ -111,7 +110,7 @@ mod tests {
             accelerators: 64.0,
             ..TrainingInput::default()
         };
-        let hosts = Hosts { devices: 64.0, per_host: 8.0 };
+        let hosts = Hosts { devices: 64, per_host: 8 };
         let of = |host, system: &TrainingInput| hosts.places(host, system).collect::<BTreeSet<u64>>();
         assert_eq!(hosts.count(), 8);
         // Two ranks a place: four replicas of a stage on each host.
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_stand_on_the_last_hosts_and_a_stage_waits_for_the_slowest() {
+    fn other_kinds_are_on_the_last_hosts_and_stages_wait_for_the_slowest() {
         let system = TrainingInput {
             tp: Count::new(8),
             pp: Count::new(2),
@@ -133,7 +132,7 @@ mod tests {
             accelerators: 32.0,
             ..TrainingInput::default()
         };
-        let hosts = Hosts { devices: 32.0, per_host: 8.0 };
+        let hosts = Hosts { devices: 32, per_host: 8 };
         let slower = atlas_perf::accelerator::Accelerator {
             flops: system.accelerator.flops.map(|rate| 0.5 * rate),
             ..system.accelerator
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_hosts_are_drawn_by_the_seed_without_putting_back() {
+    fn slow_hosts_are_drawn_without_replacement_by_seed() {
         let system = TrainingInput {
             tp: Count::new(8),
             pp: Count::new(2),
@@ -160,7 +159,7 @@ mod tests {
             accelerators: 64.0,
             ..TrainingInput::default()
         };
-        let hosts = Hosts { devices: 64.0, per_host: 8.0 };
+        let hosts = Hosts { devices: 64, per_host: 8 };
         let slow = |wanted, seed| hosts.slow(&system, wanted, 1.5, seed);
         assert_eq!(slow(3, 1), slow(3, 1));
         assert_eq!((slow(0, 1).len(), slow(3, 1).len(), slow(99, 1).len()), (0, 3, 8));

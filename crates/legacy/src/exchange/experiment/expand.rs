@@ -29,7 +29,7 @@ const OVERRIDES: [(&str, &[&[&str]]); 2] = [
     ("PRIMUS_PATH", &[&["paths", "primus", "installation"]]),
 ];
 
-/// Replaces values by the variables of the environment that stand for them; a missing value is added if
+/// Replaces values by their environment variables; a missing value is added if
 /// its section exists.
 pub(super) fn overridden(
     file: &Arc<str>,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unset_unclosed_or_unknown_is_named_each_at_its_place() {
+    fn unset_unclosed_and_unknown_variables_are_reported_with_positions() {
         let (_, _, problems) = expanded("a: ${NONE}\nb: \"${SET\"\nc: ${SET:?must}\nd: \"${1}\"\n");
         let described: Vec<String> =
             problems.iter().map(|problem| problem.location() + " " + &problem.message).collect();

@@ -1,0 +1,128 @@
+//! What Megatron-LM and its descendants print around the iterations: memory of ranks, sizes, validation.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::reading::{Config, Context, Facts, Origin};
+use crate::text::{after, has, leading, number, number_after, whole};
+use crate::training::LISTED;
+
+/// What such lines state.
+#[derive(Debug, Default)]
+pub(super) struct Surroundings {
+    ranks: BTreeSet<u64>,
+    memory_records: u64,
+    max_allocated: Option<f64>,
+    max_reserved: Option<f64>,
+    validation: Vec<Value>,
+    footprint_mb: Option<f64>,
+    shard_billion: Option<f64>,
+}
+
+impl Surroundings {
+    /// Reads a line; returns whether it has any of it.
+    pub(super) fn read(&mut self, text: &str, config: &mut Config) -> bool {
+        let mut found = false;
+        let mut rest = text;
+        while let Some(value) = after(rest, "max allocated:") {
+            let before = rest.get(..rest.len() - value.len()).unwrap_or_default();
+            let rank = before.rfind("[Rank").and_then(|at| before.get(at + 5..)).and_then(|rank| {
+                // `[Rank 3]`; `[Rank (0, 1)]` of other forks is no number.
+                whole(rank)
+            });
+            if let Some((figure, unit)) = leading(value).filter(|(figure, _)| figure.is_finite()) {
+                let gigabytes = unit.trim_start().starts_with('G');
+                let megabytes = if gigabytes { figure * 1024.0 } else { figure };
+                found = true;
+                self.memory_records += 1;
+                self.max_allocated = Some(self.max_allocated.map_or(megabytes, |known| known.max(megabytes)));
+                if self.ranks.len() < 1 << 20 {
+                    self.ranks.extend(rank);
+                }
+            }
+            if let Some(reserved) = number_after(value, "max reserved:") {
+                self.max_reserved = Some(self.max_reserved.map_or(reserved, |known: f64| known.max(reserved)));
+            }
+            rest = value;
+        }
+        if let Some(value) = after(text, "Total number of parameters in billions:") {
+            config.number("parameters_billion", number(value), Origin::File);
+            found = true;
+        }
+        if let Some(value) = after(text, "number of parameters on (tensor, pipeline) model parallel rank (0, 0):") {
+            self.shard_billion = number(value).map(|parameters| parameters / 1e9);
+            found = true;
+        }
+        if let Some(value) = after(text, "Number of parameters in most loaded shard in billions:") {
+            self.shard_billion = number(value);
+            found = true;
+        }
+        if let Some(value) = number_after(text, "weight and optimizer=").filter(|_| has(text, "Theoretical memory")) {
+            self.footprint_mb = Some(value);
+            found = true;
+        }
+        // The name of an index of samples holds their length: `…_40ns_1024sl_1234s_doc_idx.npy`.
+        if let Some(at) = text.find("sl_").filter(|_| has(text, "indexmap") || has(text, "_idx.npy")) {
+            let digits = text.get(..at).unwrap_or_default();
+            let digits = digits.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+            config.number("seq_len", digits.parse().ok(), Origin::File);
+            found = true;
+        }
+        if let Some(rest) = after(text, "validation loss at iteration")
+            && let (Some(iteration), Some(loss)) = (whole(rest), number_after(rest, "loss value:"))
+        {
+            if self.validation.len() < LISTED {
+                self.validation.push(json!([iteration, loss]));
+            }
+            found = true;
+        }
+        found
+    }
+
+    /// Derives the number of GPUs if nothing states it.
+    pub(super) fn gpus(&self, config: &mut Config, context: &Context) {
+        let hint = |name| context.hint(name);
+        if let (Some(tp), Some(pp), Some(dp)) = (hint("tp"), hint("pp"), hint("dp")) {
+            config.number("num_gpus", Some(tp * pp * dp), Origin::FileName);
+        }
+        for (name, short) in [("tensor_parallel", "tp"), ("pipeline_parallel", "pp"), ("data_parallel", "dp")] {
+            config.number(name, hint(short), Origin::FileName);
+        }
+        // Data-parallel rank 0 prints its memory, on every tensor- and pipeline-parallel rank. More than eight ranks
+        // without a gap cannot be one tensor-parallel group inside a node.
+        let contiguous = self.ranks.len() > 8 && self.ranks.last() == Some(&(self.ranks.len() as u64 - 1));
+        if contiguous {
+            let how = Origin::Derived("every rank from 0 prints its memory");
+            config.number("num_gpus", Some(self.ranks.len() as f64), how);
+        }
+        // Megatron-LM's theoretical_memory_usage.py: 18 bytes a parameter without the distributed optimizer, with it
+        // 6 + 12/DP. The most loaded shard holds all parameters where TP x PP is 1.
+        if let (Some(megabytes), Some(shard)) = (self.footprint_mb, self.shard_billion) {
+            let bytes = megabytes * 1_048_576.0 / (shard * 1e9);
+            let dp = 12.0 / (bytes - 6.0);
+            // Number of shards of the model; uneven ones (embeddings on one stage) are left out.
+            let shards = config.get("parameters_billion").map(|all| all / shard);
+            let shards = shards.filter(|shards| (shards / shards.round() - 1.0).abs() < 0.02).map(f64::round);
+            if bytes > 6.0 && bytes < 17.5 && (dp - dp.round()).abs() < 0.02 * dp {
+                let how = Origin::Derived("weight and optimizer take 6 + 12/DP bytes a parameter");
+                config.number("data_parallel", Some(dp.round()), how);
+                config.number("num_gpus", shards.map(|shards| shards * dp.round()), how);
+            }
+        }
+    }
+
+    /// Adds the memory that ranks print.
+    pub(super) fn memory(&self, facts: &mut Facts) {
+        if self.memory_records > 0 {
+            facts.set("rank_memory_records", self.memory_records);
+            facts.some("max_allocated_mb_max", self.max_allocated);
+            facts.some("max_reserved_mb_max", self.max_reserved);
+        }
+    }
+
+    /// Losses of validations by iteration.
+    pub(super) fn validation(self) -> Vec<Value> {
+        self.validation
+    }
+}
