@@ -104,7 +104,7 @@ regimes! {
     /// Dense models on NVIDIA devices in many domains.
     DenseManyDomains: "training, dense, many domains", stated 0.752, 1.267, assumed 0.750, 1.263;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.560, 1.536, assumed 0.514, 1.516;
+    Experts: "training, mixture of experts", stated 0.560, 1.537, assumed 0.514, 1.516;
     /// Frozen base model with adapters (LoRA).
     Adapters: "training, adapters", stated 0.828, 1.220, assumed 0.828, 1.220;
     /// Other accelerators whose training several sources measured.
@@ -113,29 +113,29 @@ regimes! {
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.677, 1.637, assumed 0.677, 1.628;
+    CompiledEngine: "serving, compiled engine", stated 0.676, 1.625, assumed 0.677, 1.625;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.473, 1.833, assumed 0.505, 1.579;
+    NativeRuntime: "serving, native runtime", stated 0.474, 1.837, assumed 0.506, 1.601;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.646, 1.738, assumed 0.374, 1.122;
+    PythonBatch: "serving, Python engine, static batch", stated 0.648, 1.733, assumed 0.375, 1.123;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", stated 0.400, 1.467, assumed 0.358, 1.549;
+    PythonOffline: "serving, Python engine, offline", stated 0.400, 1.480, assumed 0.358, 1.549;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.381, 2.231, assumed 0.330, 1.987;
+    PythonServer: "serving, Python engine, server", stated 0.387, 2.237, assumed 0.334, 1.989;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.595, 2.632, assumed 0.251, 1.873;
+    Cdna: "serving, CDNA", stated 0.597, 2.634, assumed 0.250, 1.870;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", stated 0.464, 1.856, assumed 0.414, 1.850;
+    OtherServing: "serving, other accelerators", stated 0.467, 1.867, assumed 0.409, 1.812;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", stated 0.660, 1.431, assumed 0.649, 1.421;
+    Tpot: "TPOT", stated 0.655, 1.428, assumed 0.654, 1.418;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", stated 0.557, 2.834, assumed 0.583, 2.873;
+    LightTtft: "TTFT, at most 32 requests", stated 0.566, 2.825, assumed 0.575, 2.890;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", stated 0.336, 3.427, assumed 0.389, 3.650;
+    HeavyTtft: "TTFT, more requests", stated 0.336, 3.394, assumed 0.404, 3.702;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
