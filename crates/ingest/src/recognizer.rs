@@ -121,10 +121,13 @@ pub fn all() -> Vec<Box<dyn Recognizer>> {
         Box::<format::serving_metrics::ServingMetrics>::default(),
         Box::<format::sglang_batch::OneBatch>::default(),
         Box::<format::trtllm::TrtLlm>::default(),
+        Box::<format::trtllm_iterations::TrtLlmIterations>::default(),
         Box::<format::genai_perf::GenAiPerf>::default(),
         Box::<format::llmperf::LlmPerf>::default(),
         Box::<format::llama_batched::LlamaBatched>::default(),
         Box::<format::llama_bench::LlamaBench>::default(),
+        // Before the timings of other programs of llama.cpp, which have no slots.
+        Box::<format::llama_server::LlamaServer>::default(),
         Box::<format::llama_cpp::LlamaCpp>::default(),
         Box::<format::guidellm::GuideLlm>::default(),
         Box::<format::guidellm_console::GuideLlmConsole>::default(),

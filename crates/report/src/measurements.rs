@@ -218,9 +218,9 @@ pub fn formats() -> String {
         (
             "serving",
             "vLLM (bench serve, throughput, latency; text, JSON; server), SGLang (bench serving, offline, one batch; \
-             text, JSON; server), TensorRT-LLM (trtllm-bench, C++ benchmarks), GenAI-Perf, AIPerf, LLMPerf, \
+             text, JSON; server), TensorRT-LLM (trtllm-bench, C++ benchmarks, iterations), GenAI-Perf, AIPerf, LLMPerf, \
              GuideLLM (JSON, CSV, console), Perf Analyzer, InferenceMAX, llama-bench (md, json, jsonl, csv, sql), batched-bench, sweep-bench, \
-             llama.cpp timings, sweeps as CSV, MLPerf inference, Prometheus dumps (vLLM, SGLang)",
+             llama.cpp timings, llama-server, sweeps as CSV, MLPerf inference, Prometheus dumps (vLLM, SGLang)",
         ),
         ("network", "nccl-tests, rccl-tests, torch all_reduce_bench"),
         (

@@ -15,7 +15,6 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 pub use self::part::{MOST_PARTS, Part, range};
 use super::confirm;
 use super::output::complain;
-use super::run::writing;
 
 /// Time between two looks for parts.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -155,7 +154,7 @@ impl<'a> Work<'a> {
         loop {
             while next < self.parts && self.file(next).exists() {
                 let path = self.file(next);
-                let lines = std::fs::read(&path).map_err(|error| writing(&path, &error))?;
+                let lines = part::read(&path, part::MOST_BYTES)?;
                 so_far = merge(next, &lines)?;
                 next += 1;
             }

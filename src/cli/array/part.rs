@@ -1,7 +1,7 @@
 //! One part of work that a job array computes, and the file that a task writes.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Read as _};
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
@@ -14,6 +14,35 @@ use crate::cli::run::writing;
 
 /// Largest number of parts.
 pub const MOST_PARTS: u64 = 10_000;
+
+/// Largest part that is merged: it is held in memory, on a node that others use, too.
+pub(super) const MOST_BYTES: u64 = 512 << 20;
+
+/// The contents of a part that has at most so many bytes.
+///
+/// # Errors
+/// The file cannot be read, is no regular file, or is larger.
+pub(super) fn read(path: &Path, most: u64) -> color_eyre::Result<Vec<u8>> {
+    let cannot = |error: std::io::Error| eyre!("{}: cannot be read: {error}", path.display());
+    // Asked before it is opened: a pipe would be waited for.
+    let found = std::fs::metadata(path).map_err(cannot)?;
+    if !found.is_file() {
+        return Err(eyre!("{}: expected a file that a task of the array wrote", path.display()));
+    }
+    // A file that grows while it is read is no part, which appears whole.
+    let mut lines = Vec::new();
+    let file = File::open(path).map_err(cannot)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut lines).map_err(cannot)?;
+    if lines.len() as u64 > most {
+        return Err(eyre!(
+            "{}: a part of {} MB, expected at most {} MB: use more --tasks, fewer metrics or a condition",
+            path.display(),
+            found.len().max(lines.len() as u64) >> 20,
+            most >> 20
+        ));
+    }
+    Ok(lines)
+}
 
 /// Which part: `3/32@9f86d081884c7d65`, the last being the fingerprint of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +126,27 @@ mod tests {
             }
             assert_eq!(next, size);
         }
+    }
+
+    #[test]
+    fn a_part_that_is_too_large_or_no_file_is_refused_without_being_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part-0.csv");
+        std::fs::write(&path, "four").unwrap();
+        assert_eq!(read(&path, 4).unwrap(), b"four");
+        // Sparse: nothing is on the disk, and reading it all would take its size of memory.
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let error = read(&path, 1 << 20).unwrap_err().to_string();
+        assert!(
+            error.ends_with(
+                "a part of 1048576 MB, expected at most 1 MB: use more --tasks, fewer metrics or a condition"
+            )
+        );
+        for other in ["/dev/zero", "/dev"] {
+            let error = read(Path::new(other), 1 << 20).unwrap_err().to_string();
+            assert!(error.contains("expected a file that a task of the array wrote"), "{error}");
+        }
+        assert!(read(&folder.path().join("part-1.csv"), 1).unwrap_err().to_string().contains("cannot be read"));
     }
 
     #[test]

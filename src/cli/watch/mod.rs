@@ -33,11 +33,12 @@ use super::{confirm, keep};
   atlas watch run.log --plan p.json --on-alarm 'notify-send atlas {message}'
   atlas watch 1234 --yes --on-alarm 'curl -fsS --data-urlencode text={message} https://hooks.example.org/alarm'
 
-Reads training logs in the formats listed by `atlas ingest --formats` and logs of vLLM and SGLang servers. Prints a message \
-when the run leaves the 90 % interval of the prediction (since when, by how much, and the most likely causes), when it \
-returns, stalls or restarts, and nothing otherwise. Files may be rotated, truncated, gzipped or not exist yet; several \
-files are the ranks of one job. A number that is not a file name is a Slurm job id. Ends after the last step, when the job \
-ends, with --once or on Ctrl-C, and adds an entry to the history.")]
+Reads training logs in the formats listed by `atlas ingest --formats` and logs of vLLM, SGLang, TensorRT-LLM \
+(print_iter_log) and llama-server. Prints a message when the run leaves the 90 % interval of the prediction (since \
+when, by how much, and the most likely causes), when it returns, stalls or restarts, and nothing otherwise. Files may \
+be rotated, truncated, gzipped or not exist yet; several files are the ranks of one job. A number that is not a file \
+name is a Slurm job id. Ends after the last step, when the job ends, with --once or on Ctrl-C, and adds an entry to \
+the history.")]
 pub struct Args {
     /// Logs of one job, or its Slurm job id
     #[arg(value_name = "LOG|JOBID", required = true)]

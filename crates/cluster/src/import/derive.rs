@@ -181,7 +181,8 @@ fn batches(out: &mut Out) {
             }
         }
         (Some(m), Some(g), Some(a), None)
-            if f.has("num_accelerators") && plain_data_parallel(f) && g % m.saturating_mul(a) == 0 =>
+            if (f.has("num_accelerators") && plain_data_parallel(f) || f.str("framework") == Some("deepspeed"))
+                && g % m.saturating_mul(a) == 0 =>
         {
             let at = f.at("global_batch");
             out.fields.imply("dp", g / m.saturating_mul(a), at);

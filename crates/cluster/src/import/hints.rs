@@ -124,9 +124,24 @@ pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole
             }
         }
     }
+    for (line, comment) in comments(text).into_iter().filter(|(_, c)| !is_alternative(c)) {
+        if let Some(name) = tpu_slice(comment) {
+            out.fields.imply("accelerator", name, place(line));
+        }
+    }
     if let Some(a) = in_name {
         out.fields.imply("accelerator", a, 0);
     }
+}
+
+/// A slice of TPUs, as in `v5e-256`. What the number counts differs between generations.
+fn tpu_slice(comment: &str) -> Option<&'static str> {
+    comment.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '(' | ')' | '.')).find_map(|word| {
+        let (generation, size) = word.rsplit_once('-')?;
+        let generation = if generation == "v5litepod" { "v5e" } else { generation };
+        let sized = !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit());
+        names::accelerator_word(generation).filter(|name| sized && name.starts_with("TPU"))
+    })
 }
 
 /// The accelerator in the file's name, else in a folder's.

@@ -301,7 +301,18 @@ pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, o
 }
 
 /// One server, several roles, or several servers.
-fn server(servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
+fn server(mut servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
+    // A worker of Dynamo decodes unless it is told to prefill.
+    let prefills = servers.iter().any(|(_, o)| o.fields.str("role") == Some("prefill"));
+    for (_, o) in &mut servers {
+        if o.fields.str("launcher").is_some_and(|name| name.starts_with("dynamo.")) {
+            let at = o.fields.at("launcher");
+            o.fields.imply("orchestrator", "dynamo", at);
+            if prefills && !o.fields.has("role") {
+                o.fields.imply("role", "decode", at);
+            }
+        }
+    }
     let roles: Vec<Option<String>> = servers.iter().map(|(_, o)| o.fields.str("role").map(str::to_owned)).collect();
     let both = |r: &str| roles.iter().flatten().any(|x| x == r);
     let engine = servers.first().map(|(e, _)| *e);

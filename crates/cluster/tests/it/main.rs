@@ -11,6 +11,7 @@ mod import_python;
 mod import_references;
 mod import_serving;
 mod import_shell;
+mod import_styles;
 mod import_training;
 mod launch_features;
 mod launch_round_trip;

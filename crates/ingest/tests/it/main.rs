@@ -8,3 +8,4 @@ mod documents;
 mod formats;
 mod misreads;
 mod samples;
+mod serving_logs;

@@ -65,7 +65,7 @@ pub(super) fn shown(n: &Node) -> String {
     }
 }
 
-fn is_open(n: &Node) -> bool {
+pub(super) fn is_open(n: &Node) -> bool {
     matches!(&n.value, Value::Str(s) if unknown::is_in(s))
 }
 

@@ -4,7 +4,7 @@
 mod eval;
 mod lex;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::collect::{Collector, Lookup};
 use super::fields::{Out, place};
@@ -31,6 +31,8 @@ struct Program<'a> {
     tensorrt: bool,
     files: Lookup<'a>,
     found: Collector,
+    /// What the program's own functions are called with, by their first call.
+    calls: HashMap<String, Vec<Argument>>,
     /// A recipe or a trainer that is put together over many statements.
     training: Out,
 }
@@ -47,16 +49,23 @@ pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
     } else {
         Package::Other
     };
-    let mut p = Program {
+    let statements = lex::statements(plain, |l| place(index, l));
+    let program = |calls| Program {
         scope: Scope::default(),
         package,
         tensorrt: has("tensorrt_llm"),
         files,
         found: Collector::default(),
+        calls,
         training: Out::default(),
     };
-    for s in lex::statements(plain, |l| place(index, l)) {
-        p.statement(&s);
+    let own = statements.iter().filter_map(|s| defined(s)).map(|(name, _)| (name.to_owned(), Vec::new()));
+    let mut p = program(own.collect());
+    statements.iter().for_each(|s| p.statement(s));
+    // Functions stand in front of their calls, whose arguments are known only now.
+    if p.calls.values().any(|arguments| !arguments.is_empty()) {
+        p = program(p.calls);
+        statements.iter().for_each(|s| p.statement(s));
     }
     if p.training.fields.has("framework") {
         p.found.trainings.push(p.training);
@@ -77,9 +86,8 @@ impl Program<'_> {
         if matches!(name(0), "import" | "from") {
             return;
         }
-        let async_def = usize::from(name(0) == "async");
-        if matches!(name(async_def), "def") {
-            return self.defaults(s.get(async_def + 2..).unwrap_or(&[]));
+        if let Some((name, parameters)) = defined(s) {
+            return self.parameters(name, parameters);
         }
         self.calls(s);
         // `name = …`, `name: type = …`, `name += …`.
@@ -119,10 +127,12 @@ impl Program<'_> {
         }
     }
 
-    /// Parameters of a function with their defaults.
-    fn defaults(&mut self, s: &[Token]) {
+    /// Parameters of a function with what it is called with, else their defaults.
+    fn parameters(&mut self, function: &str, s: &[Token]) {
         let mut r = Reader { tokens: s, pos: 1, scope: &self.scope, depth: 0 };
         let mut found = Vec::new();
+        let called = self.calls.get(function).map(Vec::as_slice).unwrap_or_default();
+        let mut plain = called.iter().filter(|(name, _)| name.is_none());
         while let Some(t) = s.get(r.pos) {
             if t.is(")") || t.is("->") {
                 break;
@@ -142,11 +152,15 @@ impl Program<'_> {
                     at = end;
                 }
                 r.pos = at;
+                let named = called.iter().find(|(name, _)| name.as_ref() == Some(n)).or_else(|| plain.next());
+                let given = named.map(|(_, value)| value).filter(|value| !eval::is_open(value)).cloned();
                 if s.get(at).is_some_and(|t| t.is("=")) {
                     r.pos += 1;
-                    found.push((n.clone(), r.expression()));
+                    let default = r.expression();
+                    found.push((n.clone(), given.unwrap_or(default)));
                     continue;
                 }
+                found.extend(given.map(|value| (n.clone(), value)));
             }
             r.pos += 1;
         }
@@ -169,11 +183,17 @@ impl Program<'_> {
                 name = inner;
                 from += 1;
             }
-            if !self.matters(name) {
+            let own = self.calls.get(name).is_some_and(Vec::is_empty);
+            if !own && !self.matters(name) {
                 continue;
             }
             let args = Reader { tokens: s, pos: from, scope: &self.scope, depth: 0 }.arguments();
-            self.call(name, &args, *line);
+            if self.matters(name) {
+                self.call(name, &args, *line);
+            }
+            if own {
+                self.calls.insert(name.to_owned(), args);
+            }
         }
     }
 
@@ -335,6 +355,14 @@ impl Program<'_> {
             self.found.command(command, self.files);
         }
     }
+}
+
+/// The name of the function that a statement begins to define, and its parameters from the bracket on.
+fn defined(s: &[Token]) -> Option<(&str, &[Token])> {
+    let is = |token: &Token, word: &str| matches!(&token.tok, Tok::Name(name) if name == word);
+    let s = if s.first().is_some_and(|token| is(token, "async")) { s.get(1..)? } else { s };
+    let [def, Token { tok: Tok::Name(name), .. }, parameters @ ..] = s else { return None };
+    is(def, "def").then_some((name, parameters))
 }
 
 /// Calls that put a training run together.

@@ -1,6 +1,8 @@
 //! Commands of the shell, and small programs that print what they are given.
 
+use super::arith;
 use super::ast::{Assign, AssignValue};
+use super::expand::num_text;
 use super::parse;
 use super::text::Text;
 use super::{Flow, MAX_DEPTH, MAX_VALUE, Shell, Var};
@@ -148,6 +150,16 @@ impl Shell<'_> {
                     .map(|n| n.to_string())
                     .collect();
                 let out = Text::new(&format!("{}\n", items.join(sep)), self.line);
+                self.emit(&out, target);
+            }
+            "expr" => {
+                let words: Vec<&str> = args.iter().map(Text::as_str).collect();
+                let sum = words.join(" ");
+                // Its comparisons of texts and its patterns are left alone.
+                if sum.is_empty() || !sum.chars().all(|c| c.is_ascii_digit() || " +-*/%()".contains(c)) {
+                    return None;
+                }
+                let out = Text::new(&format!("{}\n", num_text(&arith::eval(&sum, self))), self.line);
                 self.emit(&out, target);
             }
             "basename" | "dirname" => {

@@ -49,7 +49,7 @@ impl Scope for Shell<'_> {
     }
 }
 
-fn num_text(n: &Num) -> String {
+pub(super) fn num_text(n: &Num) -> String {
     match n {
         Num::Known(n) => n.to_string(),
         Num::Symbol(s) => unknown::of(s),

@@ -188,13 +188,18 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
             runs.push(c.fields);
         }
     }
-    // A loop over the concurrency only is one benchmark with a list; as many requests as suit it go along.
+    // A loop over the concurrency only is one benchmark with a list; as many requests as suit it go along. So is one over
+    // the rate.
     let looped = runs.len() > 1 && runs.iter().all(|r| r.int("concurrency").is_some());
+    let rated = !looped && runs.len() > 1 && runs.iter().all(|r| r.has("request_rate"));
     let without = |f: &Fields| {
         let mut f = f.clone();
         f.remove("concurrency");
         if looped {
             f.remove("num_prompts");
+        }
+        if rated {
+            f.remove("request_rate");
         }
         f.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
     };
@@ -202,15 +207,20 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
         let base = without(&first);
         if runs.iter().all(|r| without(r) == base) {
             let several = |value: &Json| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
-            let list: Vec<Json> =
-                runs.iter().filter_map(|r| r.entry("concurrency")).flat_map(|e| several(&e.value)).collect();
+            let all = |key: &str| -> Vec<Json> {
+                runs.iter().filter_map(|r| r.entry(key)).flat_map(|e| several(&e.value)).collect()
+            };
             let shared =
                 |key: &str| runs.iter().all(|r| r.entry(key).map(|e| &e.value) == first.entry(key).map(|e| &e.value));
             for e in first.iter().filter(|e| e.key != "concurrency" && shared(&e.key)) {
                 out.fields.set(&format!("benchmark.{}", e.key), e.value.clone(), e.at);
             }
+            let list = all("concurrency");
             if list.iter().all(Json::is_i64) && !list.is_empty() {
                 out.fields.set("benchmark.concurrency", json!(list), first.at("concurrency"));
+            }
+            if rated && !shared("request_rate") {
+                out.fields.set("benchmark.request_rate", json!(all("request_rate")), first.at("request_rate"));
             }
             // Which number goes with which is what the runs say.
             if !shared("num_prompts") {

@@ -1,7 +1,7 @@
 //! docker-compose files.
 
 use crate::import::argv;
-use crate::import::fields::Out;
+use crate::import::fields::{Entry, Out};
 use crate::import::shell::Text;
 use crate::import::value::{Node, Value};
 
@@ -15,6 +15,8 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             servers.push((name.clone(), o));
         }
     }
+    let copies: Vec<i64> = servers.iter_mut().map(|(_, o)| o.fields.remove("replicas").map_or(1, copies_of)).collect();
+    let all = copies.iter().fold(0_i64, |all, n| all.saturating_add(*n));
     let Some((_, first)) = servers.first().cloned() else { return };
     let key = |o: &Out| {
         o.fields.iter().filter(|e| e.key != "devices").map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
@@ -35,12 +37,12 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     }
     if alike {
         out.fields.fill(&first.fields);
-        out.fields.set("replicas", servers.len() as i64, doc.get("services").map_or(0, |n| n.line));
+        out.fields.set("replicas", all, doc.get("services").map_or(0, |n| n.line));
         // Neuron devices hold several cores each, so tensor parallelism counts something else there.
         if let Some(n) = first.fields.int("devices_per_replica") {
             let at = first.fields.at("devices_per_replica");
             if first.fields.int("tp").is_none_or(|tp| tp <= n) {
-                out.fields.imply("num_accelerators", n.saturating_mul(servers.len() as i64), at);
+                out.fields.imply("num_accelerators", n.saturating_mul(all), at);
             }
         }
         return;
@@ -62,10 +64,13 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         return;
     }
     let mut total = Some(0_i64);
-    for (name, mut o) in servers {
+    for ((name, mut o), copies) in servers.into_iter().zip(copies) {
         o.fields.remove("kind");
         o.fields.remove("framework");
-        total = total.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
+        if copies > 1 {
+            o.fields.set("replicas", copies, 0);
+        }
+        total = total.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b.checked_mul(copies)?));
         let mut v = crate::import::fields::Fields::default();
         v.set("name", name, 0);
         v.fill(&o.fields);
@@ -74,6 +79,11 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     if let Some(n) = total.filter(|n| *n > 0) {
         out.fields.imply("num_accelerators", n, doc.line);
     }
+}
+
+/// How often a service runs, of what `deploy.replicas` or `scale` states.
+fn copies_of(stated: Entry) -> i64 {
+    stated.value.as_i64().filter(|n| *n > 0).unwrap_or(1)
 }
 
 /// One service, if it serves a model.
@@ -133,6 +143,9 @@ fn service(s: &Node) -> Option<Out> {
 }
 
 fn devices(s: &Node, out: &mut Out) {
+    if let Some(n) = s.at("deploy.replicas").or(s.get("scale")) {
+        out.int("replicas", n);
+    }
     let listed = s.get("devices").map(Node::list).unwrap_or(&[]);
     let neuron = listed.iter().filter(|n| n.text().is_some_and(|t| t.starts_with("/dev/neuron"))).count();
     if neuron > 0 {

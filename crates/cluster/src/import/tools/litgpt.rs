@@ -80,4 +80,8 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
         tree.put(key, Node::str(w.as_str(), w.line()));
     }
     document(&tree, out);
+    if let Some(w) = args.positional.iter().find(|w| w.as_str() == "finetune_lora") {
+        let quantized = out.fields.has("weights_precision");
+        out.fields.imply("adapter", if quantized { "qlora" } else { "lora" }, w.line());
+    }
 }

@@ -19,7 +19,8 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
         "-ctk" => return super::vllm::kv(out, node),
         "-md" => return draft(out, node),
         "-n" => return out.int("max_output_tokens", node),
-        "-ngld" | "-ctv" | "-cd" | "-ts" | "-sm" | "-mg" | "-tb" | "-cb" | "-s" | "-a" => return true,
+        "-ts" => return split(out, node),
+        "-ngld" | "-ctv" | "-cd" | "-sm" | "-mg" | "-tb" | "-cb" | "-s" | "-a" => return true,
         _ => {}
     }
     match key {
@@ -43,12 +44,24 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
         "flash_attn" => flash(out, node),
         "cache_type_k" => super::vllm::kv(out, node),
         "model_draft" | "hf_repo_draft" => draft(out, node),
+        "tensor_split" => split(out, node),
         "draft_max" | "draft" | "draft_n" => out.int("speculative.tokens", node),
-        "cache_type_v" | "cont_batching" | "mlock" | "no_mmap" | "tensor_split" | "split_mode" | "main_gpu"
-        | "slots" | "metrics" | "jinja" | "draft_min" | "draft_p_min" | "ctx_size_draft" | "gpu_layers_draft"
-        | "n_gpu_layers_draft" | "samplers" | "alias" | "device" | "rpc" | "mem" => true,
+        "cache_type_v" | "cont_batching" | "mlock" | "no_mmap" | "split_mode" | "main_gpu" | "slots" | "metrics"
+        | "jinja" | "draft_min" | "draft_p_min" | "ctx_size_draft" | "gpu_layers_draft" | "n_gpu_layers_draft"
+        | "samplers" | "alias" | "device" | "rpc" | "mem" => true,
         _ => super::is_dull(key),
     }
+}
+
+/// The share of each device: one number a device.
+fn split(out: &mut Out, node: &Node) -> bool {
+    let shares = node.text().unwrap_or_default();
+    let given = shares.split([',', '/']).filter(|share| share.trim().parse::<f64>().is_ok_and(|share| share > 0.0));
+    let devices = given.count() as i64;
+    if devices > 0 {
+        out.fields.imply("num_accelerators", devices, node.line);
+    }
+    true
 }
 
 fn weights(out: &mut Out, node: &Node) -> bool {

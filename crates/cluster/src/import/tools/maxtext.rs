@@ -59,11 +59,16 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
             }
             "quantization" => match v.text() {
                 Some(t) if t.contains("fp8") => out.set("precision", "fp8", v.line),
+                // Products run in int8 as well; other words name formats of weights alone.
+                Some(t) if t == "int8" => {
+                    out.set("precision", "int8", v.line);
+                    out.set("quantization", t, v.line)
+                }
                 Some(t) => out.set("quantization", t, v.line),
                 None => true,
             },
             "dtype" => match out.fields.str("precision") {
-                Some("fp8") => true,
+                Some("fp8" | "int8") => true,
                 _ => super::precision(out, v),
             },
             "hardware" => {

@@ -97,6 +97,9 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
     let mut groups: Vec<String> = Vec::new();
     for (path, node) in &args.overrides {
         let key = path.trim_start_matches('+');
+        // Hydra reads the word as no value.
+        let none = node.raw().is_some_and(|text| text.trim() == "null");
+        let node = if none { Node::new(Value::Null, node.line) } else { node.clone() };
         if key.starts_with('~') || key.contains('@') {
             continue;
         }
@@ -112,7 +115,7 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
             }
             continue;
         }
-        tree.put(key, node.clone());
+        tree.put(key, node);
     }
     let section = groups.iter().find_map(|g| tree.get(g)).or(tree.get("training")).cloned().unwrap_or(tree);
     document(&section, out);

@@ -122,6 +122,12 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             }
             true
         }
+        // Workers of Dynamo.
+        "is_prefill_worker" | "is_decode_worker" => {
+            let role = if key == "is_prefill_worker" { "prefill" } else { "decode" };
+            out.fields.imply("role", role, node.line);
+            true
+        }
         "max_lora_rank"
         | "max_loras"
         | "enable_lora"
@@ -147,8 +153,6 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "data_parallel_address"
         | "data_parallel_start_rank"
         | "headless"
-        | "is_prefill_worker"
-        | "is_decode_worker"
         | "data_parallel_rpc_port"
         | "safetensors_load_strategy"
         | "attention_config"
@@ -185,14 +189,22 @@ pub(crate) fn looks_like(keys: &[String]) -> bool {
     keys.iter().any(|k| OWN.contains(&k.as_str()))
 }
 
+/// A length with a unit, as vLLM's command line takes it: `k`, `m` and `g` are decimal, `K`, `M` and `G` binary.
 fn length(out: &mut Out, node: &Node) -> bool {
-    // `32k` and `auto`.
-    if let Some(t) = node.text() {
-        let low = t.to_ascii_lowercase();
-        let (digits, unit) = low.split_at(low.len() - low.chars().last().map_or(0, char::len_utf8));
-        if let (Some(n), "k") = (crate::import::value::parse_int(digits), unit) {
-            let factor = if t.ends_with('K') { 1024 } else { 1000 };
-            return out.set("max_model_len", n.saturating_mul(factor), node.line);
+    if let Some(text) = node.text() {
+        let factor = match text.chars().last() {
+            Some('k') => 1e3,
+            Some('m') => 1e6,
+            Some('g') => 1e9,
+            Some('K') => 1024.0,
+            Some('M') => 1_048_576.0,
+            Some('G') => 1_073_741_824.0,
+            _ => 0.0,
+        };
+        let digits = text.get(..text.len().saturating_sub(1)).unwrap_or_default();
+        let known = digits.parse::<f64>().ok().filter(|n| factor > 0.0 && *n >= 0.0 && n * factor < 9e15);
+        if let Some(n) = known {
+            return out.set("max_model_len", (n * factor).round() as i64, node.line);
         }
     }
     out.int("max_model_len", node)

@@ -1,0 +1,107 @@
+//! `llama-server`: the timings of every request, under the name of its slot. Older releases write the name on a line of its
+//! own, newer ones in front of each timing.
+
+use super::trtllm_iterations::spread;
+use crate::lines::Line;
+use crate::observation::{Fresh, Observation, Server};
+use crate::quantity::milliseconds_after;
+use crate::reading::{Context, Facts, Reading, Weight};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::series::Series;
+use crate::text::{after, has, number};
+
+/// Reads them.
+#[derive(Debug, Default)]
+pub struct LlamaServer {
+    /// Whether a slot was named: other programs of llama.cpp write the same timings without one.
+    named: bool,
+    requests: u64,
+    prompt_tokens: Series,
+    output_tokens: Series,
+    prompt_ms: Series,
+    token_ms: Series,
+    prompt: Series,
+    generation: Series,
+    /// Prompt tokens per second of the request whose timings are being read.
+    last_prompt: Option<f64>,
+    fresh: Fresh<Server>,
+}
+
+impl Recognizer for LlamaServer {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["eval time =", "total time =", "print_timing"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let slot = has(text, "print_timing") && has(text, "| task ");
+        self.named |= slot;
+        // What the library itself writes at the end of the program is of all requests.
+        if !self.named || has(text, "llama_") {
+            return Outcome::No;
+        }
+        let Some(rest) = after(text, "eval time =") else {
+            // Its own, so that no other reader takes it for one of a program without slots.
+            return if has(text, "total time =") { Outcome::Took } else { Outcome::Noted };
+        };
+        // `155.60 ms /    12 tokens (   12.97 ms per token,    77.12 tokens per second)`
+        let time = milliseconds_after(text, "eval time =", 1e-3);
+        let tokens = after(rest, "/").and_then(number);
+        let (Some(time), Some(tokens), true) = (time, tokens, line.whole) else {
+            return Outcome::Skipped("a timing of llama-server that was cut");
+        };
+        // A phase without time or tokens has no rate.
+        let rate = Some(tokens / time * 1e3).filter(|rate| rate.is_finite() && *rate > 0.0);
+        if has(text, "prompt eval time =") {
+            self.last_prompt = rate;
+            self.prompt_tokens.push(tokens);
+            self.prompt_ms.push(time);
+            rate.into_iter().for_each(|rate| self.prompt.push(rate));
+            return Outcome::Took;
+        }
+        self.requests += 1;
+        self.output_tokens.push(tokens);
+        if let Some(rate) = rate {
+            self.generation.push(rate);
+            self.token_ms.push(1e3 / rate);
+        }
+        // The rate of one request, whatever else the server does.
+        let prompt_per_s = self.last_prompt.take();
+        self.fresh.push(Server { prompt_per_s, generated_per_s: rate, running: Some(1.0), ..Server::default() });
+        Outcome::Took
+    }
+
+    fn ambient(&self) -> bool {
+        true
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.fresh.take(out, Observation::Server);
+    }
+
+    fn finish(self: Box<Self>, _context: &Context) -> Vec<Reading> {
+        if self.requests == 0 {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("n_records", self.requests);
+        facts.some("prompt_tokens_mean", self.prompt_tokens.mean());
+        facts.some("output_tokens_mean", self.output_tokens.mean());
+        for (name, series) in [
+            ("prompt_time_ms", &self.prompt_ms),
+            ("tpot_ms", &self.token_ms),
+            ("prompt_tps_of_a_request", &self.prompt),
+            ("generation_tps_of_a_request", &self.generation),
+        ] {
+            facts.set(name, spread(series));
+        }
+        vec![Reading {
+            tool: "llama_server",
+            format: "llama-server",
+            kind: "serving_server",
+            weight: Weight::Server,
+            facts,
+            ..Reading::default()
+        }]
+    }
+}
