@@ -234,6 +234,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::cluster::Placement;
 
     fn fabric(oversubscription: f64) -> Fabric {
         Fabric { accelerators_per_host: 8, hosts_per_leaf: 4, oversubscription, placement: Placement::Packed }
