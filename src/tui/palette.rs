@@ -373,7 +373,7 @@ mod tests {
                 hands.keys("Wjj");
             }
             hands.keys(":").keys(typed);
-            let Some(Overlay::Palette(palette)) = &hands.app.overlay else { panic!("{typed}") };
+            let Some(Overlay::Palette(palette)) = &hands.app.overlay else { unreachable!("{typed}") };
             let first: Vec<&str> = palette.matches.iter().take(3).map(|command| command.text.as_str()).collect();
             if !first.iter().any(|row| row.contains(about)) {
                 wrong.push(format!("{typed} ({about}): {first:?} {:?}", palette.trouble));
@@ -387,7 +387,7 @@ mod tests {
     fn a_misspelled_question_names_the_word() {
         let mut hands = Hands::new();
         hands.keys(":serve 70b cheapest undr 50ms");
-        let Some(Overlay::Palette(palette)) = &hands.app.overlay else { panic!("{:?}", hands.app.overlay) };
+        let Some(Overlay::Palette(palette)) = &hands.app.overlay else { unreachable!("the palette closed") };
         assert!(palette.matches.is_empty() && palette.trouble.as_ref().is_some_and(|text| text.contains("undr")));
     }
 
