@@ -17,6 +17,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_document::Diagnostics;
 use atlas_evidence::support;
+use atlas_plan::estimate::digits;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
@@ -166,8 +167,10 @@ fn table(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
     for metric in METRICS.iter().filter(|metric| metric.applies_to(start)) {
         let before = figure(&found.start, start, metric);
         let after = figure(&found.estimate, &found.scenario, metric);
-        let cells = [metric.label.to_owned(), metric.show(before), metric.show(after), units::relative(before, after)];
-        table.row(cells);
+        let shown = [(start, &found.start), (&found.scenario, &found.estimate)]
+            .map(|(scenario, estimate)| digits::shown(metric, scenario, estimate));
+        let [first, second] = shown;
+        table.row([metric.label.to_owned(), first, second, units::relative(before, after)]);
     }
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         let cells = [knob.name().to_owned(), start.get(knob).to_string(), found.scenario.get(knob).to_string()];

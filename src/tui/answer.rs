@@ -3,32 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::demo::Setup;
-use crate::demo::narration::three_digits;
 use atlas_config::library::Library;
 use atlas_config::{Mode, Profile, Target, Workload};
 use atlas_evidence::support::{self, Support};
 use atlas_plan::advice::{Advice, Objective, advise};
 use atlas_plan::engine;
 use atlas_plan::engine::notes::notes;
-use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric, Section};
+use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric, digits};
 use atlas_plan::scenario::{Parts, Scenario};
-
-/// Half the width of an interval, as a share of the value, from which on a fourth digit means nothing.
-const LIMITED: f64 = 0.05;
-
-/// A metric's value as text, with three digits where its interval is wider than five percent to either side. A latency or
-/// throughput without an interval of its own is known no better than the key figures.
-#[must_use]
-pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> String {
-    let wide = |metric: &Metric| {
-        let value = (metric.get)(estimate, scenario);
-        metric.interval(estimate, scenario).map(|(low, high)| high - low > 2.0 * LIMITED * value.abs())
-    };
-    let text = metric.show((metric.get)(estimate, scenario));
-    let follows = matches!(metric.section, Section::Throughput | Section::Latency);
-    let key = || follows && Metric::headlines(scenario.mode()).any(|metric| wide(metric) == Some(true));
-    if wide(metric).unwrap_or_else(key) { three_digits(&text) } else { text }
-}
 
 /// The results of a setup.
 #[derive(Debug, Clone)]
@@ -181,7 +163,7 @@ impl Answer {
     #[must_use]
     pub fn shown(&self, metric: &Metric) -> Option<String> {
         self.value(metric)?;
-        Some(shown(metric, self.scenario.as_ref()?, self.outcome.as_ref().ok()?))
+        Some(digits::shown(metric, self.scenario.as_ref()?, self.outcome.as_ref().ok()?))
     }
 
     /// Details beyond the figures, from engines that model hardware.

@@ -102,6 +102,8 @@ pub struct App {
     pub edit: Option<Edit>,
     /// The prompt at the bottom of the screen.
     pub prompt: Option<Prompt>,
+    /// The mode of the next key, after the first key of two.
+    pub after: Option<super::keymap::Mode>,
     /// How the tables are filtered and sorted.
     pub tables: Tables,
     /// The selected knob.
@@ -224,6 +226,7 @@ impl App {
             overlay: None,
             edit: None,
             prompt: None,
+            after: None,
             tables: Tables::default(),
             knob: Knob::Engine,
             figure: const { Metric::known("tokens_per_sec") },

@@ -122,7 +122,14 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
                 export::choose(app, by);
             }
         }
-        Mode::Editing | Mode::Asking | Mode::Bounding | Mode::Touring | Mode::Prompting | Mode::Detecting => {}
+        Mode::Editing
+        | Mode::Asking
+        | Mode::Bounding
+        | Mode::Touring
+        | Mode::Prompting
+        | Mode::Detecting
+        | Mode::AfterV
+        | Mode::AfterT => {}
     }
 }
 

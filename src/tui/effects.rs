@@ -94,7 +94,7 @@ pub(super) fn rewrite(plan: &WritePlan) -> Message {
         }
         match read_text(&file.path) {
             Ok(text) if text == file.before => {}
-            Ok(_) => return Message::Failed(format!("{path} has changed on disk; press w to review the change again")),
+            Ok(_) => return Message::Failed(format!("{path} has changed on disk; press S to review the change again")),
             Err(error) => return Message::Failed(error),
         }
         if let Err(error) = files::write(&file.path, &file.after) {

@@ -136,8 +136,8 @@ pub enum Action {
     Calibrate,
     /// Discard the proposal.
     Discard,
-    /// The next theme.
-    NextTheme,
+    /// Wait for a second key.
+    After(Mode),
     /// The list of tours.
     Demos,
     /// Read the files again.
@@ -164,7 +164,9 @@ pub enum Action {
 #[must_use]
 pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
     let name = name_of(key)?;
-    let row = BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str()))?;
+    let both = mode.first_key().map(|first| format!("{first}{name}"));
+    let bound = |row: &&Binding| row.keys.iter().any(|known| *known == name || both.as_deref() == Some(*known));
+    let row = rows(mode).find(bound)?;
     // One row binds nine keys: the position of the key is the tab.
     let place = row.keys.iter().position(|known| *known == name).and_then(|place| u8::try_from(place).ok());
     Some(match row.action {
@@ -208,6 +210,12 @@ fn best_key(action: Action) -> &'static str {
         }
     }
     best.map_or("", |(_, key)| key)
+}
+
+/// The second key of a sequence such as `vd`.
+#[must_use]
+pub fn second_key(key: &'static str) -> Option<&'static str> {
+    key.strip_prefix(['v', 't']).filter(|second| !second.is_empty())
 }
 
 /// Whether a key is a number.
@@ -285,12 +293,69 @@ mod tests {
     }
 
     #[test]
-    fn every_pane_and_every_view_has_a_key_of_one_character() {
+    fn every_pane_and_every_view_has_a_key() {
         let panes = (1..=4).map(Action::FocusPane);
         let views = [View::Compare, View::Schedule, View::Problems, View::Measurements, View::Diff];
         let views = views.into_iter().chain(crate::tui::panels::Panel::ALL.map(View::Panel));
         let keys: Vec<&str> = panes.chain(views.map(Action::Show)).map(key_of).collect();
-        assert_eq!(keys, ["H", "W", "K", "V", "C", "p", "!", "M", "D", "J", "I", "Z", "@", "#"]);
+        assert_eq!(keys, ["H", "W", "K", "V", "C", "vs", "!", "vm", "vd", "vj", "vh", "vl", "@", "#"]);
+    }
+
+    /// Letters with a meaning in both cases: the actions of the lower and of the upper case, and how they are related. A
+    /// letter whose two meanings have nothing in common loses one of them to `v`, `t`, a sign or the command line.
+    const PAIRS: &[(&[Action], &[Action], &str)] = &[
+        (&[Action::Show(View::Advice)], &[Action::Assistant], "recommendations: tested changes, or answers in words"),
+        (&[Action::Baseline], &[Action::ClearBaseline], "the baseline: this scenario, or the saved values"),
+        (&[Action::Show(View::Race)], &[Action::Show(View::Compare)], "compare: each at its best, or all the same"),
+        (&[Action::First], &[Action::Last], "the first, or the last"),
+        (&[Action::Focus(-1)], &[Action::FocusPane(1)], "left: by one, or to the leftmost pane"),
+        (&[Action::Move(-1)], &[Action::FocusPane(3)], "the cursor: up a row, or to the knobs"),
+        (&[Action::MarkNext, Action::Mark], &[Action::UnmarkAll], "marks: set one, or remove all"),
+        (
+            &[Action::NextMatch(1), Action::Against(1)],
+            &[Action::NextMatch(-1), Action::Against(-1)],
+            "next, or previous",
+        ),
+        (&[Action::Sort], &[Action::SortByName], "order: by a metric, or by name"),
+        (&[Action::Reload], &[Action::ResetAll, Action::Search], "again: files, knobs, search"),
+        (&[Action::Save], &[Action::WriteBack], "save: a record, or the knobs in their files"),
+        (&[Action::After(Mode::AfterT)], &[Action::DuplicateTab], "tabs: all keys, or a second one of this scenario"),
+        (&[Action::Undo], &[Action::Redo], "undo, or redo"),
+        (&[Action::After(Mode::AfterV)], &[Action::FocusPane(4)], "views: the others, or the results"),
+        (&[Action::Copy], &[Action::CopyAll], "copy: this, or the whole table"),
+    ];
+
+    #[test]
+    fn both_cases_of_a_letter_have_related_meanings() {
+        let mut seen = HashSet::new();
+        for mode in Mode::ALL {
+            let action = |c: char| {
+                lookup(mode, &KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))
+                    .filter(|_| mode.first_key().is_none())
+            };
+            for letter in 'a'..='z' {
+                let (Some(lower), Some(upper)) = (action(letter), action(letter.to_ascii_uppercase())) else {
+                    continue;
+                };
+                let pair = PAIRS.iter().position(|(one, other, _)| one.contains(&lower) && other.contains(&upper));
+                assert!(pair.is_some(), "{letter} in {mode:?}: {lower:?} and {upper:?} are not stated as related");
+                seen.extend(pair);
+            }
+        }
+        assert_eq!(seen.len(), PAIRS.len(), "every pair that is stated is bound");
+    }
+
+    #[test]
+    fn a_first_key_has_no_other_meaning_and_each_of_its_second_keys_is_named() {
+        for after in [Mode::AfterV, Mode::AfterT] {
+            let first = after.first_key();
+            for row in BINDINGS.iter().filter(|row| row.keys.iter().any(|key| Some(*key) == first)) {
+                assert_eq!(row.action, Action::After(after));
+            }
+            let second: Vec<&Binding> =
+                rows(after).filter(|row| row.keys.iter().any(|key| second_key(key).is_some())).collect();
+            assert!(second.len() > 4 && second.iter().all(|row| row.hint.is_some()), "{after:?}");
+        }
     }
 
     #[test]

@@ -174,10 +174,10 @@ pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     let best = found.candidates.first().zip(app.queries.optimum.question());
     let text = match best {
         Some(((_, best), question)) => {
-            let value = question.objective.show((question.objective.get)(&best.estimate, &best.scenario));
-            format!("search finished: {} {value} (press S to see it)", question.objective.label)
+            let value = best.shown(question.objective);
+            format!("search finished: {} {value} (press 6 to see it)", question.objective.label)
         }
-        None => "search finished: nothing meets all constraints (press S to see why)".to_owned(),
+        None => "search finished: nothing meets all constraints (press 6 to see why)".to_owned(),
     };
     note(app, text, effects);
 }

@@ -1,5 +1,6 @@
 //! The command line: commands with their keys, figures, tours and questions, ranked by likely intent.
 
+mod meant;
 pub mod state;
 
 pub use state::{Command, Deed};
@@ -13,13 +14,13 @@ use super::line::Line;
 use super::message::Effect;
 use super::panels::Panel;
 use super::{asking, assistant, finder, history, race, showing, status, sweeping, tour};
-use atlas_assistant::{Intent, Question, offline, parse};
+use atlas_assistant::{Intent, Question, Trouble, offline, parse};
 use atlas_core::sort;
 use atlas_plan::knob::KNOBS;
 use atlas_plan::search::figure;
 
 /// Other words for actions.
-const ALSO: [(Action, &str); 19] = [
+const ALSO: [(Action, &str); 35] = [
     (Action::Help, "help keys manual"),
     (Action::Quit, "quit exit"),
     (Action::Close, "quit close"),
@@ -27,9 +28,9 @@ const ALSO: [(Action, &str); 19] = [
     (Action::UnmarkAll, "unmark clear marks"),
     (Action::Show(View::Race), "race leaderboard best of"),
     (Action::Show(View::Compare), "compare table side by side"),
-    (Action::Show(View::Breakdown), "breakdown roofline waterfall"),
+    (Action::Show(View::Breakdown), "breakdown roofline waterfall bottleneck"),
     (Action::Show(View::Optimum), "optimize optimise search best"),
-    (Action::Show(View::Sensitivity), "sensitivity tornado"),
+    (Action::Show(View::Sensitivity), "sensitivity tornado importance"),
     (Action::Show(View::Frontier), "frontier pareto"),
     (Action::Show(View::Main), "overview main"),
     (Action::Show(View::Panel(Panel::Watch)), "watch job log live eta"),
@@ -38,6 +39,22 @@ const ALSO: [(Action, &str); 19] = [
     (Action::Show(View::Panel(Panel::Releases)), "releases versions upgrade software"),
     (Action::Show(View::Panel(Panel::Fits)), "what runs fits models hardware browser catalog"),
     (Action::OpenEditor, "edit"),
+    (Action::Show(View::Advice), "advice recommendations suggestions improve tips"),
+    (Action::Show(View::Explain), "explain equation formula derivation"),
+    (Action::Show(View::Sweep), "sweep plot chart curve graph"),
+    (Action::Show(View::Timeline), "timeline simulate trace gantt events"),
+    (Action::Show(View::Measurements), "measured validation accuracy benchmark"),
+    (Action::Show(View::Diff), "difference delta changes"),
+    (Action::Show(View::Schedule), "schedule phases traffic queueing"),
+    (Action::Show(View::Problems), "problems errors warnings check"),
+    (Action::Undo, "undo revert"),
+    (Action::Goal, "goal seek"),
+    (Action::Detect, "detect nvidia-smi gpu cluster hardware"),
+    (Action::Export, "export csv html markdown json svg report"),
+    (Action::WriteBack, "save write yaml"),
+    (Action::Save, "save record json"),
+    (Action::NewEntry, "new add create custom own"),
+    (Action::Copy, "copy clipboard yank"),
     (Action::Demos, "tours demos"),
 ];
 
@@ -102,7 +119,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action>
 pub(super) fn commands(app: &App) -> Vec<Command> {
     let mut seen = HashSet::new();
     let mut all: Vec<Command> = keymap::rows(app.mode_below())
-        .filter(|row| row.action != Action::Palette && seen.insert(row.action))
+        .filter(|row| !matches!(row.action, Action::Palette | Action::After(_)) && seen.insert(row.action))
         .map(|row| {
             let name = match row.action {
                 Action::Show(view) => view.name(),
@@ -146,11 +163,9 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
     all
 }
 
-/// How well a command matches, smaller is better; `None` if a word does not match.
-fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
-    let text = command.text.to_lowercase();
-    let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
-    let also = match command.deed {
+/// Other words for a command.
+fn also(command: &Command) -> String {
+    match command.deed {
         Deed::Action(action) => {
             ALSO.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words).to_owned()
         }
@@ -159,7 +174,14 @@ fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
         Deed::Knob(knob) => knob.spec().aliases.join(" "),
         Deed::Theme(_) => "mode colors".to_owned(),
         _ => String::new(),
-    };
+    }
+}
+
+/// How well a command matches, smaller is better; `None` if a word does not match.
+fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
+    let text = command.text.to_lowercase();
+    let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
+    let also = also(command);
     let all = || name.split([' ', ',', ';', '-']).chain(also.split([' ', '_']));
     let typed = words.join(" ");
     let kind = match command.deed {
@@ -201,7 +223,7 @@ fn row_of(question: Question) -> Option<Command> {
 /// A question for the assistant: the text after `ask`, or a question that is no command.
 fn in_words(typed: &str, nothing_else: bool) -> Option<String> {
     let typed = typed.trim();
-    let behind = typed.strip_prefix("ask ").or_else(|| typed.strip_prefix("ask:")).map(str::trim);
+    let behind = typed.strip_prefix("ask ").or_else(|| typed.strip_prefix("ask:")).map(meant::bare);
     let several = typed.split_whitespace().count() > 2;
     let question = || ((several || nothing_else) && offline::is_question(typed)).then_some(typed);
     behind.or_else(question).filter(|question| !question.is_empty()).map(str::to_owned)
@@ -228,14 +250,15 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         deed: Deed::Knob(spec.knob),
     }));
     let mut ranked: Vec<((u8, usize), Command)> =
-        all.into_iter().filter_map(|command| Some((tier(&command, &words)?, command))).collect();
+        all.iter().filter_map(|command| Some((tier(command, &words)?, command.clone()))).collect();
     sort::by_key(&mut ranked, |(tier, _)| *tier);
-    let parsed = parse(typed, &race::known(app));
+    let known = race::known(app);
+    let parsed = parse(typed, &known);
     let trouble = parsed.as_ref().err().map(ToString::to_string);
     // A command with that name comes before a question with that text.
     let named = ranked.first().is_some_and(|((tier, _), _)| *tier <= 1);
     let mut matches: Vec<Command> = ranked.into_iter().map(|(_, command)| command).collect();
-    if let Some(command) = parsed.ok().and_then(row_of) {
+    if let Some(command) = parsed.as_ref().ok().cloned().and_then(row_of) {
         matches.insert(usize::from(named).min(matches.len()), command);
     }
     if let Some(question) = in_words(typed, matches.is_empty()) {
@@ -246,6 +269,12 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     let silent = figure::named(typed).filter(|metric| !named && !app.answer.metrics().any(|known| known == *metric));
     if silent.is_some() {
         matches.clear();
+    }
+    // A workload or a target that there is not: the names that there are help more.
+    let misnamed = matches!(parsed, Err(Trouble::NoWorkload { .. } | Trouble::NoTarget { .. }));
+    if silent.is_none() && !misnamed && matches.is_empty() {
+        let all = all.into_iter().map(|command| (also(&command), command)).map(|(also, command)| (command, also));
+        matches = meant::meant(typed, &known, all.collect());
     }
     let silent = silent.map(|metric| format!("{} does not apply to this scenario: {}", metric.label, metric.help));
     let trouble = silent.or(trouble).filter(|_| matches.is_empty());
@@ -290,6 +319,76 @@ mod tests {
             assert!(rows.first().is_some_and(|row| row.starts_with(first)), "{typed}: {rows:?}");
         }
         assert!(rows("mfu").first().is_some_and(|row| row.starts_with("MFU PaLM: explain")), "{:?}", rows("mfu"));
+    }
+
+    /// What users type is seldom the name of a command. Each line leads to what it is about within its first three rows.
+    #[test]
+    fn lines_in_other_words_lead_to_what_they_are_about() {
+        let expected = [
+            ("upgrade vllm", "software releases"),
+            ("newer software version", "software releases"),
+            ("disaggregated prefill", "prefill_accelerators"),
+            ("disaggregation", "prefill_accelerators"),
+            ("ask \"what is kv cache\"", "ask: what is kv cache"),
+            ("what is kv cache", "ask: what is kv cache"),
+            ("switch to 8xH100", "go to: on 8xh100"),
+            ("please set tp to 8", "set: tp=8"),
+            ("change the batch size", "microbatch"),
+            ("use a bigger batch", "microbatch"),
+            ("enable cuda graphs", "cuda_graphs"),
+            ("turn on chunked prefill", "chunked_prefill"),
+            ("quantized weights", "precision"),
+            ("quantize the kv cache", "kv_precision"),
+            ("speculative decoding", "speculative"),
+            ("show me the bottleneck", "ask: show me the bottleneck"),
+            ("where does the time go", "ask: where does the time go"),
+            ("cheaper price", "price"),
+            ("energy price", "usd_per_kwh"),
+            ("carbon footprint", "CO2"),
+            ("export to csv", "export"),
+            ("make a report", "export"),
+            ("launch on slurm", "launch files"),
+            ("write a slurm script", "launch files"),
+            ("save my changes", "save"),
+            ("undo that", "undo"),
+            ("dark mode", "theme dark"),
+            ("show a plot", "sweep"),
+            ("simulate events", "timeline"),
+            ("compare gpus", "compare"),
+            ("add my cluster", "add an entry"),
+            ("which gpus do i have", "detect"),
+            ("what fits", "what runs"),
+            ("recommend improvements", "advice"),
+            ("checkpoint interval", "checkpoint"),
+            ("global batch size", "global"),
+            ("activation checkpointing", "recompute"),
+            ("expert parallelism", "ep"),
+            ("number of nodes", "num_nodes"),
+            ("context length", "seq"),
+        ];
+        let mut wrong = Vec::new();
+        for (typed, about) in expected {
+            let mut hands = Hands::new();
+            if !["batch", "checkpoint", "activation", "context"].iter().any(|word| typed.contains(word)) {
+                hands.keys("Wjj");
+            }
+            hands.keys(":").keys(typed);
+            let Some(Overlay::Palette(palette)) = &hands.app.overlay else { unreachable!("{typed}") };
+            let first: Vec<&str> = palette.matches.iter().take(3).map(|command| command.text.as_str()).collect();
+            if !first.iter().any(|row| row.contains(about)) {
+                wrong.push(format!("{typed} ({about}): {first:?} {:?}", palette.trouble));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// A question that is understood but for a misspelled word is corrected rather than replaced by something else.
+    #[test]
+    fn a_misspelled_question_names_the_word() {
+        let mut hands = Hands::new();
+        hands.keys(":serve 70b cheapest undr 50ms");
+        let Some(Overlay::Palette(palette)) = &hands.app.overlay else { unreachable!("the palette closed") };
+        assert!(palette.matches.is_empty() && palette.trouble.as_ref().is_some_and(|text| text.contains("undr")));
     }
 
     #[test]

@@ -209,7 +209,7 @@ pub(super) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Effect>) {
 /// Opens a tab beside this one, and shows it.
 pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, effects: &mut Vec<Effect>) {
     if app.tabs.list.len() >= MOST {
-        return note(app, format!("at most {MOST} tabs can be open; X closes this one"), effects);
+        return note(app, format!("at most {MOST} tabs can be open; tc closes this one"), effects);
     }
     let id = app.tabs.fresh_id();
     let at = app.tabs.current + 1;
@@ -217,7 +217,7 @@ pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, e
     app.tabs.before = app.tabs.id_here();
     app.tabs.list.insert(at, Tab { id, name, now, past: Vec::new(), future: Vec::new(), place });
     app.unpark(at);
-    note(app, format!("tab {} of {}; [ and ] switch, L names it, X closes it", at + 1, app.tabs.list.len()), effects);
+    note(app, format!("tab {} of {}; [ and ] switch, tr names it, tc closes it", at + 1, app.tabs.list.len()), effects);
 }
 
 /// Closes this tab. Undo brings it back.

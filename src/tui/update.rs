@@ -35,7 +35,10 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Key(key) if key.kind == KeyEventKind::Release => {}
         Message::Key(key) => press(app, &key, &mut effects),
         Message::Paste(text) => paste(app, &text),
-        Message::Mouse(event) => mouse::mouse(app, event, &mut effects),
+        Message::Mouse(event) => {
+            app.after = None;
+            mouse::mouse(app, event, &mut effects);
+        }
         Message::Resize(columns, rows) => app.size = (columns, rows),
         Message::Reloaded(library, demos, themes, problems) => {
             reload::adopt_themes(app, themes);
@@ -66,7 +69,20 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     effects
 }
 
+/// The second key of two; any key without a meaning there cancels.
+fn press_second(app: &mut App, after: Mode, key: &KeyEvent, effects: &mut Vec<Effect>) {
+    app.after = None;
+    app.stale = Stale::All;
+    match lookup(after, key) {
+        Some(Action::Escape) | None => {}
+        Some(action) => act(app, app.mode(), action, effects),
+    }
+}
+
 fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
+    if let Some(after) = app.after {
+        return press_second(app, after, key, effects);
+    }
     let mode = app.mode();
     // A note disappears with the next key; an error stays until Esc.
     if app.status.as_ref().is_some_and(|status| !status.error) {

@@ -85,7 +85,7 @@ fn enter_on_a_submission_watches_the_log_of_its_job() {
     command.env("ATLAS_STATE_DIR", dir.path().join("kept"));
     let mut session = Session::run(dir.path(), command);
     session.wait_for("h100-sxm-8");
-    session.keys("I");
+    session.keys("vh");
     session.wait_for("submission");
     session.keys("\r");
     session.wait_for("4711");

@@ -108,10 +108,10 @@ pub(crate) fn history(directory: &Path) -> Store {
 #[test]
 fn the_watch_shows_the_slowdown_over_the_band_with_its_likeliest_cause() {
     let log = "tests/data/screens/slow.log".to_owned();
-    pictures("watch", "J", |hands| watch::of(&mut hands.app, vec![log.clone()]));
+    pictures("watch", "vj", |hands| watch::of(&mut hands.app, vec![log.clone()]));
     let mut hands = Harness::new(120, 40);
     watch::of(&mut hands.app, vec![log]);
-    let text = hands.keys("J").text();
+    let text = hands.keys("vj").text();
     assert!(text.contains("slower than predicted since step 61"), "{text}");
     assert!(text.contains("USD to completion"), "{text}");
 }
@@ -119,9 +119,9 @@ fn the_watch_shows_the_slowdown_over_the_band_with_its_likeliest_cause() {
 #[test]
 fn a_watch_looks_again_only_while_it_is_shown() {
     let mut hands = Harness::new(120, 40);
-    assert!(hands.keys("J").text().contains("atlas tui --watch"), "{}", hands.text());
+    assert!(hands.keys("vj").text().contains("atlas tui --watch"), "{}", hands.text());
     watch::of(&mut hands.app, vec!["tests/data/screens/slow.log".to_owned()]);
-    hands.keys("<Esc>J");
+    hands.keys("<Esc>vj");
     let looks = |hands: &Harness| hands.timers.iter().filter(|timer| matches!(timer, Timer::Watch(_))).count();
     assert_eq!(looks(&hands), 1);
     let timer = *hands.timers.last().unwrap();
@@ -138,17 +138,17 @@ fn the_history_lists_filters_compares_and_shows_chains_and_trends() {
     let directory = tempfile::tempdir().unwrap();
     let store = history(directory.path());
     for (name, keys) in [
-        ("history", "I"),
-        ("history_filter", "I/submission<Enter>"),
-        ("history_entry", "Ij<Enter>"),
-        ("history_difference", "I<Space>jjj<Enter>"),
-        ("history_trend", "Io"),
+        ("history", "vh"),
+        ("history_filter", "vh/submission<Enter>"),
+        ("history_entry", "vhj<Enter>"),
+        ("history_difference", "vh<Space>jjj<Enter>"),
+        ("history_trend", "vho"),
     ] {
         pictures(name, keys, |hands| hands.app.panels.history.store = Some(store.clone()));
     }
     let mut hands = Harness::new(120, 40);
     hands.app.panels.history.store = Some(store);
-    let text = hands.keys("Ij<Enter>").text();
+    let text = hands.keys("vhj<Enter>").text();
     for handle in ["11111111", "22222222", "33333333"] {
         assert!(text.contains(handle), "{handle} is not in the chain:\n{text}");
     }
@@ -169,14 +169,14 @@ fn releases_and_what_runs_look_as_they_did() {
 #[test]
 fn a_history_that_is_off_says_so() {
     let mut hands = Harness::new(80, 24);
-    assert!(hands.keys("I").text().contains("ATLAS_HISTORY is off"), "{}", hands.text());
+    assert!(hands.keys("vh").text().contains("ATLAS_HISTORY is off"), "{}", hands.text());
 }
 
 #[test]
 fn launch_files_follow_the_scenario_and_the_wrapping() {
-    pictures("launch", "Z", |_| {});
+    pictures("launch", "vl", |_| {});
     let mut hands = Harness::new(120, 40);
-    let script = hands.keys("Z").text();
+    let script = hands.keys("vl").text();
     let batch = hands.keys("l").text();
     assert!(!script.contains("#SBATCH") && batch.contains("#SBATCH --nodes=1"), "{batch}");
     hands.keys("hh");

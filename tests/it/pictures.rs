@@ -40,13 +40,13 @@ fn keys(view: View) -> &'static str {
         View::Timeline => "9",
         View::Advice => "8",
         View::Explain => "7",
-        View::Schedule => ":llama3.1-70b-day<Enter>p",
+        View::Schedule => ":llama3.1-70b-day<Enter>vs",
         View::Problems => "!",
-        View::Diff => ":tp=8<Enter>D",
-        View::Measurements => ":llama3.1-8b-train<Enter>M",
-        View::Panel(Panel::Watch) => "J",
-        View::Panel(Panel::History) => "I",
-        View::Panel(Panel::Launch) => "Z",
+        View::Diff => ":tp=8<Enter>vd",
+        View::Measurements => ":llama3.1-8b-train<Enter>vm",
+        View::Panel(Panel::Watch) => "vj",
+        View::Panel(Panel::History) => "vh",
+        View::Panel(Panel::Launch) => "vl",
         View::Panel(Panel::Releases) => "@",
         View::Panel(Panel::Fits) => "#",
         View::Help => "?",
@@ -54,7 +54,8 @@ fn keys(view: View) -> &'static str {
 }
 
 /// What lies over the views, by name and keys.
-const OVERLAYS: [(&str, &str); 10] = [
+const OVERLAYS: [(&str, &str); 11] = [
+    ("other_views", "v"),
     ("edited", ":tp=8<Enter>KV"),
     ("finder", "/h200"),
     ("palette", ":cheap"),
@@ -64,7 +65,7 @@ const OVERLAYS: [(&str, &str); 10] = [
     ("detect", "&"),
     ("tours", "d"),
     ("tour", "dj<Enter><Space>"),
-    ("write", ":tp=8<Enter>w"),
+    ("write", ":tp=8<Enter>S"),
 ];
 
 /// All pictures by name, with their keys.

@@ -114,7 +114,7 @@ fn the_screens_look_as_they_did() {
         snapshot!(format!("main_{size}"), Harness::new(columns, rows));
         snapshot!(format!("turned_{size}"), Harness::new(columns, rows).keys("j<Space><Tab>j<Tab>j<Space>jjj<Right>"));
         snapshot!(format!("compare_{size}"), Harness::new(columns, rows).keys("WjC"));
-        snapshot!(format!("schedule_{size}"), Harness::new(columns, rows).keys("Wjp"));
+        snapshot!(format!("schedule_{size}"), Harness::new(columns, rows).keys("Wjvs"));
         snapshot!(format!("help_{size}"), Harness::new(columns, rows).keys("?<C-d>").without_paths());
         snapshot!(format!("find_{size}"), Harness::new(columns, rows).keys("/gr"));
         snapshot!(format!("typing_{size}"), Harness::new(columns, rows).keys("Kjjjjj<Enter>12x"));
@@ -157,7 +157,8 @@ impl Harness {
 #[test]
 fn ascii_screens_are_ascii() {
     for sources in [predecessor(), analytical()] {
-        for keys in ["", "c", "p", "?", "d", "/", "dG<Enter>", "K<Enter>x", "!", "Kjj<Space>", "3", "7", "8", ":", "Wj"]
+        for keys in
+            ["", "c", "vs", "?", "d", "/", "dG<Enter>", "K<Enter>x", "!", "Kjj<Space>", "3", "7", "8", ":", "Wj"]
         {
             let text = Harness::of(&sources, Glyphs::ascii(), 120, 40).keys(keys).text();
             let strange: String = text.chars().filter(|c| !c.is_ascii()).collect();
@@ -173,8 +174,8 @@ fn every_size_can_be_drawn() {
     let screens = [
         "",
         "c",
-        "cp",
-        "p!",
+        "cvs",
+        "vs!",
         "!?",
         "<Esc><Esc>d",
         "<Enter>",
@@ -569,9 +570,9 @@ fn turned_knobs_are_written_back() {
         ..Sources::built_in()
     };
     let mut h = Harness::of(&sources, Glyphs::unicode(), 120, 40);
-    h.keys("w");
+    h.keys("S");
     assert!(h.app.status.as_ref().unwrap().text.contains("nothing to write"));
-    h.keys("<Esc>WjK/tp<Enter><Left>/hourly<Enter><Right>w");
+    h.keys("<Esc>WjK/tp<Enter><Left>/hourly<Enter><Right>S");
     assert_eq!(h.app.mode(), Mode::Confirming);
     let text = h.text();
     assert!(text.contains("-   parallelism: { tp: 8 }   # no room for the optimizer"), "{text}");
@@ -650,9 +651,9 @@ fn the_reference_has_the_registry_of_knobs() {
 
 fn any_key() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
-        "j", "k", "h", "l", "<Tab>", "<Right>", "<Left>", "<Space>", "<BS>", "b", "B", "c", "p", "m", "R", "1", "3",
-        "K", "V", "2", "4", "6", "7", "9", "0", "o", ":", "y", "w", "g", "G", "<Enter>", "<Esc>", "8", "t", "!", "?",
-        "/", "d", "-", "+",
+        "j", "k", "h", "l", "<Tab>", "<Right>", "<Left>", "<Space>", "<BS>", "b", "B", "c", "vs", "m", "R", "1", "3",
+        "K", "V", "2", "4", "6", "7", "9", "0", "o", ":", "y", "S", "g", "G", "<Enter>", "<Esc>", "8", "v", "t", "!",
+        "?", "/", "d", "-", "+",
     ])
 }
 

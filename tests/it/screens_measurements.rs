@@ -45,6 +45,12 @@ fn text(app: &App) -> String {
     (0..rows).map(line).collect()
 }
 
+/// Opens the view.
+fn show(app: &mut App) {
+    press(app, KeyCode::Char('v'));
+    press(app, KeyCode::Char('m'));
+}
+
 fn measured(app: &mut App) {
     let context = Context { name: "sweep.csv".to_owned(), ..Context::default() };
     let rows = intake::gather(CSV.as_bytes(), &context, &[]).unwrap().rows;
@@ -55,7 +61,7 @@ fn measured(app: &mut App) {
 fn measurements_are_shown_calibrated_discarded_and_accepted() {
     let mut app = app(140, 40);
     assert!(!text(&app).contains("Measured"), "no tab where nothing was measured");
-    press(&mut app, KeyCode::Char('M'));
+    show(&mut app);
     assert_eq!(app.view, View::Measurements);
     assert!(text(&app).contains("no measurements yet"));
     press(&mut app, KeyCode::Char('f'));
@@ -65,7 +71,7 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
     measured(&mut app);
     let before = text(&app);
     assert!(
-        before.contains("sweep.csv:4") && before.contains("f calibrates") && before.contains("M Measured"),
+        before.contains("sweep.csv:4") && before.contains("f calibrates") && before.contains("vm Measured"),
         "{before}"
     );
 
@@ -118,7 +124,7 @@ fn the_view_can_be_drawn_at_every_size_and_says_what_cannot_be_read() {
     for (columns, rows) in [(80, 24), (81, 25), (100, 30), (120, 40), (200, 60)] {
         let mut app = app(columns, rows);
         measured(&mut app);
-        press(&mut app, KeyCode::Char('M'));
+        show(&mut app);
         text(&app);
         press(&mut app, KeyCode::Char('f'));
         for key in ['j', 'j', 'G', 'g', 'Y'] {
@@ -136,7 +142,7 @@ fn rows_that_no_engine_predicts_are_counted_with_a_reason() {
     let context = Context { name: "ib.csv".to_owned(), ..Context::default() };
     let rows = intake::gather(&b"fabric,busbw,message_bytes\nIB,40,1048576\n"[..], &context, &[]).unwrap().rows;
     update(&mut app, Message::Measured(Arc::new(rows), Vec::new()));
-    press(&mut app, KeyCode::Char('M'));
+    show(&mut app);
     assert!(text(&app).contains("1 of 1 rows have no prediction"), "{}", text(&app));
 }
 
@@ -144,7 +150,7 @@ fn rows_that_no_engine_predicts_are_counted_with_a_reason() {
 fn a_prediction_is_explained_and_a_proposal_only_taken_where_it_stands() {
     let mut app = app(140, 40);
     measured(&mut app);
-    press(&mut app, KeyCode::Char('M'));
+    show(&mut app);
     let first = atlas_fabric::tui::measured::judged(&app)[0].clone();
     press(&mut app, KeyCode::Enter);
     assert_eq!(app.view, View::Explain);

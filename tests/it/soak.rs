@@ -137,7 +137,7 @@ fn start(dir: &Path) -> Session {
         command.env(name, "131072");
     }
     let session = Session::run(dir, command);
-    session.wait_for("J Watch ━");
+    session.wait_for("vj Watch ━");
     session
 }
 
@@ -247,7 +247,7 @@ fn soak(seed: u64, mut enough: impl FnMut(u64) -> bool, mut seen: impl FnMut(&Do
         if rounds % BETWEEN_VISITS == 0 {
             done.races +=
                 u64::from(visit(&mut session, "c", "best layout per target", dir.path(), &mut dice, &mut done));
-            done.watches += u64::from(visit(&mut session, "J", "J Watch ━", dir.path(), &mut dice, &mut done));
+            done.watches += u64::from(visit(&mut session, "vj", "vj Watch ━", dir.path(), &mut dice, &mut done));
             std::thread::sleep(VISIT);
         }
         if session.child.try_wait().unwrap().is_none() {

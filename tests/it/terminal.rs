@@ -285,7 +285,7 @@ fn turned_knobs_are_written_into_their_file() {
     let before = std::fs::read_to_string(&targets).unwrap();
     let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("$10.47");
-    session.keys("/hourly_usd\r+w");
+    session.keys("/hourly_usd\r+S");
     session.wait_for("Write to the files");
     assert_eq!(std::fs::read_to_string(&targets).unwrap(), before, "nothing is written before Enter");
     session.keys("\r");
@@ -337,7 +337,7 @@ fn it_reopens_where_it_was_left() {
     session.wait_for("1 changed");
     session.keys("TC");
     session.wait_for("C Compare gpt5_1t_train");
-    session.keys("]t");
+    session.keys("]:theme light\r");
     session.wait_for("theme:");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);
@@ -394,7 +394,7 @@ fn a_dropped_connection_keeps_the_session() {
         let dir = tempfile::tempdir().unwrap();
         let mut session = Session::start(dir.path(), &["tui", "--session", "night"]);
         session.wait_for("Results");
-        session.keys("TLkept\r");
+        session.keys("Ttrkept\r");
         session.wait_for("2 kept");
         session.signal(signal);
         session.wait_for_end();

@@ -116,13 +116,13 @@ fn the_timeline_looks_as_it_did() {
         let size = format!("{columns}x{rows}");
         let mut h = Harness::new(Glyphs::unicode(), columns, rows, "llama3_70b_train");
         h.set("tp", "1").set("pp", "4").set("slow_nodes", "0");
-        snapshot!(format!("timeline_{size}"), h.keys("Ejkll+++"));
+        snapshot!(format!("timeline_{size}"), h.keys("9jkll+++"));
     }
     let mut h = Harness::new(Glyphs::ascii(), 120, 40, "llama3_70b_train");
-    snapshot!("ascii_timeline_120x40", h.set("tp", "1").set("pp", "4").keys("E"));
+    snapshot!("ascii_timeline_120x40", h.set("tp", "1").set("pp", "4").keys("9"));
     let mut h = Harness::serving();
     h.set("request_rate", "4").set("generate_cv", "0.5").set("slo_ttft_ms", "200");
-    snapshot!("levels_120x40", h.keys("E"));
+    snapshot!("levels_120x40", h.keys("9"));
     snapshot!("latencies_120x40", h.keys("<Tab>"));
 }
 
@@ -187,7 +187,7 @@ fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
 #[test]
 fn the_cursor_walks_tasks_lanes_and_causes() {
     let mut h = Harness::training();
-    h.set("tp", "1").set("pp", "4").keys("E");
+    h.set("tp", "1").set("pp", "4").keys("9");
     assert_eq!(h.app.view, View::Timeline);
     let here = |h: &Harness| *h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
     let first = here(&h);
@@ -216,7 +216,7 @@ fn the_cursor_walks_tasks_lanes_and_causes() {
 #[test]
 fn zooming_keeps_the_task_under_the_cursor_in_sight() {
     let mut h = Harness::training();
-    h.set("tp", "1").set("pp", "4").keys("EG");
+    h.set("tp", "1").set("pp", "4").keys("9G");
     let whole = h.app.timeline.window;
     h.keys("++++");
     let (from, to) = h.app.timeline.window;
@@ -236,7 +236,7 @@ fn zooming_keeps_the_task_under_the_cursor_in_sight() {
 fn the_other_pictures_are_a_tab_away_and_the_timeline_changes_no_figure() {
     let mut h = Harness::training();
     let before = h.metric("tokens_per_sec");
-    h.keys("E<Tab>");
+    h.keys("9<Tab>");
     assert_eq!(picture(&h.app), Picture::Scaling);
     let scaling = Arc::clone(h.app.queries.scaling.answer().unwrap());
     assert!(scaling.points.len() >= 2, "{scaling:?}");

@@ -137,19 +137,19 @@ fn serving(columns: u16, rows: u16) -> Harness {
 fn the_views_look_as_they_did() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
-        snapshot!(format!("sweep_{size}"), serving(columns, rows).keys("/concurrency<Enter>Hmjmv"));
-        snapshot!(format!("heat_{size}"), serving(columns, rows).keys("v/concurrency<Enter>:against tp<Enter>"));
-        snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jmHgm/recompute<Enter>v"));
-        snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("HmjmF<Right>"));
-        snapshot!(format!("frontier_train_{size}"), Harness::new(columns, rows).keys("F"));
+        snapshot!(format!("sweep_{size}"), serving(columns, rows).keys("/concurrency<Enter>Hmjm4"));
+        snapshot!(format!("heat_{size}"), serving(columns, rows).keys("4/concurrency<Enter>:against tp<Enter>"));
+        snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jmHgm/recompute<Enter>4"));
+        snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("Hmjm5<Right>"));
+        snapshot!(format!("frontier_train_{size}"), Harness::new(columns, rows).keys("5"));
         snapshot!(format!("race_{size}"), serving(columns, rows).keys("c"));
-        snapshot!(format!("sensitivity_{size}"), Harness::new(columns, rows).keys("ij"));
-        snapshot!(format!("goal_{size}"), serving(columns, rows).keys("S<Right>jj<Enter>50"));
-        snapshot!(format!("optimize_{size}"), Harness::new(columns, rows).keys("jWjSR"));
+        snapshot!(format!("sensitivity_{size}"), Harness::new(columns, rows).keys("0j"));
+        snapshot!(format!("goal_{size}"), serving(columns, rows).keys("6<Right>jj<Enter>50"));
+        snapshot!(format!("optimize_{size}"), Harness::new(columns, rows).keys("jWj6R"));
     }
     snapshot!("ascii_sweep_120x40", {
         let mut h = Harness::with(Glyphs::ascii(), 120, 40);
-        h.keys("WjjHmjm/concurrency<Enter>v");
+        h.keys("WjjHmjm/concurrency<Enter>4");
         h
     });
 }
@@ -157,7 +157,7 @@ fn the_views_look_as_they_did() {
 #[test]
 fn a_sweep_follows_every_edit() {
     let mut h = serving(120, 40);
-    h.keys("v");
+    h.keys("4");
     assert_eq!(h.app.view, View::Sweep);
     let before = h.curves();
     assert_eq!((before.across.knob, before.metric.name), (Knob::Tp, "tokens_per_sec"));
@@ -168,16 +168,16 @@ fn a_sweep_follows_every_edit() {
     assert_ne!(h.curves().metric.name, "tokens_per_sec");
     h.keys(",");
     assert_eq!(h.curves().curves[0].1, before.curves[0].1);
-    h.keys("Hmjv");
+    h.keys("Hmj4");
     assert_eq!(h.curves().curves.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
     assert_eq!(h.curves().curves[1].1, before.curves[0].1);
-    h.keys("/workload<Esc>Wkv");
+    h.keys("/workload<Esc>Wk4");
     assert!(h.curves().curves.iter().all(|(_, grid)| grid.cells.iter().any(|cell| !cell.feasible)));
 }
 
 #[test]
 fn enter_takes_the_point_and_its_figure_is_the_one_that_was_drawn() {
-    for keys in ["vg", "v<Left>", "vng", "vnn<Up><Left>", "/concurrency<Enter>vNNGkk"] {
+    for keys in ["4g", "4<Left>", "4ng", "4nn<Up><Left>", "/concurrency<Enter>4NNGkk"] {
         let mut h = serving(120, 40);
         let start = h.app.now.clone();
         h.keys(keys);
@@ -199,7 +199,7 @@ fn enter_takes_the_point_and_its_figure_is_the_one_that_was_drawn() {
 #[test]
 fn a_click_moves_the_cursor_and_another_takes_the_point() {
     let mut h = serving(120, 40);
-    h.keys("v");
+    h.keys("4");
     h.click(20, 10);
     let cursor = h.app.sweeping.cursor.unwrap();
     assert!(h.app.now.setup.overrides.is_empty());
@@ -212,7 +212,7 @@ fn a_click_moves_the_cursor_and_another_takes_the_point() {
 fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     let mut h = serving(120, 40);
     h.idle = true;
-    h.keys("v");
+    h.keys("4");
     assert_eq!(h.orders.len(), 1);
     let old = h.orders[0].clone();
     h.send(Message::Progress(old.serial, Progress { done: 1, total: 4, seconds: 1.0 }));
@@ -232,16 +232,16 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Main);
     // Leaving forgets: the next look asks anew.
-    h.keys("v");
+    h.keys("4");
     assert_eq!(h.orders.len(), 1);
-    h.keys("vj");
+    h.keys("4j");
     assert!(h.orders.is_empty(), "no view shows it");
 }
 
 #[test]
 fn a_compromise_is_taken_with_its_target() {
     let mut h = serving(120, 40);
-    h.keys("HmjmF");
+    h.keys("Hmjm5");
     let front = Arc::clone(h.app.queries.frontier.answer().unwrap());
     assert_eq!(front.curves.iter().map(|curve| &*curve.target).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
     assert!(front.curves.iter().all(|curve| curve.points.len() > 3));
@@ -265,7 +265,7 @@ fn a_compromise_is_taken_with_its_target() {
 #[test]
 fn a_lever_of_the_tornado_leads_to_its_sweep() {
     let mut h = Harness::new(120, 40);
-    h.keys("i");
+    h.keys("0");
     let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
     assert_eq!(tornado.value, h.metric("tokens_per_sec"));
     let knob = tornado.swings.iter().position(|swing| matches!(swing.lever, Lever::Knob(_))).unwrap();
@@ -273,7 +273,7 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
     assert_eq!(h.app.view, View::Sweep);
     assert_eq!(Lever::Knob(h.curves().across.knob), tornado.swings[knob].lever);
     // Another figure, another tornado.
-    h.keys("i.");
+    h.keys("0.");
     assert_ne!(h.app.queries.tornado.answer().unwrap().metric.name, tornado.metric.name);
 }
 
@@ -281,7 +281,7 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
 fn the_optimizer_finds_what_the_library_finds_and_enter_takes_it() {
     let mut h = Harness::new(120, 40);
     // Training that does not fit: any candidate is one that does.
-    h.keys("jWj/microbatch<Enter><Right><Right><Right><Right>S");
+    h.keys("jWj/microbatch<Enter><Right><Right><Right><Right>6");
     assert!(!h.app.answer.fits());
     let before = h.app.now.clone();
     h.keys("R");
@@ -313,7 +313,7 @@ fn opening_the_optimizer_searches_and_leaves_the_cursor_on_the_form() {
 #[test]
 fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
     let mut h = serving(120, 40);
-    h.keys("S<Down><Enter>x");
+    h.keys("6<Down><Enter>x");
     assert_eq!(h.app.mode(), Mode::Bounding);
     h.keys("<Enter>");
     assert!(h.text().contains("expected a time"), "{}", h.text());
@@ -337,7 +337,7 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
 fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
     let mut h = serving(120, 40);
     h.idle = true;
-    h.keys("S<Esc>");
+    h.keys("6<Esc>");
     assert!(h.orders.is_empty() && h.app.view == View::Optimum, "Esc stops it");
     h.keys("R");
     assert_eq!(h.orders.len(), 1, "and it can begin again");
@@ -345,14 +345,14 @@ fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
     assert_eq!(h.orders.len(), 1);
     h.work();
     assert!(h.app.status.as_ref().unwrap().text.contains("search finished: tokens/s"));
-    h.keys("Sg<Right>RK<Right>");
+    h.keys("6g<Right>RK<Right>");
     assert!(h.orders.is_empty());
     assert!(h.app.status.as_ref().unwrap().text.contains("search stopped"));
 }
 
 #[test]
 fn the_views_can_be_drawn_at_every_size() {
-    for keys in ["v", "vn", "F", "i", "SR", "S<Down><Enter>5"] {
+    for keys in ["4", "4n", "5", "0", "6R", "6<Down><Enter>5"] {
         for glyphs in [Glyphs::unicode(), Glyphs::ascii()] {
             let mut h = Harness::with(glyphs, 120, 40);
             h.keys("Wjj").keys(keys);
@@ -373,7 +373,7 @@ fn the_views_can_be_drawn_at_every_size() {
 #[test]
 fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
     let mut h = serving(80, 24);
-    h.keys("SR");
+    h.keys("6R");
     let text = h.text();
     assert!(text.contains("best") && text.contains("combinations"), "{text}");
     h.keys("G");
@@ -388,13 +388,13 @@ fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
 #[test]
 fn a_point_that_is_taken_is_explained() {
     let mut h = serving(120, 40);
-    h.keys("/concurrency<Enter>v<Right><Enter>");
+    h.keys("/concurrency<Enter>4<Right><Enter>");
     assert_eq!(h.app.view, View::Sweep);
     h.keys("<Enter>");
     assert_eq!((h.app.view, h.app.figure), (View::Explain, h.curves().metric));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Sweep);
-    h.keys("SR<Enter>");
+    h.keys("6R<Enter>");
     assert_eq!(h.app.view, View::Optimum);
     h.keys("<Enter>");
     assert_eq!((h.app.view, h.app.figure.name), (View::Explain, "tokens_per_sec"));
@@ -453,7 +453,7 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
 #[test]
 fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
     let mut h = Harness::new(120, 40);
-    h.keys("jWji");
+    h.keys("jWj0");
     let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
     let levers = tornado.swings.iter().enumerate();
     let hardware = levers.filter(|(_, swing)| matches!(swing.lever, Lever::Hardware(_)));
@@ -494,7 +494,7 @@ fn what_stands_above_the_figures_is_explained_as_they_are() {
 #[test]
 fn a_difference_puts_the_cursor_on_what_differs_only() {
     let mut h = Harness::new(120, 40);
-    h.keys("jWjD");
+    h.keys("jWjvd");
     assert!(h.text().contains("Nothing differs"));
     let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 40));
     view(&h.app, &mut buffer);
@@ -502,7 +502,7 @@ fn a_difference_puts_the_cursor_on_what_differs_only() {
     let plain = buffer[(5, 30)].bg;
     assert!((2..60).all(|x| buffer[(x, u16::try_from(row).unwrap())].bg == plain), "nothing is selected");
     // With a knob turned, the first stop is the knob, the next a figure, which is explained.
-    h.keys("D/microbatch<Enter><Right>D");
+    h.keys("vd/microbatch<Enter><Right>vd");
     h.keys("j<Enter>");
     assert_eq!(h.app.view, View::Explain);
 }
@@ -510,7 +510,7 @@ fn a_difference_puts_the_cursor_on_what_differs_only() {
 #[test]
 fn what_is_said_below_a_view_fits_the_smallest_screen() {
     for start in ["", "jWj", "Wjj"] {
-        for view in ["1", "V", "Vk", "Vkk", "2", "3", "4", "5", "6", "7", "8", "9", "i", "S", "E", "M", "D"] {
+        for view in ["1", "V", "Vk", "Vkk", "2", "3", "4", "5", "6", "7", "8", "9", "0", "vm", "vd"] {
             let mut h = Harness::new(80, 24);
             h.keys(start).keys(view);
             let text = h.text();
@@ -525,7 +525,7 @@ fn what_is_said_below_a_view_fits_the_smallest_screen() {
 #[test]
 fn a_simulation_answers_its_question_where_no_profile_is_known() {
     let mut h = Harness::new(80, 24);
-    h.keys("jWjE");
+    h.keys("jWj9");
     assert!(h.app.run_here().is_some());
     assert!(!h.text().contains("being simulated"), "{}", h.text());
 }

@@ -8,6 +8,7 @@ use super::{ReportError, csv, serialized};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
+use atlas_plan::estimate::digits;
 use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
@@ -223,10 +224,11 @@ impl Comparison {
                 column.target.clone(),
                 if accelerators.is_nan() { String::new() } else { accelerators.to_string() },
             ];
-            cells.extend(telling.iter().map(|line| {
-                let value = line.values.get(i).copied().flatten();
-                value.map_or_else(String::new, |value| format!("{}{}", line.metric.show(value), line.mark(i)))
-            }));
+            cells.extend(
+                telling.iter().map(|line| {
+                    self.shown(line, i).map_or_else(String::new, |shown| format!("{shown}{}", line.mark(i)))
+                }),
+            );
             cells.push(column.described());
             table.row(cells);
         }
@@ -272,16 +274,22 @@ impl Comparison {
         table.render()
     }
 
+    /// A value in as many digits as are known.
+    fn shown(&self, line: &Line, i: usize) -> Option<String> {
+        line.values.get(i).copied().flatten()?;
+        let (scenario, estimate) = self.columns.get(i)?.answer.as_ref().ok()?;
+        Some(digits::shown(line.metric, scenario, estimate))
+    }
+
     /// Value, ratio to the baseline where it is another column, mark where it is the best; all of equal width, so that
     /// figures stand below figures.
     fn cell(&self, line: &Line, i: usize, reference: usize) -> String {
         if self.columns.get(i).is_none_or(|column| column.answer.is_err()) {
             return "error".to_owned();
         }
-        let Some(value) = line.values.get(i).copied().flatten() else { return "n/a".to_owned() };
+        let Some(shown) = self.shown(line, i) else { return "n/a".to_owned() };
         let ratio = line.ratios.get(i).copied().flatten().filter(|_| i != reference);
         let ratio = ratio.map_or_else(String::new, |ratio| format!("×{}", atlas_core::units::significant(ratio, 3)));
-        let shown = line.metric.show(value);
         if self.columns.len() == 1 { shown } else { format!("{shown}{} {ratio:>6}", line.mark(i)) }
     }
 

@@ -9,7 +9,7 @@ use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::holds;
-use atlas_plan::estimate::{Detail, Estimate, Figures, METRICS, Section};
+use atlas_plan::estimate::{Detail, Estimate, Figures, METRICS, Section, digits};
 use atlas_plan::knob::{Group, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -71,15 +71,11 @@ pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
             section = Some(metric.section);
             table.section(metric.section.name());
         }
-        let interval = metric.interval(answer, scenario).filter(|(low, high)| low.is_finite() && high.is_finite());
+        let shown = digits::shown(metric, scenario, answer);
         // The unit is already next to the figure.
-        let within = |(low, high): (f64, f64)| format!("[{} .. {}]", metric.format.show(low), metric.format.show(high));
-        let cells = [
-            format!("  {}", metric.label),
-            metric.show((metric.get)(answer, scenario)),
-            interval.map_or_else(String::new, within),
-        ];
-        table.row(cells);
+        let interval = digits::interval(metric, scenario, answer, &shown);
+        let interval = interval.map_or_else(String::new, |[low, high]| format!("[{low} .. {high}]"));
+        table.row([format!("  {}", metric.label), shown, interval]);
     }
     table.render()
 }

@@ -108,8 +108,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
         let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
         // What cannot run has no rate, here as elsewhere.
         let known = |candidate: &Candidate| own.contains(&metric) || holds(metric, &candidate.estimate);
-        let show =
-            |candidate: &Candidate| if known(candidate) { metric.show(value(candidate)) } else { "n/a".to_owned() };
+        let show = |candidate: &Candidate| if known(candidate) { candidate.shown(metric) } else { "n/a".to_owned() };
         let change = if known(start) { units::relative(value(start), value(best)) } else { String::new() };
         table.row([metric.label.to_owned(), show(start), show(best), change, show(climbed)]);
     }
@@ -168,7 +167,7 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
     for (i, candidate) in found.runners_up.iter().enumerate() {
         table.row([
             (i + 2).to_string(),
-            metric.show(value(candidate)),
+            candidate.shown(metric),
             units::relative(value(best), value(candidate)),
             against(best, candidate),
         ]);
@@ -187,7 +186,7 @@ fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
     ]);
     for bound in found.bounds.iter().filter(|bound| bound.removed > 0 || bound.alone.is_some()) {
         let without = bound.without.as_ref();
-        let value = without.map(|candidate| metric.show((metric.get)(&candidate.estimate, &candidate.scenario)));
+        let value = without.map(|candidate| candidate.shown(metric));
         let by = without.map(|candidate| match &found.best {
             Some(best) => against(best, candidate),
             None => changes(candidate),
@@ -216,7 +215,7 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
     let shown = front.len().min(MOST_COMPROMISES);
     for i in 0..shown {
         let Some(candidate) = front.get(i * (front.len() - 1) / (shown - 1).max(1)) else { continue };
-        let value = |metric: &&'static Metric| metric.show((metric.get)(&candidate.estimate, &candidate.scenario));
+        let value = |metric: &&'static Metric| candidate.shown(metric);
         table.row(problem.front.iter().map(value).chain([changes(candidate)]));
     }
     let some = if shown < front.len() { format!(", {shown} of {}", front.len()) } else { String::new() };

@@ -13,6 +13,9 @@ impl App {
         if self.prompt.is_some() {
             return Mode::Prompting;
         }
+        if let Some(mode) = self.after {
+            return mode;
+        }
         match (&self.edit, &self.overlay) {
             (Some(_), _) => return Mode::Editing,
             (_, Some(Overlay::Help { .. })) => return Mode::Helping,

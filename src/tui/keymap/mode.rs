@@ -73,11 +73,15 @@ pub enum Mode {
     Choosing,
     /// A tour is playing.
     Touring,
+    /// `v` was pressed: the next key chooses a view.
+    AfterV,
+    /// `t` was pressed: the next key does something with tabs.
+    AfterT,
 }
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 38] = [
+    pub const ALL: [Mode; 40] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -116,6 +120,8 @@ impl Mode {
         Mode::Helping,
         Mode::Choosing,
         Mode::Touring,
+        Mode::AfterV,
+        Mode::AfterT,
     ];
 
     /// Its heading in the help.
@@ -156,6 +162,18 @@ impl Mode {
             Mode::Helping => "Help",
             Mode::Choosing => "Tours",
             Mode::Touring => "Tour",
+            Mode::AfterV => "Other views",
+            Mode::AfterT => "Tabs",
+        }
+    }
+
+    /// The key that was pressed before, if the mode is that of a second key.
+    #[must_use]
+    pub fn first_key(self) -> Option<&'static str> {
+        match self {
+            Mode::AfterV => Some("v"),
+            Mode::AfterT => Some("t"),
+            _ => None,
         }
     }
 

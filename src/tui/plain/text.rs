@@ -7,7 +7,7 @@ use crate::tui::keymap::Mode;
 use crate::tui::palette::Command;
 use crate::tui::view::{breakdown, results};
 use crate::tui::{detecting, goal, optimum, race};
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, digits};
 use atlas_report::study::{Block, Grid};
 
 /// Lines joined, each ended.
@@ -63,14 +63,14 @@ fn knobs(app: &App) -> String {
 fn figure(app: &App, metric: &Metric) -> Option<String> {
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
     let value = app.answer.value(metric)?;
-    let range = metric.interval(estimate, scenario).filter(|(low, high)| low < high && high.is_finite());
-    let range = range
-        .map_or_else(String::new, |(low, high)| format!("; 90 % range {} to {}", metric.show(low), metric.show(high)));
+    let shown = digits::shown(metric, scenario, estimate);
+    let range = digits::interval(metric, scenario, estimate, &shown);
+    let range = range.map_or_else(String::new, |[low, high]| format!("; 90 % range {low} to {high}"));
     let before = app.baseline.value(metric).filter(|before| (value - before).abs() >= results::LEAST * before.abs());
     let change = before.map_or_else(String::new, |before| {
         format!("; {} compared with {}", atlas_core::units::relative(before, value), results::baseline_name(app))
     });
-    Some(format!("{}: {}{range}{change}", metric.label, metric.show(value)))
+    Some(format!("{}: {shown}{range}{change}", metric.label))
 }
 
 fn scenario(app: &App) -> String {

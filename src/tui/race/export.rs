@@ -5,6 +5,7 @@ use super::view::metrics;
 use super::{Outcome, question, ranked};
 use crate::tui::app::App;
 use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::digits::{self, three_digits};
 use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 use atlas_report::table::Align;
@@ -26,12 +27,12 @@ pub fn document(app: &App) -> Option<Document> {
     let cells = rows.iter().enumerate().map(|(index, entry)| {
         let rank = if entry.class() == 0 { (index + 1).to_string() } else { String::new() };
         let value = |metric: &Metric| match entry.pick() {
-            Some(pick) => Cell::figure(metric.show(pick.value(metric)), pick.value(metric)),
+            Some(pick) => Cell::figure(digits::shown(metric, &pick.scenario, &pick.estimate), pick.value(metric)),
             None => Cell::default(),
         };
         let interval = entry.pick().zip(columns.first()).and_then(|(pick, metric)| {
             let (low, high) = pick.interval(metric)?;
-            Some([Cell::figure(metric.show(low), low), Cell::figure(metric.show(high), high)])
+            Some([low, high].map(|end| Cell::figure(three_digits(&metric.show(end)), end)))
         });
         let note = match &entry.outcome {
             Outcome::Best(_) => String::new(),

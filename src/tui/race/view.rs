@@ -10,6 +10,7 @@ use crate::tui::draw::Canvas;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
+use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Condition, figure};
@@ -158,7 +159,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if whisker_width > 0 {
         canvas.text(whisker_x, top, whisker_width, "90 % range", dim);
         if let Some((low, high)) = span {
-            let text = format!("{} to {}", scale.show(low), scale.show(high));
+            let text = scale.interval(low, high);
             canvas.text(whisker_x, top + 1, whisker_width, &text, dim);
         }
     }
@@ -350,8 +351,11 @@ pub fn info(app: &App) -> String {
     let Some(entry) = super::here(app) else { return "best layout of each target under the constraints".to_owned() };
     let metric = objective(app);
     let of = |pick: &Pick| match pick.interval(metric) {
-        Some((low, high)) => format!("{} {} to {}", metric.label, metric.show(low), metric.show(high)),
-        None => format!("{} {}", metric.label, metric.show(pick.value(metric))),
+        Some((low, high)) => {
+            let scale = Scale::of(metric, std::iter::once(pick.value(metric)));
+            format!("{} {}", metric.label, scale.interval_in_words(low, high))
+        }
+        None => format!("{} {}", metric.label, three_digits(&metric.show(pick.value(metric)))),
     };
     match &entry.outcome {
         Outcome::Best(pick) => {

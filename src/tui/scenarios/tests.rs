@@ -44,19 +44,19 @@ fn a_tab_has_its_own_scenario_history_and_place() {
 #[test]
 fn a_closed_tab_comes_back_where_it_was() {
     let mut h = Hands::new();
-    h.keys("X");
+    h.keys("tc");
     assert!(h.app.status.as_ref().unwrap().text.contains("only tab"));
-    h.keys("Wjj/tp<Enter><Right>TLmine<Enter><Right>");
+    h.keys("Wjj/tp<Enter><Right>Ttrmine<Enter><Right>");
     let (label, kept, past) = (h.app.tab_label(1), h.app.now.clone(), h.app.past.clone());
     assert_eq!(label, "mine");
-    h.keys("X");
+    h.keys("tc");
     assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (1, 0));
     assert_ne!(h.app.now, kept);
     h.keys("u");
     assert_eq!((h.app.tabs.count(), h.app.tabs.current(), h.app.tab_label(1)), (2, 1, label));
     assert_eq!((&h.app.now, &h.app.past), (&kept, &past));
     // Once something else was done, undo is about that; the tab comes back by its own key.
-    h.keys("XK<Right>");
+    h.keys("tcK<Right>");
     let before = h.app.tabs.count();
     h.keys("u");
     assert_eq!(h.app.tabs.count(), before);
@@ -68,7 +68,7 @@ fn a_closed_tab_comes_back_where_it_was() {
 fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
     let mut h = Hands::new();
     let metric = Metric::named("tokens_per_sec").unwrap();
-    h.keys("Wjj/tp<Enter>TP[");
+    h.keys("Wjj/tp<Enter>Ttp[");
     let pinned = rate(&h.app);
     assert_eq!(h.app.baseline.value(metric), Some(pinned));
     // The pinned tab is edited: the other's deltas follow.
@@ -82,10 +82,10 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
     // A baseline chosen otherwise takes its place.
     h.keys("b");
     assert_eq!((h.app.tabs.pinned(), h.app.baseline.value(metric)), (None, Some(rate(&h.app))));
-    h.keys("]P]B");
+    h.keys("]tp]B");
     assert_eq!(h.app.tabs.pinned(), None);
     // A pinned tab that is closed pins nothing, and pins again when it comes back.
-    h.keys("]PX");
+    h.keys("]tptc");
     assert_eq!(h.app.tabs.pinned(), None);
     h.keys("u");
     assert!(h.app.tabs.pinned().is_some());
@@ -94,9 +94,9 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
 #[test]
 fn the_difference_is_all_that_differs_and_nothing_else() {
     let mut h = Hands::new();
-    h.keys("WjjD");
+    h.keys("Wjjvd");
     assert!(h.text().contains("Nothing differs from saved values"), "{}", h.text());
-    h.keys("<Esc>/tp<Enter>T<Right>D");
+    h.keys("<Esc>/tp<Enter>T<Right>vd");
     let text = h.text();
     let row = |what: &str| {
         text.lines().find(|line| line.contains(&format!(" {what} "))).unwrap_or_else(|| panic!("{what}\n{text}"))
@@ -107,7 +107,7 @@ fn the_difference_is_all_that_differs_and_nothing_else() {
     assert!((change.contains('▲') && change.contains('+')) || (change.contains('▼') && change.contains('-')), "{text}");
     assert_eq!(tp(&h.app), Setting::Number(16.0));
     // Against a third, by the arrow keys; targets that differ are described.
-    h.keys("<Esc>[THj]D");
+    h.keys("<Esc>[THj]vd");
     assert!(h.text().contains("8xMI300X"), "{}", h.text());
     let before = h.text();
     h.keys("<Right>");
@@ -119,11 +119,11 @@ fn the_difference_is_all_that_differs_and_nothing_else() {
 #[test]
 fn a_name_is_taken_shown_and_taken_back() {
     let mut h = Hands::new();
-    h.keys("TLwide<Enter>");
+    h.keys("Ttrwide<Enter>");
     assert!(h.text().contains("2 wide"), "{}", h.text());
-    h.keys("Lother<Esc>");
+    h.keys("trother<Esc>");
     assert_eq!(h.app.tab_label(1), "wide");
-    h.keys("L<BS><Enter>");
+    h.keys("tr<BS><Enter>");
     assert_eq!(h.app.tab_label(1), "8xH100");
 }
 
@@ -134,8 +134,8 @@ proptest! {
     /// is what was left there.
     #[test]
     fn tabs_never_lose_a_scenario(keys in prop::collection::vec(prop::sample::select(vec![
-        "T", "X", "[", "]", "u", "<C-r>", "<C-t>", "<C-n>", "P", "D", "<Right>", "j", "K", "W", "<A-1>", "<A-3>", "b", "B",
-        "<Esc>", "<Enter>", "La<Enter>", "c", "o", "f", "/", "x",
+        "T", "tc", "[", "]", "u", "<C-r>", "<C-t>", "<C-n>", "tp", "vd", "<Right>", "j", "K", "W", "<A-1>", "<A-3>", "b", "B",
+        "<Esc>", "<Enter>", "tra<Enter>", "c", "o", "f", "/", "x",
     ]), 0..60)) {
         let mut h = Hands::new();
         for key in keys {
@@ -162,7 +162,7 @@ fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
     assert!(h.text().contains("Explain"));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Compare);
-    h.keys("<Esc>Wjj/tp<Enter><Right>DG<Enter>");
+    h.keys("<Esc>Wjj/tp<Enter><Right>vdG<Enter>");
     assert_eq!(h.app.view, View::Explain);
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Diff);
@@ -174,7 +174,7 @@ fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
 #[test]
 fn each_tab_keeps_what_its_sweep_turns_and_where_its_cursor_is() {
     let mut h = Hands::new();
-    h.keys("Wjj/concurrency<Enter>v").work();
+    h.keys("Wjj/concurrency<Enter>4").work();
     h.keys("<Right><Right>");
     let cursor = h.app.sweeping.cursor;
     assert!(cursor.is_some());

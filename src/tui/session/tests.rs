@@ -4,7 +4,7 @@ use crate::tui::testing::Hands;
 
 fn worked() -> Hands {
     let mut h = Hands::new();
-    h.keys("Wjj/tp<Enter><Right>bm<Esc>TLwide<Enter><Right>P[tHjmoo/microbatch<Enter>Vjj3");
+    h.keys("Wjj/tp<Enter><Right>bm<Esc>Ttrwide<Enter><Right>tp[:theme light<Enter>Hjmoo/microbatch<Enter>Vjj3");
     h
 }
 
@@ -184,7 +184,7 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
 #[test]
 fn a_sweep_reopens_over_the_knobs_that_were_chosen() {
     let mut h = Hands::new();
-    h.keys("Wjj/concurrency<Enter>v").work().keys("<Tab>n").work();
+    h.keys("Wjj/concurrency<Enter>4").work().keys("<Tab>n").work();
     let before = (crate::tui::sweeping::across(&h.app), crate::tui::sweeping::against(&h.app));
     assert!(before.0.is_some() && before.1.is_some());
     let text = capture(&h.app, "dark").text();

@@ -169,7 +169,7 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
 #[test]
 fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained() {
     let mut h = Hands::of(&Sources::built_in());
-    h.keys("/gpt5_1t_inference<Enter>H/NVIDIA_H100<Enter>p");
+    h.keys("/gpt5_1t_inference<Enter>H/NVIDIA_H100<Enter>vs");
     let phases = |h: &Hands| {
         let names: Vec<String> =
             h.app.answer.workload.as_ref().unwrap().phases.iter().map(|p| p.name.to_string()).collect();
@@ -195,7 +195,7 @@ fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained
     assert!(h.text().contains("filter these rows by words"), "{}", h.text());
     h.keys("<Esc><Esc>");
     // Every figure of a phase leads to its equations, and back to where one was.
-    h.keys("pj<Right><Enter>");
+    h.keys("vsj<Right><Enter>");
     assert_eq!((h.app.view, h.app.figure.name), (View::Explain, "tokens_per_sec"));
     h.keys("<Esc>");
     assert_eq!((h.app.view, h.app.view_row), (View::Schedule, 1));

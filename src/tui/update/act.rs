@@ -126,7 +126,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Redo => redo(app, effects),
         Action::Save => files::save(app, effects),
         Action::OpenEditor => files::open_editor(app, effects),
-        Action::NextTheme => next_theme(app, effects),
+        Action::After(mode) => app.after = Some(mode),
         Action::Demos if app.demos.is_empty() => fail(app, "no tours: demo/ has no file that could be read"),
         Action::Demos => app.overlay = Some(Overlay::Demos { cursor: 0 }),
         Action::NextStep => tour::go(app, 1, effects),
@@ -144,15 +144,5 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Escape => accept::escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
         Action::Close => show(app, app.view),
-    }
-}
-
-fn next_theme(app: &mut App, effects: &mut Vec<Effect>) {
-    if app.themes.is_empty() {
-        return;
-    }
-    app.theme = (app.theme + 1) % app.themes.len();
-    if let Some(name) = app.theme().map(|theme| theme.name().to_owned()) {
-        note(app, format!("theme: {name}"), effects);
     }
 }

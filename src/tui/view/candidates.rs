@@ -151,8 +151,11 @@ pub(super) fn draw(
         let (before, now) = (value(objective, start), value(objective, row));
         canvas.right(left, y, OBJECTIVE, &objective_scale.show(now), plain);
         if nth.is_some() && before != 0.0 {
-            let style = change_style(canvas, objective.better, now - before);
-            canvas.right(left + OBJECTIVE, y, CHANGE, &units::relative(before, now), style);
+            let change = units::relative(before, now);
+            let none = change.starts_with('±');
+            let style =
+                if none { canvas.role(Role::Dim) } else { change_style(canvas, objective.better, now - before) };
+            canvas.right(left + OBJECTIVE, y, CHANGE, &change, style);
         }
         let mut x = left + OBJECTIVE + CHANGE;
         for knob in &knobs {

@@ -9,7 +9,7 @@ use crate::tui::layout;
 use crate::tui::scenarios::other_side;
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::estimate::{Format, METRICS, Metric};
+use atlas_plan::estimate::{Format, Metric, digits};
 use atlas_plan::knob::Knob;
 
 /// A row of the view.
@@ -57,7 +57,8 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
         }
     }
     let (mut section, scenario) = (None, rows.len());
-    for metric in METRICS.iter() {
+    let headlines: Vec<&Metric> = Metric::headlines(app.answer.mode()).collect();
+    for metric in Metric::by_importance(app.answer.mode()) {
         let (before, after) = (other.value(metric), app.answer.value(metric));
         let same = match (before, after) {
             // Skip changes that neither the digits nor the percentage show.
@@ -68,8 +69,9 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
         if same {
             continue;
         }
-        if section.replace(metric.section) != Some(metric.section) {
-            rows.push(Row::Heading(metric.section.name()));
+        let name = if headlines.contains(&metric) { "key figures" } else { metric.section.name() };
+        if section.replace(name) != Some(name) {
+            rows.push(Row::Heading(name));
         }
         rows.push(Row::Figure(metric, before, after));
     }
@@ -165,8 +167,8 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
 pub fn info(app: &App) -> String {
     match app.tabs.count() {
         1 => "compared with the baseline; T duplicates this scenario in a new tab".to_owned(),
-        2 => "compared with the other tab; P pins a tab as the baseline for all deltas".to_owned(),
-        _ => "compared with another tab (arrow keys); P pins a tab as the baseline for all deltas".to_owned(),
+        2 => "compared with the other tab; tp pins a tab as the baseline for all deltas".to_owned(),
+        _ => "compared with another tab (arrow keys); tp pins a tab as the baseline for all deltas".to_owned(),
     }
 }
 
@@ -176,10 +178,20 @@ const FRACTION: u16 = 5;
 const CHANGE: u16 = 14;
 const UNIT: u16 = 8;
 
+/// A figure in as many digits as are known of the scenario's own.
+fn shown(app: &App, metric: &Metric, value: Option<f64>) -> String {
+    let Some(value) = value else { return "–".to_owned() };
+    let text = metric.show(value);
+    let limited = match (&app.answer.scenario, &app.answer.outcome) {
+        (Some(scenario), Ok(estimate)) => digits::are_three(metric, scenario, estimate),
+        _ => false,
+    };
+    if limited { digits::three_digits(&text) } else { text }
+}
+
 /// A figure, aligned at the decimal point.
-fn figure(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, value: Option<f64>, style: Style) {
-    let shown = value.map_or_else(|| "–".to_owned(), |value| metric.show(value));
-    let (whole, fraction, unit) = super::results::split(&shown);
+fn figure(canvas: &mut Canvas<'_>, cell: Rect, shown: &str, style: Style) {
+    let (whole, fraction, unit) = super::results::split(shown);
     let point = cell.width.saturating_sub(FRACTION + UNIT);
     canvas.right(cell.x, cell.y, point, whole, style);
     // Small prices have no unit and use its columns for digits.
@@ -224,8 +236,8 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             Row::Figure(metric, before, after) => {
                 canvas.text(inner.x + 2, y, name - 1, metric.label, text_style);
                 let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Value));
-                figure(canvas, Rect::new(first, y, column - 1, 1), metric, *before, old);
-                figure(canvas, Rect::new(second, y, column - 1, 1), metric, *after, new);
+                figure(canvas, Rect::new(first, y, column - 1, 1), &shown(app, metric, *before), old);
+                figure(canvas, Rect::new(second, y, column - 1, 1), &shown(app, metric, *after), new);
                 if let (Some(before), Some(after)) = (before, after) {
                     let text = change(app, metric, *before, *after);
                     let style = match is_least(metric, *before, *after) {

@@ -7,6 +7,7 @@ use crate::tui::app::{App, Pane};
 use crate::tui::draw::Canvas;
 use crate::tui::keymap::{self, Action, Mode};
 use crate::tui::optimum::{self, Row};
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
 use crate::tui::{panels, race};
@@ -59,11 +60,44 @@ fn hint(app: &App, row: &keymap::Binding) -> Option<&'static str> {
     }
 }
 
+/// Draws all keys that can follow the first one, over the lines above where one line is too short.
+fn second_keys(app: &App, canvas: &mut Canvas<'_>, area: Rect, first: &str) {
+    let (bright, dim) = (canvas.role(Role::Key), canvas.role(Role::Hint));
+    let second = |row: &keymap::Binding| row.keys.iter().copied().find_map(keymap::second_key);
+    let hints = keymap::rows(app.mode()).filter_map(|row| Some((second(row)?, row.hint?)));
+    let mut lines = vec![Vec::new()];
+    let mut x = 0;
+    for (key, hint) in hints.chain([("Esc", "cancel")]) {
+        let width = key.width() + hint.width() + 3;
+        if x + width > usize::from(area.width.saturating_sub(3)) {
+            lines.push(Vec::new());
+            x = 0;
+        }
+        x += width;
+        lines.last_mut().into_iter().for_each(|line| line.push((key, hint)));
+    }
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.bottom());
+    let above = Rect { y: area.bottom() - height, height, ..area };
+    canvas.clear(above);
+    canvas.text(above.x + 1, above.y, above.width, first, bright);
+    for (y, line) in (above.y..above.bottom()).zip(lines) {
+        let mut x = above.x + 3;
+        for (key, hint) in line {
+            x = canvas.text(x, y, above.width, key, bright);
+            x = canvas.text(x + 1, y, above.width, hint, dim) + 2;
+        }
+    }
+}
+
 /// Draws the keys that stand first in the table of the mode; help always last.
 pub(super) fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    if let Some(first) = app.mode().first_key() {
+        return second_keys(app, canvas, area, first);
+    }
     let useful = keymap::rows(app.mode()).filter(|row| works(app, row.action));
+    let alone = |row: &keymap::Binding| row.keys.iter().copied().find(|key| keymap::second_key(key).is_none());
     let hints: Vec<(&str, &str)> =
-        useful.filter_map(|row| Some((app.glyphs.key(row.keys.first()?), hint(app, row)?))).collect();
+        useful.filter_map(|row| Some((app.glyphs.key(alone(row)?), hint(app, row)?))).collect();
     let width =
         |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
     let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");

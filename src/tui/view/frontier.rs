@@ -10,6 +10,7 @@ use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::estimate::{Better, Metric, Scale};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
@@ -225,7 +226,8 @@ pub fn info(app: &App) -> String {
     let under = front.curves.get(curve).and_then(|curve| Some((&curve.target, &curve.points.get(point)?.1)));
     let under = under.map_or_else(String::new, |(target, candidate)| {
         let (across, up) = front.place(candidate);
-        let [across, up] = [(front.across, across), (front.up, up)].map(|(metric, v)| (metric.label, metric.show(v)));
+        let [across, up] =
+            [(front.across, across), (front.up, up)].map(|(metric, v)| (metric.label, three_digits(&metric.show(v))));
         format!("; at the cursor: {target}, {} {}, {} {}", across.0, across.1, up.0, up.1)
     });
     format!("{} ({} of {}): Pareto-optimal points{under}", front.pair.name, at + 1, pairs.len())

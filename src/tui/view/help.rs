@@ -30,10 +30,10 @@ fn topic(action: Action) -> &'static str {
     use Action::*;
     let [views, search, undo, tables, files, moving, program] = TOPICS;
     match action {
-        Show(_) | Demos | FocusPane(_) => views,
+        Show(_) | Demos | FocusPane(_) | After(Mode::AfterV) => views,
         Find | Palette | Assistant | NextMatch(_) => search,
         Undo | Redo | Baseline | ClearBaseline | PinTab | DuplicateTab | NewTab | RenameTab | CloseTab | ReopenTab
-        | Tab(_) | TabAt(_) => undo,
+        | Tab(_) | TabAt(_) | After(Mode::AfterT) => undo,
         Filter | Sort | SortByName | Mark | UnmarkAll | Copy | CopyAll | ResetAll => tables,
         Export | WriteBack | Save | OpenEditor | Reload | Calibrate => files,
         Move(_) | Page(_) | First | Last | Focus(_) => moving,

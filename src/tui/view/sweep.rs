@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::heat::{Heat, shown};
 use super::plot::{Plot, Series, Shape, color, letter};
 use super::results::{change, split as split_number};
-use crate::tui::answer;
+
 use crate::tui::app::{App, View};
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
@@ -14,7 +14,7 @@ use crate::tui::sweeping;
 use crate::tui::sweeping::Curves;
 use crate::tui::theme::Role;
 use crate::tui::work::query::Query;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, digits};
 use atlas_plan::knob::Setting;
 use atlas_plan::search::optimize::Candidate;
 use atlas_report::chart::Axis;
@@ -285,7 +285,7 @@ pub(super) fn figures(
         let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
         canvas.text(x, y, 17, metric.label, text);
         // Numbers are aligned at the point; units have their own column.
-        let shown = answer::shown(metric, &candidate.scenario, &candidate.estimate);
+        let shown = digits::shown(metric, &candidate.scenario, &candidate.estimate);
         let (whole, fraction, unit) = split_number(&shown);
         canvas.right(x + 17, y, 6, whole, value);
         let end = canvas.text(x + 23, y, 8, fraction, value);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_config::library::Library;
 use atlas_config::{Mode, Target};
 use atlas_plan::engine;
-use atlas_plan::estimate::{Estimate, Metric, standing};
+use atlas_plan::estimate::{Estimate, Metric, Scale, standing};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -113,9 +113,9 @@ impl<'a> Case<'a> {
 
     /// The interval as text.
     pub(crate) fn interval(&self, metric: &Metric) -> Option<String> {
-        self.value(metric)?;
+        let value = self.value(metric)?;
         let (low, high) = metric.interval(&self.estimate, &self.scenario)?;
-        Some(format!("{} to {}", metric.show(low), metric.show(high)))
+        Some(Scale::of(metric, std::iter::once(value)).interval_in_words(low, high))
     }
 
     /// Adds a figure to an answer.

@@ -9,6 +9,7 @@
 
 pub mod breakdown;
 pub mod detail;
+pub mod digits;
 mod known;
 mod limits;
 pub mod metric;

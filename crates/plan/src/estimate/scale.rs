@@ -79,15 +79,39 @@ impl Scale {
         }
     }
 
-    /// An interval in that unit: its width decides the decimals, two digits of it at most.
+    /// An interval in that unit, in as many digits as its width deserves.
     #[must_use]
     pub fn interval(&self, low: f64, high: f64) -> String {
-        let order = ((high - low) * self.factor).abs().log10().floor();
-        let useful =
-            if order.is_finite() { usize::try_from(1 - order as i32).unwrap_or_default() } else { self.decimals };
-        let decimals = useful.min(self.decimals);
-        format!("{:.decimals$}–{:.decimals$}", low * self.factor, high * self.factor)
+        let [low, high] = ends(low * self.factor, high * self.factor, self.decimals);
+        format!("{low}–{high}")
     }
+
+    /// The same in words, with the unit: `12 to 27 ms`, `$1.2 to $7.0`.
+    #[must_use]
+    pub fn interval_in_words(&self, low: f64, high: f64) -> String {
+        let [low, high] = ends(low * self.factor, high * self.factor, DECIMALS);
+        match self.unit.strip_suffix('$') {
+            Some("") => format!("${low} to ${high}"),
+            Some(prefix) => format!("${low} to ${high} {prefix}"),
+            None => format!("{low} to {high} {}", self.unit).trim_end().to_owned(),
+        }
+    }
+}
+
+/// The ends of an interval, in two digits of its width and two of its lower end, with at most so many decimals: what is
+/// known to a factor of two has no third digit.
+#[must_use]
+pub fn ends(low: f64, high: f64, most: usize) -> [String; 2] {
+    if low == high {
+        return [low, high].map(|end| format!("{end:.most$}"));
+    }
+    let order = |value: f64| value.abs().log10().floor();
+    let least = [order(high - low), order(low)].into_iter().filter(|order| order.is_finite()).reduce(f64::min);
+    let last = least.map_or(0, |order| order as i32 - 1);
+    // Tens and hundreds are rounded, but no decimals: these are left to the formatting.
+    let (step, decimals) = (10_f64.powi(last.max(0)), usize::try_from(-last).unwrap_or_default().min(most));
+    let rounded = |end: f64| if last > 0 { (end / step).round() * step } else { end };
+    [low, high].map(|end| format!("{:.decimals$}", rounded(end)))
 }
 
 fn unit_of(metric: &Metric, middle: f64) -> (f64, String) {
@@ -158,6 +182,10 @@ mod tests {
         assert_eq!(scale("dollar_per_1m_tokens", 0.0312).interval(0.0271, 0.0422), "0.027–0.042");
         assert_eq!(scale("tokens_per_sec", 5500.0).interval(4120.0, 6930.0), "4.1–6.9");
         assert_eq!(scale("tokens_per_sec", 55.0).interval(41.2, 693.0), "41–693");
+        assert_eq!(ends(2268.0, 12_953.0, 0), ["2300", "13000"]);
+        assert_eq!(ends(0.0, 0.031, 4), ["0.000", "0.031"]);
+        assert_eq!(scale("tpot_ms", 20.22).interval_in_words(12.4, 27.35), "12 to 27 ms");
+        assert_eq!(scale("dollar_per_1m_tokens", 2.44).interval_in_words(1.23, 7.034), "$1.2 to $7.0");
         assert_eq!(scale("mfu", 0.479).interval(0.4788, 0.4791), "47.9–47.9");
         assert_eq!(scale("mfu", 0.479).interval(0.479, 0.479), "47.9–47.9");
     }

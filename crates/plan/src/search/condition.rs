@@ -126,12 +126,19 @@ impl Condition {
         Condition::Figure(metric, Relation::AtMost, bound)
     }
 
-    /// The bound on a figure as it can be typed again, in its unit: `50 ms`, `10.0 %`.
+    /// The bound on a figure as it can be typed again, in its unit: `50 ms`, `10 %`.
     #[must_use]
     pub fn bound_text(&self) -> String {
         match self {
             Condition::Fits => String::new(),
-            Condition::Figure(metric, _, bound) => metric.show(*bound),
+            Condition::Figure(metric, _, bound) => {
+                let text = metric.show(*bound);
+                let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
+                match number.contains('.') && !number.contains('e') {
+                    true => format!("{}{unit}", number.trim_end_matches('0').trim_end_matches('.')),
+                    false => text,
+                }
+            }
             Condition::Knob(_, _, bound) => bound.to_string(),
         }
     }

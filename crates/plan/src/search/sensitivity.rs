@@ -4,10 +4,12 @@
 use super::condition::fits;
 use super::optimize::freed;
 use crate::engine::estimate_into;
-use crate::estimate::{Better, Estimate, Metric};
+use crate::estimate::{Better, Estimate, Metric, Verdict};
 use crate::knob::{Knob, KnobValues as _, Setting, ValueType};
 use crate::scenario::{Machine, Parts, Scenario};
+use atlas_core::plan::Format;
 use atlas_core::sort;
+use atlas_perf::accelerator::Precision;
 use atlas_perf::roofline::power_limited;
 
 /// How far a hardware number is moved, up and down.
@@ -172,24 +174,41 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     estimate_into(scenario, &mut estimate);
     let value = (metric.get)(&estimate, scenario);
     let stood = fits(&estimate);
-    let mut outcome = |scenario: &Scenario, to: String| {
+    // What comes of a move, and whether it leads to a format that is not supported.
+    let mut judged = |scenario: &Scenario, to: String| {
         estimate_into(scenario, &mut estimate);
         let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
-        Outcome { to, value: (metric.get)(&estimate, scenario), trouble: verdict.map(|verdict| verdict.describe()) }
+        let unsupported = matches!(verdict, Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }));
+        let trouble = verdict.map(|verdict| verdict.describe());
+        (Outcome { to, value: (metric.get)(&estimate, scenario), trouble }, unsupported)
     };
     let mut swings = Vec::new();
     // Price and network are described among the hardware.
     let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
     for knob in Knob::all().filter(|knob| scenario.heeds(*knob) && !skipped.contains(knob)) {
         let from = scenario.get(knob);
+        // The size of weights follows their format unless it is stated.
+        if knob == Knob::WeightBits && scenario.base.plan.weight_bits.is_none() {
+            continue;
+        }
         let mut moved = |by: i32| {
+            if let Some(formats) = formats_beyond(knob, &from, by) {
+                // The next format that accelerator and software support.
+                return formats.iter().find_map(|format| {
+                    let (mut scenario, to) = (scenario.clone(), Setting::Choice(format.name().into()));
+                    scenario.set(knob, &to, parts).ok()?;
+                    scenario.check(parts).ok()?;
+                    let (outcome, unsupported) = judged(&scenario, to.to_string());
+                    (!unsupported).then_some(outcome)
+                });
+            }
             let to = step(knob, &from, by, parts)?;
             // Replicas follow the layout, or no cut of the model could be moved alone on a target that is full.
             let layout = matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
             let mut scenario = if layout { freed(scenario, &|_| false, parts) } else { scenario.clone() };
             scenario.set(knob, &to, parts).ok()?;
             scenario.check(parts).ok()?;
-            Some(outcome(&scenario, to.to_string()))
+            Some(judged(&scenario, to.to_string()).0)
         };
         let (down, up) = (moved(-1), moved(1));
         swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, reach: 0.0 });
@@ -201,7 +220,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         }
         let mut moved = |factor: f64| {
             let to = format!("{:+.0} %", 100.0 * (factor - 1.0));
-            Some(outcome(&hardware.scaled(scenario, factor), to))
+            Some(judged(&hardware.scaled(scenario, factor), to).0)
         };
         let (down, up) = (moved(1.0 - SHARE), moved(1.0 + SHARE));
         swings.push(Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, reach: 0.0 });
@@ -226,9 +245,36 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     Tornado { metric, value, swings, idle, notes }
 }
 
+/// A format for each size in use, fewer bits first; those of the same size differ little in speed. Gradients are kept in 16
+/// or 32 bits.
+const FORMATS: [Format; 3] = [Format::Fp4, Format::Fp8, Format::Bf16];
+const GRADIENTS: [Format; 2] = [Format::Bf16, Format::Fp32];
+/// Bits per weight of the usual files of quantized models: Q3_K_M, Q4_K_M, Q5_K_M, Q6_K, Q8_0.
+const SIZES: [f64; 5] = [3.91, 4.85, 5.69, 6.56, 8.5];
+
+/// The formats with fewer or more bits than this one, the nearest first; `None` if the knob chooses no format.
+fn formats_beyond(knob: Knob, from: &Setting, by: i32) -> Option<Vec<Format>> {
+    let all = match knob {
+        Knob::Precision | Knob::Compute | Knob::ExpertPrecision | Knob::KvPrecision => &FORMATS[..],
+        Knob::GradientFormat => &GRADIENTS[..],
+        _ => return None,
+    };
+    let Setting::Choice(name) = from else { return None };
+    let size = |format: Format| Precision::from(format).bytes();
+    let now = size(Format::named(name)?);
+    let beyond = |format: &Format| if by < 0 { size(*format) < now } else { size(*format) > now };
+    let beyond = all.iter().copied().filter(beyond);
+    Some(if by < 0 { beyond.rev().collect() } else { beyond.collect() })
+}
+
 /// The value a step away; `None` at the end.
 fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
     let to = match (knob.spec().kind, from) {
+        (_, Setting::Number(now)) if knob == Knob::WeightBits => {
+            let mut sizes = SIZES.iter();
+            let beyond = if by < 0 { sizes.rfind(|size| *size < now) } else { sizes.find(|size| *size > now) };
+            Setting::Number(*beyond?)
+        }
         // A real number is moved by ten percent, as hardware is: its steps are made for typing.
         (ValueType::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
             let moved = now * (1.0 + SHARE * f64::from(by));
@@ -271,6 +317,38 @@ mod tests {
             assert_eq!((moves(Hardware::Power), moves(Hardware::PeakFlops)), (limited, !limited), "{target}");
             assert_eq!(!tornado.notes.is_empty(), limited, "{target}");
         }
+    }
+
+    /// Neither 7.2 bits per weight nor a KV cache in TF32 exists.
+    #[test]
+    fn formats_are_moved_to_the_next_size_that_the_machine_supports() {
+        let library = Library::load(&Sources::built_in(), None);
+        let moves = |target: &str, settings: &[(Knob, &str)], knob: Knob| {
+            let parts = Parts::find(&library, target, "llama3.1-70b-serve").unwrap();
+            let mut scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            for (knob, text) in settings {
+                scenario.set(*knob, &knob.parse(text, parts.fabrics()).unwrap(), &parts).unwrap();
+            }
+            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
+            let swing = tornado.swings.into_iter().find(|swing| swing.lever == Lever::Knob(knob));
+            let to = |outcome: Option<Outcome>| outcome.map(|outcome| outcome.to);
+            swing.map(|swing| [to(swing.down), to(swing.up)])
+        };
+        let some = |word: &str| Some(word.to_owned());
+        assert_eq!(moves("h100-sxm-8", &[], Knob::Precision), Some([some("fp4"), some("bf16")]));
+        assert_eq!(
+            moves("h100-sxm-8", &[], Knob::Compute),
+            Some([None, some("bf16")]),
+            "Hopper does not multiply in FP4"
+        );
+        assert_eq!(
+            moves("h100-sxm-8", &[], Knob::KvPrecision).map(|[_, up]| up),
+            Some(None),
+            "wider than BF16 is none"
+        );
+        assert_eq!(moves("h100-sxm-8", &[], Knob::WeightBits), None, "the format states it");
+        let file = [(Knob::Software, "llama.cpp"), (Knob::Precision, "q4_k_m")];
+        assert_eq!(moves("h100-sxm-8", &file, Knob::WeightBits), Some([some("3.91"), some("5.69")]));
     }
 
     #[test]

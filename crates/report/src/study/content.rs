@@ -8,7 +8,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::{Standing, ranked, standings};
-use atlas_plan::estimate::{Better, METRICS, Metric};
+use atlas_plan::estimate::{Better, METRICS, Metric, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
@@ -175,8 +175,10 @@ fn recommendation(study: &Study) -> Option<String> {
 
 /// The ends between which nine measurements of ten lie, in words.
 fn interval(entry: &Entry, name: &str) -> String {
-    let ends = Metric::named(name).and_then(|metric| metric.interval(&entry.estimate, &entry.scenario));
-    ends.map_or_else(String::new, |(low, high)| format!(" (90 %: {} to {})", shown(name, low), shown(name, high)))
+    let Some(metric) = Metric::named(name) else { return String::new() };
+    let Some((low, high)) = metric.interval(&entry.estimate, &entry.scenario) else { return String::new() };
+    let scale = Scale::of(metric, std::iter::once((metric.get)(&entry.estimate, &entry.scenario)));
+    format!(" (90 %: {})", scale.interval_in_words(low, high))
 }
 
 fn comparison(study: &Study, out: &mut Vec<Block>) {

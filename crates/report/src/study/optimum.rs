@@ -37,7 +37,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let row = |name: String, candidate: &Candidate, differs: String| {
         let own = value(metric, candidate);
         let change = units::relative(value(metric, best), own);
-        vec![Cell::text(name), Cell::figure(metric.show(own), own), Cell::text(change), Cell::text(differs)]
+        vec![Cell::text(name), Cell::figure(candidate.shown(metric), own), Cell::text(change), Cell::text(differs)]
     };
     let mut rows = vec![row("best".to_owned(), best, changes(best))];
     if let Some(first) = rows.first_mut().and_then(|row| row.get_mut(1)) {
@@ -55,7 +55,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let bounds = found.bounds.iter().filter(bound).map(|bound| {
         let without = bound.without.as_ref().map_or_else(
             || Cell::text("no better"),
-            |candidate| Cell::figure(metric.show(value(metric, candidate)), value(metric, candidate)),
+            |candidate| Cell::figure(candidate.shown(metric), value(metric, candidate)),
         );
         let removed = Cell::figure(bound.removed.to_string(), bound.removed as f64);
         vec![Cell::text(bound.what.clone()), removed, without]
@@ -74,10 +74,8 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         let shown = found.front.len().min(MOST);
         let picked = (0..shown).filter_map(|i| found.front.get(i * (found.front.len() - 1) / (shown - 1).max(1)));
         let rows = picked.map(|candidate| {
-            let figures = problem
-                .front
-                .iter()
-                .map(|metric| Cell::figure(metric.show(value(metric, candidate)), value(metric, candidate)));
+            let figures =
+                problem.front.iter().map(|metric| Cell::figure(candidate.shown(metric), value(metric, candidate)));
             figures.chain([Cell::text(changes(candidate))]).collect()
         });
         out.push(Block::Table(Grid { head, rows: rows.collect() }));

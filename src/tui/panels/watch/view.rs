@@ -17,7 +17,7 @@ const SCALE: u16 = 10;
 const LEAST: u16 = 5;
 
 /// What the view says before there is a job.
-const START: &str = "No job is watched. Start with `atlas tui --watch LOG` or `--watch JOBID`, or press I and then Enter on a \
+const START: &str = "No job is watched. Start with `atlas tui --watch LOG` or `--watch JOBID`, or press vh and then Enter on a \
                      submission in the history.";
 
 /// Lines that can be scrolled: none, all of it is seen.

@@ -13,9 +13,11 @@ use atlas_plan::estimate::{Metric, Scale};
 
 /// Columns of a metric.
 const LISTED: u16 = 13;
-/// Columns of an interval, and the width of the list from which it is shown.
+/// Columns of an interval, and the width of the list from which it is shown: narrower ones show another metric instead.
 const INTERVAL: u16 = 15;
-const INTERVAL_FROM: u16 = 100;
+const INTERVAL_FROM: u16 = 130;
+/// Metrics that have to fit before the most important one stays in sight whatever is under the cursor.
+const PINNED_FROM: usize = 3;
 
 /// The name of a metric as a heading of the list, in one line or two.
 fn heads(metric: &Metric) -> (&'static str, &'static str) {
@@ -31,9 +33,10 @@ fn heads(metric: &Metric) -> (&'static str, &'static str) {
 struct Columns {
     /// Columns of the names.
     name: u16,
-    /// The first metric shown, and how many are.
-    from: usize,
-    fit: usize,
+    /// The metrics shown, by their places among all.
+    shown: Vec<usize>,
+    /// All metrics.
+    all: usize,
     /// Columns of the interval of the metric under the cursor.
     interval: u16,
 }
@@ -46,8 +49,22 @@ impl Columns {
         let room = inner.width.saturating_sub(name + RATIO + 2 + interval);
         let all = metrics(app).count();
         let fit = usize::from(room / LISTED).clamp(1, all.max(1));
-        let from = (metric_index(app) + 1).saturating_sub(fit).min(all.saturating_sub(fit));
-        Columns { name, from, fit, interval }
+        // The most important metric stays; the others move so that the one under the cursor is the last.
+        let pinned = usize::from(fit >= PINNED_FROM);
+        let from = (metric_index(app) + 1).saturating_sub(fit).min(all.saturating_sub(fit)) + pinned;
+        let shown = (0..pinned).chain(from..from + fit - pinned).filter(|index| *index < all).collect();
+        Columns { name, shown, all, interval }
+    }
+
+    /// Which metrics are shown, where not all are.
+    fn remark(&self) -> String {
+        let first = self.shown.get(1).filter(|second| **second > 1).or(self.shown.first());
+        match (first, self.shown.last()) {
+            (Some(first), Some(last)) if self.shown.len() < self.all => {
+                format!("{}–{} of {}", first + 1, last + 1, self.all)
+            }
+            _ => String::new(),
+        }
     }
 }
 
@@ -56,8 +73,8 @@ pub(super) fn heading_at(app: &App, body: Rect, x: u16, y: u16) -> Option<&'stat
     let inner = layout::inner(body);
     let columns = Columns::of(app, inner);
     let slot = usize::from(x.checked_sub(inner.x + columns.name)? / LISTED);
-    let heading = (inner.y..inner.y + 2).contains(&y) && slot < columns.fit;
-    heading.then(|| metrics(app).nth(columns.from + slot)).flatten()
+    let heading = (inner.y..inner.y + 2).contains(&y);
+    columns.shown.get(slot).filter(|_| heading).and_then(|index| metrics(app).nth(*index))
 }
 
 /// Targets as rows.
@@ -65,9 +82,10 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
     let all: Vec<&'static Metric> = metrics(app).collect();
     let places = Columns::of(app, inner);
     let name_width = places.name;
-    let Columns { from, fit, interval, .. } = places;
+    let interval = places.interval;
     let here = metric_index(app);
-    let shown = || (0u16..).zip(all.iter().enumerate().skip(from).take(fit));
+    let shown = || (0u16..).zip(places.shown.iter().filter_map(|index| Some((*index, all.get(*index)?))));
+    let here_slot = places.shown.iter().position(|index| *index == here);
     let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
     let metric_x = |slot: u16| inner.x + name_width + slot * LISTED;
     for (slot, (index, metric)) in shown() {
@@ -84,11 +102,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 2), canvas.role(Role::SelectionDim));
         }
     }
-    let more = match (from > 0, from + fit < all.len()) {
-        (false, false) => String::new(),
-        _ => format!("{}–{} of {}", from + 1, from + fit, all.len()),
-    };
-    canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &more, dim);
+    canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &places.remark(), dim);
     canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "to ref.", dim);
     canvas.right(inner.right() - RATIO - 2 - interval, inner.y + 1, interval, "90 % range", dim);
     canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
@@ -122,7 +136,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
         }
         // The interval and the ratio of the metric under the cursor.
         let metric = all.get(here);
-        let scale = here.checked_sub(from).and_then(|slot| scales.get(slot));
+        let scale = here_slot.and_then(|slot| scales.get(slot));
         let ends = metric.and_then(|metric| {
             metric.interval(answer.outcome.as_ref().ok()?, answer.scenario.as_ref()?).filter(|(low, high)| low < high)
         });
@@ -136,7 +150,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
         {
             let ratio = value / base;
             // The intervals of tied figures overlap: neither is known to be better.
-            let tied = here.checked_sub(from).and_then(|slot| stand.get(slot)?.get(index)) == Some(&Standing::Tied);
+            let tied = here_slot.and_then(|slot| stand.get(slot)?.get(index)) == Some(&Standing::Tied);
             let style = if tied { dim } else { ratio_style(canvas, metric.better, ratio) };
             let text = ratio_text(ratio, RATIO);
             canvas.right(inner.right() - 9, y, 8, &text, style);
@@ -145,7 +159,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             // Only the name and the selected cell: highlighting a wide row would send many bytes for every step.
             let selection = canvas.role(Role::Selection);
             canvas.tint(Rect::new(inner.x, y, name_width, 1), selection);
-            if let Some(slot) = here.checked_sub(from).and_then(|slot| u16::try_from(slot).ok()) {
+            if let Some(slot) = here_slot.and_then(|slot| u16::try_from(slot).ok()) {
                 canvas.tint(Rect::new(metric_x(slot), y, LISTED - 1, 1), selection);
             }
         }

@@ -8,7 +8,7 @@ use crate::tui::app::{Answer, App};
 use crate::tui::draw::Canvas;
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, digits};
 
 /// Columns of a figure's row. The decimal point is in the same column of every row.
 pub(super) struct Columns {
@@ -21,7 +21,7 @@ pub(super) struct Columns {
 /// Headings of a wide and a narrow interval column, and of the change.
 const INTERVAL: [&str; 2] = ["90 % range", "90 %"];
 const CHANGE: &str = "change";
-/// Columns of two ends of up to five digits: `2268–12953`.
+/// Columns of two ends of up to five digits: `2300–13000`. A column too narrow for them has relative ends in all rows.
 const ENDS: usize = 10;
 
 /// Digits and sign before the point; the point and the digits behind it; a space and the unit.
@@ -136,20 +136,15 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
 /// The 90 % interval in the unit of the shown value, `31.2–41.0`, or relative to it, `-14/+13%`.
 pub(super) fn interval(answer: &Answer, metric: &Metric, now: f64, shown: &str, room: usize) -> Option<String> {
     let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
-    let (low, high) = metric.interval(estimate, scenario)?;
-    if !(low.is_finite() && high.is_finite()) || low == high || now == 0.0 {
-        return None;
+    let ends = digits::interval(metric, scenario, estimate, shown)?;
+    // The upper end of `0.083–0.149` may have a digit less.
+    let short = |end: &String| end.parse().map_or_else(|_| end.clone(), |end| units::significant(end, 2));
+    let texts = [&ends, &ends.each_ref().map(short)].map(|[low, high]| format!("{low}–{high}"));
+    if let Some(text) = texts.into_iter().find(|text| room >= ENDS && text.width() <= room) {
+        return Some(text);
     }
-    let number: f64 = shown.split(' ').next()?.trim_start_matches('$').parse().ok()?;
-    let show = |end: f64, digits: i32| {
-        let end = end / now * number;
-        if end.abs() >= 100.0 { format!("{end:.0}") } else { units::significant(end, digits) }
-    };
-    // As many digits as fit. A column too narrow for four digits shows relative ends in all rows.
-    let ends = [3, 2].map(|digits| format!("{}–{}", show(low, digits), show(high, digits)));
-    let fitting = ends.into_iter().find(|ends| room >= ENDS && ends.width() <= room);
-    let shares = || format!("{:+.0}/{:+.0}%", 100.0 * (low / now - 1.0), 100.0 * (high / now - 1.0));
-    Some(fitting.unwrap_or_else(shares))
+    let (low, high) = metric.interval(estimate, scenario)?;
+    Some(format!("{:+.0}/{:+.0}%", 100.0 * (low / now - 1.0), 100.0 * (high / now - 1.0)))
 }
 
 #[cfg(test)]

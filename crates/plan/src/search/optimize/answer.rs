@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::needed::needed;
 use super::tally::{Ranked, Tally};
 use super::{Problem, Rule, estimate_into, hill_climb};
-use crate::estimate::{Estimate, Metric};
+use crate::estimate::{Estimate, Metric, digits};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::search::Condition;
@@ -21,6 +21,14 @@ pub struct Candidate {
     pub scenario: Scenario,
     /// Its estimate, schedule and all.
     pub estimate: Estimate,
+}
+
+impl Candidate {
+    /// A metric in as many digits as are known.
+    #[must_use]
+    pub fn shown(&self, metric: &Metric) -> String {
+        digits::shown(metric, &self.scenario, &self.estimate)
+    }
 }
 
 /// What a rule or a condition did.

@@ -1,0 +1,142 @@
+//! What was probably meant by a line that is neither a command nor a question as it stands: the same without fillers and
+//! unknown words, and the commands that share words with it.
+
+use super::state::{Command, Deed};
+use atlas_assistant::{Intent, Known, Question, Trouble, parse};
+use atlas_core::sort;
+
+/// Words that say nothing of what is meant.
+const FILLERS: [&str; 52] = [
+    "a", "about", "an", "and", "are", "at", "be", "by", "can", "could", "do", "does", "for", "from", "give", "go",
+    "have", "how", "i", "in", "into", "is", "it", "let", "me", "my", "of", "on", "or", "our", "out", "please",
+    "should", "some", "that", "the", "them", "there", "this", "to", "up", "want", "was", "we", "what", "whats",
+    "which", "why", "will", "with", "would", "you",
+];
+/// Words for doing something, which name what is done only together with others.
+const DOING: [&str; 24] = [
+    "change", "choose", "compute", "decrease", "disable", "display", "enable", "get", "increase", "list", "make",
+    "open", "pick", "put", "see", "select", "set", "show", "switch", "tell", "turn", "use", "using", "view",
+];
+/// Endings that do not change what a word is about, longest first.
+const ENDINGS: [&str; 18] = [
+    "ations", "ation", "ating", "ated", "ates", "ings", "ions", "ing", "ion", "ate", "ers", "ors", "er", "or", "ed",
+    "es", "e", "s",
+];
+/// Letters that are left of a word without its ending.
+const LEAST: usize = 4;
+/// Commands that are listed.
+const MOST: usize = 12;
+/// Unknown words that are passed over.
+const PASSED: usize = 4;
+
+/// A word without its ending: `quantized` and `quantization` are about the same.
+fn stem(word: &str) -> &str {
+    // `gpus` is the plural of a short word.
+    let least = |ending: &str| if ending == "s" { LEAST - 1 } else { LEAST };
+    let without = |ending: &&str| word.strip_suffix(ending).filter(|stem| stem.chars().count() >= least(ending));
+    ENDINGS.iter().find_map(without).unwrap_or(word)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '$' | '/' | '.' | '=' | '<' | '>'))
+        .filter(|word| !word.is_empty())
+}
+
+/// The words of a line that say something.
+fn telling(line: &str) -> Vec<String> {
+    let lower = line.to_lowercase();
+    let all =
+        || words(&lower).filter(|word| !FILLERS.contains(word)).map(|word| word.trim_matches(['.', '/']).to_owned());
+    let without: Vec<String> = all().filter(|word| !DOING.contains(&word.as_str())).collect();
+    if without.is_empty() { all().collect() } else { without }
+}
+
+/// A line without quotation marks and what ends a sentence.
+pub(super) fn bare(line: &str) -> &str {
+    line.trim().trim_matches(['"', '\'', '“', '”', '?', '!', '.']).trim()
+}
+
+/// What a line asks for without fillers and unknown words.
+enum Asked {
+    /// A question, and how many words were unknown.
+    Question(Question, usize),
+    /// It is one, but for something that has to be corrected.
+    Flawed,
+    /// No question.
+    Nothing,
+}
+
+fn asked(line: &str, known: &Known) -> Asked {
+    let leads = ["on", "for", "at", "in"];
+    let spare = |word: &str| (FILLERS.contains(&word) && !leads.contains(&word)) || DOING.contains(&word);
+    let words = bare(line).split_whitespace().filter(|word| !spare(&word.to_lowercase()));
+    let mut left: Vec<&str> = words.collect();
+    for passed in 0..=PASSED {
+        match parse(&left.join(" "), known) {
+            Ok(question) if question.intent() == Intent::Race && passed > 0 => return Asked::Flawed,
+            Ok(question) if question.intent() == Intent::Nothing => return Asked::Nothing,
+            Ok(question) => return Asked::Question(question, passed),
+            Err(Trouble::Unknown { word, .. } | Trouble::Alone { word }) => {
+                let at = left.iter().position(|known| known.trim_matches(',').eq_ignore_ascii_case(&word));
+                let Some(at) = at else { return Asked::Nothing };
+                left.remove(at);
+            }
+            Err(Trouble::Unclear { .. } | Trouble::NoBound { .. } | Trouble::Condition(_)) => return Asked::Flawed,
+            Err(_) => return Asked::Nothing,
+        }
+    }
+    Asked::Nothing
+}
+
+/// What was probably meant, and the question to be asked in words, last. Nothing where a question is understood but for a
+/// word, which is then worth correcting, and where no word is known.
+pub(super) fn meant(line: &str, known: &Known, all: Vec<(Command, String)>) -> Vec<Command> {
+    let asked = match asked(line, known) {
+        Asked::Question(question, passed) => Some((question, passed)),
+        Asked::Nothing => None,
+        Asked::Flawed => return Vec::new(),
+    };
+    let telling = telling(line);
+    let score = |(command, also): &(Command, String)| {
+        let text = command.text.to_lowercase();
+        let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
+        let also = also.to_lowercase();
+        let has = |text: &str, word: &String| words(text).any(|known| stem(known) == stem(word));
+        let spaced = also.replace('_', " ");
+        let named = |word: &&String| has(name, word) || has(&also, word) || has(&spaced, word);
+        let known = telling.iter().filter(|word| named(word) || has(help, word)).count();
+        // Of commands with as many of the words, those that are named so come first.
+        (known, telling.iter().filter(named).count())
+    };
+    let mut scored: Vec<((usize, usize), Command)> =
+        all.into_iter().map(|one| (score(&one), one.0)).filter(|(score, _)| score.0 > 0).collect();
+    sort::by_key(&mut scored, |(score, _)| std::cmp::Reverse(*score));
+    let best = scored.first().map_or((0, 0), |(score, _)| *score);
+    let alike = scored.into_iter().filter(|(score, _)| *score == best).map(|(_, command)| command);
+    let mut rows: Vec<Command> = alike.take(MOST).collect();
+    let exact = asked.as_ref().is_some_and(|(_, passed)| *passed == 0);
+    if let Some(row) = asked.and_then(|(question, _)| super::row_of(question)) {
+        rows.insert(if exact { 0 } else { rows.len() }, row);
+    }
+    if !rows.is_empty() || telling.len() > 1 {
+        let text = bare(line).to_owned();
+        rows.push(Command { text: format!("ask: {text}"), keys: &["Enter"], deed: Deed::Question(text) });
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_do_not_matter_and_short_words_keep_theirs() {
+        for (one, other) in
+            [("quantized", "quantization"), ("pricing", "price"), ("caching", "cache"), ("optimizer", "optimize")]
+        {
+            assert_eq!(stem(one), stem(other));
+        }
+        assert_eq!((stem("users"), stem("tp"), stem("gpus")), ("user", "tp", "gpu"));
+        assert_ne!(stem("prefill"), stem("prefix"));
+    }
+}
