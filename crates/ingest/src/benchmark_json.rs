@@ -39,7 +39,7 @@ pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value
     let written = timed.map(|(index, run)| {
         let computed = benchmark(file, reading, index, run, context);
         match &reading.document {
-            Some(document) => completed(document, computed, run, &run.settings(reading)),
+            Some(document) => completed(document, computed, run, &reading.settings_of(run)),
             None => computed,
         }
     });
@@ -93,7 +93,7 @@ fn complete(document: &mut Value, more: Value) {
 }
 
 fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &Context) -> Value {
-    let config = &run.settings(reading);
+    let config = &reading.settings_of(run);
     let value = |name: &str| config.value(name).cloned().unwrap_or_default();
     let device = config.text("device").unwrap_or_default();
     let seconds = run.stats(&run.seconds, reading.usual_warmup, context);

@@ -11,7 +11,10 @@
 pub mod benchmark_json;
 pub(crate) mod block;
 pub(crate) mod code;
+pub mod config;
+pub mod context;
 pub mod economics;
+pub mod facts;
 pub mod follow;
 pub mod format;
 pub mod intake;
@@ -32,6 +35,7 @@ pub(crate) mod quantity;
 pub mod reading;
 pub mod recognizer;
 pub(crate) mod reports;
+pub mod run;
 pub(crate) mod scalars;
 pub(crate) mod segment;
 pub mod series;

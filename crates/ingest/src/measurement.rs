@@ -23,7 +23,7 @@ pub fn measurements(ingested: &Ingested, context: &Context) -> Vec<Value> {
         let runs = reading.runs.iter().enumerate();
         runs.map(|(index, run)| {
             let mut entry = head.clone();
-            entry.insert("configuration".to_owned(), configuration(&run.settings(reading)));
+            entry.insert("configuration".to_owned(), configuration(&reading.settings_of(run)));
             entry.extend(training(reading, index, run, context));
             Value::Object(entry)
         })
@@ -56,7 +56,7 @@ fn configuration(config: &Config) -> Value {
 fn training(reading: &Reading, index: usize, run: &Run, context: &Context) -> Map<String, Value> {
     let stats = |series| run.stats(series, reading.usual_warmup, context);
     let seconds = stats(&run.seconds);
-    let config = run.settings(reading);
+    let config = reading.settings_of(run);
     let total = seconds.and_then(|stats| tokens_per_second(&config, run.batch, stats.mean));
     let gpus = config.get("num_gpus").filter(|gpus| *gpus > 0.0);
     let mut figures = Map::new();
@@ -89,7 +89,7 @@ fn training(reading: &Reading, index: usize, run: &Run, context: &Context) -> Ma
 /// Settings that neither the log nor the user states.
 #[must_use]
 pub fn missing(reading: &Reading, run: &Run) -> Vec<&'static str> {
-    let config = run.settings(reading);
+    let config = reading.settings_of(run);
     let known = |name: &str| config.get(name).is_some() || (name == "global_batch_size" && run.batch.is_some());
     NEEDED.into_iter().filter(|name| !known(name)).collect()
 }

@@ -1,6 +1,6 @@
 //! Observations: what a line of a growing log reports.
 
-use crate::training::Step;
+use crate::run::Step;
 
 /// One figure or group of figures of a log, as soon as its line is read.
 #[derive(Debug, Clone, PartialEq)]

@@ -67,7 +67,7 @@ fn check_run(reading: &Reading, run: &Run, notes: &mut Vec<String>) {
             notes.push(format!("impossible: a {name} of {value} ({place})"));
         }
     }
-    let config = run.settings(reading);
+    let config = reading.settings_of(run);
     let batch = run.batch.or_else(|| config.get("global_batch_size"));
     let sizes = (batch, config.get("seq_len"), config.get("num_gpus"));
     let rates = (run.seconds.median().filter(|seconds| *seconds > 0.0), run.tokens.median());

@@ -1,244 +1,12 @@
-//! What was read from a file: facts by name, and settings.
+//! What one recognizer made of one file.
 
-use std::collections::BTreeMap;
+use serde_json::Value;
 
-use serde::Serialize;
-use serde::ser::SerializeMap as _;
-use serde_json::{Map, Value};
-
-use super::series::Warmup;
-use super::training::Run;
-
-/// Named facts, in the order in which they were found.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts(Vec<(String, Value)>);
-
-impl Facts {
-    /// Sets a fact; an earlier one of this name is replaced.
-    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
-        let (name, value) = (name.into(), value.into());
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some(entry) => entry.1 = value,
-            None => self.0.push((name, value)),
-        }
-    }
-
-    /// Sets a fact if there is a value.
-    pub fn some<T: Into<Value>>(&mut self, name: impl Into<String>, value: Option<T>) {
-        if let Some(value) = value {
-            self.set(name, value);
-        }
-    }
-
-    /// A fact by name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
-    }
-
-    /// A fact by name, as a number.
-    #[must_use]
-    pub fn number(&self, name: &str) -> Option<f64> {
-        self.get(name)?.as_f64()
-    }
-
-    /// Whether there are no facts.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// All, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value))
-    }
-}
-
-impl Serialize for Facts {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-impl From<Facts> for Value {
-    fn from(facts: Facts) -> Value {
-        Value::Object(object(facts.0))
-    }
-}
-
-/// A JSON object. Collecting one would instantiate a sort for every kind of iterator.
-pub(crate) fn object(entries: impl IntoIterator<Item = (String, Value)>) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.extend(entries);
-    out
-}
-
-/// Where a setting comes from; later variants take precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
-    /// From the workload that the user named: it fills settings that nothing else states.
-    Workload,
-    /// Taken from the name of the file.
-    FileName,
-    /// Derived from other figures; the text states how.
-    Derived(&'static str),
-    /// Stated in the file.
-    File,
-    /// Stated by the user.
-    User,
-}
-
-impl Origin {
-    /// The origin in words.
-    #[must_use]
-    pub fn description(self) -> &'static str {
-        match self {
-            Origin::FileName => "file name",
-            Origin::Derived(how) => how,
-            Origin::File => "log",
-            Origin::Workload => "workload",
-            Origin::User => "--set",
-        }
-    }
-}
-
-/// Settings a measurement may have, with what they mean: the names of `--set`.
-pub const SETTINGS: [(&str, &str); 28] = [
-    ("num_gpus", "accelerators in the run"),
-    ("gpus_per_node", "accelerators per node"),
-    ("global_batch_size", "sequences per step (global batch size)"),
-    ("micro_batch_size", "sequences per device and micro-batch"),
-    ("gradient_accumulation_steps", "micro-batches per step"),
-    ("seq_len", "tokens per sequence"),
-    ("tensor_parallel", "TP"),
-    ("pipeline_parallel", "PP"),
-    ("virtual_pipeline_parallel", "VPP"),
-    ("context_parallel", "CP"),
-    ("expert_parallel", "EP"),
-    ("data_parallel", "DP"),
-    ("sequence_parallel", "whether sequence parallelism is on"),
-    ("zero_stage", "ZeRO stage"),
-    ("num_layers", "layers of the model"),
-    ("hidden_size", "hidden size of the model"),
-    ("num_attention_heads", "attention heads of the model"),
-    ("vocab_size", "vocabulary size of the model"),
-    ("parameters_billion", "parameters of the model, 1e9"),
-    ("precision", "number format of the arithmetic"),
-    ("model", "name of the model"),
-    ("device", "name of the accelerator"),
-    ("device_memory_gb", "memory of one accelerator, GB"),
-    ("gpu_cores", "cores of one accelerator, as counted by the vendor"),
-    ("software_stack", "cuda or rocm"),
-    ("software_version", "release of CUDA or ROCm"),
-    ("pytorch_version", "release of PyTorch"),
-    ("total_steps", "steps planned"),
-];
-
-/// One setting as a line states it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Setting {
-    /// Its name in [`SETTINGS`].
-    pub name: &'static str,
-    /// Its value.
-    pub value: Value,
-    /// Where it comes from.
-    pub origin: Origin,
-    /// The line that states it.
-    pub line: u64,
-}
-
-/// Settings read, each with its origin. A better origin replaces a worse one; of equal origins the first is kept.
-#[derive(Debug, Clone, Default)]
-pub struct Config(BTreeMap<&'static str, (Value, Origin)>);
-
-impl Config {
-    /// Adds a setting.
-    pub fn note(&mut self, name: &'static str, value: impl Into<Value>, origin: Origin) {
-        let value = value.into();
-        if value.is_null() || self.0.get(name).is_some_and(|(_, known)| *known >= origin) {
-            return;
-        }
-        self.0.insert(name, (value, origin));
-    }
-
-    /// Adds a number; whole ones are written without a fraction.
-    pub fn number(&mut self, name: &'static str, value: Option<f64>, origin: Origin) {
-        if let Some(value) = value.filter(|value| value.is_finite()) {
-            self.note(name, tidy(value), origin);
-        }
-    }
-
-    /// Whether a setting is known and differs from this number.
-    #[must_use]
-    pub fn differs(&self, name: &str, value: Option<f64>) -> bool {
-        matches!((self.get(name), value), (Some(known), Some(value)) if known != value)
-    }
-
-    /// A setting as a number.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<f64> {
-        self.0.get(name)?.0.as_f64()
-    }
-
-    /// A setting as text.
-    #[must_use]
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.0.as_str()
-    }
-
-    /// A setting as JSON.
-    #[must_use]
-    pub fn value(&self, name: &str) -> Option<&Value> {
-        self.0.get(name).map(|(value, _)| value)
-    }
-
-    /// All settings.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value, Origin)> {
-        self.0.iter().map(|(name, (value, origin))| (*name, value, *origin))
-    }
-
-    /// Merges `other` into this one, by the same rule.
-    pub fn merge(&mut self, other: &Config) {
-        for (name, value, origin) in other.iter() {
-            self.note(name, value.clone(), origin);
-        }
-    }
-
-    /// Derives settings from known ones: GPUs and parallel degrees, batches.
-    pub fn complete(&mut self) {
-        let get = |config: &Config, name| config.get(name).filter(|value| *value > 0.0);
-        let model = ["tensor_parallel", "pipeline_parallel", "context_parallel"].map(|name| get(self, name));
-        let [tp, pp, cp] = model;
-        if let (Some(tp), Some(pp)) = (tp, pp) {
-            let shards = tp * pp * cp.unwrap_or(1.0);
-            if let Some(dp) = get(self, "data_parallel") {
-                self.number("num_gpus", Some(shards * dp), Origin::Derived("TP x PP x CP x DP"));
-            } else if let Some(gpus) = get(self, "num_gpus").filter(|gpus| gpus % shards == 0.0) {
-                self.number("data_parallel", Some(gpus / shards), Origin::Derived("GPUs / (TP x PP x CP)"));
-            }
-        }
-        let (mbs, ga, dp) =
-            (get(self, "micro_batch_size"), get(self, "gradient_accumulation_steps"), get(self, "data_parallel"));
-        if let (Some(mbs), Some(dp)) = (mbs, dp) {
-            if let Some(ga) = ga {
-                self.number("global_batch_size", Some(mbs * ga * dp), Origin::Derived("MBS x GA x DP"));
-            } else if let Some(gbs) = get(self, "global_batch_size").filter(|gbs| gbs % (mbs * dp) == 0.0) {
-                let how = Origin::Derived("GBS / (MBS x DP)");
-                self.number("gradient_accumulation_steps", Some(gbs / (mbs * dp)), how);
-            }
-        }
-    }
-}
-
-/// A number as JSON, without a fraction if it is whole.
-#[must_use]
-pub fn tidy(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
-}
+pub use super::config::{Config, Origin, SETTINGS, Setting};
+pub use super::context::Context;
+pub(crate) use super::facts::object;
+pub use super::facts::{Facts, tidy};
+use super::run::Run;
 
 /// Kinds of measurement; the best one is listed first if a file has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -301,6 +69,19 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// The settings of one of its runs: the run's own, else those of the reading.
+    #[must_use]
+    pub fn settings_of(&self, run: &Run) -> Config {
+        let mut out = Config::default();
+        for (name, value, origin) in self.config.iter() {
+            if origin == Origin::User || run.config.value(name).is_none() {
+                out.note(name, value.clone(), origin);
+            }
+        }
+        out.merge(&run.config);
+        out
+    }
+
     /// The reading of a list of results, whose length is the fact `count`; `None` if it is empty.
     #[must_use]
     pub fn of_results(count: &'static str, results: Vec<Value>) -> Option<Reading> {
@@ -312,17 +93,4 @@ impl Reading {
         facts.set("results", results);
         Some(Reading { facts, ..Reading::default() })
     }
-}
-
-/// Information of the caller about a file, and options for reading.
-#[derive(Debug, Clone, Default)]
-pub struct Context {
-    /// The file, as the user named it.
-    pub name: String,
-    /// What counts as warm-up.
-    pub warmup: Warmup,
-    /// Seed of the bootstrap.
-    pub seed: u64,
-    /// The user's settings.
-    pub settings: Config,
 }

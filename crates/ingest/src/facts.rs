@@ -1,0 +1,79 @@
+//! Facts by name.
+
+use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde_json::{Map, Value};
+
+/// Named facts, in the order in which they were found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts(Vec<(String, Value)>);
+
+impl Facts {
+    /// Sets a fact; an earlier one of this name is replaced.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+        let (name, value) = (name.into(), value.into());
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some(entry) => entry.1 = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// Sets a fact if there is a value.
+    pub fn some<T: Into<Value>>(&mut self, name: impl Into<String>, value: Option<T>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    /// A fact by name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// A fact by name, as a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.get(name)?.as_f64()
+    }
+
+    /// Whether there are no facts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+impl Serialize for Facts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl From<Facts> for Value {
+    fn from(facts: Facts) -> Value {
+        Value::Object(object(facts.0))
+    }
+}
+
+/// A JSON object. Collecting one would instantiate a sort for every kind of iterator.
+pub(crate) fn object(entries: impl IntoIterator<Item = (String, Value)>) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.extend(entries);
+    out
+}
+
+/// A number as JSON, without a fraction if it is whole.
+#[must_use]
+pub fn tidy(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
+}

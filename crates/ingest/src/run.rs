@@ -1,0 +1,139 @@
+//! Training runs: steps and their series.
+
+use super::config::Config;
+use super::context::Context;
+use super::series::{Series, Stats};
+
+/// One step, or the average over one log interval, as a line states it. Missing fields are `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Step {
+    /// Counter of steps.
+    pub step: Option<u64>,
+    /// Steps planned.
+    pub planned: Option<u64>,
+    /// Seconds a step.
+    pub seconds: Option<f64>,
+    /// Training loss.
+    pub loss: Option<f64>,
+    /// Learning rate.
+    pub learning_rate: Option<f64>,
+    /// Norm of the gradients.
+    pub grad_norm: Option<f64>,
+    /// Tokens per second and accelerator.
+    pub tokens_per_gpu: Option<f64>,
+    /// Model TFLOP/s per accelerator, as the tool counts them.
+    pub tflops_per_gpu: Option<f64>,
+    /// MFU in percent, as the tool counts it.
+    pub mfu: Option<f64>,
+    /// Sequences a step.
+    pub batch: Option<f64>,
+    /// Memory in use, GB.
+    pub memory_gb: Option<f64>,
+    /// Line of the file.
+    pub line: u64,
+}
+
+/// One run.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// Records.
+    pub n: usize,
+    /// First step.
+    pub first_step: Option<u64>,
+    /// The step of the second record.
+    pub second_step: Option<u64>,
+    /// Last step.
+    pub last_step: Option<u64>,
+    /// Highest step.
+    pub max_step: Option<u64>,
+    /// Distance between records if it is constant.
+    pub interval: Option<u64>,
+    irregular: bool,
+    /// Whether the first steps are warm-up although the run does not begin at step 0: it was compiled again.
+    pub cold: bool,
+    /// Steps planned.
+    pub planned: Option<u64>,
+    /// Sequences a step, as last stated.
+    pub batch: Option<f64>,
+    /// Seconds a step.
+    pub seconds: Series,
+    /// Training losses.
+    pub loss: Series,
+    /// Learning rates.
+    pub learning_rate: Series,
+    /// Norms of the gradients.
+    pub grad_norm: Series,
+    /// Tokens per second and accelerator.
+    pub tokens: Series,
+    /// TFLOP/s per accelerator as reported.
+    pub tflops: Series,
+    /// MFU in percent as reported.
+    pub mfu: Series,
+    /// Memory in use, GB.
+    pub memory: Series,
+    /// First and last line in the file.
+    pub lines: [u64; 2],
+    /// Settings of this run alone.
+    pub config: Config,
+}
+
+impl Run {
+    /// Adds a record.
+    pub(crate) fn push(&mut self, step: &Step) {
+        if self.n == 0 {
+            self.first_step = step.step;
+            self.lines[0] = step.line;
+        } else if self.n == 1 {
+            self.second_step = step.step;
+        }
+        if let (Some(before), Some(now)) = (self.last_step, step.step) {
+            let distance = now.checked_sub(before).filter(|distance| *distance > 0);
+            self.irregular |= distance.is_none() || self.interval.is_some_and(|known| Some(known) != distance);
+            self.interval = self.interval.or(distance);
+        }
+        self.n += 1;
+        self.lines[1] = step.line;
+        self.last_step = step.step.or(self.last_step);
+        self.max_step = self.max_step.max(step.step);
+        self.planned = step.planned.or(self.planned);
+        self.batch = step.batch.or(self.batch);
+        for (series, value) in [
+            (&mut self.seconds, step.seconds),
+            (&mut self.loss, step.loss),
+            (&mut self.learning_rate, step.learning_rate),
+            (&mut self.grad_norm, step.grad_norm),
+            (&mut self.tokens, step.tokens_per_gpu),
+            (&mut self.tflops, step.tflops_per_gpu),
+            (&mut self.mfu, step.mfu),
+            (&mut self.memory, step.memory_gb),
+        ] {
+            if let Some(value) = value {
+                series.push(value);
+            }
+        }
+    }
+
+    /// Steps between two records if their distance is constant.
+    #[must_use]
+    pub fn log_interval(&self) -> Option<u64> {
+        self.interval.filter(|_| !self.irregular)
+    }
+
+    /// Whether the log has the beginning of the run: it starts at step 0 or 1, or after one log interval.
+    #[must_use]
+    pub fn starts(&self) -> bool {
+        match (self.first_step, self.second_step) {
+            _ if self.cold => true,
+            (None, _) | (Some(0 | 1), _) => true,
+            (Some(first), Some(second)) => second.checked_sub(first) == Some(first),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Statistics of one of the series of this run without its warm-up.
+    #[must_use]
+    pub fn stats(&self, series: &Series, usual: usize, context: &Context) -> Option<Stats> {
+        let drop = series.warmup(context.warmup, self.starts(), usual);
+        series.stats(drop, context.seed)
+    }
+}
