@@ -236,7 +236,7 @@ fn best_checkpoint_interval(bencher: Bencher<'_, '_>) {
     let hour = 3600.0;
     let input = training::faults::Input {
         work: 50.0 * 24.0 * hour,
-        nodes: 2048.0,
+        nodes: 2048,
         node_mtbf: 2048.0 * 3.0 * hour,
         interval: hour,
         checkpoint: 60.0,

@@ -86,7 +86,7 @@ pub(super) fn pan(app: &mut App, by: i32) {
 /// To the task that the one under the cursor waited for.
 pub(super) fn cause(app: &mut App) {
     let timeline = &mut app.timeline;
-    let after = timeline.here().and_then(|here| timeline.task(here)).map(|task| task.after);
+    let after = timeline.here().and_then(|here| timeline.task(here)).and_then(|task| task.after);
     if let Some(after) = after.filter(|after| timeline.task(*after).is_some()) {
         timeline.go_to(after);
     }

@@ -387,7 +387,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     // The end follows from start and duration.
     let brief = format!("takes {lasts} from {}", duration_ms(1e3 * (task.begin - first)));
     canvas.text(x, area.y, room, if took.width() <= usize::from(room) { &took } else { &brief }, text);
-    let waited = match timeline.task(task.after) {
+    let waited = match task.after.and_then(|after| timeline.task(after)) {
         None => "waited for no task of this step".to_owned(),
         Some(after) => {
             let idle = timeline.lanes.get(timeline.lane).and_then(|lane| {

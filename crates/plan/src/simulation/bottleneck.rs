@@ -204,7 +204,7 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
                  (knob max_num_seqs)",
                 "Smooth out bursts, or limit admission",
             ],
-            json!({"avg_waiting": o.waiting, "max_waiting": o.most_waiting, "avg_running": o.running}),
+            json!({"avg_waiting": o.waiting, "max_waiting": o.most_waiting as f64, "avg_running": o.running}),
         ),
     ]
 }

@@ -89,7 +89,7 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
         |span| span.0,
     );
     let system = &work.input.system;
-    let nodes = f64::from(work.hosts.count());
+    let nodes = work.hosts.count();
     let checkpoint_bytes = system.arch.params() * (system.weight_bytes + system.optimizer_bytes);
     let storage = options.storage_gbytes.map_or(STORAGE, |gbytes| gbytes * 1e9);
     let checkpoint = options.checkpoint_seconds.map_or_else(
@@ -98,12 +98,12 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
                 "--checkpoint-seconds",
                 format!("{:.0} GB over {:.3} GB/s from each of {nodes} nodes", checkpoint_bytes * 1e-9, storage * 1e-9),
             );
-            checkpoint_bytes / (storage * nodes)
+            checkpoint_bytes / (storage * f64::from(nodes))
         },
         |span| span.0,
     );
     let spares = options.spares.unwrap_or_else(|| {
-        let spares = (0.01 * nodes).ceil().max(1.0) as u32;
+        let spares = (0.01 * f64::from(nodes)).ceil().max(1.0) as u32;
         assumed("--spares", format!("{spares}, 1 % of the nodes"));
         spares
     });
@@ -111,7 +111,7 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
         work: options.work.map_or(DAYS * 86_400.0, |span| span.0),
         nodes,
         // A failure of any accelerator stops its node.
-        node_mtbf: mtbf / work.hosts.per_host.min(work.hosts.devices).max(1.0),
+        node_mtbf: mtbf / f64::from(work.hosts.per_host.min(work.hosts.devices).max(1)),
         interval: 1.0,
         checkpoint,
         flush: options.checkpoint_flush.map_or(0.0, |span| span.0),

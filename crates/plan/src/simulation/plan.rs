@@ -232,10 +232,10 @@ fn serving_input(
     if let Some(osl) = options.osl {
         input.lengths.osl = osl.0;
     }
-    input.lengths.max_model_len = options.max_model_len.unwrap_or(u32::MAX);
+    input.lengths.max_model_len = options.max_model_len;
     input.block_size = options.block_size.unwrap_or(input.block_size);
     input.router = options.router.map_or(input.router, |router| router.0);
-    let limit = |millis: Option<super::words::Millis>| millis.map_or(f64::INFINITY, |millis| millis.0);
+    let limit = |millis: Option<super::words::Millis>| millis.map(|millis| millis.0);
     input.slo = Slo { ttft: limit(options.slo_ttft), tpot: limit(options.slo_tpot), e2e: limit(options.slo_e2e) };
     input.autoscaling = options.autoscale.map(|scale| Autoscaling {
         least: scale.least,
@@ -371,7 +371,7 @@ fn overload(input: &event_serving::Input) -> Option<String> {
     };
     let most = capacity(&input.system, &input.constants);
     let scales = input.autoscaling.is_some_and(|scaling| f64::from(scaling.most) > input.system.layout.dp);
-    (rate > most && input.most_in_flight == u64::MAX && !scales).then(|| {
+    (rate > most && input.most_in_flight.is_none() && !scales).then(|| {
         let whole = if matches!(input.arrivals, Arrivals::Phases(_)) { " in its busiest phase" } else { "" };
         format!(
             "overload{whole}: {rate:.3} requests/s arrive, but at most {most:.3} can be served, so the queue grows without bound, \

@@ -97,7 +97,7 @@ pub fn document(study: &Study) -> Value {
         study.choices.iter().map(|choice| json!({"interval": choice.interval, "goodput": interval(&choice.goodput)}));
     let shares = SHARES.iter().zip(&study.shares).map(|(name, share)| (name.replace(' ', "_"), interval(share)));
     json!({
-        "nodes": i.nodes,
+        "nodes": f64::from(i.nodes),
         "accelerator_mtbf": study.mtbf,
         "node_mtbf": i.node_mtbf,
         "job_mtbf": i.mtbf(),

@@ -180,8 +180,7 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
         "latency",
         json!({"ttft": quantiles(&o.ttft), "tpot": quantiles(&o.tpot), "itl": quantiles(&o.itl), "e2e": quantiles(&o.e2e)}),
     );
-    let limit = |limit: f64| if limit.is_finite() { json!(limit) } else { Value::Null };
-    set("slo", json!({"ttft": limit(m.slo.ttft), "tpot": limit(m.slo.tpot), "e2e": limit(m.slo.e2e)}));
+    set("slo", json!({"ttft": m.slo.ttft, "tpot": m.slo.tpot, "e2e": m.slo.e2e}));
     set("analytical", json!({"tokens_per_sec": m.analytical_tokens_per_sec}));
     let (memory, most) = m.memory_use();
     set(
@@ -191,7 +190,7 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
             "memory_utilization": memory, "max_memory_utilization": most,
             "kv_utilization": o.kv, "max_kv_utilization": o.most_kv,
             "network_utilization": m.communication() * o.busy,
-            "waiting": o.waiting, "max_waiting": o.most_waiting, "running": o.running,
+            "waiting": o.waiting, "max_waiting": o.most_waiting as f64, "running": o.running,
         }),
     );
     let column = |of: fn(&atlas_sim::serving::output::Levels) -> f64| o.timeline.iter().map(of).collect::<Vec<f64>>();

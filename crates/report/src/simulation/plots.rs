@@ -144,7 +144,7 @@ fn cdf(m: &serving::Measured) -> Plot {
     };
     let mut series = vec![curve("TTFT", |r| r.ttft), curve("TPOT", |r| r.tpot), curve("E2E", |r| r.e2e)];
     for (name, limit) in [("TTFT limit", m.slo.ttft), ("TPOT limit", m.slo.tpot), ("E2E limit", m.slo.e2e)] {
-        if limit.is_finite() {
+        if let Some(limit) = limit {
             let points = vec![(1e3 * limit, 0.0), (1e3 * limit, 1.0)];
             series.push(Series { name: name.to_owned(), points, joined: true });
         }

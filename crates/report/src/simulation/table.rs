@@ -234,7 +234,11 @@ fn levels(m: &serving::Measured) -> String {
     let o = &m.output;
     let (memory, most) = m.memory_use();
     let mut table = Table::new([("level", Align::Left), ("mean", Align::Right), ("most", Align::Right)]);
-    table.row(["waiting".to_owned(), units::significant(o.waiting, 3), units::significant_short(o.most_waiting)]);
+    table.row([
+        "waiting".to_owned(),
+        units::significant(o.waiting, 3),
+        units::significant_short(o.most_waiting as f64),
+    ]);
     table.row(["running".to_owned(), units::significant(o.running, 3)]);
     table.row(["KV blocks".to_owned(), units::percent(o.kv), units::percent(o.most_kv)]);
     table.row(["device memory".to_owned(), units::percent(memory), units::percent(most)]);

@@ -98,7 +98,7 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
     }
     for (number, task) in tasks.iter().enumerate().filter(|(_, task)| seen(task)) {
         let on_path = critical.get(number).copied().unwrap_or_default();
-        let before = tasks.get(task.after as usize);
+        let before = task.after.and_then(|after| tasks.get(after as usize));
         let mut args = json!({"stage": task.stage, "chunk": task.chunk, "critical": on_path});
         if let (Some(before), Some(map)) = (before, args.as_object_mut()) {
             map.insert("waited_for".to_owned(), json!(format!("{} of stage {}", name(before), before.stage)));

@@ -171,7 +171,7 @@ impl<'a> Cluster<'a> {
 
     /// A request comes; it is sent where no more than may be are in flight.
     fn arrive(&mut self, queue: &mut EventQueue<Event>) {
-        if self.in_flight() >= self.input.most_in_flight {
+        if self.input.most_in_flight.is_some_and(|most| self.in_flight() >= most) {
             self.held += 1;
         } else {
             self.send(queue);

@@ -20,8 +20,8 @@ pub struct Input {
     pub constants: Constants,
     /// When requests arrive.
     pub arrivals: Arrivals,
-    /// Requests in flight at most, over all replicas: what comes beyond them is held back by the sender.
-    pub most_in_flight: u64,
+    /// Maximum requests in flight over all replicas: the client holds back the rest. `None`: no limit.
+    pub most_in_flight: Option<u64>,
     /// Their prompts' and outputs' lengths. A trace brings its own.
     pub lengths: Lengths,
     /// What prompts have in common.
@@ -112,8 +112,8 @@ pub struct Lengths {
     pub isl: Distribution,
     /// Output.
     pub osl: Distribution,
-    /// The longest prompt and output together (`max_model_len`); longer ones are cut.
-    pub max_model_len: u32,
+    /// Maximum length of prompt and output together (`max_model_len`); longer requests are cut. `None`: no limit.
+    pub max_model_len: Option<u32>,
 }
 
 /// What prompts have in common, so that it need not be computed again.
@@ -173,21 +173,15 @@ pub struct Autoscaling {
     pub patience: f64,
 }
 
-/// Limits that a good request keeps, seconds; infinite = no matter.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Latency limits that a request must meet to count as good, seconds. `None`: no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Slo {
     /// Time to first token.
-    pub ttft: f64,
+    pub ttft: Option<f64>,
     /// Time per output token.
-    pub tpot: f64,
+    pub tpot: Option<f64>,
     /// Time to last token.
-    pub e2e: f64,
-}
-
-impl Default for Slo {
-    fn default() -> Self {
-        Slo { ttft: f64::INFINITY, tpot: f64::INFINITY, e2e: f64::INFINITY }
-    }
+    pub e2e: Option<f64>,
 }
 
 /// Something in the input that makes no sense.
@@ -267,13 +261,15 @@ impl Input {
             constants: *constants,
             arrivals,
             most_in_flight: match system.load {
-                Load::Open { .. } if system.most_in_flight.is_finite() => system.most_in_flight.round().max(1.0) as u64,
-                _ => u64::MAX,
+                Load::Open { .. } if system.most_in_flight.is_finite() => {
+                    Some(system.most_in_flight.round().max(1.0) as u64)
+                }
+                _ => None,
             },
             lengths: Lengths {
                 isl: Distribution::Constant(system.isl),
                 osl: Distribution::Constant(system.osl),
-                max_model_len: u32::MAX,
+                max_model_len: None,
             },
             prefixes: if system.prefix_hit > 0.0 { Prefixes::Share(system.prefix_hit) } else { Prefixes::None },
             requests,

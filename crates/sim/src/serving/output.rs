@@ -31,7 +31,8 @@ pub struct RequestRecord {
 impl RequestRecord {
     /// Whether it kept every limit.
     pub fn keeps(&self, slo: &Slo) -> bool {
-        self.ttft <= slo.ttft && self.tpot <= slo.tpot && self.e2e <= slo.e2e
+        let within = |seconds: f64, limit: Option<f64>| limit.is_none_or(|limit| seconds <= limit);
+        within(self.ttft, slo.ttft) && within(self.tpot, slo.tpot) && within(self.e2e, slo.e2e)
     }
 }
 
@@ -55,11 +56,11 @@ pub struct Steady {
     /// Its length, s.
     pub seconds: f64,
     /// Tokens generated.
-    pub tokens: f64,
+    pub tokens: u64,
     /// Requests finished.
-    pub finished: f64,
+    pub finished: u64,
     /// Requests arrived.
-    pub arrived: f64,
+    pub arrived: u64,
     /// Seconds that all replicas stepped, by cause.
     pub work: StepTime,
     /// Seconds that all replicas stepped, as the events have it.
@@ -125,7 +126,7 @@ pub struct Output {
     /// Mean number waiting for a batch.
     pub waiting: f64,
     /// Most that waited at once.
-    pub most_waiting: f64,
+    pub most_waiting: u64,
     /// Mean number in batches.
     pub running: f64,
     /// Mean share of KV blocks in use.

@@ -120,7 +120,7 @@ impl<'a> Workload<'a> {
         }
         let mut stream = Stream::new(self.seed, LENGTHS, index);
         let lengths = &self.input.lengths;
-        let longest = f64::from(lengths.max_model_len.clamp(2, LONGEST));
+        let longest = f64::from(lengths.max_model_len.unwrap_or(LONGEST).clamp(2, LONGEST));
         let draw = |law: &Distribution, stream: &mut Stream, most: f64| law.draw(stream).round().clamp(1.0, most);
         let isl = draw(&lengths.isl, &mut stream, longest - 1.0);
         let mut osl = draw(&lengths.osl, &mut stream, longest - isl);

@@ -221,7 +221,7 @@ impl Costs {
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
             near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
-            nearby: (0..stages.get()).map(|stage| nearby(i, f64::from(stage))).collect(),
+            nearby: (0..stages.get()).map(|stage| nearby(i, stage)).collect(),
             embedding: embedding(i),
             data_port,
             layer_port: traffic.data_port,
@@ -333,12 +333,13 @@ fn data_port(i: &TrainingInput, reach: f64) -> Port {
 
 /// Whether all ranks of a stage reach theirs of the next one, the last one's of the first, inside their domain: ranks in
 /// order, pipeline parallelism the slowest to change.
-fn nearby(i: &TrainingInput, stage: f64) -> bool {
+fn nearby(i: &TrainingInput, stage: u32) -> bool {
     let each = (i.tp * i.cp * i.dp).max(1.0);
-    let (from, to) = if stage + 1.0 < i.pp { (stage, stage + 1.0) } else { (0.0, stage) };
+    let (from, to) = if stage + 1 < i.pp.get() { (stage, stage + 1) } else { (0, stage) };
+    let distance = f64::from(to - from) * each;
     let domain = |rank: f64| (rank / i.domain.max(1.0)).floor();
-    let stays = |rank: f64| domain(rank) == domain(rank + (to - from) * each);
-    each * (to - from) < i.domain && (0..each as u64).all(|rank| stays(from * each + rank as f64))
+    let stays = |rank: f64| domain(rank) == domain(rank + distance);
+    distance < i.domain && (0..each as u64).all(|rank| stays(f64::from(from) * each + rank as f64))
 }
 
 /// What a layer sends, and through what.
@@ -363,7 +364,7 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
         sequence: i.sequence_parallel,
         context: comm::exchange(i, &fabric),
         // A ring moves beside attention; what is gathered or exchanged for heads comes before it.
-        context_ranks: if i.context_exchange == ContextExchange::Ring { f64::from(i.cp.max(Count::ONE)) } else { 1.0 },
+        context_ranks: if i.context_exchange == ContextExchange::Ring { i.cp.max(Count::ONE) } else { Count::ONE },
         context_back: comm::backward_exchanges(i),
         context_port: port(i.cp * i.tp, i.domain),
         expert: if expert_exposed > 0.0 { expert / passes / expert_exposed } else { 0.0 },

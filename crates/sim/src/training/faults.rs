@@ -17,7 +17,7 @@ pub struct Input {
     /// Work to be done: steps times the seconds of one.
     pub work: f64,
     /// Nodes of the job; each may fail.
-    pub nodes: f64,
+    pub nodes: u32,
     /// Mean time between failures of one node, exponentially distributed.
     pub node_mtbf: f64,
     /// Work between two checkpoints.
@@ -63,7 +63,7 @@ pub struct Output {
 impl Input {
     /// Mean time between failures of the whole job, seconds.
     pub fn mtbf(&self) -> f64 {
-        self.node_mtbf / self.nodes.max(1e-9)
+        self.node_mtbf / f64::from(self.nodes.max(1))
     }
 
     /// All that makes no sense.
@@ -71,7 +71,7 @@ impl Input {
         let longest = Time::MAX.seconds();
         let ranges = [
             ("work", self.work, 0.0, longest),
-            ("nodes", self.nodes, 1.0, 1e9),
+            ("nodes", f64::from(self.nodes), 1.0, 1e9),
             ("mean time between failures of a node", self.node_mtbf, 1e-3, f64::INFINITY),
             ("interval between checkpoints", self.interval, 1e-3, f64::INFINITY),
             ("seconds of a checkpoint", self.checkpoint, 0.0, longest),

@@ -16,24 +16,24 @@ const SLOW_HOSTS: u32 = 40;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hosts {
     /// Devices of the job.
-    pub devices: f64,
+    pub devices: u32,
     /// Devices of one host.
-    pub per_host: f64,
+    pub per_host: u32,
 }
 
 impl Hosts {
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u32 {
-        (self.devices / self.per_host.max(1.0)).ceil().max(1.0) as u32
+        self.devices.div_ceil(self.per_host.max(1)).max(1)
     }
 
     /// The (stage, replica) places that have a rank on a host, by their number: stages one after the other, replicas within.
     fn places(&self, host: u32, system: &TrainingInput) -> impl Iterator<Item = u64> + use<> {
-        let each = self.per_host.max(1.0) as u64;
+        let each = u64::from(self.per_host.max(1));
         let process = (system.tp * system.cp).max(1.0) as u64;
         let all = u64::from(system.dp.max(Count::ONE).get()) * u64::from(system.pp.max(Count::ONE).get());
-        let ranks = u64::from(host) * each..((u64::from(host) + 1) * each).min(self.devices.max(1.0) as u64);
+        let ranks = u64::from(host) * each..((u64::from(host) + 1) * each).min(u64::from(self.devices.max(1)));
         ranks.map(move |rank| rank / process).filter(move |place| *place < all)
     }
 
@@ -57,7 +57,7 @@ impl Hosts {
             }
         };
         // Of the job's own hosts only the last can share a place with another kind's.
-        let process = (system.tp * system.cp / self.per_host.max(1.0)).ceil().max(1.0) as u32;
+        let process = (system.tp * system.cp / f64::from(self.per_host.max(1))).ceil().max(1.0) as u32;
         meet(first.saturating_sub(process)..first, own, None);
         for (number, (kind, count)) in kinds.iter().zip(&counts).enumerate() {
             let last = first.saturating_add(*count).min(hosts);
@@ -111,7 +111,7 @@ mod tests {
             accelerators: 64.0,
             ..TrainingInput::default()
         };
-        let hosts = Hosts { devices: 64.0, per_host: 8.0 };
+        let hosts = Hosts { devices: 64, per_host: 8 };
         let of = |host, system: &TrainingInput| hosts.places(host, system).collect::<BTreeSet<u64>>();
         assert_eq!(hosts.count(), 8);
         // Two ranks a place: four replicas of a stage on each host.
@@ -133,7 +133,7 @@ mod tests {
             accelerators: 32.0,
             ..TrainingInput::default()
         };
-        let hosts = Hosts { devices: 32.0, per_host: 8.0 };
+        let hosts = Hosts { devices: 32, per_host: 8 };
         let slower = atlas_perf::accelerator::Accelerator {
             flops: system.accelerator.flops.map(|rate| 0.5 * rate),
             ..system.accelerator
@@ -160,7 +160,7 @@ mod tests {
             accelerators: 64.0,
             ..TrainingInput::default()
         };
-        let hosts = Hosts { devices: 64.0, per_host: 8.0 };
+        let hosts = Hosts { devices: 64, per_host: 8 };
         let slow = |wanted, seed| hosts.slow(&system, wanted, 1.5, seed);
         assert_eq!(slow(3, 1), slow(3, 1));
         assert_eq!((slow(0, 1).len(), slow(3, 1).len(), slow(99, 1).len()), (0, 3, 8));

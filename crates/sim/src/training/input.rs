@@ -142,8 +142,8 @@ pub struct Task {
     pub begin: f64,
     /// See `begin`.
     pub end: f64,
-    /// The task that it waited for last; `u32::MAX` for one of an earlier step, or for none.
-    pub after: u32,
+    /// The last task that it waited for, by number; `None` if it waited for none of this step.
+    pub after: Option<u32>,
 }
 
 /// A kernel of a pass.

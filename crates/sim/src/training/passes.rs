@@ -9,6 +9,7 @@
 use super::costs::{Chunk, Pass};
 use super::operators::{Block, Operator};
 use super::program::{Action, LANES, Lane, Port, Program};
+use atlas_core::count::Count;
 use atlas_perf::ops::OpName;
 
 /// What a mean layer sends, seconds alone.
@@ -25,7 +26,7 @@ pub struct Traffic {
     /// Context parallelism, forward; twice as much backward.
     pub context: f64,
     /// Ranks of its ring.
-    pub context_ranks: f64,
+    pub context_ranks: Count,
     /// How often the backward pass moves what the forward pass does.
     pub context_back: f64,
     /// What it goes through.

@@ -29,6 +29,11 @@ const MOST_INSIDE: usize = 2_000_000;
 /// No task.
 const NONE: u32 = u32::MAX;
 
+/// The task of this number, if it is recorded.
+fn recorded(task: u32) -> Option<u32> {
+    (task != NONE).then_some(task)
+}
+
 /// What can happen.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
@@ -258,7 +263,7 @@ impl<'a> Job<'a> {
             meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { Count::ONE }),
             wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
-            jitter: Jitter::new(input.jitter, (s.tp * s.cp).max(1.0)),
+            jitter: Jitter::new(input.jitter, (s.tp * s.cp).max(1.0) as u32),
             rounds: vec![Round::default(); stages as usize],
             step: 0,
             step_begin: Time::ZERO,

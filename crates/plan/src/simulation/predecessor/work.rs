@@ -179,7 +179,7 @@ impl Predecessor {
         let mut options = options.clone();
         options.buckets = Some(buckets);
         options.steps = options.steps.or(Some(self.training.num_iterations.clamp(1.0, 1e6) as u32));
-        let hosts = Hosts { devices: system.accelerators, per_host: self.hardware.num_gpus_per_node };
+        let hosts = Hosts { devices: system.accelerators as u32, per_host: self.hardware.num_gpus_per_node as u32 };
         let mut work = training_work(Input::of(&system, &Constants::default()), hosts, &options, window);
         problems.extend(too_many(&work));
         if !problems.is_empty() {

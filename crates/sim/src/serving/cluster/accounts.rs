@@ -28,9 +28,9 @@ impl Mark {
         let mean = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
         Steady {
             seconds,
-            tokens: self.tokens.saturating_sub(from.tokens) as f64,
-            finished: self.left.saturating_sub(from.left) as f64,
-            arrived: self.arrived.saturating_sub(from.arrived) as f64,
+            tokens: self.tokens.saturating_sub(from.tokens),
+            finished: self.left.saturating_sub(from.left),
+            arrived: self.arrived.saturating_sub(from.arrived),
             work: self.work.add(&from.work, -1.0),
             stepping: self.stepping - from.stepping,
             replicas: self.paid - from.paid,
@@ -98,7 +98,7 @@ impl Cluster<'_> {
                 [first.present_since(&self.from), second.present_since(&first), self.upto.present_since(&second)];
             let [a, b, c] = means;
             // Means over thirds lie a third of the whole rise apart.
-            self.out.steady.growth = 3.0 * (b - a).min(c - b) / self.out.steady.arrived.max(1.0);
+            self.out.steady.growth = 3.0 * (b - a).min(c - b) / self.out.steady.arrived.max(1) as f64;
         }
         let counted = (self.out.records.len() as f64).max(1.0);
         let FirstToken { slot, queue: ahead, prefill, overhead } = self.first_token;
@@ -108,7 +108,7 @@ impl Cluster<'_> {
         let paid = self.paid.integral(now).max(1e-12);
         self.out.itl = self.gaps.quantiles();
         self.out.waiting = self.waiting.mean(now);
-        self.out.most_waiting = self.waiting.most();
+        self.out.most_waiting = self.waiting.most() as u64;
         self.out.running = self.running.mean(now);
         self.out.kv = self.used.integral(now) / self.capacity.integral(now).max(1e-12);
         self.out.most_kv = self.used.most() / self.capacity.most().max(1.0);

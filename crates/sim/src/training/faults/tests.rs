@@ -9,7 +9,7 @@ const HOUR: f64 = 3600.0;
 fn llama() -> Input {
     Input {
         work: 20.0 * 24.0 * HOUR,
-        nodes: 2048.0,
+        nodes: 2048,
         node_mtbf: 2048.0 * 3.1 * HOUR,
         interval: 0.5 * HOUR,
         checkpoint: 60.0,
@@ -90,7 +90,7 @@ fn what_never_ends_ends_unfinished() {
     let progress = Progress::new();
     progress.cancel();
     assert!(simulate(&hopeless, 1, &progress).unwrap().unfinished);
-    let nonsense = Input { nodes: 0.0, work: f64::NAN, interval: -1.0, ..llama() };
+    let nonsense = Input { nodes: 0, work: f64::NAN, interval: -1.0, ..llama() };
     assert_eq!(nonsense.problems().len(), 3);
 }
 
@@ -99,7 +99,7 @@ fn the_expected_number_of_events_is_about_that_of_a_course() {
     for node_mtbf in [1e5, 1e6, 1e7] {
         let input = Input {
             work: 1e6,
-            nodes: 10.0,
+            nodes: 10,
             node_mtbf,
             interval: 1000.0,
             checkpoint: 20.0,

@@ -3,7 +3,7 @@
 
 use super::streams::lost;
 use super::wires::Message;
-use super::{Event, Item, Job, NONE, Sent, Waited};
+use super::{Event, Item, Job, NONE, Sent, Waited, recorded};
 use crate::kernel::{EventQueue, Time};
 use crate::training::input::{StreamKind, Task, TaskKind};
 use crate::training::program::Port;
@@ -73,7 +73,7 @@ impl Job<'_> {
             chunk,
             begin: now.seconds(),
             end: now.seconds(),
-            after,
+            after: recorded(after),
         });
         let group = &mut self.groups[stage as usize];
         group.current_task = task;

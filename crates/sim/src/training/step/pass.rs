@@ -2,7 +2,7 @@
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
 use super::streams::Uneven;
-use super::{Event, Job, NONE, Transfer, Waited};
+use super::{Event, Job, NONE, Transfer, Waited, recorded};
 use crate::kernel::distribution::normal_quantile;
 use crate::kernel::{EventQueue, Stream, Time};
 use crate::training::allocation::length;
@@ -69,7 +69,7 @@ impl Job<'_> {
                 chunk: pass.chunk,
                 begin: now.seconds(),
                 end: now.seconds(),
-                after,
+                after: recorded(after),
             });
         }
         let process = &mut self.processes[number as usize];
@@ -337,7 +337,7 @@ impl Job<'_> {
                 chunk: transfer.chunk,
                 begin: now,
                 end: now,
-                after,
+                after: recorded(after),
             });
         }
         self.processes[number as usize].transfer_task = task;
@@ -385,10 +385,14 @@ pub(super) struct Jitter {
 
 impl Jitter {
     /// Of a coefficient of variation.
-    pub(super) fn new(cv: f64, ranks: f64) -> Jitter {
+    pub(super) fn new(cv: f64, ranks: u32) -> Jitter {
         let variance = (cv * cv).ln_1p();
-        let mut jitter =
-            Jitter { deviation: variance.sqrt(), half_variance: 0.5 * variance, share: 1.0 / ranks, table: Vec::new() };
+        let mut jitter = Jitter {
+            deviation: variance.sqrt(),
+            half_variance: 0.5 * variance,
+            share: 1.0 / f64::from(ranks),
+            table: Vec::new(),
+        };
         if cv > 0.0 {
             let place = |place: usize| jitter.place(place as f64 / CELLS as f64);
             jitter.table = (STEEP..=CELLS - STEEP).map(place).collect();
@@ -430,7 +434,7 @@ mod tests {
 
     #[test]
     fn the_table_says_what_the_formula_says() {
-        for (cv, ranks) in [(0.001, 1.0), (0.03, 8.0), (0.5, 64.0), (2.0, 2.0)] {
+        for (cv, ranks) in [(0.001, 1), (0.03, 8), (0.5, 64), (2.0, 2)] {
             let jitter = Jitter::new(cv, ranks);
             let mut last = 0.0;
             for step in 1..100_000 {

@@ -2,7 +2,7 @@
 //! behind an optimizer of its own (arXiv 2401.10241, section 4).
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
-use super::{Bucket, Event, Item, Job, NONE, Waited};
+use super::{Bucket, Event, Item, Job, NONE, Waited, recorded};
 use crate::kernel::{EventQueue, Time};
 use crate::training::input::{StreamKind, Task, TaskKind};
 use std::ops::Range;
@@ -139,7 +139,7 @@ impl Job<'_> {
             chunk: 0,
             begin: now.seconds(),
             end: now.plus(length).seconds(),
-            after: task,
+            after: recorded(task),
         });
         queue.after(length, Event::OptimizerEnd(stage));
     }
@@ -163,10 +163,10 @@ impl Job<'_> {
     fn end_step(&mut self, optimizer: u32, now: Time) {
         self.out.steps.push(now.since(self.step_begin).seconds());
         let before = self.out.critical_path.len();
-        let mut task = optimizer;
-        while let Some(t) = self.out.tasks.get(task as usize) {
-            self.out.critical_path.push(task);
-            task = t.after;
+        let mut next = recorded(optimizer);
+        while let Some(number) = next {
+            self.out.critical_path.push(number);
+            next = self.out.tasks.get(number as usize).and_then(|task| task.after);
         }
         if let Some(path) = self.out.critical_path.get_mut(before..) {
             path.reverse();

@@ -3,7 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "processes are numbered by the job, streams by their kinds")]
 
 use super::wires::Message;
-use super::{Event, Job, NONE};
+use super::{Event, Job};
 use crate::kernel::{EventQueue, Handle, Time};
 use crate::training::input::{Inner, StreamKind, Task, TaskKind};
 use crate::training::program::{Action, LANES, Lane, Port, Program};
@@ -316,7 +316,7 @@ impl Job<'_> {
         let replica = self.classes[(number / self.stages) as usize].replica;
         let stage = number % self.stages;
         let kind = TaskKind::Inside(action);
-        self.record(Task { kind, stream, replica, stage, micro, chunk, begin, end, after: NONE });
+        self.record(Task { kind, stream, replica, stage, micro, chunk, begin, end, after: None });
     }
 }
 

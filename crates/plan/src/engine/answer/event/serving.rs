@@ -129,7 +129,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     };
     input.lengths.isl = lengths(system.isl, settings.prompt_cv);
     input.lengths.osl = lengths(system.osl, settings.generate_cv);
-    let [ttft, tpot, e2e] = settings.slo_ms.map(|limit| limit.map_or(f64::INFINITY, |ms| 1e-3 * ms));
+    let [ttft, tpot, e2e] = settings.slo_ms.map(|limit| limit.map(|ms| 1e-3 * ms));
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
     // Requests that are all identical and begin at once would end at once forever. No engine is found like that after a
@@ -274,7 +274,7 @@ fn saturated(settings: &Simulation, system: &ServingInput, constants: &Constants
     input.system.load = system.load;
     let steady = simulate(&input, settings.seed, progress).ok()?.steady;
     let stood_for = system.layout.dp.max(Count::ONE) / input.system.layout.dp.max(Count::ONE);
-    (steady.seconds > 0.0).then(|| stood_for * steady.tokens / steady.seconds)
+    (steady.seconds > 0.0).then(|| stood_for * steady.tokens as f64 / steady.seconds)
 }
 
 /// Means over runs.
@@ -296,7 +296,7 @@ impl Mean {
         self.runs += 1;
         self.events += out.events;
         let steady = &out.steady;
-        let per_second = |n: f64| if steady.seconds > 0.0 { n / steady.seconds } else { 0.0 };
+        let per_second = |n: u64| if steady.seconds > 0.0 { n as f64 / steady.seconds } else { 0.0 };
         // Of a run without an end the steady part counts, of one with an end all.
         let tokens = if self.whole { out.output_tokens_per_sec } else { per_second(steady.tokens) };
         self.rates.add(tokens);
@@ -324,7 +324,7 @@ impl Mean {
         sum.batch += steady.running / replicas;
         // A step gives every running sequence a token: its time is what a token of all of them costs.
         let sequences = if steady.stepping > 0.0 { steady.running * steady.seconds / steady.stepping } else { 0.0 };
-        let per_token = if steady.tokens > 0.0 { sequences.max(0.0) / steady.tokens } else { 0.0 };
+        let per_token = if steady.tokens > 0 { sequences.max(0.0) / steady.tokens as f64 } else { 0.0 };
         sum.time = sum.time.add(&steady.work, per_token);
         let counted = out.requests.max(1) as f64;
         let seen = &mut self.seen;
@@ -333,7 +333,7 @@ impl Mean {
         seen.good_share += out.good_share;
         seen.goodput += out.good_share * per_second(steady.finished);
         seen.waiting += steady.waiting;
-        seen.most_waiting = seen.most_waiting.max(out.most_waiting);
+        seen.most_waiting = seen.most_waiting.max(out.most_waiting as f64);
         seen.kv += out.kv;
         seen.most_kv = seen.most_kv.max(out.most_kv);
         seen.preemptions += out.preemptions as f64 / counted;

@@ -77,7 +77,7 @@ fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
 #[must_use]
 pub fn hosts(scenario: &Scenario, system: &TrainingInput) -> Hosts {
     let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-    Hosts { devices: system.accelerators.max(1.0), per_host }
+    Hosts { devices: system.accelerators.max(1.0) as u32, per_host: per_host as u32 }
 }
 
 /// The stages that slow nodes hold a rank of.
@@ -206,7 +206,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
     }
     let mut input = faults::Input {
         work: 0.0,
-        nodes: f64::from(scenario.num_nodes.max(Count::ONE)),
+        nodes: scenario.num_nodes.max(Count::ONE).get(),
         node_mtbf: settings.node_mtbf.unwrap_or(f64::INFINITY),
         interval: 0.0,
         checkpoint: settings.checkpoint,
