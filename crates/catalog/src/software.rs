@@ -13,6 +13,7 @@ mod release;
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::sync::Arc;
 

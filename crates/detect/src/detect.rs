@@ -1,45 +1,14 @@
 //! Looks at everything: this machine, Slurm, Kubernetes.
 
-use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
 
 use crate::catalog::CatalogEntry;
 use crate::model::{Detected, Machine, Origin, Undetermined};
+use crate::options::Options;
 use crate::probe::Probe;
 use crate::read::hostlist;
-use crate::runner::{DEFAULT_TIMEOUT, Runner};
+use crate::runner::Runner;
 use crate::{local, pools, slurm};
-
-/// What to look at, and how long one command may take.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// This machine's accelerators and NICs.
-    pub local: bool,
-    /// Slurm partitions.
-    pub slurm: bool,
-    /// Kubernetes nodes.
-    pub kubernetes: bool,
-    /// Where sysfs is mounted.
-    pub sysfs: PathBuf,
-    /// Where procfs is mounted.
-    pub procfs: PathBuf,
-    /// Time for one command.
-    pub timeout: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            local: true,
-            slurm: true,
-            kubernetes: true,
-            sysfs: PathBuf::from("/sys"),
-            procfs: PathBuf::from("/proc"),
-            timeout: DEFAULT_TIMEOUT,
-        }
-    }
-}
 
 /// Runs the tools that exist, each with a timeout, and returns what they say. Changes nothing.
 #[must_use]

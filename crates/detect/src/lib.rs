@@ -17,6 +17,7 @@ mod local;
 pub mod matching;
 pub mod model;
 mod network;
+mod options;
 mod pools;
 mod probe;
 pub mod read;
@@ -25,4 +26,5 @@ pub mod runner;
 mod slurm;
 pub mod text;
 
-pub use detect::{Options, detect};
+pub use detect::detect;
+pub use options::Options;

@@ -1,6 +1,7 @@
 //! What was found: machines and partitions, each property optional, and what could not be determined.
 
 use crate::matching::Matched;
+pub use crate::matching::Slice;
 
 /// Everything one detection found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -79,17 +80,6 @@ pub struct Accelerator {
     pub power_w: Option<f64>,
     /// Set where jobs get a part of a device instead of a whole one.
     pub slice: Option<Slice>,
-}
-
-/// A part of a device (MIG).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Slice {
-    /// Profile, such as `1g.10gb`.
-    pub profile: String,
-    /// Compute slices of the device that the profile has; an NVIDIA device has seven.
-    pub compute: u32,
-    /// Memory of the profile, GB.
-    pub memory_gb: f64,
 }
 
 /// Nodes by state.

@@ -5,14 +5,15 @@
 //! (`contention`), as long as they run together.
 
 mod contention;
+mod fabric;
 mod gang;
 mod hosts;
 mod turns;
 
 use super::kernel::{Progress, Quantiles};
 use super::range::{OutOfRange, Ranges};
-pub use contention::{Fabric, Traffic};
-pub use hosts::Placement;
+pub use contention::Traffic;
+pub use fabric::{Fabric, Placement};
 
 /// The input.
 #[derive(Debug, Clone, PartialEq)]

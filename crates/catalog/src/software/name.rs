@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::family::{Family, Release, SoftwareKind};
 use super::release::{Day, Version};
 use super::resolve::newest_at;
+use super::words::{is_version, normal};
 use super::{Caveat, Software, registry};
 
 /// Words that may be between any name and its release.
@@ -44,34 +45,6 @@ pub enum SoftwareError {
         /// All releases.
         known: String,
     },
-}
-
-/// A text as lower-case words; signs separate, but for the dots inside numbers.
-pub(super) fn normal(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let lower = text.to_lowercase();
-    for chunk in lower.split(|c: char| !(c.is_alphanumeric() || c == '.')) {
-        let number = chunk.starts_with(|c: char| c.is_ascii_digit()) || is_version(chunk);
-        if number {
-            words.push(chunk.trim_end_matches('.').to_owned());
-        } else {
-            words.extend(chunk.split('.').filter(|word| !word.is_empty()).map(str::to_owned));
-        }
-    }
-    words
-}
-
-/// Whether a word looks like a release: `0.11.0`, `v0.6.3`, `b6918`, `24.07`, `6918`; not `3`, nor a hash.
-fn is_version(word: &str) -> bool {
-    let lead = word.strip_prefix(['v', 'b']);
-    let rest = lead.unwrap_or(word);
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    match rest.as_bytes().get(digits) {
-        _ if digits == 0 || digits > 8 => false,
-        None => digits > 1 || lead.is_some(),
-        Some(b'.') => true,
-        Some(_) => false,
-    }
 }
 
 impl Software {

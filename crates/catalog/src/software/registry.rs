@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use atlas_document::{Diagnostics, Origin};
 
 use super::family::{Family, SoftwareKind};
-use super::name::normal;
+use super::words::normal;
 use crate::shipped::{Document, documents};
 
 const FOLDER: &str = "workload/software/";

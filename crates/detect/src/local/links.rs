@@ -2,9 +2,9 @@
 
 use super::ports;
 use super::tools::Found;
-use crate::detect::Options;
 use crate::model::{IntraLink, Machine, Undetermined};
 use crate::network;
+use crate::options::Options;
 use crate::probe::{Probe, some};
 use crate::read::nvidia_smi::NvLinks;
 use crate::read::nvidia_topo::{self, Topology};

@@ -8,9 +8,9 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::catalog::CatalogEntry;
-use crate::detect::Options;
 use crate::matching::{Lookup, Matched, NamedBy, Query, look_up};
 use crate::model::{Accelerator, Detected, Host, Machine, Nodes, Origin, Slice, Undetermined};
+use crate::options::Options;
 use crate::probe::Probe;
 use crate::read::pci::read_line;
 use crate::read::{Device, infiniband, neuron_ls};

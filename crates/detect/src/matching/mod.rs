@@ -6,12 +6,13 @@
 mod hints;
 mod instances;
 mod name;
+mod slice;
 
 use crate::catalog::CatalogEntry;
-use crate::model::Slice;
 use name::{Form, Name, Spelling};
 
 pub use instances::instance_accelerator;
+pub use slice::Slice;
 
 /// Who wrote a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

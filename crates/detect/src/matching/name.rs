@@ -1,7 +1,7 @@
 //! A device name taken apart.
 
+use super::slice::Slice;
 use crate::catalog::CatalogEntry;
-use crate::model::Slice;
 
 /// How a device is mounted, as far as variants of one model differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::figure::Figure;
 use super::judge::Judged;
 use super::observation::Observation;
-use super::predict::Figure;
 use atlas_config::Profile;
 use atlas_core::plan::Engine;
 

@@ -9,9 +9,9 @@ mod power;
 
 use std::sync::Arc;
 
+use super::bench::Bench;
 use super::observation::Observation;
 use super::parameter::{Figures, Parameter};
-use super::predict::Bench;
 use atlas_config::Mode;
 use atlas_config::profile::Coefficients;
 

@@ -1,8 +1,10 @@
 //! Measured alongside predicted, before and after a calibration; and what the guide asks of measurements.
 
+use super::bench::Bench;
+use super::figure::Figure;
 use super::observation::Observation;
 use super::parameter::Figures;
-use super::predict::{Bench, Figure, interval, predicted};
+use super::predict::{interval, predicted};
 use super::{Outcome, Start};
 use crate::validate::case::RowScenario;
 use atlas_config::{Corrections, Efficiency, Mode};

@@ -3,9 +3,11 @@
 //! [`judge`] holds both against the rows, before and after. Pure but for [`sources`], which opens files; nothing here
 //! writes any.
 
+pub mod bench;
 pub mod check;
 pub mod columns;
 pub mod document;
+pub mod figure;
 mod guide;
 pub mod intake;
 pub mod judge;
@@ -21,10 +23,10 @@ pub mod statistics;
 
 use std::sync::Arc;
 
+pub use bench::Bench;
 pub use guide::Missing;
 pub use observation::Observation;
 pub use parameter::{Figures, Parameter};
-pub use predict::Bench;
 
 use crate::runs::components::Components;
 use crate::runs::{Run, effects};

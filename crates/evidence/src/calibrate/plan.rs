@@ -5,10 +5,12 @@
 
 use serde_json::{Value, json};
 
+use super::bench::Bench;
 use super::check::{Due, ages};
+use super::figure::Figure;
 use super::observation::Observation;
 use super::parameter::{NODE_WATTS, SLOTS};
-use super::predict::{Bench, Figure, predicted};
+use super::predict::predicted;
 use super::{Outcome, Start};
 use crate::runs::components::Components;
 use atlas_config::Mode;

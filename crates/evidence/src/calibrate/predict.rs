@@ -1,112 +1,23 @@
 //! A measured row as a scenario of either engine: what would have been predicted for it.
 
 use atlas_core::count::Count;
-use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::json;
 
+use super::bench::Bench;
+pub use super::figure::Figure;
 use super::observation::Observation;
 use super::rows;
 use crate::validate::case::RowScenario;
-use atlas_catalog::Catalog;
-use atlas_config::library::Library;
 use atlas_config::profile::Coefficients;
-use atlas_config::{Mode, Target, Workload};
+use atlas_config::{Mode, Workload};
 use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, parse};
 use atlas_plan::engine;
 use atlas_plan::scenario::{FABRIC, Parts, Scenario};
 
-/// What rows are compared with.
-#[derive(Debug, Clone)]
-pub struct Bench<'a> {
-    /// All documents.
-    pub library: &'a Library,
-    /// The target the rows were measured on.
-    pub target: &'a Arc<Target>,
-    /// The workload that fills what rows do not say.
-    pub workload: Option<&'a Arc<Workload>>,
-    /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
-    pub own_first: bool,
-    /// The scenario of the calibrated model before a row is applied over it.
-    template: OnceCell<Option<Scenario>>,
-    /// Names by which devices are described apart.
-    devices: OnceCell<HashSet<String>>,
-}
-
-/// A figure of a row that an engine predicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// Tokens per second of the whole run.
-    TokensPerSec,
-    /// Median latency, ms.
-    P50Ms,
-    /// 95th percentile, ms.
-    P95Ms,
-    /// 99th percentile, ms.
-    P99Ms,
-    /// Time per output token, ms.
-    TpotMs,
-    /// Power of a node, W.
-    NodePowerW,
-    /// Share of the FLOP/s.
-    FlopUtilization,
-}
-
-impl Figure {
-    /// All of them.
-    pub const ALL: [Figure; 7] = [
-        Figure::TokensPerSec,
-        Figure::P50Ms,
-        Figure::P95Ms,
-        Figure::P99Ms,
-        Figure::TpotMs,
-        Figure::NodePowerW,
-        Figure::FlopUtilization,
-    ];
-
-    /// Its name, that of the metric.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Figure::TokensPerSec => "tokens_per_sec",
-            Figure::P50Ms => "p50_ms",
-            Figure::P95Ms => "p95_ms",
-            Figure::P99Ms => "p99_ms",
-            Figure::TpotMs => "tpot_ms",
-            Figure::NodePowerW => "node_power_w",
-            Figure::FlopUtilization => "flop_utilization",
-        }
-    }
-
-    /// What a row says of it.
-    #[must_use]
-    pub fn measured(self, row: &Observation) -> Option<super::observation::Measured> {
-        match self {
-            Figure::TokensPerSec => row.throughput(),
-            Figure::NodePowerW => row.figure("power_w"),
-            other => row.figure(other.name()),
-        }
-        .filter(|measured| measured.value.is_finite() && measured.value > 0.0)
-    }
-}
-
-impl<'a> Bench<'a> {
-    /// What rows are compared with; a workload fills what they do not say.
-    #[must_use]
-    pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
-        Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
-    }
-
-    /// The same, where rows that say enough themselves are answered by themselves.
-    #[must_use]
-    pub fn own_first(self) -> Bench<'a> {
-        Bench { own_first: true, ..self }
-    }
-
+impl Bench<'_> {
     /// The workload under which the calibrated model sees rows.
     fn stand_in(&self) -> Option<Arc<Workload>> {
         match self.workload {
@@ -233,23 +144,6 @@ impl<'a> Bench<'a> {
 #[must_use]
 pub fn telling(key: &str) -> Option<String> {
     key.split('-').find(|part| part.chars().any(|c| c.is_ascii_digit())).map(str::to_lowercase)
-}
-
-/// The catalog's model of a name as logs write it: a path, an owner, a suffix of the format left out.
-pub(super) fn model_of(catalog: &Catalog, name: &str) -> Option<String> {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let last = last.rsplit("--").next().unwrap_or(last).to_lowercase();
-    let shorter = |text: &str| text.rsplit_once('-').map(|(head, _)| head.to_owned());
-    let mut tried = last.clone();
-    for _ in 0..3 {
-        if let Ok(model) = catalog.model(&tried) {
-            return Some(model.id.clone());
-        }
-        // `-fp8`, `-hf`, `-instruct`: what a name ends with is seldom its size.
-        let Some(head) = shorter(&tried) else { break };
-        tried = head;
-    }
-    None
 }
 
 fn workload_of(document: &serde_json::Value) -> Result<Arc<Workload>, Diagnostics> {

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use super::bench::{Bench, model_of};
+use super::figure::Figure;
 use super::intake::json;
 use super::misstated;
 use super::observation::{Measured, Observation};
-use super::predict::{Bench, Figure, model_of};
 use crate::runs::Run;
 use crate::validate::MeasurementKind;
 use crate::validate::case::{self, Metric, RowScenario};

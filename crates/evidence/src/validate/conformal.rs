@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::Case;
-use super::held_out::unit_name;
+use super::unit::unit_name;
 use atlas_core::sort;
 use atlas_perf::interval::Factors;
 

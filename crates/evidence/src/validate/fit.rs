@@ -1,8 +1,8 @@
 //! Fits the constants of hardware, training and serving together, by robust least squares on logarithmic errors.
 
 use super::case::{Case, Input, Metric};
-use super::held_out::unit_name;
 use super::least_squares::{self, Loss, Settings, Weighed};
+use super::unit::unit_name;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingEstimate;
 use atlas_perf::{serving, training};

@@ -2,29 +2,10 @@
 
 use super::case::{Case, Metric};
 use super::fit;
+use super::unit::{Unit, unit};
 use atlas_core::cores::on_all_cores;
 use atlas_perf::constants::Constants;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The unit that is left out: the source of a throughput, the model of a latency, since all latencies have one source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Unit<'a> {
-    Source(&'a str),
-    Model(&'a str),
-}
-
-/// The unit of a case.
-fn unit(case: &Case) -> Unit<'_> {
-    if case.metric.is_latency() { Unit::Model(&case.model) } else { Unit::Source(&case.source) }
-}
-
-/// The name of what is left out with a case.
-#[must_use]
-pub fn unit_name(case: &Case) -> &str {
-    match unit(case) {
-        Unit::Source(name) | Unit::Model(name) => name,
-    }
-}
 
 /// Whether a case may train the fold that leaves this unit out: it is no part of it, and no measurement of the same
 /// campaign in another table.

@@ -21,6 +21,7 @@ pub mod scatter;
 pub mod held_out;
 pub mod story;
 pub mod table;
+pub mod unit;
 pub mod verdict;
 
 use atlas_catalog::{Catalog, measurements};

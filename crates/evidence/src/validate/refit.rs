@@ -6,6 +6,7 @@ use super::case::{Case, Metric};
 use super::conformal::{self, Residual};
 use super::held_out::Errors;
 use super::report::{Stats, grouped, stats};
+use super::unit::unit_name;
 use super::{MeasurementKind, ValidateError, exam, fit, held_out, shipped, table};
 use atlas_catalog::Catalog;
 use atlas_perf::constants::Constants;
@@ -138,13 +139,13 @@ pub fn refit() -> Result<Refit, ValidateError> {
     let judge = |(title, metrics): &(&'static str, &[Metric])| {
         let some = || cases.iter().zip(&errors).filter(|(case, _)| metrics.contains(&case.metric));
         let relative = |error: &Errors| error.as_stated.exp() - 1.0;
-        let groups = grouped(some().map(|(case, error)| (held_out::unit_name(case), relative(error))));
+        let groups = grouped(some().map(|(case, error)| (unit_name(case), relative(error))));
         Judged { title, groups, all: stats(&some().map(|(_, error)| relative(error)).collect::<Vec<_>>()) }
     };
     let held = |(case, error): (&Case, &Errors)| HeldOut {
         id: case.id.clone(),
         metric: case.metric.name(),
-        without: held_out::unit_name(case).to_owned(),
+        without: unit_name(case).to_owned(),
         regime: case.regime,
         log_error: error.as_stated,
     };

@@ -1,6 +1,6 @@
 //! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
 
-use super::terms::{Class, OperatorSink, OperatorTime};
+use super::terms::{Class, OperatorSink, OperatorTime, Operators};
 use super::{Plan, Software, TrainingInput};
 use crate::accelerator::{Generation, Precision};
 use crate::constants::Constants;
@@ -372,4 +372,18 @@ pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSin
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
     listed(i, c, &list, attended(i), Plan::NONE, sink)
+}
+
+/// The operators of a mean layer, and those of the output layer. `None` for convolutional networks, which have no layers
+/// of operators.
+#[must_use]
+pub fn operators(i: &TrainingInput, c: &Constants, plan: Plan) -> Option<[Operators; 2]> {
+    if i.arch.convolutions.is_some() {
+        return None;
+    }
+    let mut all = [Operators::default(), Operators::default()];
+    let [mean, head] = &mut all;
+    mean_layer(i, c, plan, mean);
+    self::head(i, c, head);
+    Some(all)
 }

@@ -1,10 +1,9 @@
 //! The terms that a step's time, its FLOPs and its memory are sums of, for callers that show them.
 //!
 //! The functions that time a layer hand each operator to an [`OperatorSink`] as they add it up. Estimates pass `()`, which
-//! compiles to nothing; [`operators`] collects. There is one copy of the equations.
+//! compiles to nothing; [`Operators`] collects. There is one copy of the equations.
 
-use super::{Plan, TrainingInput, layer};
-use crate::constants::Constants;
+use super::TrainingInput;
 use crate::flops::TokenFlops;
 use crate::ops::Op;
 
@@ -81,20 +80,6 @@ impl OperatorSink for Operators {
     fn operator(&mut self, time: OperatorTime) {
         self.of.push((self.share, time));
     }
-}
-
-/// The operators of a mean layer, and those of the output layer. `None` for convolutional networks, which have no layers
-/// of operators.
-#[must_use]
-pub fn operators(i: &TrainingInput, c: &Constants, plan: Plan) -> Option<[Operators; 2]> {
-    if i.arch.convolutions.is_some() {
-        return None;
-    }
-    let mut all = [Operators::default(), Operators::default()];
-    let [mean, head] = &mut all;
-    layer::mean_layer(i, c, plan, mean);
-    layer::head(i, c, head);
-    Some(all)
 }
 
 /// One micro-batch on the slowest pipeline stage: what the parts of [`super::TimeBreakdown`] are products of.

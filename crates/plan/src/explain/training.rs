@@ -14,7 +14,7 @@ use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::flops::TokenFlops;
 use atlas_perf::training::terms::{Class, Operators};
-use atlas_perf::training::{MicroBatch, TrainingEstimate, TrainingInput, terms, token_flops};
+use atlas_perf::training::{MicroBatch, TrainingEstimate, TrainingInput, layer, token_flops};
 
 /// Parts of a step that are communication.
 const COMMUNICATION: [&str; 5] =
@@ -28,7 +28,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         whole,
         training: detail.training?,
         is_simulated: detail.simulated.is_some(),
-        operators: terms::operators(&input, &constants, out.recompute),
+        operators: layer::operators(&input, &constants, out.recompute),
         input,
         constants,
         out,

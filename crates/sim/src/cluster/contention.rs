@@ -7,7 +7,7 @@
 //! Not simulated here: collisions of hashed ways, traffic inside a job other than its data-parallel collectives.
 #![expect(clippy::indexing_slicing, reason = "jobs are numbered here, and links are laid here")]
 
-use super::hosts::Placement;
+use super::fabric::Fabric;
 use crate::kernel::{EventQueue, Stream, Time};
 use crate::network::flows::{Flows, Happened, NetworkEvent};
 use crate::network::routing::Route;
@@ -22,19 +22,6 @@ const MOST_EVENTS: u64 = 2_000_000;
 const OFFSET: u32 = 41;
 /// Bytes per second of a host. Traffic is described in seconds of it, so that any number does.
 const HOST: f64 = 1e9;
-
-/// Hosts under leaves under one core.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fabric {
-    /// Accelerators of a host.
-    pub accelerators_per_host: u32,
-    /// Hosts of a leaf.
-    pub hosts_per_leaf: u32,
-    /// Bandwidth of a leaf's hosts over that of its uplinks (1 = non-blocking).
-    pub oversubscription: f64,
-    /// Where jobs are put.
-    pub placement: Placement,
-}
 
 /// What a job does in one step, alone, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -249,6 +236,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::cluster::Placement;
 
     fn fabric(oversubscription: f64) -> Fabric {
         Fabric { accelerators_per_host: 8, hosts_per_leaf: 4, oversubscription, placement: Placement::Packed }

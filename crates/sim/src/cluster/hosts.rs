@@ -1,16 +1,6 @@
 //! Which hosts a job gets: under few leaves, so that it crosses few uplinks, or spread over all of them.
 
-use super::contention::Fabric;
-
-/// How jobs are applied over the leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Placement {
-    /// Under as few leaves as possible, the fullest that suffices first (Slurm's `topology/tree`).
-    #[default]
-    Packed,
-    /// Host by host under the leaf with the most left (Slurm's `--distribution=cyclic` over switches).
-    Spread,
-}
+use super::fabric::{Fabric, Placement};
 
 /// Accelerators that are free, host by host.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@
 //! * [`time`] – integer picoseconds
 //! * [`queue`] – what happens next; ties in the order in which they were scheduled
 //! * [`random`] – counter-based streams, so that compared systems see the same arrivals
-//! * [`distribution`] – what is drawn from them
+//! * [`distribution`] – what is drawn from them; [`normal`] – quantiles of the normal distribution
 //! * [`statistics`] – tallies, integrals over time, quantiles
 //! * [`histogram`], [`strip`] – the same for more than one would keep: quantiles in bins, levels in cells
 //! * [`replication`] – confidence intervals, also of paired differences
@@ -14,6 +14,7 @@
 
 pub mod distribution;
 pub mod histogram;
+pub mod normal;
 pub mod progress;
 pub mod queue;
 pub mod random;

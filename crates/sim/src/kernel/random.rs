@@ -62,7 +62,7 @@ impl Stream {
 
     /// Standard normal, by inversion.
     pub fn normal(&mut self) -> f64 {
-        super::distribution::normal_quantile(self.uniform())
+        super::normal::normal_quantile(self.uniform())
     }
 }
 

@@ -1,6 +1,6 @@
 //! How far a simulated mean can be trusted: independent replications, batch means, paired differences.
 
-use super::distribution::normal_quantile;
+use super::normal::normal_quantile;
 use super::statistics::Tally;
 
 /// A mean and the half width of its confidence interval.

@@ -5,9 +5,8 @@
 //! may run alongside that kernel here: whether it does, the streams decide.
 
 use super::operators::{self, Block, Operator};
-use super::passes::{self, Around, Traffic};
-use super::program::{Lane, Port, Program};
-use super::schedule::PassKind;
+use super::passes::{self, Around, Chunk, Pass, Traffic};
+use super::program::{Lane, Port};
 use atlas_core::count::Count;
 use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Constants;
@@ -19,70 +18,6 @@ use atlas_perf::training::optimizer::Offload;
 use atlas_perf::training::stages::chunk_layers;
 use atlas_perf::training::step::{Sums, accumulation};
 use atlas_perf::training::{ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, under};
-
-/// The passes of one chunk of layers for one micro-batch.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Chunk {
-    /// Forward.
-    pub forward: Pass,
-    /// Gradients of inputs and weights.
-    pub backward: Pass,
-    /// Gradients of inputs alone.
-    pub input: Pass,
-    /// Gradients of weights alone.
-    pub weights: Pass,
-}
-
-impl Chunk {
-    /// The pass of a kind; `splits` tells gradients of inputs from those of weights.
-    #[must_use]
-    pub fn pass(&self, kind: PassKind, splits: bool) -> &Pass {
-        match kind {
-            PassKind::Forward => &self.forward,
-            PassKind::Backward if splits => &self.input,
-            PassKind::Backward => &self.backward,
-            PassKind::Weights => &self.weights,
-        }
-    }
-
-    /// As [`Chunk::pass`].
-    pub fn pass_mut(&mut self, kind: PassKind, splits: bool) -> &mut Pass {
-        match kind {
-            PassKind::Forward => &mut self.forward,
-            PassKind::Backward if splits => &mut self.input,
-            PassKind::Backward => &mut self.backward,
-            PassKind::Weights => &mut self.weights,
-        }
-    }
-}
-
-/// One pass, and what it takes where nothing else uses its ports.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Pass {
-    /// Its tasks.
-    pub program: Program,
-    /// Seconds alone.
-    pub seconds: f64,
-    /// Of these, seconds of kernels.
-    pub compute: f64,
-    /// Share of the kernels that is the output layer's: behind the layers forward, before them backward.
-    pub head: f64,
-}
-
-impl Pass {
-    /// Of a program.
-    #[must_use]
-    pub fn of(program: Program) -> Pass {
-        let seconds = program.alone().seconds;
-        Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
-    }
-
-    /// The same, in which this many seconds are the output layer's.
-    #[must_use]
-    pub fn with_head(self, seconds: f64) -> Pass {
-        Pass { head: (seconds / self.compute.max(1e-15)).clamp(0.0, 1.0), ..self }
-    }
-}
 
 /// What a step is made of.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Guide, is_baseline};
+use crate::calibrate::figure::Figure;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{B_BASE, F_INFERENCE, F_TRAINING, Parameter, RHO_BASE};
-use crate::calibrate::predict::{Figure, predicted};
+use crate::calibrate::predict::predicted;
 use crate::calibrate::statistics::{Estimate, factor, location};
 use atlas_config::Mode;
 

@@ -3,12 +3,12 @@
 
 use super::streams::Uneven;
 use super::{Event, Job, NONE, Transfer, Waited, recorded};
-use crate::kernel::distribution::normal_quantile;
+use crate::kernel::normal::normal_quantile;
 use crate::kernel::{EventQueue, Stream, Time};
 use crate::training::allocation::length;
-use crate::training::costs;
 use crate::training::costs::Meets;
 use crate::training::input::{Inner, StreamKind, Task, TaskKind};
+use crate::training::passes;
 use crate::training::program::{Lane, Program};
 use crate::training::schedule::{Pass, PassKind};
 
@@ -156,12 +156,12 @@ impl Job<'_> {
     }
 
     /// What a pass is made of.
-    fn of(&self, number: u32, stage: u32, pass: Pass) -> &costs::Pass {
+    fn of(&self, number: u32, stage: u32, pass: Pass) -> &passes::Pass {
         let kind = self.processes[number as usize].kind;
         self.costs[kind].chunks[self.position(stage, pass.chunk) as usize].pass(pass.kind, self.splits())
     }
 
-    fn of_mut(&mut self, number: u32, stage: u32, pass: Pass) -> &mut costs::Pass {
+    fn of_mut(&mut self, number: u32, stage: u32, pass: Pass) -> &mut passes::Pass {
         let (kind, splits) = (self.processes[number as usize].kind, self.splits());
         let at = self.position(stage, pass.chunk) as usize;
         self.costs[kind].chunks[at].pass_mut(pass.kind, splits)
