@@ -66,118 +66,6 @@ pub(super) fn accelerator() -> Value {
 
 /// An entry of models.yaml.
 pub(super) fn model() -> Value {
-    let width = |described: &str| count(described);
-    let whole = |described: &str| number(Bounds::NATURAL, described);
-    let heads = map(
-        &["query"],
-        [("query", width("query heads")), ("kv", width("key-value heads")), ("dim", width("width of a head"))],
-    );
-    let latent = map(
-        &["kv_lora_rank", "qk_nope_dim", "qk_rope_dim", "v_head_dim"],
-        [
-            ("q_lora_rank", whole("rank of compressed queries; 0: not compressed")),
-            ("kv_lora_rank", width("rank of compressed keys and values")),
-            ("qk_nope_dim", width("width of a head without positions")),
-            ("qk_rope_dim", width("width of a head with positions")),
-            ("v_head_dim", width("width of a value head")),
-            ("direct", toggle("whether all heads attend to the compressed vector itself, which nothing expands")),
-            ("o_lora_rank", width("columns that each group of heads is projected to, before the hidden size")),
-            ("o_groups", width("groups of heads with a projection of their own; unset, one")),
-        ],
-    );
-    let experts = map(
-        &["experts", "per_token", "ffn_hidden_size"],
-        [
-            ("experts", width("routed experts of a layer")),
-            ("per_token", width("experts that a token is routed to")),
-            ("ffn_hidden_size", width("width of an expert")),
-            ("shared_experts", whole("experts that every token passes")),
-            ("shared_ffn_hidden_size", whole("width of the shared experts together")),
-            ("shared_gate", toggle("whether the shared experts are gated")),
-            ("first_dense_layers", whole("leading layers without experts")),
-            ("layer_step", width("every so many layers has experts")),
-            ("hidden_size", whole("width that experts read and write, where it is not the model's")),
-        ],
-    );
-    let mlp = map(
-        &["ffn_hidden_size", "gated"],
-        [
-            ("ffn_hidden_size", width("width")),
-            ("gated", toggle("SwiGLU and its like: three matrices")),
-            ("bias", toggle("whether the matrices have biases")),
-        ],
-    );
-    let norm = map(
-        &[],
-        [
-            ("type", word(&["rmsnorm", "layernorm", "layernorm_no_bias"], "kind")),
-            ("per_layer", number(Bounds { max: 16.0, ..Bounds::NATURAL }, "norms of a layer")),
-            ("qk", word(&["none", "head", "full"], "norms of queries and keys")),
-        ],
-    );
-    let counts = || list(count("of a stage"));
-    let convolutions = map(
-        &["stem_width", "blocks", "widths", "expansion", "image_size", "classes"],
-        [
-            ("stem_width", width("channels behind the stem")),
-            ("blocks", help(counts(), "blocks of each stage")),
-            ("widths", help(counts(), "channels of each stage")),
-            ("expansion", width("channels of a block's output over its inner ones")),
-            ("image_size", width("pixels of an edge")),
-            ("classes", width("classes")),
-        ],
-    );
-    let window = map(
-        &["size"],
-        [
-            ("size", width("tokens that a layer looks back over")),
-            ("share", number(Bounds::SHARE, "share of the layers that do")),
-        ],
-    );
-    let patches = map(
-        &["image_size", "patch_size"],
-        [
-            ("image_size", width("pixels of an edge")),
-            ("patch_size", width("pixels of a patch's edge")),
-            ("classes", whole("classes; 0 for the encoder of another model")),
-        ],
-    );
-    let biases = || word(&["none", "qkv", "all"], "biases of the projections");
-    let positions = || toggle("whether positions are learned");
-    let encoder = map(
-        &["hidden_size", "n_layers", "heads", "mlp", "max_context", "vision"],
-        [
-            ("kind", word(&["vision"], "what kind of network")),
-            ("hidden_size", width("width of the residual stream")),
-            ("n_layers", width("layers")),
-            ("heads", heads.clone()),
-            ("mlp", mlp.clone()),
-            ("window", window.clone()),
-            ("max_context", width("most patches")),
-            ("vision", patches.clone()),
-            ("learned_positions", positions()),
-            ("attention_bias", biases()),
-            ("norm", norm.clone()),
-        ],
-    );
-    let projector = map(
-        &[],
-        [
-            ("input_size", width("values that go in for a token; unset, those of the patches that make one")),
-            ("hidden_size", width("values between two matrices; unset, there is one matrix")),
-            ("count", width("projectors")),
-        ],
-    );
-    let images = map(
-        &["encoder"],
-        [
-            ("encoder", help(encoder, "the encoder of patches")),
-            ("merge", width("side of the square of patches that become a token")),
-            ("sizes", word(&["any", "fixed", "tiles"], "which sizes of images it takes")),
-            ("most_tiles", width("most tiles of an image")),
-            ("projector", help(projector, "from patches to tokens")),
-        ],
-    );
     let kinds = ["decoder", "encoder", "encoder_decoder", "vision", "convolutional"];
     map(
         &["id"],
@@ -209,54 +97,225 @@ pub(super) fn model() -> Value {
                     ],
                 ),
             ),
-            ("hidden_size", width("width of the residual stream")),
-            ("n_layers", width("layers")),
-            ("heads", help(heads, "attention heads")),
-            ("mla", help(latent, "multi-head latent attention: compressed keys and values")),
-            (
-                "indexer",
-                map(
-                    &["heads", "dim"],
-                    [
-                        ("heads", width("heads")),
-                        ("dim", width("width of a head")),
-                        ("top_k", width("keys that it selects for a query")),
-                    ],
-                ),
-            ),
+            ("hidden_size", count("width of the residual stream")),
+            ("n_layers", count("layers")),
+            ("heads", help(heads(), "attention heads")),
+            ("mla", help(latent(), "multi-head latent attention: compressed keys and values")),
+            ("indexer", indexer()),
             ("attention_layers", whole("layers that have attention; unset, all without a linear mixer")),
             ("mlp_layers", whole("layers that have an MLP; unset, all")),
-            ("residual_streams", width("residual streams of hyper-connections; unset, a plain residual")),
+            ("residual_streams", count("residual streams of hyper-connections; unset, a plain residual")),
             ("attention_gate", toggle("whether attention's output passes a gate")),
-            (
-                "linear",
-                map(
-                    &["layers", "heads", "head_dim", "state"],
-                    [
-                        ("type", word(&["mamba1", "mamba2", "delta"], "the recurrence")),
-                        ("layers", width("layers that have it")),
-                        ("heads", width("heads")),
-                        ("head_dim", width("width of a head")),
-                        ("state", width("width of a head's state")),
-                        ("groups", width("groups of heads that share the state's projections")),
-                        ("taps", width("taps of the short convolution")),
-                    ],
-                ),
-            ),
-            ("window", window),
+            ("linear", linear()),
+            ("window", window()),
             ("attention_bias", biases()),
-            ("mlp", help(mlp, "the dense MLP")),
-            ("moe", help(experts, "mixture of experts")),
-            ("vocab_size", width("tokens of the vocabulary")),
-            ("max_context", width("longest sequence")),
+            ("mlp", help(mlp(), "the dense MLP")),
+            ("moe", help(experts(), "mixture of experts")),
+            ("vocab_size", count("tokens of the vocabulary")),
+            ("max_context", count("longest sequence")),
             ("tied_embeddings", toggle("whether the output layer is the embedding")),
             ("learned_positions", positions()),
-            ("norm", help(norm, "normalization")),
-            ("vision", patches),
-            ("images", help(images, "how it reads images")),
-            ("convolutions", help(convolutions, "a convolutional network")),
+            ("norm", help(norm(), "normalization")),
+            ("vision", patches()),
+            ("images", help(images(), "how it reads images")),
+            ("convolutions", help(convolutions(), "a convolutional network")),
             ("source", text("where the figures are from")),
             ("note", text("caveats")),
+        ],
+    )
+}
+
+/// A whole number, 0 included.
+fn whole(described: &str) -> Value {
+    number(Bounds::NATURAL, described)
+}
+
+/// Attention heads.
+fn heads() -> Value {
+    map(
+        &["query"],
+        [("query", count("query heads")), ("kv", count("key-value heads")), ("dim", count("width of a head"))],
+    )
+}
+
+/// Multi-head latent attention.
+fn latent() -> Value {
+    map(
+        &["kv_lora_rank", "qk_nope_dim", "qk_rope_dim", "v_head_dim"],
+        [
+            ("q_lora_rank", whole("rank of compressed queries; 0: not compressed")),
+            ("kv_lora_rank", count("rank of compressed keys and values")),
+            ("qk_nope_dim", count("width of a head without positions")),
+            ("qk_rope_dim", count("width of a head with positions")),
+            ("v_head_dim", count("width of a value head")),
+            ("direct", toggle("whether all heads attend to the compressed vector itself, which nothing expands")),
+            ("o_lora_rank", count("columns that each group of heads is projected to, before the hidden size")),
+            ("o_groups", count("groups of heads with a projection of their own; unset, one")),
+        ],
+    )
+}
+
+/// A mixture of experts.
+fn experts() -> Value {
+    map(
+        &["experts", "per_token", "ffn_hidden_size"],
+        [
+            ("experts", count("routed experts of a layer")),
+            ("per_token", count("experts that a token is routed to")),
+            ("ffn_hidden_size", count("width of an expert")),
+            ("shared_experts", whole("experts that every token passes")),
+            ("shared_ffn_hidden_size", whole("width of the shared experts together")),
+            ("shared_gate", toggle("whether the shared experts are gated")),
+            ("first_dense_layers", whole("leading layers without experts")),
+            ("layer_step", count("every so many layers has experts")),
+            ("hidden_size", whole("width that experts read and write, where it is not the model's")),
+        ],
+    )
+}
+
+/// The dense MLP.
+fn mlp() -> Value {
+    map(
+        &["ffn_hidden_size", "gated"],
+        [
+            ("ffn_hidden_size", count("width")),
+            ("gated", toggle("SwiGLU and its like: three matrices")),
+            ("bias", toggle("whether the matrices have biases")),
+        ],
+    )
+}
+
+/// Normalization.
+fn norm() -> Value {
+    map(
+        &[],
+        [
+            ("type", word(&["rmsnorm", "layernorm", "layernorm_no_bias"], "kind")),
+            ("per_layer", number(Bounds { max: 16.0, ..Bounds::NATURAL }, "norms of a layer")),
+            ("qk", word(&["none", "head", "full"], "norms of queries and keys")),
+        ],
+    )
+}
+
+/// A convolutional network.
+fn convolutions() -> Value {
+    let counts = || list(count("of a stage"));
+    map(
+        &["stem_width", "blocks", "widths", "expansion", "image_size", "classes"],
+        [
+            ("stem_width", count("channels behind the stem")),
+            ("blocks", help(counts(), "blocks of each stage")),
+            ("widths", help(counts(), "channels of each stage")),
+            ("expansion", count("channels of a block's output over its inner ones")),
+            ("image_size", count("pixels of an edge")),
+            ("classes", count("classes")),
+        ],
+    )
+}
+
+/// Sliding-window attention.
+fn window() -> Value {
+    map(
+        &["size"],
+        [
+            ("size", count("tokens that a layer looks back over")),
+            ("share", number(Bounds::SHARE, "share of the layers that do")),
+        ],
+    )
+}
+
+/// Patches of images.
+fn patches() -> Value {
+    map(
+        &["image_size", "patch_size"],
+        [
+            ("image_size", count("pixels of an edge")),
+            ("patch_size", count("pixels of a patch's edge")),
+            ("classes", whole("classes; 0 for the encoder of another model")),
+        ],
+    )
+}
+
+/// Biases of projections.
+fn biases() -> Value {
+    word(&["none", "qkv", "all"], "biases of the projections")
+}
+
+/// Learned positions.
+fn positions() -> Value {
+    toggle("whether positions are learned")
+}
+
+/// The encoder of patches.
+fn encoder() -> Value {
+    map(
+        &["hidden_size", "n_layers", "heads", "mlp", "max_context", "vision"],
+        [
+            ("kind", word(&["vision"], "what kind of network")),
+            ("hidden_size", count("width of the residual stream")),
+            ("n_layers", count("layers")),
+            ("heads", heads()),
+            ("mlp", mlp()),
+            ("window", window()),
+            ("max_context", count("most patches")),
+            ("vision", patches()),
+            ("learned_positions", positions()),
+            ("attention_bias", biases()),
+            ("norm", norm()),
+        ],
+    )
+}
+
+/// The projector of patches to tokens.
+fn projector() -> Value {
+    map(
+        &[],
+        [
+            ("input_size", count("values that go in for a token; unset, those of the patches that make one")),
+            ("hidden_size", count("values between two matrices; unset, there is one matrix")),
+            ("count", count("projectors")),
+        ],
+    )
+}
+
+/// How a model reads images.
+fn images() -> Value {
+    map(
+        &["encoder"],
+        [
+            ("encoder", help(encoder(), "the encoder of patches")),
+            ("merge", count("side of the square of patches that become a token")),
+            ("sizes", word(&["any", "fixed", "tiles"], "which sizes of images it takes")),
+            ("most_tiles", count("most tiles of an image")),
+            ("projector", help(projector(), "from patches to tokens")),
+        ],
+    )
+}
+
+/// The indexer of sparse attention.
+fn indexer() -> Value {
+    map(
+        &["heads", "dim"],
+        [
+            ("heads", count("heads")),
+            ("dim", count("width of a head")),
+            ("top_k", count("keys that it selects for a query")),
+        ],
+    )
+}
+
+/// A linear sequence mixer.
+fn linear() -> Value {
+    map(
+        &["layers", "heads", "head_dim", "state"],
+        [
+            ("type", word(&["mamba1", "mamba2", "delta"], "the recurrence")),
+            ("layers", count("layers that have it")),
+            ("heads", count("heads")),
+            ("head_dim", count("width of a head")),
+            ("state", count("width of a head's state")),
+            ("groups", count("groups of heads that share the state's projections")),
+            ("taps", count("taps of the short convolution")),
         ],
     )
 }
